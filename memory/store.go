@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"context"
+
+	"ebb/sessions"
+)
+
+// Reader is on whose behalf memory is read; it decides the scopes. In a private chat User is the person; in a group
+// it is empty, for what one person told the bot in private is never read out to others.
+type Reader struct {
+	Key          sessions.Key
+	Robot        sessions.RobotCode
+	Conversation sessions.ConversationID
+	Private      bool
+	// Users are people whose own memories may be read: in a private chat the person, in a group those who speak in
+	// this turn, and then only what was learnt in that very group.
+	Users []sessions.UserID
+}
+
+// Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
+type Store interface {
+	// Save stores drafts from a running turn. An exact duplicate, after normalising, of a memory in the same scope is
+	// not stored again: its row is the receipt.
+	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
+
+	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the session's flush cursor to
+	// f.Through, counts the flush and settles what was owed up to there: all or nothing. It fails with
+	// [sessions.ErrConflict] when the cursor no longer stands at f.From.
+	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
+
+	// Owe records that the events (from, through] are not flushed yet, and why. One debt a session: a later one
+	// replaces it.
+	Owe(ctx context.Context, l sessions.Lease, through int64, failures int, reason string) error
+
+	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
+	// too; the flush and query_history read it.
+	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
+
+	// Search finds memories and events that the reader may see, best first.
+	Search(ctx context.Context, r Reader, query string, limit int) ([]Hit, error)
+
+	// Pinned lists the memories in force in the reader's scopes, newest first, at most limit.
+	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
+
+	// History finds events of the session by words (all of them where query is empty), newest first, with
+	// Seq < before where before is not 0.
+	History(ctx context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error)
+}
+
+// Flush is the outcome of an extraction, for [Store.Flush].
+type Flush struct {
+	From    int64
+	Through int64
+	Epoch   int // the session's compaction count when the flush was due
+	Drafts  []Draft
+	Usage   sessions.Usage
+	Model   string
+}

@@ -1,0 +1,75 @@
+package sessions
+
+import "time"
+
+// Role says whose words an event holds.
+type Role string
+
+// The roles of events, as they stand in the table.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+	RoleSummary   Role = "summary"
+)
+
+// State is where an event is on its way through the inbox. Only a user's message is ever anything but done.
+type State string
+
+// The states of an event.
+const (
+	Pending State = "pending" // accepted, not answered yet: Seq is 0
+	Done    State = "done"    // taken by a turn that committed
+	Dead    State = "dead"    // set aside after it broke its turn too often: Seq is 0, it is in no view
+)
+
+// Event is one row of a session's log. The log is append-only: what compaction does never changes a body.
+type Event struct {
+	ID   int64 // order of arrival, over all sessions
+	Seq  int64 // order of the view, per session, from 1; 0 while pending, and for summaries, whose place is their range
+	Key  Key
+	Role Role
+
+	Content    string
+	SenderID   UserID
+	SenderNick string
+	MsgID      MessageID
+
+	ToolCalls  []ToolCall // of an assistant event
+	ToolCallID string     // of a tool event: the call that it answers
+	ToolName   string     // of a tool event
+
+	Tokens    int // counted once, when the turn that took it committed
+	State     State
+	Attempts  int // turns that began with it
+	Archived  bool
+	CreatedAt time.Time
+	Message   *Message // of a user event: how it came, for the reply
+}
+
+// ToolCall is one call that the model asked for. Arguments are JSON text, as the model wrote it.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// ToolRun is the record of a tool call, made before it runs, so that a crash between the two is seen.
+type ToolRun struct {
+	Call     ToolCall
+	EventID  int64  // the oldest pending message of the turn: what ties a run to the turn's next attempt
+	Finished bool   // false after a crash: the call may have had an effect
+	Result   string // of a finished run
+}
+
+// Usage is what a model call took, in tokens, as the provider reported it; zero where it did not say.
+type Usage struct {
+	Prompt     int
+	Cached     int // part of Prompt that the provider read from its cache
+	Completion int
+}
+
+// Add returns the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Prompt + v.Prompt, u.Cached + v.Cached, u.Completion + v.Completion}
+}

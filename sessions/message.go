@@ -1,0 +1,76 @@
+package sessions
+
+import "time"
+
+// ConversationType tells a private chat from a group, in DingTalk's own words.
+type ConversationType string
+
+// The two kinds of conversation that DingTalk knows.
+const (
+	Private ConversationType = "1"
+	Group   ConversationType = "2"
+)
+
+// Message is what a person said to the robot, decoded from a DingTalk frame. Its JSON form is stored with the event.
+type Message struct {
+	RobotCode         RobotCode        `json:"robot_code"`
+	ConversationID    ConversationID   `json:"conversation_id"`
+	ConversationType  ConversationType `json:"conversation_type"`
+	ConversationTitle string           `json:"conversation_title,omitempty"`
+	ID                MessageID        `json:"msg_id"`
+
+	SenderID   UserID `json:"sender_id"`              // StaffID where there is one, else the encrypted id
+	StaffID    UserID `json:"staff_id,omitempty"`     // empty for people outside the robot's organisation
+	SenderNick string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
+	Admin      bool   `json:"sender_admin,omitempty"` // DingTalk said that the sender administers the organisation
+
+	// Kind is DingTalk's msgtype: text, richText, picture, audio, file, video or whatever came.
+	Kind string `json:"kind"`
+	// Text is what the model reads of the message: the words, with a line in brackets for everything that is not
+	// words. It is empty where somebody only mentioned the robot.
+	Text        string       `json:"text"`
+	Quote       *Quote       `json:"quote,omitempty"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+	// OverQuota says that DingTalk withheld the content because the organisation's quota is used up.
+	OverQuota bool `json:"over_quota,omitempty"`
+
+	SentAt         time.Time `json:"sent_at"` // by DingTalk's clock; zero when the frame had none
+	Webhook        string    `json:"webhook,omitempty"`
+	WebhookExpires time.Time `json:"webhook_expires,omitzero"`
+}
+
+// Quote is the message that a person replied to.
+type Quote struct {
+	ID       MessageID `json:"msg_id,omitempty"`
+	SenderID UserID    `json:"sender_id,omitempty"`
+	Nick     string    `json:"nick,omitempty"`
+	Kind     string    `json:"kind,omitempty"`
+	Text     string    `json:"text,omitempty"` // empty where the frame carried no words of it
+	FromBot  bool      `json:"from_bot,omitempty"`
+}
+
+// Attachment is a file, picture, recording or film that came with a message. Code is exchanged for a download address.
+type Attachment struct {
+	Kind string `json:"kind"`
+	Code string `json:"code,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Target is where a reply goes and whom it mentions. It is stored with the outbox row, so that any process can send it.
+type Target struct {
+	RobotCode        RobotCode        `json:"robot_code"`
+	ConversationID   ConversationID   `json:"conversation_id"`
+	ConversationType ConversationType `json:"conversation_type"`
+	Webhook          string           `json:"webhook,omitempty"`
+	WebhookExpires   time.Time        `json:"webhook_expires,omitzero"`
+	// StaffID is the person to write to in a private chat when the webhook is of no use.
+	StaffID UserID `json:"staff_id,omitempty"`
+	// Mentions are the people whom a reply in a group mentions, in the order they asked.
+	Mentions []Mention `json:"mentions,omitempty"`
+}
+
+// Mention is one person whom a reply names.
+type Mention struct {
+	StaffID UserID `json:"staff_id,omitempty"` // empty for people outside the organisation: they are named, not notified
+	Nick    string `json:"nick,omitempty"`
+}

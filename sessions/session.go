@@ -1,0 +1,74 @@
+package sessions
+
+import "time"
+
+// Session is the state of one session, one row of dingtalk_sessions.
+type Session struct {
+	Key               Key
+	RobotCode         RobotCode
+	ConversationID    ConversationID
+	ConversationType  ConversationType
+	Title             string
+	TotalTokens       int // of the context as it would be sent now
+	CompactionCount   int
+	FlushCount        int
+	LastActiveAt      time.Time
+	CreatedAt         time.Time
+	LastSeq           int64 // of the newest event that has a place in the view; 0 for none
+	Gen               int   // grows when a conversation is begun anew: what belongs to an older one never commits
+	Lease             Lease // as stored: Owner is empty when nobody holds it
+	CompactedSeq      int64 // events up to here are told by summaries
+	FlushedSeq        int64 // events up to here were flushed into memory
+	FlushEpoch        int   // CompactionCount at the last flush; -1 before the first
+	FlushFailures     int   // in a row, in this cycle
+	CompactFailures   int   // in a row
+	CompactRetryAt    time.Time
+	RearmTokens       int     // soft compaction rests until the context is this large; 0 for armed
+	ObservedTokens    int     // prompt tokens of the last chat call as the provider counted them; 0 for never
+	ObservedSeq       int64   // newest event that ObservedTokens covers
+	CalibrationFactor float64 // provider's count over our estimate, smoothed; 1 at birth
+	Pinned            string  // memory shown at the head of the view, refreshed only by a compaction
+}
+
+// Lease is the right to run turns of one session and to write what they give. Term grows with every change of
+// owner; every write names it and fails with [ErrLeaseLost] when it is not the stored one.
+type Lease struct {
+	Key   Key
+	Owner ReplicaID
+	Term  int64
+}
+
+// Summary tells a range of the log in few words. Ranges are inclusive; those of active summaries lie end to end.
+type Summary struct {
+	ID         int64
+	Key        Key
+	StartSeq   int64
+	EndSeq     int64
+	StartMsgID int64 // event ids of the range's ends
+	EndMsgID   int64
+	MsgCount   int
+	Text       string
+	Tokens     int
+	Level      int // 0: made from events
+	Status     SummaryStatus
+	CreatedAt  time.Time
+}
+
+// SummaryStatus says whether a summary is in the view.
+type SummaryStatus string
+
+// The states of a summary.
+const (
+	Active     SummaryStatus = "active"
+	Superseded SummaryStatus = "superseded" // a newer summary tells its range: kept for undo
+)
+
+// View is what a session's context is assembled from: the active summaries, oldest first, the events after them in
+// the order of the view, and the messages that wait for an answer in the order of arrival.
+type View struct {
+	Session   Session
+	Summaries []Summary
+	Tail      []Event
+	Pending   []Event
+	Runs      []ToolRun // calls recorded by an earlier attempt at the pending messages
+}
