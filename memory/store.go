@@ -46,6 +46,16 @@ type Store interface {
 	// History finds events of the session by words (all of them where query is empty), newest first, with
 	// Seq < before where before is not 0.
 	History(ctx context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error)
+
+	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
+	// unsaved first.
+	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
+}
+
+// Unsaved is what one session holds after its flush cursor.
+type Unsaved struct {
+	Key    sessions.Key
+	Tokens int
 }
 
 // Flush is the outcome of an extraction, for [Store.Flush].

@@ -26,7 +26,9 @@ type Store interface {
 	Outbox
 
 	// Begin opens a turn: it counts an attempt on up to limit of the oldest pending messages and returns the view
-	// with them. With limit 0 it counts nothing and returns no pending messages (maintenance, status).
+	// with them. Where the oldest was in a turn before that did not commit, it is taken alone: what breaks a turn is
+	// found out that way, and breaks it for nobody else. With limit 0 Begin counts nothing and returns no pending
+	// messages (maintenance, status).
 	Begin(ctx context.Context, l Lease, limit int) (View, error)
 
 	// Commit ends a turn: the taken messages and what it made get their places in the view, in the order given; the
@@ -40,8 +42,9 @@ type Store interface {
 	// the session's generation is c.Gen: else ErrConflict.
 	Compact(ctx context.Context, l Lease, c Compaction) error
 
-	// Log stores a row of the compaction log that belongs to no committed compaction.
-	Log(ctx context.Context, e LogEntry) error
+	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
+	// Rearm in the session.
+	Log(ctx context.Context, l Lease, e LogEntry) error
 }
 
 // Inbox is where messages become durable.
@@ -65,7 +68,7 @@ type Inbox interface {
 type Accepted struct {
 	New     bool // false: the message had been stored before
 	EventID int64
-	Owner   ReplicaID // who holds the session's lease now
+	Lease   Lease // as it stands now: of owner, or of another living replica
 }
 
 // Leaser hands out the right to run a session's turns. A lease stands while its owner's heartbeat is younger than the
@@ -88,10 +91,15 @@ type Turn struct {
 	TakenTokens []int
 	Events      []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead        []int64 // ids of pending messages to set aside: they get no place in the view
+	Returned    []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
 	Reply       *Reply  // nil: nothing to send
 
-	TotalTokens    int // of the context as it would be sent next
-	ObservedTokens int // prompt tokens as the provider counted them, plus what the turn appended; 0: it did not say
+	// TotalTokens is the size of the context as it would be sent next, if CompactedSeq still stands where the turn saw
+	// it; a compaction that committed meanwhile has made the context smaller, and Appended is added to that instead.
+	TotalTokens    int
+	Appended       int
+	CompactedSeq   int64
+	ObservedTokens int // prompt tokens of the last call as the provider counted them; 0: it did not say
 	Calibration    float64
 	Usage          Usage // of all model calls of the turn
 	Model          string
@@ -111,8 +119,9 @@ type Compaction struct {
 	Summary string
 	Tokens  int // of the summary
 	// Supersede are ids of active summaries whose ranges the new one tells too.
-	Supersede   []int64
-	TotalTokens int // of the context afterwards
+	Supersede []int64
+	// Freed is taken from the session's TotalTokens, to which a turn may have added since the plan.
+	Freed       int
 	RearmTokens int
 	Pinned      string
 	Log         LogEntry

@@ -1,0 +1,292 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Config is what a Bot needs. The zero value of a duration or a limit means its default, in brackets.
+type Config struct {
+	Store     sessions.Store
+	Memory    memory.Store
+	Transport Transport
+	Model     Model
+	Tools     []Tool
+	Counter   *compaction.Counter
+	Metrics   prometheus.Registerer // nil: a registry of its own
+
+	Replica  sessions.ReplicaID // new at every start
+	LeaseTTL time.Duration      // as the store was opened with [5 s]
+
+	Name     string // how the bot calls itself [Ebb]
+	Language string // of fixed words where the message does not tell: zh or en [zh]
+	Prompt   string // further instructions for the model
+	Location *time.Location
+	Admins   []sessions.UserID
+
+	PerMember     bool // a session for each member of a group, instead of one for the group
+	AloneEach     bool // answer waiting messages one by one
+	MaxMerged     int  // messages answered in one turn [20]
+	MaxToolRounds int  // [8]
+	StaleAfter    time.Duration
+	TurnTimeout   time.Duration
+	CommitTimeout time.Duration // of one try to commit [5 s]
+
+	Compaction      bool // false: nothing is compacted by itself
+	Window          compaction.Window
+	Policy          string // of compaction.Policies [token_budget]
+	SummaryModel    string // empty: the default model
+	SummaryRetries  int    // [3]
+	InlineDeadline  time.Duration
+	CompactDeadline time.Duration
+
+	Drain time.Duration // for turns in flight at a stop [20 s]
+	Flush time.Duration // for flushing active sessions after that [8 s]
+
+	// Watch, where set, returns what receives a turn's text as it is streamed; nil for turns that nobody watches.
+	Watch func(sessions.Key) func(text string, reset bool)
+}
+
+func (c *Config) defaults() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&c.LeaseTTL, 5*time.Second)
+	def(&c.StaleAfter, 30*time.Minute)
+	def(&c.TurnTimeout, 5*time.Minute)
+	def(&c.CommitTimeout, 5*time.Second)
+	def(&c.InlineDeadline, 20*time.Second)
+	def(&c.CompactDeadline, 2*time.Minute)
+	def(&c.Drain, 20*time.Second)
+	def(&c.Flush, 8*time.Second)
+	num := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	num(&c.MaxMerged, 20)
+	num(&c.MaxToolRounds, 8)
+	num(&c.SummaryRetries, 3)
+	str := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	str(&c.Name, "Ebb")
+	str(&c.Language, "zh")
+	str(&c.Policy, "token_budget")
+	if c.Location == nil {
+		c.Location = time.UTC
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+}
+
+func (c *Config) mergeLimit() int {
+	if c.AloneEach {
+		return 1
+	}
+	return c.MaxMerged
+}
+
+// Bot is one replica of the gateway. Make it with [New], run it with Run, once.
+type Bot struct {
+	cfg        Config
+	store      sessions.Store
+	memory     memory.Store
+	model      Model
+	tools      map[string]Tool
+	frame      *frame
+	policy     compaction.Policy
+	counter    *compaction.Counter
+	counted    *counted
+	summarizer *compaction.Summarizer
+	flusher    *memory.Flusher
+	metrics    *metrics
+	leases     *sessions.Leases
+	upkeepLock *locks
+	spare      *semaphore.Weighted // bounds maintenance over all sessions
+	draining   chan struct{}
+
+	turns  *sessions.Mailboxes // steps 3 to 8
+	upkeep *sessions.Mailboxes // steps 9 to 11
+	outbox *outbox
+}
+
+//go:embed prompts/system.md
+var systemPrompt string
+
+// maxUpkeep is how many sessions are flushed or compacted at once.
+const maxUpkeep = 8
+
+// New checks the configuration and puts the parts together; nothing runs yet.
+func New(cfg Config) (*Bot, error) {
+	cfg.defaults()
+	if err := cfg.Window.Validate(); err != nil {
+		return nil, fmt.Errorf("compaction: %w", err)
+	}
+	policy, ok := compaction.Policies[cfg.Policy]
+	if !ok {
+		return nil, fmt.Errorf("compaction: unknown policy %q", cfg.Policy)
+	}
+	b := &Bot{
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, tools: map[string]Tool{}, policy: policy,
+		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
+		leases:     sessions.NewLeases(cfg.Store, cfg.Replica, cfg.LeaseTTL),
+		upkeepLock: &locks{held: map[sessions.Key]chan struct{}{}},
+		spare:      semaphore.NewWeighted(maxUpkeep), draining: make(chan struct{}),
+	}
+	if err := b.makeFrame(); err != nil {
+		return nil, err
+	}
+	plain := plainModel{cfg.Model}
+	b.summarizer = &compaction.Summarizer{
+		Model: plain, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: cfg.Window.Context, Language: cfg.Language,
+		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: time.Second,
+	}
+	b.flusher = &memory.Flusher{
+		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Limit: cfg.Window.Usable() * 3 / 4,
+		Render: func(es []sessions.Event) string { return compaction.Transcript(es, cfg.Location) }, Fence: compaction.Fence,
+	}
+	return b, nil
+}
+
+// makeFrame writes the system prompt and sorts the tools, once: they are the same in every request.
+func (b *Bot) makeFrame() error {
+	t, err := template.New("system.md").Parse(systemPrompt)
+	if err != nil {
+		return fmt.Errorf("read system prompt: %w", err)
+	}
+	var sys bytes.Buffer
+	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
+		return fmt.Errorf("write system prompt: %w", err)
+	}
+	f := &frame{system: strings.TrimSpace(sys.String()), window: b.cfg.Window, loc: b.cfg.Location}
+	f.tokens = b.counter.Count(f.system) + compaction.MessageOverhead
+	for _, tool := range b.cfg.Tools {
+		spec := tool.Spec()
+		schema, err := json.Marshal(spec)
+		if err != nil {
+			return fmt.Errorf("schema of tool %s: %w", spec.Name, err)
+		}
+		f.tokens += b.counter.Count(string(schema))
+		f.tools, b.tools[spec.Name] = append(f.tools, spec), tool
+	}
+	slices.SortFunc(f.tools, func(x, y ToolSpec) int { return strings.Compare(x.Name, y.Name) })
+	b.frame = f
+	return nil
+}
+
+// Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
+func (b *Bot) Run(ctx context.Context) error {
+	// Work outlives ctx: turns in flight finish after the signal. It ends with the drain.
+	work, cancelWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancelWork(ErrStop)
+	spare, cancelUpkeep := context.WithCancelCause(work)
+	defer cancelUpkeep(ErrStop)
+	b.turns = sessions.NewMailboxes(work, b.turn)
+	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
+	b.outbox = &outbox{
+		ctx: work, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout,
+		queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
+	}
+	b.metrics = newMetrics(b.cfg.Metrics, b)
+	b.outbox.metrics = b.metrics
+	if err := b.leases.Beat(ctx); err != nil {
+		return fmt.Errorf("first heartbeat: %w", err)
+	}
+	keep, stopKeep := context.WithCancel(work)
+	defer stopKeep()
+	var background errgroup.Group
+	background.Go(func() error { b.leases.Keep(keep); return nil })
+	background.Go(func() error { b.sweep(keep); return nil })
+	background.Go(func() error { b.listen(keep); return nil })
+
+	err := b.cfg.Transport.Run(ctx, b.accept)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	b.drain(work, cancelWork, cancelUpkeep)
+	stopKeep()
+	return errors.Join(err, background.Wait(), b.resign(work))
+}
+
+// Draining is closed when a stop has begun.
+func (b *Bot) Draining() <-chan struct{} { return b.draining }
+
+// The sweep makes up for every wake-up that was lost.
+const (
+	sweepEvery = time.Second
+	sweepLimit = 200
+)
+
+// sweep wakes the sessions that have work waiting, those of dead replicas too.
+func (b *Bot) sweep(ctx context.Context) {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		b.sweepOnce(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+func (b *Bot) sweepOnce(ctx context.Context) {
+	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
+	keys, err := b.store.Waiting(one, b.leases.Owner(), sweepLimit)
+	if err != nil {
+		if ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Sweep for waiting sessions did not come through")
+		}
+		return
+	}
+	for _, key := range keys {
+		b.outbox.doubt(key)
+		b.turns.Wake(key)
+	}
+}
+
+// listen passes on the wake-ups of other replicas, and reconnects for as long as ctx lives.
+func (b *Bot) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := b.store.Listen(ctx, b.leases.Owner(), func(key sessions.Key) {
+			if key == "" {
+				go b.sweepOnce(ctx)
+				return
+			}
+			b.turns.Wake(key)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Notifications broke off, listening again")
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}

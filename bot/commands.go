@@ -1,0 +1,136 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// commands are the slash commands that people may send, by every name.
+var commands = map[string]func(*Bot, context.Context, *turn, string) string{
+	"status": (*Bot).status, "状态": (*Bot).status,
+	"compact": (*Bot).compactNow, "压缩": (*Bot).compactNow,
+	"help": (*Bot).help, "帮助": (*Bot).help,
+}
+
+// parseCommand splits "/compact the numbers" into its name and the rest.
+func parseCommand(text string) (name, rest string) {
+	text, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
+	if !ok {
+		return "", ""
+	}
+	name, rest, _ = strings.Cut(text, " ")
+	return strings.ToLower(name), strings.TrimSpace(rest)
+}
+
+func isCommand(text string) bool {
+	name, _ := parseCommand(text)
+	return commands[name] != nil
+}
+
+// command runs the turn's command and returns what to tell the conversation.
+func (b *Bot) command(ctx context.Context, t *turn) string {
+	name, rest := parseCommand(t.asked[0].Content)
+	t.lang = b.cfg.Language
+	return commands[name](b, ctx, t, rest)
+}
+
+func (b *Bot) help(_ context.Context, t *turn, _ string) string { return say(sayHelp, t.lang) }
+
+// status tells the figures of the conversation's context.
+func (b *Bot) status(_ context.Context, t *turn, _ string) string {
+	s, w := t.view.Session, b.frame.window
+	tokens := b.contextSize(t.view)
+	last, retry := "-", "-"
+	if s.CompactFailures > 0 {
+		retry = s.CompactRetryAt.In(b.cfg.Location).Format("15:04:05")
+	}
+	if n := len(t.view.Summaries); n > 0 {
+		last = t.view.Summaries[n-1].CreatedAt.In(b.cfg.Location).Format("01-02 15:04")
+	}
+	rows := [][3]string{
+		{"上下文", "context", fmt.Sprintf("%s / %s tokens (%d%%)", thousands(tokens), thousands(w.Trigger()), tokens*100/w.Trigger())},
+		{"压缩后预算", "budget after compaction", thousands(w.Target()) + " (" + thousands(w.MaxTokens()) + ")"},
+		{"窗口", "window", thousands(w.Context) + " − " + thousands(w.Reserve)},
+		{"策略", "policy", b.policy.Name + " / " + modeSummaryOnly},
+		{"记忆整理", "memory flushes", fmt.Sprint(s.FlushCount)},
+		{"压缩", "compactions", fmt.Sprint(s.CompactionCount)},
+		{"上次压缩", "last compaction", last},
+		{"未整理消息", "events not flushed", fmt.Sprint(s.LastSeq - s.FlushedSeq)},
+		{"计数校准", "calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
+		{"下次重试", "next retry", retry},
+	}
+	var out strings.Builder
+	for _, r := range rows {
+		label := r[0]
+		if t.lang == "en" {
+			label = r[1]
+		}
+		fmt.Fprintf(&out, "- %s: %s\n", label, r[2])
+	}
+	return out.String()
+}
+
+// compactNow compacts at once and tells what it did.
+func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
+	if !b.mayCompact(t.asked[0]) {
+		return say(sayNotAdmin, t.lang)
+	}
+	e, err := b.compact(ctx, t.lease, triggerManual, focus)
+	switch {
+	case errors.Is(err, errNothing):
+		return say(sayNothingToCompact, t.lang, errNothingWord(t.lang))
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
+		return say(sayCompactFailed, t.lang)
+	}
+	if v, err := b.store.Begin(ctx, t.lease, 0); err == nil {
+		v.Pending = t.view.Pending
+		t.view = v
+	}
+	if t.lang == "en" {
+		return fmt.Sprintf("✅ Compacted: %s → %s tokens, %s freed\n\n- policy %s, mode %s, model %s\n- events %d–%d\n- memory: %s\n- took %s",
+			thousands(e.TokensBefore), thousands(e.TokensAfter), thousands(e.TokensBefore-e.TokensAfter),
+			e.Policy, e.Mode, e.Model, e.StartSeq, e.EndSeq, e.FlushOutcome, e.Duration.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("✅ 压缩完成：%s → %s tokens，释放 %s\n\n- 策略 %s，模式 %s，模型 %s\n- 消息 %d–%d\n- 记忆：%s\n- 用时 %s",
+		thousands(e.TokensBefore), thousands(e.TokensAfter), thousands(e.TokensBefore-e.TokensAfter),
+		e.Policy, e.Mode, e.Model, e.StartSeq, e.EndSeq, e.FlushOutcome, e.Duration.Round(time.Millisecond))
+}
+
+func errNothingWord(lang string) string {
+	if lang == "en" {
+		return errNothing.Error()
+	}
+	return "都是最近的消息"
+}
+
+// mayCompact reports whether the sender of a message may compact: anyone in a private chat, administrators in a group.
+// Who has no staff id is a stranger to the organisation.
+func (b *Bot) mayCompact(e sessions.Event) bool {
+	m := e.Message
+	if m == nil {
+		return false
+	}
+	return m.ConversationType == sessions.Private || m.StaffID != "" && (m.Admin || slices.Contains(b.cfg.Admins, m.StaffID))
+}
+
+// thousands writes 64000 as 64,000.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Window is the budget in force, for those who print it.
+func (b *Bot) Window() compaction.Window { return b.frame.window }

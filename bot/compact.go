@@ -1,0 +1,196 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// errNothing says that there is nothing a compaction could take out of the view, and why.
+var errNothing = errors.New("everything in the view is recent")
+
+// compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
+// through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
+// in the error where nothing was committed. A failed compaction changes nothing but that row.
+func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus string) (sessions.LogEntry, error) {
+	unlock, err := b.upkeepLock.lock(ctx, l.Key)
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+	}
+	defer unlock()
+	began := time.Now()
+	v, err := b.store.Begin(ctx, l, 0)
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("read session %s: %w", l.Key, err)
+	}
+	entry := sessions.LogEntry{
+		Key: l.Key, Trigger: trigger, Policy: b.policy.Name, Mode: modeSummaryOnly, Focus: focus, Model: b.summarizer.Name,
+		TokensBefore: b.contextSize(v), StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
+	}
+	entry.TokensAfter = entry.TokensBefore
+	if trigger == triggerThreshold && !b.policy.Assess(v.Session, b.frame.window, entry.TokensBefore, time.Now()).Compact {
+		return entry, nil // a run that was under way has done it
+	}
+	zerolog.Ctx(ctx).Info().EmbedObject(l.Key).Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
+	err = b.compactView(ctx, l, v, &entry)
+	entry.Duration = time.Since(began)
+	if err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+		b.logFailure(ctx, l, v.Session, &entry, err)
+	}
+	b.metrics.compaction(entry)
+	return entry, err
+}
+
+// modeSummaryOnly summarises and leaves the rest of the view as it is.
+const modeSummaryOnly = "summary_only"
+
+// compactView flushes, plans, summarises, checks and commits, and fills in the log entry as it goes.
+func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry) error {
+	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session)
+	fixed := b.fixed(v)
+	b.frame.shrink(v.Tail)
+	cut, ok := b.policy.Plan(b.frame.window, v.Tail, calibrated(fixed, v.Session.CalibrationFactor))
+	if !ok {
+		return errNothing
+	}
+	entry.EndSeq = cut.Through
+	previous, supersede, source := rolling(b.policy, v.Summaries)
+	req := compaction.Request{
+		Previous: previous, Events: v.Tail[:cut.Index], Focus: entry.Focus,
+		Target: b.frame.window.SummaryCap(fixed, cut.Recent),
+	}
+	res, err := b.summarizer.Summarize(ctx, req)
+	entry.Usage, entry.Cost = res.Usage, res.Cost
+	if err != nil {
+		return fmt.Errorf("summarize session %s: %w", l.Key, err)
+	}
+	entry.Model = res.Model
+	// The source is counted with what the previous summary took: merging it is no growth.
+	freed := calibrated(cut.Source+source-res.Tokens, v.Session.CalibrationFactor)
+	entry.TokensAfter = max(0, entry.TokensBefore-freed)
+	if err := b.policy.Progress(entry.TokensBefore, entry.TokensAfter, cut.Source+source, res.Tokens); err != nil {
+		entry.Outcome = "rejected"
+		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
+	}
+	return b.commitCompaction(ctx, l, v, cut, res, supersede, entry)
+}
+
+// rolling is the text that a new summary continues, the summaries that it replaces, and their tokens.
+func rolling(p compaction.Policy, active []sessions.Summary) (previous string, supersede []int64, tokens int) {
+	if !p.Rolling {
+		return "", nil, 0
+	}
+	var texts []string
+	for _, s := range active {
+		texts, supersede, tokens = append(texts, s.Text), append(supersede, s.ID), tokens+s.Tokens
+	}
+	return strings.Join(texts, "\n\n"), supersede, tokens
+}
+
+func (b *Bot) commitCompaction(ctx context.Context, l sessions.Lease, v sessions.View, cut compaction.Cut, res compaction.Result, supersede []int64, entry *sessions.LogEntry) error {
+	pinned, err := b.pinned(ctx, v)
+	if err != nil {
+		return err
+	}
+	audit, err := json.Marshal(map[string]int{"summary_tokens": res.Tokens, "source_tokens": cut.Source, "calls": res.Calls})
+	if err != nil {
+		return fmt.Errorf("encode audit of session %s: %w", l.Key, err)
+	}
+	entry.Audit, entry.Outcome = string(audit), "committed"
+	w := b.frame.window
+	err = b.store.Compact(ctx, l, sessions.Compaction{
+		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: cut.Through, Summary: res.Text, Tokens: res.Tokens,
+		Supersede: supersede, Freed: entry.TokensBefore - entry.TokensAfter, Pinned: pinned, Log: *entry,
+		RearmTokens: entry.TokensAfter + max(w.MinBatch(), w.Trigger()*15/100),
+	})
+	if err != nil {
+		entry.Outcome = "failed"
+		return fmt.Errorf("commit compaction of session %s: %w", l.Key, err)
+	}
+	zerolog.Ctx(ctx).Info().EmbedObject(l.Key).Str("trigger", entry.Trigger).Int("tokens_before", entry.TokensBefore).
+		Int("tokens_after", entry.TokensAfter).Int64("through", cut.Through).Str("flush", entry.FlushOutcome).Msg("Compaction completed")
+	return nil
+}
+
+// flushFirst makes sure that the cycle was flushed, and says how that went. A flush that fails does not hold the
+// compaction up: its range stays owed and is read from the log later.
+func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Session) string {
+	switch {
+	case !b.policy.Flush:
+		return "off"
+	case s.FlushEpoch == s.CompactionCount:
+		return "done before"
+	case s.FlushFailures >= compaction.MaxFlushFailures:
+		return "owed"
+	}
+	out, err := b.flush(ctx, l, s, s.CompactionCount)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Err(err).Msg("Memory flush did not come through, range is owed")
+		return "owed"
+	}
+	return out.String()
+}
+
+// pinnedMemories is how many memories a view shows at its head, and pinnedBytes how much of them.
+const (
+	pinnedMemories = 20
+	pinnedBytes    = 1500
+)
+
+// pinned is the memory that the view shows from the next turn on, the newest first.
+func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
+	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, v.Tail)), pinnedMemories)
+	if err != nil {
+		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
+	}
+	var s strings.Builder
+	for _, m := range ms {
+		if s.Len()+len(m.Content) > pinnedBytes {
+			break
+		}
+		s.WriteString("- " + m.Content + "\n")
+	}
+	return s.String(), nil
+}
+
+// logFailure records an attempt that changed nothing, and when the next may run: after trouble that may pass, by the
+// clock; after one that gained nothing, when the context has grown.
+func (b *Bot) logFailure(ctx context.Context, l sessions.Lease, s sessions.Session, e *sessions.LogEntry, cause error) {
+	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	w := b.frame.window
+	grown := e.TokensBefore + max(w.MinBatch(), w.Trigger()/4)
+	switch {
+	case errors.Is(cause, errNothing):
+		e.Outcome, e.Rearm = "nothing", grown
+	case e.Outcome == "rejected":
+		e.Rearm = grown
+	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop):
+		e.Outcome = "failed"
+	default:
+		e.Outcome, e.Failures = "failed", s.CompactFailures+1
+		e.RetryAt = time.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+	}
+	e.TokensAfter = e.TokensBefore
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	if err := b.store.Log(one, l, *e); err != nil {
+		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Err(err).Msg("Compaction log row not written")
+	}
+}
+
+// compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
+func compactTrouble(err error) string {
+	if _, ok := errors.AsType[*ModelError](err); ok {
+		return "model error: " + string(ClassOf(err))
+	}
+	return err.Error()
+}

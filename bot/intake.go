@@ -1,0 +1,53 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"ebb/sessions"
+)
+
+// accept is steps 1 and 2: the message becomes a row of the log, and only then may it be acknowledged. The session is
+// woken when that is done, here where this replica holds its lease, and by a notification where another one does.
+func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
+	key := b.keyOf(m)
+	m.Text = withQuote(m)
+	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
+	if err != nil {
+		b.metrics.accepted.WithLabelValues("error").Inc()
+		return fmt.Errorf("store message %s of session %s: %w", m.ID, key, err)
+	}
+	outcome := "duplicate"
+	if done.New {
+		outcome = "new"
+	}
+	b.metrics.accepted.WithLabelValues(outcome).Inc()
+	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
+	b.leases.Learn(done.Lease)
+	if done.New && done.Lease.Owner == b.leases.Owner() {
+		b.turns.Wake(key)
+	}
+	return nil
+}
+
+func (b *Bot) keyOf(m sessions.Message) sessions.Key {
+	var member sessions.UserID
+	if b.cfg.PerMember && m.ConversationType != sessions.Private {
+		member = m.SenderID
+	}
+	return sessions.NewKey(m.RobotCode, m.ConversationID, member)
+}
+
+// withQuote is the message's text with what it replies to set before it.
+func withQuote(m sessions.Message) string {
+	if m.Quote == nil || m.Quote.Text == "" {
+		return m.Text
+	}
+	who := m.Quote.Nick
+	if m.Quote.FromBot {
+		who = "Ebb"
+	}
+	return fmt.Sprintf("[引用 %s: %s]\n%s", who, m.Quote.Text, m.Text)
+}

@@ -1,0 +1,133 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/sessions"
+)
+
+// answer is what the loop between model and tools gave.
+type answer struct {
+	events   []sessions.Event // assistant and tool events, without their counts
+	text     string           // for people
+	usage    sessions.Usage   // of all calls
+	last     sessions.Usage   // of the last call
+	estimate int              // our own count of the last request, not calibrated
+	model    string
+}
+
+// loop asks the model, runs the tools that it calls, and asks again, until it answers in words. An error is a model
+// call that failed for good; what ran before it is in the answer.
+func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, error) {
+	var a answer
+	seen := map[string]string{} // calls made in this turn, with their results
+	for round := 1; ; round++ {
+		a.estimate = b.estimate(msgs)
+		resp, err := b.model.Generate(ctx, Request{Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
+		if err != nil {
+			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
+		}
+		a.usage, a.last, a.model = a.usage.Add(resp.Usage), resp.Usage, resp.Model
+		b.metrics.usage(resp)
+		if len(resp.ToolCalls) == 0 || round > b.cfg.MaxToolRounds {
+			a.finish(resp, t.lang, round > b.cfg.MaxToolRounds)
+			return a, nil
+		}
+		msgs = a.say(msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		for _, call := range resp.ToolCalls {
+			result, err := b.call(ctx, t, call, seen)
+			if err != nil {
+				return a, err
+			}
+			if round == b.cfg.MaxToolRounds {
+				result += "\n\n[No more tool calls in this turn: answer with what you have.]"
+			}
+			msgs = a.say(msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+		}
+	}
+}
+
+// say appends an event to the turn and to the request.
+func (a *answer) say(msgs []ChatMessage, e sessions.Event) []ChatMessage {
+	a.events = append(a.events, e)
+	return append(msgs, ChatMessage{Role: string(e.Role), Content: e.Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
+}
+
+// finish ends the turn with the model's words, or with a sensible one where there are none.
+func (a *answer) finish(resp Response, lang string, rounds bool) {
+	a.text = strings.TrimSpace(resp.Text)
+	switch {
+	case a.text == "" && rounds:
+		a.text = say(sayRounds, lang)
+	case a.text == "" && resp.Finish == FinishFilter:
+		a.text = say(sayRefused, lang)
+	case a.text == "":
+		a.text = say(sayEmpty, lang)
+	case resp.Finish == FinishLength:
+		a.text += say(sayCutOff, lang)
+	}
+	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
+}
+
+// call runs one tool call. What goes wrong inside a tool is told to the model; the error is for a lost lease or a
+// storage that can't record the run, both of which end the turn.
+func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[string]string) (string, error) {
+	id := c.Name + "\x00" + c.Arguments
+	if before, ok := seen[id]; ok {
+		return "Same call as before in this turn, not run again. Its result was:\n" + before, nil
+	}
+	tool := b.tools[c.Name]
+	if tool == nil {
+		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, b.toolNames()), nil
+	}
+	if r, ok := tool.(Repeatable); ok && r.Repeatable() {
+		result := b.run(ctx, t, tool, c)
+		seen[id] = result
+		return result, nil
+	}
+	for _, r := range t.view.Runs {
+		if r.Call.Name == c.Name && r.Call.Arguments == c.Arguments {
+			if r.Finished {
+				return r.Result, nil
+			}
+			return interrupted, nil
+		}
+	}
+	run := sessions.ToolRun{Call: c, EventID: t.asked[0].ID}
+	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
+		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
+	}
+	run.Result, run.Finished = b.run(ctx, t, tool, c), true
+	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
+		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
+	}
+	seen[id] = run.Result
+	return run.Result, nil
+}
+
+// run calls the tool; its error becomes the result, so that the model can do better.
+func (b *Bot) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {
+	result, err := tool.Call(ctx, ToolInput{
+		Arguments: c.Arguments, Lease: t.lease, Reader: t.reader(), Chat: t.chat(), CallID: c.ID,
+	})
+	outcome := "ok"
+	if err != nil {
+		result, outcome = "error: "+err.Error(), "error"
+	}
+	b.metrics.toolCalls.WithLabelValues(c.Name, outcome).Inc()
+	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
+	return result
+}
+
+// toolNames lists the tools for a model that asked for another.
+func (b *Bot) toolNames() string {
+	names := make([]string, len(b.frame.tools))
+	for i, t := range b.frame.tools {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,109 @@
+package bot
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// metrics are the figures that Ebb tells Prometheus. Labels come from small fixed sets; no name, id or text of people
+// is ever one.
+type metrics struct {
+	accepted     *prometheus.CounterVec
+	turns        *prometheus.CounterVec
+	turnSeconds  prometheus.Histogram
+	waitSeconds  prometheus.Histogram
+	replies      *prometheus.CounterVec
+	maybeDoubled prometheus.Counter
+	modelTokens  *prometheus.CounterVec
+	modelErrors  *prometheus.CounterVec
+	toolCalls    *prometheus.CounterVec
+	flushes      *prometheus.CounterVec
+	compactions  *prometheus.CounterVec
+	freed        prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	one := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	hist := func(name, help string) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 18)})
+		r.MustRegister(h)
+		return h
+	}
+	gauge := func(name, help string, f func() float64) {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Name: name, Help: help}, f))
+	}
+	gauge("sessions_working", "Sessions with a turn in hand.", func() float64 { return float64(b.turns.Live()) })
+	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
+	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.waiting()) })
+	return &metrics{
+		accepted:     vec("messages_accepted_total", "Messages stored before they were acknowledged, by outcome: new, duplicate, error.", "outcome"),
+		turns:        vec("turns_total", "Turns committed, by kind.", "kind"),
+		turnSeconds:  hist("turn_seconds", "Time of a turn from its begin to its commit."),
+		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
+		replies:      vec("replies_total", "Tries to send a reply, by way and outcome.", "via", "outcome"),
+		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again because a process died between the send and its mark."),
+		modelTokens:  vec("model_tokens_total", "Tokens as providers reported them, by model and kind.", "model", "kind"),
+		modelErrors:  vec("model_errors_total", "Model calls that failed for good, by class.", "class"),
+		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
+		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
+		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
+		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
+	}
+}
+
+func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event) {
+	m.turns.WithLabelValues(kind).Inc()
+	m.turnSeconds.Observe(took.Seconds())
+	for _, e := range asked {
+		m.waitSeconds.Observe(max(0, time.Since(e.CreatedAt).Seconds()))
+	}
+}
+
+func (m *metrics) usage(r Response) {
+	m.modelTokens.WithLabelValues(r.Model, "prompt").Add(float64(r.Usage.Prompt))
+	m.modelTokens.WithLabelValues(r.Model, "cached").Add(float64(r.Usage.Cached))
+	m.modelTokens.WithLabelValues(r.Model, "completion").Add(float64(r.Usage.Completion))
+}
+
+func (m *metrics) reply(s sessions.Settled) {
+	outcome := "retried"
+	switch {
+	case s.Sent:
+		outcome = "sent"
+	case s.Failed:
+		outcome = "given_up"
+	}
+	m.replies.WithLabelValues(s.Via, outcome).Inc()
+}
+
+func (m *metrics) flush(o memory.Outcome, err error) {
+	outcome := "saved"
+	switch {
+	case err != nil:
+		outcome = "failed"
+	case o.Nothing:
+		outcome = "nothing"
+	}
+	m.flushes.WithLabelValues(outcome).Inc()
+}
+
+func (m *metrics) compaction(e sessions.LogEntry) {
+	if e.Outcome == "" {
+		return
+	}
+	m.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
+	m.freed.Add(float64(e.TokensBefore - e.TokensAfter))
+}

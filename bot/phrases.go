@@ -1,0 +1,80 @@
+package bot
+
+import (
+	"fmt"
+	"unicode"
+)
+
+// phrase is something that Ebb itself tells people, apart from what a model says.
+type phrase int
+
+const (
+	sayHere phrase = iota
+	sayEmpty
+	sayCutOff
+	sayRounds
+	sayBusy
+	sayDenied
+	sayRefused
+	sayMalformed
+	sayOverflow
+	sayTimeout
+	sayDead
+	sayStale
+	sayOverQuota
+	sayNotAdmin
+	sayNothingToCompact
+	sayCompactFailed
+	sayHelp
+)
+
+// phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
+var phrases = map[phrase][2]string{
+	sayHere:      {"我在。有什么可以帮你？发 /help 看我能做什么。", "I'm here. How can I help? Send /help to see what I can do."},
+	sayEmpty:     {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
+	sayCutOff:    {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	sayRounds:    {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
+	sayBusy:      {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
+	sayDenied:    {"模型服务暂时不可用，已通知管理员。请稍后再试。", "The model service is not available at the moment; an administrator has been told. Please try again later."},
+	sayRefused:   {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
+	sayMalformed: {"这条消息我暂时处理不了，已记录下来。请换个说法再试。", "I can't process this message at the moment; it has been recorded. Please try again in other words."},
+	sayOverflow:  {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
+	sayTimeout:   {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
+	sayDead:      {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
+	sayStale:     {"抱歉，我刚才离线了。这期间有 %d 条消息（最早 %s）没有及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I was offline. %d messages (the oldest of %s) went unanswered and may be out of date by now; please tell me what you still need."},
+	sayOverQuota: {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
+	sayNotAdmin:  {"这个命令只有管理员可以用。", "Only administrators can use this command."},
+
+	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
+	sayCompactFailed:    {"❌ 压缩失败，保持原历史不变。", "❌ Compaction failed; the history stays as it was."},
+	sayHelp: {"直接说话就行，我会记住重要的事。命令：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` 现在就压缩（群里限管理员）\n- `/help` 这段说明",
+		"Just talk; I remember what matters. Commands:\n\n- `/status` context in use, compactions\n- `/compact [focus]` compact now (in groups: administrators)\n- `/help` this text"},
+}
+
+// say is a phrase in a language, zh or en.
+func say(p phrase, lang string, args ...any) string {
+	i := 0
+	if lang == "en" {
+		i = 1
+	}
+	if len(args) == 0 {
+		return phrases[p][i]
+	}
+	return fmt.Sprintf(phrases[p][i], args...)
+}
+
+// languageOf is the language to answer a text in: Chinese where there is any, English where there are only Latin
+// words, else the configured one.
+func languageOf(text, configured string) string {
+	latin := false
+	for _, r := range text {
+		if unicode.Is(unicode.Han, r) {
+			return "zh"
+		}
+		latin = latin || unicode.Is(unicode.Latin, r)
+	}
+	if latin {
+		return "en"
+	}
+	return configured
+}

@@ -1,0 +1,28 @@
+package bot
+
+import (
+	"context"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Tool is something that the model may call in a turn.
+type Tool interface {
+	Spec() ToolSpec
+	// Call runs the tool with arguments that are JSON text as the model wrote them. Its error is told to the model,
+	// so it names what was wrong with the arguments and nothing secret.
+	Call(ctx context.Context, in ToolInput) (string, error)
+}
+
+// ToolInput is what a call knows of its turn.
+type ToolInput struct {
+	Arguments string
+	Lease     sessions.Lease
+	Reader    memory.Reader
+	Chat      memory.Chat // where it was asked, and who speaks there
+	CallID    string
+}
+
+// Repeatable marks tools whose calls have no effect, so that a call cut off by a crash may be made again.
+type Repeatable interface{ Repeatable() bool }

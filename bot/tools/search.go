@@ -1,0 +1,51 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/bot"
+	"ebb/memory"
+)
+
+type searchArgs struct {
+	Query string `json:"query"`
+	Limit int    `json:"limit"`
+}
+
+var searchSpec = bot.ToolSpec{
+	Name:        "memory_search",
+	Description: "Find saved memories and earlier messages by words. Use it before answering about anything from the past.",
+	Schema: object([]string{"query"}, map[string]any{
+		"query": field("string", "words to look for"), "limit": field("integer", "hits, 1 to 20, default 8"),
+	}),
+}
+
+type searcher struct {
+	store memory.Store
+	loc   *time.Location
+}
+
+func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (string, error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return "", errors.New("query is empty: give words to look for")
+	}
+	if a.Limit < 1 || a.Limit > 20 {
+		a.Limit = 8
+	}
+	hits, err := s.store.Search(ctx, in.Reader, a.Query, a.Limit)
+	if err != nil {
+		return "", errors.New("memory_search: the memory can't be read at the moment")
+	}
+	if len(hits) == 0 {
+		return "nothing found", nil
+	}
+	var b strings.Builder
+	for _, h := range hits {
+		fmt.Fprintf(&b, "- %s (%s %s): %s\n", h.Path, h.At.In(s.loc).Format("2006-01-02 15:04"), h.Who, h.Content)
+	}
+	return b.String(), nil
+}

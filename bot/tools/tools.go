@@ -1,0 +1,63 @@
+// Package tools holds the tools that every conversation has: saving and finding memory, and reading the log back. They
+// read and write inside the scopes of the chat that the call came from; nothing in a call's arguments widens them.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/bot"
+	"ebb/memory"
+)
+
+// All returns the built-in tools over a memory store. Times are shown in loc.
+func All(store memory.Store, loc *time.Location) []bot.Tool {
+	return []bot.Tool{
+		tool[memory.Save]{
+			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
+			call: (saver{store}).call,
+		},
+		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},
+		tool[getArgs]{spec: getSpec, call: (getter{store, loc}).call, reads: true},
+		tool[historyArgs]{spec: historySpec, call: (historian{store, loc}).call, reads: true},
+	}
+}
+
+// tool is a bot.Tool whose arguments are decoded into A before the call.
+type tool[A any] struct {
+	spec  bot.ToolSpec
+	call  func(ctx context.Context, in bot.ToolInput, args A) (string, error)
+	reads bool
+}
+
+// Spec offers the tool.
+func (t tool[A]) Spec() bot.ToolSpec { return t.spec }
+
+// Repeatable reports whether a call has no effect.
+func (t tool[A]) Repeatable() bool { return t.reads }
+
+// Call decodes the arguments and runs the tool.
+func (t tool[A]) Call(ctx context.Context, in bot.ToolInput) (string, error) {
+	var args A
+	d := json.NewDecoder(strings.NewReader(in.Arguments))
+	if err := d.Decode(&args); err != nil {
+		return "", fmt.Errorf("arguments of %s: %w", t.spec.Name, err)
+	}
+	return t.call(ctx, in, args)
+}
+
+// object is a JSON schema of an object with these properties.
+func object(required []string, properties map[string]any) map[string]any {
+	s := map[string]any{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func field(kind, description string) map[string]any {
+	return map[string]any{"type": kind, "description": description}
+}

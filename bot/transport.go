@@ -1,0 +1,56 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Transport brings messages in and replies out.
+type Transport interface {
+	// Run receives messages until ctx ends, reconnecting by itself, and calls accept for each from any goroutine. It
+	// acknowledges a message only after accept returned nil. When ctx ends, Run stops intake, waits for the accepts
+	// that run, and returns nil; another error says that it can't work at all.
+	Run(ctx context.Context, accept Accept) error
+
+	// Send delivers one reply and returns how. It splits what is too long; progress says how many parts arrived and
+	// starts at o.Part. It retries nothing: a [*SendError] says what to do. Calls for one conversation come one at a time.
+	Send(ctx context.Context, o sessions.Outgoing) (Sent, error)
+
+	// Ready reports whether messages can arrive now.
+	Ready() bool
+}
+
+// Accept makes a message durable. It returns nil only after the commit.
+type Accept func(ctx context.Context, m sessions.Message) error
+
+// Sent is how a reply, or a part of it, arrived. It is filled in as far as it got when Send fails, too.
+type Sent struct {
+	Via  string // webhook or openapi
+	Part int    // parts that arrived
+}
+
+// SendError is a reply that did not arrive, classified.
+type SendError struct {
+	// Permanent: no retry will help (group disbanded, content refused).
+	Permanent bool
+	// After is how long to wait at least; 0 leaves it to the outbox's backoff.
+	After time.Duration
+	// Maybe: the reply may have arrived, the answer was lost.
+	Maybe bool
+	Err   error
+}
+
+// Error is the cause's text.
+func (e *SendError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SendError) Unwrap() error { return e.Err }
+
+// IsPermanent reports whether err says that a reply can never arrive.
+func IsPermanent(err error) bool {
+	s, ok := errors.AsType[*SendError](err)
+	return ok && s.Permanent
+}

@@ -1,0 +1,76 @@
+package bot
+
+import (
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// The kinds of turns.
+const (
+	kindAsk     = "ask"     // goes to the model
+	kindCommand = "command" // a slash command
+	kindHello   = "hello"   // the robot was mentioned, and nothing said
+	kindQuota   = "quota"   // DingTalk withheld the content
+	kindStale   = "stale"   // waited too long to be answered blindly
+	kindDead    = "dead"    // broke its turn too often
+)
+
+// maxBroken is how many turns a message may break before it is set aside.
+const maxBroken = 3
+
+// plan says how many of the waiting messages a turn takes, and as what.
+type plan struct {
+	kind string
+	take int
+}
+
+// triage sorts the waiting messages from the oldest on: the turn takes as many as go together.
+func (b *Bot) triage(pending []sessions.Event, now time.Time) plan {
+	if len(pending) == 0 {
+		return plan{}
+	}
+	p := plan{kind: b.kindOf(pending[0], now)}
+	budget := b.frame.window.Usable() / 2
+	for i, e := range pending {
+		if b.kindOf(e, now) != p.kind || i > 0 && (p.kind == kindCommand || p.kind == kindDead) {
+			break
+		}
+		if budget -= e.Tokens; budget < 0 && i > 0 {
+			break
+		}
+		p.take = i + 1
+	}
+	return p
+}
+
+func (b *Bot) kindOf(e sessions.Event, now time.Time) string {
+	switch {
+	case e.Attempts > maxBroken:
+		return kindDead
+	case now.Sub(e.CreatedAt) > b.cfg.StaleAfter:
+		return kindStale
+	case e.Message != nil && e.Message.OverQuota:
+		return kindQuota
+	case strings.TrimSpace(e.Content) == "":
+		return kindHello
+	case isCommand(e.Content):
+		return kindCommand
+	}
+	return kindAsk
+}
+
+// word is the fixed answer of a turn that asks no model.
+func (p plan) word(asked []sessions.Event, lang string, loc *time.Location) string {
+	at := asked[0].CreatedAt.In(loc).Format("01-02 15:04")
+	switch p.kind {
+	case kindDead:
+		return say(sayDead, lang, at)
+	case kindStale:
+		return say(sayStale, lang, len(asked), at)
+	case kindQuota:
+		return say(sayOverQuota, lang)
+	}
+	return say(sayHere, lang)
+}

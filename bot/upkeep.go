@@ -1,0 +1,196 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// What set a compaction off, as the compaction log tells it.
+const (
+	triggerThreshold = "threshold"
+	triggerOverflow  = "overflow"
+	triggerManual    = "manual"
+)
+
+// estimate is our own count of a request, not calibrated: messages, and tools with the system prompt.
+func (b *Bot) estimate(msgs []ChatMessage) int {
+	n := b.frame.tokens
+	for _, m := range msgs {
+		if m.Role == "system" {
+			continue // counted with the frame
+		}
+		n += b.counted.count(m.Content) + compaction.MessageOverhead
+		for _, c := range m.ToolCalls {
+			n += b.counted.count(c.Arguments) + compaction.MessageOverhead
+		}
+	}
+	return n
+}
+
+// fixed is what a view holds besides conversation and summaries.
+func (b *Bot) fixed(v sessions.View) int {
+	return b.frame.tokens + b.counted.count(v.Session.Pinned) + compaction.MessageOverhead
+}
+
+// size is our estimate of a view as a request, corrected by cal.
+func (b *Bot) size(v sessions.View, cal float64) int {
+	n := b.fixed(v) + compaction.TokensOf(v.Tail)
+	for _, s := range v.Summaries {
+		n += s.Tokens + compaction.MessageOverhead
+	}
+	return calibrated(n, cal)
+}
+
+func calibrated(tokens int, cal float64) int {
+	if cal <= 0 {
+		cal = 1
+	}
+	return int(float64(tokens) * cal)
+}
+
+// contextSize is the size of the session's context as it would be sent now: as last reported, or as estimated before
+// the first report.
+func (b *Bot) contextSize(v sessions.View) int {
+	if v.Session.TotalTokens > 0 {
+		return v.Session.TotalTokens
+	}
+	return b.size(v, v.Session.CalibrationFactor)
+}
+
+// fit assembles the turn's request. A context that would overflow is compacted first, within a deadline; where that
+// does not make room, the emergency view does.
+func (b *Bot) fit(ctx context.Context, t *turn) ([]ChatMessage, error) {
+	asked := func() int { return calibrated(compaction.TokensOf(t.asked), t.view.Session.CalibrationFactor) }
+	b.frame.shrink(t.asked)
+	usable := b.frame.window.Usable()
+	if b.contextSize(t.view)+asked() >= usable {
+		b.inline(ctx, t, triggerOverflow)
+	}
+	v := t.view
+	if b.contextSize(v)+asked() >= usable {
+		cal := max(1, v.Session.CalibrationFactor)
+		v = emergency(v, func(v sessions.View) bool {
+			return calibrated(b.estimate(b.frame.assemble(v, t.asked, time.Now())), cal) < usable
+		})
+		zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
+	}
+	return b.frame.assemble(v, t.asked, time.Now()), nil
+}
+
+// inline compacts before the model is asked, and reloads the turn's view. A compaction that fails or takes too long
+// leaves the view as it is: that is for the emergency view to mend, never for the people to read.
+func (b *Bot) inline(ctx context.Context, t *turn, trigger string) {
+	if !b.cfg.Compaction {
+		return // the emergency view is all there is
+	}
+	work, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+	defer stop()
+	if _, err := b.compact(work, t.lease, trigger, ""); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
+	}
+	v, err := b.store.Begin(ctx, t.lease, 0)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
+		return
+	}
+	v.Pending, v.Runs = t.view.Pending, t.view.Runs
+	b.frame.shrink(v.Tail)
+	t.view = v
+}
+
+// maintain is steps 9 to 11 for one session, after its reply was sent: it flushes and compacts what the context calls
+// for. Its failures are logged and tried again later; they never reach the group.
+func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
+	if err := b.spare.Acquire(ctx, 1); err != nil {
+		return false, nil
+	}
+	defer b.spare.Release(1)
+	lease, err := b.leases.Get(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("take lease of session %s: %w", key, err)
+	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
+	ctx = log.WithContext(ctx)
+	v, err := b.store.Begin(ctx, lease, 0)
+	if err != nil {
+		return false, b.leases.Check(key, fmt.Errorf("read session %s: %w", key, err))
+	}
+	if !b.cfg.Compaction {
+		return false, nil
+	}
+	need := b.policy.Assess(v.Session, b.frame.window, b.contextSize(v), time.Now())
+	work, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+	defer stop()
+	switch {
+	case need.Compact:
+		_, err = b.compact(work, lease, triggerThreshold, "")
+	case need.Flush:
+		_, err = b.flushCycle(work, lease)
+	}
+	if err != nil {
+		log.Warn().Err(err).Msg("Upkeep did not finish")
+	}
+	return false, b.leases.Check(key, nil)
+}
+
+// flushCycle makes the cycle's one flush, unless a run that was under way has made it.
+func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
+	unlock, err := b.upkeepLock.lock(ctx, l.Key)
+	if err != nil {
+		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+	}
+	defer unlock()
+	v, err := b.store.Begin(ctx, l, 0)
+	if err != nil {
+		return memory.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
+	}
+	if v.Session.FlushEpoch == v.Session.CompactionCount {
+		return memory.Outcome{}, nil
+	}
+	return b.flush(ctx, l, v.Session, v.Session.CompactionCount)
+}
+
+// flush saves what matters of the session's events so far, whatever asked for it: threshold, compaction or shutdown.
+// What fails is recorded as owed.
+func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int) (memory.Outcome, error) {
+	log := zerolog.Ctx(ctx)
+	log.Info().EmbedObject(l.Key).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
+	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch})
+	b.metrics.flush(out, err)
+	if err == nil {
+		log.Info().EmbedObject(l.Key).Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
+		return out, nil
+	}
+	if errors.Is(err, sessions.ErrLeaseLost) {
+		return out, err
+	}
+	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	failures := s.FlushFailures + 1
+	if errors.Is(context.Cause(ctx), ErrStop) {
+		failures = s.FlushFailures // cut off, not failed
+	}
+	if oweErr := b.memory.Owe(owe, l, s.LastSeq, failures, flushTrouble(err)); oweErr != nil {
+		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
+	}
+	return out, err
+}
+
+// flushTrouble is why a flush failed, in words that may stand in a table: never the provider's own.
+func flushTrouble(err error) string {
+	switch {
+	case errors.Is(err, memory.ErrNotSaved):
+		return memory.ErrNotSaved.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "ran out of time"
+	}
+	return "model error: " + string(ClassOf(err))
+}

@@ -1,0 +1,99 @@
+package compaction
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Reply is a model's answer to a summary request.
+type Reply struct {
+	Text  string
+	Stop  bool // it ended by itself: not cut off, not filtered
+	Calls bool // it called tools, which were not offered
+}
+
+var thinkRE = regexp.MustCompile(`(?s)<think(?:ing)?>.*?(?:</think(?:ing)?>|\z)`)
+
+// CleanSummary strips what a model thought aloud and the blanks around its answer.
+func CleanSummary(text string) string {
+	return strings.TrimSpace(thinkRE.ReplaceAllString(text, ""))
+}
+
+// refusals begin answers that are about the request instead of the conversation.
+var refusals = []string{
+	"i cannot", "i can't", "i'm sorry", "i am sorry", "as an ai", "sorry,", "error generating", "error:",
+	"抱歉", "对不起", "很抱歉", "作为一个", "作为ai", "我无法", "无法生成",
+}
+
+// CheckSummary is the gate that every summary passes before it may take the place of what was said: nil, or why it is
+// not a summary. source and got are tokens of what it tells and of itself.
+func CheckSummary(r Reply, source, got int) error {
+	text := CleanSummary(r.Text)
+	low := strings.ToLower(text)
+	switch {
+	case r.Calls:
+		return errors.New("the model called a tool instead of answering")
+	case text == "":
+		return errors.New("the summary is empty")
+	case !r.Stop:
+		return errors.New("the summary was cut off")
+	case source > 1000 && got < shortest(source):
+		return fmt.Errorf("%d tokens are too few for a source of %d", got, source)
+	case strings.HasPrefix(low, "<!doctype") || strings.HasPrefix(low, "<html") || strings.HasPrefix(low, `{"error`):
+		return errors.New("the summary is an error page")
+	case strings.Contains(low, "<<<transcript"):
+		return errors.New("the summary repeats its request")
+	}
+	for _, p := range refusals {
+		if strings.HasPrefix(low, p) && !strings.Contains(text, "\n#") {
+			return fmt.Errorf("the summary is a refusal (%q)", p)
+		}
+	}
+	if n := mostRepeated(low); n > maxRepeats {
+		return fmt.Errorf("one phrase stands %d times in the summary", n)
+	}
+	return nil
+}
+
+func shortest(source int) int { return min(200, max(20, source*15/1000)) }
+
+// A healthy summary repeats a phrase of six words now and then, and a broken one without end.
+const (
+	phraseWords = 6
+	maxRepeats  = 10
+)
+
+// mostRepeated is how often the most frequent phrase of six words stands in a text. Identifiers, which a list of keys
+// rightly repeats the shape of, are not words here; Chinese is counted in pairs of characters.
+func mostRepeated(text string) int {
+	words := words(text)
+	seen, most := map[string]int{}, 0
+	for i := 0; i+phraseWords <= len(words); i++ {
+		p := strings.Join(words[i:i+phraseWords], " ")
+		if seen[p]++; seen[p] > most {
+			most = seen[p]
+		}
+	}
+	return most
+}
+
+// words splits a text into words without digits, and Chinese into overlapping pairs of characters.
+func words(text string) []string {
+	var out []string
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '-' && r != '_' }) {
+		if strings.ContainsFunc(f, unicode.IsNumber) {
+			continue
+		}
+		if rs := []rune(f); unicode.Is(unicode.Han, rs[0]) {
+			for i := 0; i+1 < len(rs); i++ {
+				out = append(out, string(rs[i:i+2]))
+			}
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Paths are virtual: they name rows that the reader may see, never files.
+//
+//	MEMORY.md                        everything in force, newest first
+//	memory/<scope>/<2006-01-02>.md   one scope's memories of one day
+//	session_events/<seq>             the session's log from that event on
+var (
+	dayPath   = regexp.MustCompile(`^memory/(user|group|team|session)/(\d{4}-\d{2}-\d{2})\.md(?:#\d+)?$`)
+	eventPath = regexp.MustCompile(`^session_events/(\d{1,18})$`)
+)
+
+// Limits of one read.
+const (
+	maxLines   = 200
+	maxRead    = 1000
+	defaultGet = 50
+)
+
+// Get reads lines of a virtual path, from the line from, counted from 1. Its errors are written for the model.
+func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, loc *time.Location) (string, error) {
+	from = max(1, from)
+	if lines <= 0 {
+		lines = defaultGet
+	}
+	lines = min(lines, maxLines)
+	if m := eventPath.FindStringSubmatch(path); m != nil {
+		seq, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("path %q: the event number is out of range", path)
+		}
+		first := max(seq, 1) + int64(from) - 1
+		events, err := s.Range(ctx, r.Key, first-1, first-1+int64(lines), lines)
+		if err != nil {
+			return "", fmt.Errorf("read events: %w", err)
+		}
+		return EventLines(events, loc), nil
+	}
+	day := dayPath.FindStringSubmatch(path)
+	if day == nil && path != "MEMORY.md" {
+		return "", fmt.Errorf("no such path %q; paths are MEMORY.md, memory/<user|group|team|session>/<YYYY-MM-DD>.md and session_events/<number>, as memory_search gives them", HeadOf(path))
+	}
+	all, err := s.Pinned(ctx, r, maxRead)
+	if err != nil {
+		return "", fmt.Errorf("read memories: %w", err)
+	}
+	var out []string
+	for _, m := range all {
+		if day != nil && (string(m.Scope) != day[1] || m.CreatedAt.In(loc).Format(time.DateOnly) != day[2]) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("- [%s %s #%d] %s", m.Scope, m.CreatedAt.In(loc).Format("2006-01-02 15:04"), m.ID, m.Content))
+	}
+	if from > len(out) {
+		return fmt.Sprintf("%s has %d lines; nothing from line %d on.", path, len(out), from), nil
+	}
+	return strings.Join(out[from-1:min(len(out), from-1+lines)], "\n"), nil
+}
+
+// HeadOf shortens what a model wrote before it is said back.
+func HeadOf(s string) string {
+	if rs := []rune(s); len(rs) > 80 {
+		return string(rs[:80]) + "…"
+	}
+	return s
+}
+
+// maxEventText bounds what one event shows in a result, in characters.
+const maxEventText = 600
+
+// EventLines shows events one a line: number, time, speaker, words.
+func EventLines(events []sessions.Event, loc *time.Location) string {
+	if len(events) == 0 {
+		return "no events there"
+	}
+	var b strings.Builder
+	for _, e := range events {
+		who := string(e.Role)
+		if e.Role == sessions.RoleUser {
+			who = e.SenderNick
+			if who == "" {
+				who = string(e.SenderID)
+			}
+		}
+		text := strings.Join(strings.Fields(e.Content), " ")
+		if rs := []rune(text); len(rs) > maxEventText {
+			text = string(rs[:maxEventText]) + "…"
+		}
+		fmt.Fprintf(&b, "#%d %s %s: %s\n", e.Seq, e.CreatedAt.In(loc).Format("2006-01-02 15:04"), who, text)
+	}
+	return b.String()
+}

@@ -1,0 +1,117 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Leases keep what one replica holds: they beat its heart, remember the leases it was given, and stop trusting them
+// before anybody else may take them.
+//
+// A lease stands while the heartbeat is younger than the time to live, by the database's clock. This side can't see
+// that clock, so it counts from before its last successful beat was sent: it distrusts too early, never too late. The
+// fencing by term would refuse a late write anyway; the trust only saves work that could not be written.
+type Leases struct {
+	store Leaser
+	owner ReplicaID
+	ttl   time.Duration
+
+	mu    sync.Mutex
+	held  map[Key]Lease
+	alive time.Time // when the last beat that came through was sent
+}
+
+// NewLeases returns the leases of owner, none yet. ttl is the time to live that the store counts with.
+func NewLeases(store Leaser, owner ReplicaID, ttl time.Duration) *Leases {
+	return &Leases{store: store, owner: owner, ttl: ttl, held: map[Key]Lease{}}
+}
+
+// Owner is the replica whose leases these are.
+func (l *Leases) Owner() ReplicaID { return l.owner }
+
+// Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything.
+func (l *Leases) Beat(ctx context.Context) error {
+	sent := time.Now()
+	if err := l.store.Beat(ctx, l.owner); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.alive = sent
+	l.mu.Unlock()
+	return nil
+}
+
+// Keep beats until ctx ends, several times within the time to live.
+func (l *Leases) Keep(ctx context.Context) {
+	t := time.NewTicker(l.ttl / 4)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		one, stop := context.WithTimeout(ctx, l.ttl/2)
+		if err := l.Beat(one); err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Heartbeat missed")
+		}
+		stop()
+	}
+}
+
+// Trusted reports whether the leases can still be ours.
+func (l *Leases) Trusted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.alive) < l.ttl
+}
+
+// Get returns the session's lease, from memory where it is known.
+func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
+	l.mu.Lock()
+	lease, ok := l.held[key]
+	l.mu.Unlock()
+	if ok {
+		return lease, nil
+	}
+	lease, err := l.store.Acquire(ctx, key, l.owner)
+	if err != nil {
+		return Lease{}, err
+	}
+	l.mu.Lock()
+	l.held[key] = lease
+	l.mu.Unlock()
+	return lease, nil
+}
+
+// Learn notes a lease that came with an accepted message; one of another owner is forgotten.
+func (l *Leases) Learn(lease Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease.Owner == l.owner {
+		l.held[lease.Key] = lease
+	} else {
+		delete(l.held, lease.Key)
+	}
+}
+
+// Check forgets the session's lease where err says that it is lost, and returns err.
+func (l *Leases) Check(key Key, err error) error {
+	if errors.Is(err, ErrLeaseLost) {
+		l.mu.Lock()
+		delete(l.held, key)
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// Held is the number of leases in memory.
+func (l *Leases) Held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}
