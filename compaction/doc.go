@@ -9,6 +9,6 @@
 //
 // The log is never touched: a compaction moves a cursor and adds a summary, so a failed one changes nothing at all.
 // The plan is made on a snapshot and committed by compare-and-swap; messages that arrive meanwhile stay raw.
-// A summary that is shorter than 1.5 % of its source is suspicious, but above 200 tokens it may be as short as it
+// A summary that is shorter than 1.5 % of its source is suspicious, but above 50 tokens it may be as short as it
 // likes: a large source of small talk has little to tell.
 package compaction

@@ -58,7 +58,8 @@ func CheckSummary(r Reply, source, got int) error {
 	return nil
 }
 
-func shortest(source int) int { return min(200, max(20, source*15/1000)) }
+// shortest is the least that a summary may take: 1.5 % of its source, as far as that tells an answer from a brush-off.
+func shortest(source int) int { return min(50, max(20, source*15/1000)) }
 
 // A healthy summary repeats a phrase of six words now and then, and a broken one without end.
 const (

@@ -103,6 +103,7 @@ func (s *Summarizer) chunks(events []sessions.Event) [][]sessions.Event {
 
 // attempts asks for one chunk's summary until one passes the gate, at most Retries times.
 func (s *Summarizer) attempts(ctx context.Context, previous string, chunk []sessions.Event, r Request) (Result, error) {
+	chunk = s.shorten(chunk)
 	req, err := s.request(previous, chunk, r)
 	if err != nil {
 		return Result{}, err
@@ -141,8 +142,7 @@ func (s *Summarizer) request(previous string, chunk []sessions.Event, r Request)
 	if f := strings.TrimSpace(r.Focus); f != "" {
 		user.WriteString(Fence("focus", HeadTail(f, maxFocus)) + "\n\n")
 	}
-	// An event may be larger than the window: the model is shown its two ends.
-	user.WriteString(Transcript(s.shorten(chunk), s.location()))
+	user.WriteString(Transcript(chunk, s.location()))
 	req := CompleteRequest{Model: s.Name, System: sys.String(), User: user.String()}
 	req.MaxOutput = max(1024, min(max(r.Target*12/10, reasoningRoom), s.Context-s.Counter.Count(req.User)-s.Counter.Count(req.System)-256))
 	return req, nil
@@ -155,14 +155,15 @@ const maxFocus = 1500
 // answers come back empty.
 const reasoningRoom = 8192
 
-// shorten returns events with bodies that fit into half the window each.
+// shorten returns events with bodies that fit into half the window each: of larger ones the model is shown the two ends.
 func (s *Summarizer) shorten(events []sessions.Event) []sessions.Event {
 	limit := s.Context / 2
 	out := make([]sessions.Event, len(events))
 	for i, e := range events {
 		if e.Tokens > limit {
 			// Bytes per token differ by language: scaled by this text's own rate.
-			e.Content = HeadTail(e.Content, len(e.Content)/e.Tokens*limit)
+			e.Content = HeadTail(e.Content, int(float64(len(e.Content))/float64(e.Tokens)*float64(limit)))
+			e.Tokens = limit
 		}
 		out[i] = e
 	}

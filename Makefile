@@ -1,0 +1,40 @@
+# The tools are run through the Go toolchain at these versions: nothing but Go has to be installed for them.
+SQLC          := github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+VERSION    ?= dev
+DEMO_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint generate bench conformance build deps
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
+	go run ./cmd/bot demo $(DEMO_FLAGS)
+
+test: deps ## Run every test
+	go vet ./...
+	go test -race -shuffle=on -timeout 20m ./...
+
+lint: ## Check format and style
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	CGO_ENABLED=0 go run $(GOLANGCI_LINT) run ./...
+
+generate: ## Write the Go code for the SQL again
+	CGO_ENABLED=0 go run $(SQLC) generate -f sql/sqlc.yaml
+
+bench: deps ## Measure what the design promises
+	go test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## Run the official Node SDK against the DingTalk simulator
+	go run ./bot/dingtalk/dingtalktest/conformance
+
+build: ## Build bin/bot
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/bot ./cmd/bot
+
+deps: ## Install PostgreSQL where it is missing and can be installed
+	@.ci/deps.sh

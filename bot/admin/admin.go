@@ -1,0 +1,67 @@
+// Package admin serves what operators ask of a running bot over HTTP: whether it lives, whether it can take messages,
+// and its figures.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+)
+
+// Options says where to listen and whom to ask.
+type Options struct {
+	Listen  string // host:port
+	Metrics prometheus.Gatherer
+	// Ready says why the bot can't take messages now, or nil. It must answer within its context.
+	Ready func(ctx context.Context) error
+}
+
+// Server answers /healthz, /readyz and /metrics.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// readyTimeout bounds one question to the database; a probe waits no longer.
+const readyTimeout = time.Second
+
+// Listen opens the address, so that a port that is taken is said at the start.
+func Listen(ctx context.Context, o Options) (*Server, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on admin.listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, stop := context.WithTimeout(r.Context(), readyTimeout)
+		defer stop()
+		if err := o.Ready(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	return &Server{listener: l, http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Serve answers until ctx ends.
+func (s *Server) Serve(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { _ = s.http.Close() })
+	defer stop()
+	if err := s.http.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("Admin server ended")
+	}
+}

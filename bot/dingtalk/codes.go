@@ -1,0 +1,157 @@
+package dingtalk
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"ebb/bot"
+	"ebb/sessions"
+)
+
+// class is what can be done about a code of DingTalk's.
+type class int
+
+const (
+	again      class = iota // unknown or passing: the outbox's backoff decides
+	limited                 // too many messages: the conversation is silent for a while
+	busy                    // too many calls of the application: wait a moment
+	exhausted               // the month's quota is used up
+	denied                  // a permission is missing: an operator must act
+	banned                  // this machine's address is refused for minutes
+	expired                 // the webhook's session is gone: use the open API
+	unsendable              // no retry will help
+	badToken                // the access token is refused
+)
+
+// How long to wait at least.
+const (
+	waitBusy      = 2 * time.Second
+	waitBanned    = 5 * time.Minute
+	waitExhausted = time.Hour
+	waitOperator  = 5 * time.Minute
+	waitToken     = time.Minute
+)
+
+// oldCodes are the numbers in the errcode of a webhook's or an old API's answer.
+var oldCodes = map[string]class{
+	"-1":     again,
+	"130101": limited, "410100": limited,
+	"90018": busy, "90002": busy,
+	"90020":  exhausted,
+	"1111":   banned,
+	"90030":  expired, // the organisation's webhook quota: the open API has another one
+	"300001": expired, "400101": expired,
+	"400013": unsendable, "400102": unsendable, "400106": unsendable, // disbanded, robot disabled, robot not in the group
+	"400105": unsendable, "40035": unsendable, "43004": unsendable, // we asked in a wrong way
+	"460101": unsendable, "101002": unsendable, // too long
+	"40014": badToken, "42001": badToken,
+}
+
+// newCodes are the words in the code of an open API's answer; the first that it contains counts.
+var newCodes = []struct {
+	part  string
+	class class
+}{
+	{"InvalidAuthentication", badToken},
+	{"invalidParameter.token.invalid", badToken},
+	{"ApiCountLimit", exhausted},
+	{"QpsLimit", busy},
+	{"QpmLimit", busy},
+	{"send.too.fast", limited},
+	{"send.byToken.tooFast", limited},
+	{"too.many.", limited},
+	{"contain.", unsendable},
+	{"disbanded", unsendable},
+	{"bot.stopped", unsendable},
+	{"bot.forbidden", unsendable},
+	{"org.notMatch", unsendable},
+	{"openConversationId", unsendable},
+	{"resource.not.found", unsendable},
+	{"robot.oto.notExist", unsendable},
+	{"notAllow.sendOTO", unsendable},
+	{"invalidParameter.", unsendable},
+	{"InvalidAction.NotFound", unsendable},
+}
+
+func classOld(code string) class {
+	if c, ok := oldCodes[code]; ok {
+		return c
+	}
+	if len(code) == 6 && strings.HasPrefix(code, "4301") { // unsafe link, text, picture, content
+		return unsendable
+	}
+	return again
+}
+
+// classify judges an answer that is no success.
+func classify(a answer) class {
+	if sub := a.body.str("sub_code", "subCode"); sub != "" && a.body.str("errcode") == "88" {
+		return classOld(sub)
+	}
+	if code := a.body.str("errcode"); code != "" && code != "0" {
+		return classOld(code)
+	}
+	if a.body.str("status") == "1111" {
+		return banned
+	}
+	code := a.body.str("code")
+	for _, n := range newCodes {
+		if strings.Contains(code, n.part) {
+			return n.class
+		}
+	}
+	switch a.status {
+	case http.StatusUnauthorized:
+		return badToken
+	case http.StatusTooManyRequests:
+		return busy
+	case http.StatusForbidden:
+		return denied
+	}
+	return again
+}
+
+// failure is the error for an answer of a class.
+func (t *Transport) failure(to sessions.Target, a answer, err error) *bot.SendError {
+	switch classify(a) {
+	case limited:
+		return t.tooMany(to, err)
+	case busy:
+		t.counters.limited.Add(1)
+		return &bot.SendError{After: waitBusy, Err: err}
+	case exhausted:
+		return &bot.SendError{After: waitExhausted, Err: err}
+	case denied:
+		return &bot.SendError{After: waitOperator, Err: err}
+	case banned:
+		return &bot.SendError{After: waitBanned, Err: err}
+	case badToken:
+		return &bot.SendError{After: waitToken, Err: err}
+	case unsendable:
+		return &bot.SendError{Permanent: true, Err: err}
+	}
+	return &bot.SendError{Err: err}
+}
+
+// judgeWebhook reads the errcode that a webhook's answer has, whatever its status.
+func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
+	code := a.body.str("errcode")
+	if code == "0" {
+		return nil
+	}
+	if code == "" && classify(a) == again {
+		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer has no errcode")}
+	}
+	said := t.words(a)
+	if u, err := url.Parse(to.Webhook); err == nil {
+		said = t.redact(said, u.Query().Get("session"))
+	}
+	if classify(a) == expired {
+		return fmt.Errorf("%w: errcode %s", errNoWebhook, code)
+	}
+	return t.failure(to, a, fmt.Errorf("posting to the session webhook: errcode %s", said))
+}

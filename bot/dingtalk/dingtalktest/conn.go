@@ -1,0 +1,277 @@
+package dingtalktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// ConnState is the state of a stream connection.
+type ConnState string
+
+// The states of a connection. A half-open or zombie connection is still chosen for pushes: what goes there is lost.
+const (
+	Live     ConnState = "live"
+	Draining ConnState = "draining"
+	HalfOpen ConnState = "half-open"
+	Zombie   ConnState = "zombie"
+	Closed   ConnState = "closed"
+)
+
+// conn is one stream connection. A reader runs in the handshake's handler, a writer in a goroutine of its own, which
+// keeps the frames of a connection in order while each waits for its latency.
+type conn struct {
+	s      *Server
+	id     string
+	app    *app
+	ua     string
+	subs   map[string]bool // "TYPE topic"
+	ws     *websocket.Conn
+	opened time.Time
+	gone   chan struct{} // closed when the connection has ended
+
+	// guarded by s.mu
+	state       ConnState
+	keepRouting bool // a draining connection that is still chosen: a server that does not conform
+	lossy       int  // pushes that are to vanish on this connection, see LoseNext
+	endReason   string
+	endByClient bool
+	anonymous   int // frames without messageId sent: acks with an empty one are no breach
+	lastPing    *push
+	owed        map[*push]bool // pushes without an ack yet
+	acked       int
+
+	qmu  sync.Mutex
+	q    []outFrame
+	wake chan struct{}
+}
+
+type outFrame struct {
+	bytes  []byte
+	binary bool
+	due    time.Time
+	push   *push // nil: nothing to account
+}
+
+// Connection is what the simulator knows of one stream connection.
+type Connection struct {
+	ID            string    `json:"id"`
+	ClientID      string    `json:"clientId"`
+	UA            string    `json:"ua"`
+	State         ConnState `json:"state"`
+	Opened        time.Time `json:"opened"`
+	Subscriptions []string  `json:"subscriptions"`
+	// Pending is the number of pushes that wait for an ack, Acked that of the acks received.
+	Pending int `json:"pending"`
+	Acked   int `json:"acked"`
+	// EndReason is empty while the connection is open.
+	EndReason string `json:"endReason,omitempty"`
+}
+
+// enqueue hands a frame to the writer.
+func (c *conn) enqueue(f outFrame) {
+	c.qmu.Lock()
+	c.q = append(c.q, f)
+	c.qmu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *conn) next() (outFrame, bool) {
+	for {
+		c.qmu.Lock()
+		if len(c.q) > 0 {
+			f := c.q[0]
+			c.q = c.q[1:]
+			c.qmu.Unlock()
+			return f, true
+		}
+		c.qmu.Unlock()
+		select {
+		case <-c.wake:
+		case <-c.gone:
+			return outFrame{}, false
+		}
+	}
+}
+
+// writeLoop sends the queued frames one after the other until the connection ends.
+func (c *conn) writeLoop() {
+	for {
+		f, ok := c.next()
+		if !ok || !c.s.sleep(time.Until(f.due), c.gone) {
+			return
+		}
+		if !c.toBeSent(f.push) {
+			continue
+		}
+		kind := websocket.TextMessage
+		if f.binary {
+			kind = websocket.BinaryMessage
+		}
+		_ = c.ws.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		if err := c.ws.WriteMessage(kind, f.bytes); err != nil {
+			c.end("writing: "+err.Error(), true)
+			return
+		}
+	}
+}
+
+// toBeSent accounts the sending of a frame and reports false when the connection's fault swallows it.
+func (c *conn) toBeSent(p *push) bool {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	swallowed := c.state == HalfOpen || (c.state == Zombie && p != nil && p.kind != pushPing)
+	if !swallowed && c.lossy > 0 && p != nil && p.kind == pushBot {
+		c.lossy--
+		swallowed = true
+	}
+	if p == nil {
+		return !swallowed
+	}
+	p.sent = s.nowLocked()
+	if swallowed {
+		p.lost = true
+		s.noteLocked(p.entry("lost", fmt.Sprintf("the connection is %s", c.state)))
+		return false
+	}
+	if p.kind != pushPing {
+		s.noteLocked(p.entry("push", p.note))
+	}
+	return true
+}
+
+// readLoop takes the client's acks until the connection ends.
+func (c *conn) readLoop() {
+	c.ws.SetReadLimit(16 << 20)
+	c.ws.SetPingHandler(func(data string) error {
+		if c.is(HalfOpen) {
+			return nil
+		}
+		_ = c.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
+		return nil
+	})
+	for {
+		kind, b, err := c.ws.ReadMessage()
+		if err != nil {
+			c.end("the client went: "+err.Error(), true)
+			return
+		}
+		if c.is(HalfOpen) { // stop reading: the client's writes pile up in the kernel
+			<-c.gone
+			return
+		}
+		c.s.onAck(c, kind == websocket.TextMessage, b)
+	}
+}
+
+func (c *conn) is(state ConnState) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.state == state
+}
+
+// end closes the socket once and accounts what was on its way.
+func (c *conn) end(reason string, byClient bool) {
+	s := c.s
+	s.mu.Lock()
+	if c.state == Closed {
+		s.mu.Unlock()
+		return
+	}
+	c.state, c.endReason, c.endByClient = Closed, reason, byClient
+	close(c.gone)
+	for i, x := range s.conns {
+		if x == c {
+			s.conns = append(s.conns[:i:i], s.conns[i+1:]...)
+			break
+		}
+	}
+	if !s.closed {
+		s.noteLocked(Entry{Kind: "close", Conn: c.id, Detail: reason})
+		s.settleLocked(c)
+		s.countLiveLocked(c.app)
+	}
+	s.mu.Unlock()
+	_ = c.ws.Close()
+}
+
+// settleLocked decides what becomes of the pushes of a connection that has ended.
+func (s *Server) settleLocked(c *conn) {
+	for p := range c.owed {
+		if p.kind == pushPing {
+			delete(s.frames, p.frameID)
+			continue
+		}
+		if p.lost {
+			continue
+		}
+		p.lost = true
+		if p.sent.IsZero() {
+			s.noteLocked(p.entry("lost", "not written before the connection ended"))
+			continue
+		}
+		if p.kind != pushBot {
+			continue
+		}
+		s.noteLocked(p.entry("lost", "the connection ended before the ack"))
+		if c.endByClient && p.wantsAck {
+			s.violateLocked(p.violation(AckLost, "the client closed the connection without acknowledging"))
+		}
+	}
+	clear(c.owed)
+}
+
+func (c *conn) worksLocked() bool { return c.state == Live || (c.state == Draining && c.keepRouting) }
+
+// countLiveLocked keeps the figures of an application without a live connection.
+func (s *Server) countLiveLocked(a *app) {
+	live, now := 0, s.nowLocked()
+	for _, c := range s.conns {
+		if c.app == a && c.worksLocked() {
+			live++
+		}
+	}
+	a.maxLive = max(a.maxLive, live)
+	switch {
+	case live == 0 && a.connected && a.deafSince.IsZero():
+		a.deafSince = now
+	case live > 0 && !a.deafSince.IsZero():
+		gap := now.Sub(a.deafSince)
+		a.deaf += gap
+		a.deafSince = time.Time{}
+		s.noteLocked(Entry{Kind: "connect", Detail: fmt.Sprintf("%s had no live connection for %s", a.ClientID, gap.Round(time.Millisecond))})
+		if s.opts.MaxDeaf > 0 && gap > s.opts.MaxDeaf {
+			s.violateLocked(Violation{Kind: DeafTooLong, Detail: fmt.Sprintf("no live connection for %s", gap.Round(time.Millisecond))})
+		}
+	}
+	a.connected = a.connected || live > 0
+	s.wakeLocked()
+}
+
+// systemLocked sends a SYSTEM frame; an empty messageID leaves that header out.
+func (c *conn) systemLocked(topic, messageID string, data map[string]any, p *push) {
+	headers := map[string]string{"topic": topic, "contentType": "application/json", "time": fmt.Sprint(c.s.nowLocked().UnixMilli())}
+	if messageID != "" {
+		headers["messageId"] = messageID
+	} else {
+		c.anonymous++
+	}
+	b, _ := json.Marshal(data)
+	frame, _ := json.Marshal(map[string]any{"specVersion": "1.0", "type": "SYSTEM", "headers": headers, "data": string(b)})
+	c.enqueue(outFrame{bytes: frame, push: p})
+}
+
+// resetTCP makes the system answer the peer with RST instead of FIN when the socket is closed.
+func resetTCP(nc net.Conn) {
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+}

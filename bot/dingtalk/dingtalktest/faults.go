@@ -1,0 +1,264 @@
+package dingtalktest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Fault is a rule for the HTTP routes: the calls that match get the action instead of the ordinary answer. Each time it
+// fires it leaves a line of kind "fault" in the transcript.
+type Fault struct {
+	// Route is a Route constant; empty matches every route.
+	Route string `json:"route"`
+	// Conversation, MsgID and Contains (in the body) narrow the match when not empty.
+	Conversation string `json:"conversation"`
+	MsgID        string `json:"msgId"`
+	Contains     string `json:"contains"`
+	// Nth lets the fault begin at the nth matching call, counted from 1; 0 means 1.
+	Nth int `json:"nth"`
+	// Count is how often it fires: 0 means once, Unlimited until it is cleared.
+	Count int `json:"count"`
+	// Probability of firing at each match, by Seed; 0 means always.
+	Probability float64 `json:"probability"`
+	Seed        uint64  `json:"seed"`
+	Action      Action  `json:"action"`
+}
+
+// How a connection ends instead of a full answer.
+const (
+	CutReset    = "reset"
+	CutTruncate = "truncate"
+	CutHang     = "hang"
+)
+
+// Action is what a fault does. The zero action changes nothing; with Delay alone the ordinary answer comes late.
+type Action struct {
+	// Name appears in the transcript.
+	Name string `json:"name"`
+	// Status and Body replace the answer; Status 0 with a Body means 200.
+	Status      int               `json:"status"`
+	Body        string            `json:"body"`
+	ContentType string            `json:"contentType"`
+	Header      map[string]string `json:"header"`
+	// Delay is waited before the answer, after the effect.
+	Delay time.Duration `json:"-"`
+	// Effect lets the call take effect (the message is posted) whatever is answered.
+	Effect bool `json:"effect"`
+	// Cut is CutReset, CutTruncate or CutHang.
+	Cut string `json:"cut"`
+	// Open spoils the answer of connections/open: expired-ticket, used-ticket, unknown-ticket, dead-endpoint,
+	// empty-endpoint, empty-ticket.
+	Open string `json:"open"`
+}
+
+func (a Action) plain() bool { return a.Status == 0 && a.Body == "" && a.Cut == "" }
+
+// String is the action's name, or what it does in short.
+func (a Action) String() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s %s %s", a.Status, a.Open, a.Cut, clip(a.Body)))
+}
+
+// rejectsToken reports whether the answer says that the access token is bad, after which a new one has to be fetched.
+func (a Action) rejectsToken() bool {
+	return a.Status == http.StatusUnauthorized || strings.Contains(a.Body, "InvalidAuthentication") ||
+		strings.Contains(a.Body, `"errcode":40014`) || strings.Contains(a.Body, `"errcode":42001`)
+}
+
+// ErrCode answers 200 with an errcode, as the webhooks and the old API do.
+func ErrCode(code int, message string) Action {
+	return Action{Name: fmt.Sprintf("errcode %d", code), Body: fmt.Sprintf(`{"errcode":%d,"errmsg":%q}`, code, message)}
+}
+
+// Status answers with an HTTP status and an HTML page, as proxies do.
+func Status(status int) Action {
+	return Action{
+		Name: fmt.Sprintf("status %d", status), Status: status, ContentType: "text/html",
+		Body: fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>", status, http.StatusText(status)),
+	}
+}
+
+// APIError answers with an error of the new API.
+func APIError(status int, code, message string) Action {
+	return Action{
+		Name: fmt.Sprintf("%d %s", status, code), Status: status,
+		Body: fmt.Sprintf(`{"code":%q,"requestid":"sim","message":%q}`, code, message),
+	}
+}
+
+// Slow answers as usual, d later; the effect is immediate, so a client that gives up has posted all the same.
+func Slow(d time.Duration) Action { return Action{Name: "slow " + d.String(), Delay: d} }
+
+// actions is the catalogue of faults by name, for scenario files and the control plane.
+var actions = map[string]Action{
+	// session webhook: 200 with an errcode
+	"busy":             ErrCode(-1, "system busy"),
+	"rate-limited":     ErrCode(130101, "send too fast, exceed 20 times per minute"),
+	"throttled":        ErrCode(410100, "sending too fast"),
+	"session-gone":     ErrCode(300001, "session 不存在"),
+	"unsupported-type": ErrCode(400105, "unsupported msgtype"),
+	"bot-disabled":     ErrCode(400102, "the bot is disabled"),
+	"bot-not-in-group": ErrCode(400106, "the bot is not in the group"),
+	"disbanded":        ErrCode(400013, "the group is disbanded"),
+	"unsafe-text":      ErrCode(430102, "unsafe text"),
+	"too-long":         ErrCode(460101, "message too long, exceed 20000 bytes"),
+	"app-qps":          ErrCode(90018, "the app's QPS is exceeded"),
+	"zero-as-string":   {Name: "errcode as a string", Body: `{"errcode":"0","errmsg":"ok"}`, Effect: true},
+	// any route
+	"500":              Status(500),
+	"502":              Status(502),
+	"503":              Status(503),
+	"504":              Status(504),
+	"html":             {Name: "html", Body: "<html><body>ok</body></html>", ContentType: "text/html"},
+	"truncated":        {Name: "truncated", Cut: CutTruncate, Effect: true},
+	"reset-before":     {Name: "reset before the effect", Cut: CutReset},
+	"reset-after":      {Name: "reset after the effect", Cut: CutReset, Effect: true},
+	"posted-timeout":   {Name: "posted, answered too late", Delay: 6 * time.Second, Effect: true},
+	"slow":             Slow(6 * time.Second),
+	"hang":             {Name: "hang", Cut: CutHang},
+	"redirect":         {Name: "redirect", Status: 302, Header: map[string]string{"Location": "/elsewhere"}},
+	"xml":              {Name: "xml", Body: "<OpenConnectionResponse><endpoint/></OpenConnectionResponse>", ContentType: "application/xml"},
+	"ip-ban":           {Name: "ip-ban", Body: `{"status":1111,"wait":5,"source":"x5","punish":"deny","uuid":"sim"}`},
+	"plain-http-proxy": {Name: "plain-http-proxy", Status: 400, ContentType: "text/html", Body: "<html>The plain HTTP request was sent to HTTPS port</html>"},
+	// connections/open and the handshake
+	"auth-failed":    APIError(401, "authFailed", "鉴权失败"),
+	"bad-request":    APIError(400, "invalidParameter", "the application is not published"),
+	"unavailable":    APIError(503, "ServiceUnavailable", "try later"),
+	"expired-ticket": {Name: "expired-ticket", Open: "expired-ticket"},
+	"used-ticket":    {Name: "used-ticket", Open: "used-ticket"},
+	"unknown-ticket": {Name: "unknown-ticket", Open: "unknown-ticket"},
+	"dead-endpoint":  {Name: "dead-endpoint", Open: "dead-endpoint"},
+	"empty-endpoint": {Name: "empty-endpoint", Open: "empty-endpoint"},
+	"empty-ticket":   {Name: "empty-ticket", Open: "empty-ticket"},
+	// open API and tokens
+	"qps":             APIError(403, "Forbidden.AccessDenied.QpsLimitForAppkeyAndApi", "too many calls"),
+	"quota":           APIError(403, "Forbidden.AccessDenied.ApiCountLimitForOrg", "the monthly quota is used up"),
+	"invalid-token":   APIError(400, "InvalidAuthentication", "不合法的access_token"),
+	"unauthorized":    APIError(401, "InvalidAuthentication", "unauthorized"),
+	"token-invalid":   ErrCode(40014, "invalid access_token"),
+	"token-expired":   ErrCode(42001, "access_token expired"),
+	"send-too-fast":   APIError(400, "send.too.fast", "sending too fast"),
+	"group-disbanded": APIError(400, "group.disbanded", "the group is disbanded"),
+	"param-too-long":  APIError(400, "invalidParameter.msgParam.tooLong", "msgParam is too long"),
+	"system-error":    APIError(500, "system.error", "system error"),
+	"permission": {Name: "permission", Status: 403, Body: `{"code":"Forbidden.AccessDenied.AccessTokenPermissionDenied",` +
+		`"requestid":"sim","message":"permission denied","accessdenieddetail":{"requiredScopes":["qyapi_robot_sendmsg"]}}`},
+	"flow-controlled": {Name: "flow-controlled", Body: `{"processQueryKey":"","invalidStaffIdList":[],"flowControlledStaffIdList":["u0001"]}`},
+}
+
+// Do returns the named action of the catalogue; it panics on a name that is not in ActionNames, since that is a mistake in
+// the test.
+func Do(name string) Action {
+	a, ok := actions[name]
+	if !ok {
+		panic("dingtalktest: no action is named " + name)
+	}
+	if a.Name == "" {
+		a.Name = name
+	}
+	return a
+}
+
+// ActionNames are the names of the catalogue, sorted.
+func ActionNames() []string {
+	out := make([]string, 0, len(actions))
+	for name := range actions {
+		out = append(out, name)
+	}
+	sort.Strings(out)
+	return out
+}
+
+type faultState struct {
+	Fault
+	id      int
+	matched int
+	fired   int
+	rng     *rand.Rand
+}
+
+// AddFault puts a rule behind those that exist and returns its number; the first rule that fires decides.
+func (s *Server) AddFault(f Fault) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nextFault++
+	if f.Seed == 0 {
+		f.Seed = s.opts.Seed
+	}
+	s.faults = append(s.faults, &faultState{Fault: f, id: s.nextFault, rng: rand.New(rand.NewPCG(f.Seed, uint64(s.nextFault)))})
+	return s.nextFault
+}
+
+// ClearFaults takes all rules away, or those with the given numbers.
+func (s *Server) ClearFaults(ids ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var kept []*faultState
+	for _, f := range s.faults {
+		for _, id := range ids {
+			if f.id == id {
+				f = nil
+				break
+			}
+		}
+		if f != nil && len(ids) > 0 {
+			kept = append(kept, f)
+		}
+	}
+	s.faults = kept
+}
+
+// FaultFired is how often a rule has fired.
+func (s *Server) FaultFired(id int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.faults {
+		if f.id == id {
+			return f.fired
+		}
+	}
+	return 0
+}
+
+// faultLocked looks for a rule that fires on a call and puts its action into the call.
+func (s *Server) faultLocked(c *call) bool {
+	for _, f := range s.faults {
+		if !f.matches(c) {
+			continue
+		}
+		f.matched++
+		if f.matched < f.Nth || (f.Count >= 0 && f.fired >= max(f.Count, 1)) {
+			continue
+		}
+		if f.Probability > 0 && f.rng.Float64() >= f.Probability {
+			continue
+		}
+		f.fired++
+		c.fault = f.Action
+		if f.Action.rejectsToken() {
+			for _, a := range s.apps {
+				a.tokenExcuses++
+			}
+		}
+		s.noteLocked(Entry{
+			Kind: "fault", Route: c.route, MsgID: c.head.msgID, Conversation: c.head.conversation,
+			Detail: fmt.Sprintf("rule %d, time %d: %s", f.id, f.fired, f.Action),
+		})
+		return true
+	}
+	return false
+}
+
+func (f *faultState) matches(c *call) bool {
+	return (f.Route == "" || f.Route == c.route) &&
+		(f.Conversation == "" || f.Conversation == c.head.conversation) &&
+		(f.MsgID == "" || f.MsgID == c.head.msgID) &&
+		(f.Contains == "" || bytes.Contains(c.body, []byte(f.Contains)))
+}

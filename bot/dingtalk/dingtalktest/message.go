@@ -1,0 +1,213 @@
+package dingtalktest
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Message is something that a person says to the bot. Text in a group is all that most tests need:
+//
+//	s.Say(dingtalktest.Message{Conversation: "cidRelease", Sender: "u1", Text: "deploy status"})
+type Message struct {
+	// Conversation is the group's id; empty: one default group, or the sender's private chat if Direct.
+	Conversation string `json:"conversation"`
+	// Direct makes it a one-to-one message.
+	Direct bool `json:"direct"`
+	// Sender is a staff id; empty means "u0001".
+	Sender string `json:"sender"`
+	// SenderNick overrides the person's name for this message.
+	SenderNick string `json:"senderNick"`
+	Text       string `json:"text"`
+	// MsgID is given when empty.
+	MsgID string `json:"msgId"`
+	// MsgType is "text" when empty; other kinds carry Content.
+	MsgType string         `json:"msgType"`
+	Content map[string]any `json:"content"`
+	// Quote is the message that this one replies to.
+	Quote *Quote `json:"quote"`
+	// AtUsers are the staff ids of other people mentioned.
+	AtUsers []string `json:"atUsers"`
+	// Robots are the robot codes mentioned, each of which gets the message with the same msgId; empty: the first application's.
+	Robots []string `json:"robots"`
+	// CreatedAt overrides createAt, for late, early and skewed messages.
+	CreatedAt time.Time `json:"createdAt"`
+	// Copies pushes the message so many times at once, to different connections as far as there are; 0 means 1.
+	Copies int `json:"copies"`
+
+	// Bare leaves the text as it is; else a group's text begins with the space that is left of the mention.
+	Bare bool `json:"bare"`
+	// OverQuota makes it the message of an organisation whose push quota is used up: errorCode 20001, no content.
+	OverQuota bool `json:"overQuota"`
+	// ContentAsString sends content as a JSON string; NumbersAsStrings does so with createAt and sessionWebhookExpiredTime.
+	ContentAsString  bool `json:"contentAsString"`
+	NumbersAsStrings bool `json:"numbersAsStrings"`
+	// WebhookExpired gives the message a webhook that has expired already.
+	WebhookExpired bool `json:"webhookExpired"`
+	// Omit leaves top-level fields out of the payload; Set adds or replaces some, last of all.
+	Omit []string       `json:"omit"`
+	Set  map[string]any `json:"set"`
+}
+
+// In is the message said in a group.
+func (m Message) In(conversation string) Message { m.Conversation = conversation; return m }
+
+// From is the message said by a person.
+func (m Message) From(staffID string) Message { m.Sender = staffID; return m }
+
+// Text is a text message.
+func Text(text string) Message { return Message{Text: text} }
+
+// RichPart is one part of a rich text: words, or a picture when DownloadCode is given.
+type RichPart struct {
+	Text, DownloadCode string
+}
+
+// RichText is a message of words and pictures.
+func RichText(parts ...RichPart) Message {
+	var list []any
+	for _, p := range parts {
+		if p.DownloadCode != "" {
+			list = append(list, map[string]any{
+				"type": "picture", "downloadCode": p.DownloadCode, "pictureDownloadCode": "p" + p.DownloadCode,
+			})
+			continue
+		}
+		list = append(list, map[string]any{"text": p.Text})
+	}
+	return Message{MsgType: "richText", Content: map[string]any{"richText": list}}
+}
+
+// Picture is a picture on its own; real ones come one-to-one.
+func Picture(downloadCode string) Message {
+	return Message{MsgType: "picture", Direct: true, Content: map[string]any{
+		"downloadCode": downloadCode, "pictureDownloadCode": "p" + downloadCode,
+	}}
+}
+
+// Audio is a voice message with the words that DingTalk recognised; one-to-one only.
+func Audio(downloadCode string, duration time.Duration, recognition string) Message {
+	return Message{MsgType: "audio", Direct: true, Content: map[string]any{
+		"duration": duration.Milliseconds(), "downloadCode": downloadCode, "recognition": recognition,
+	}}
+}
+
+// Video is a video; one-to-one only.
+func Video(downloadCode string, duration time.Duration) Message {
+	return Message{MsgType: "video", Direct: true, Content: map[string]any{
+		"duration": duration.Milliseconds(), "downloadCode": downloadCode, "videoType": "mp4",
+	}}
+}
+
+// File is a document; one-to-one only.
+func File(downloadCode, name string) Message {
+	return Message{MsgType: "file", Direct: true, Content: map[string]any{
+		"downloadCode": downloadCode, "fileName": name, "fileId": "160" + downloadCode, "spaceId": "180001",
+	}}
+}
+
+// Unknown is a kind that DingTalk does not pass on to bots: only a sentence saying so arrives.
+func Unknown() Message {
+	return Message{MsgType: "unknownMsgType", Content: map[string]any{"unknownMsgType": "暂不支持该消息类型"}}
+}
+
+// OverQuota is what a bot gets once the organisation's push quota is used up.
+func OverQuota() Message { return Message{OverQuota: true} }
+
+// payloadLocked is the `data` of the frame that carries m to the bot of a. s.mu must be held.
+func (s *Server) payloadLocked(m Message, g *group, a *app) map[string]any {
+	u := s.userLocked(m.Sender)
+	created := m.CreatedAt
+	if created.IsZero() {
+		created = s.nowLocked()
+	}
+	expires := created.Add(s.opts.WebhookTTL)
+	if m.WebhookExpired {
+		expires = s.nowLocked().Add(-time.Minute)
+	}
+	p := map[string]any{
+		"senderPlatform": "Mac", "conversationId": g.ID, "chatbotCorpId": a.CorpID, "chatbotUserId": a.dingtalkID,
+		"msgId": m.MsgID, "senderNick": u.Nick, "isAdmin": u.Admin, "senderStaffId": u.StaffID, "senderUnionId": u.UnionID,
+		"sessionWebhookExpiredTime": expires.UnixMilli(), "createAt": created.UnixMilli(), "senderCorpId": a.CorpID,
+		"conversationType": "2", "senderId": u.DingtalkID, "conversationTitle": g.Title, "isInAtList": true,
+		"sessionWebhook": s.sessionLocked(g, a, m.MsgID, expires), "robotCode": a.RobotCode,
+		"atUsers": s.atUsersLocked(m, a),
+	}
+	if m.SenderNick != "" {
+		p["senderNick"] = m.SenderNick
+	}
+	if g.direct != "" {
+		p["conversationType"] = "1"
+		for _, k := range []string{"conversationTitle", "atUsers", "isInAtList"} {
+			delete(p, k)
+		}
+	}
+	if u.External {
+		p["senderCorpId"] = "dingcorpother"
+		delete(p, "senderStaffId")
+	}
+	if m.NumbersAsStrings {
+		p["createAt"] = strconv.FormatInt(created.UnixMilli(), 10)
+		p["sessionWebhookExpiredTime"] = strconv.FormatInt(expires.UnixMilli(), 10)
+	}
+	addContent(p, m, g)
+	for _, k := range m.Omit {
+		delete(p, k)
+	}
+	for k, v := range m.Set {
+		p[k] = v
+	}
+	return p
+}
+
+func addContent(p map[string]any, m Message, g *group) {
+	if m.OverQuota {
+		p["msgtype"] = "text"
+		p["errorCode"] = 20001
+		p["errorMessage"] = "webhook/stream quota of the organisation is used up"
+		return
+	}
+	kind := m.MsgType
+	if kind == "" {
+		kind = "text"
+	}
+	p["msgtype"] = kind
+	content := map[string]any{}
+	for k, v := range m.Content {
+		content[k] = v
+	}
+	field := "content"
+	if kind == "text" {
+		field = "text"
+		text := m.Text
+		if g.direct == "" && !m.Bare {
+			text = " " + text
+		}
+		content["content"] = text
+	}
+	m.Quote.addTo(p, content)
+	if m.ContentAsString {
+		b, _ := json.Marshal(content) // maps of plain values
+		p[field] = string(b)
+		return
+	}
+	p[field] = content
+}
+
+func (s *Server) atUsersLocked(m Message, a *app) []any {
+	at := []any{map[string]any{"dingtalkId": a.dingtalkID}}
+	for _, code := range m.Robots {
+		if b := s.appByRobotLocked(code); b != nil && b != a {
+			at = append(at, map[string]any{"dingtalkId": b.dingtalkID})
+		}
+	}
+	for _, id := range m.AtUsers {
+		u := s.userLocked(id)
+		entry := map[string]any{"dingtalkId": u.DingtalkID}
+		if !u.External {
+			entry["staffId"], entry["unionId"] = u.StaffID, u.UnionID
+		}
+		at = append(at, entry)
+	}
+	return at
+}

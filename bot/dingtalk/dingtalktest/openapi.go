@@ -1,0 +1,205 @@
+package dingtalktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// sentMessage is what a processQueryKey stands for: replies are one per receiver.
+type sentMessage struct {
+	robot   string
+	replies []int // indexes of Server.replies
+}
+
+// messageParams are the keys of msgParam that carry the words of each message kind.
+var messageParams = map[string][]string{
+	"sampleText": {"content"}, "sampleMarkdown": {"title", "text"}, "sampleImageMsg": {"photoURL"},
+	"sampleLink": {"title", "text"}, "sampleActionCard": {"title", "text"}, "sampleActionCard2": {"title", "text"},
+	"sampleActionCard3": {"title", "text"}, "sampleActionCard4": {"title", "text"}, "sampleActionCard5": {"title", "text"},
+	"sampleActionCard6": {"title", "text"}, "sampleAudio": {"mediaId"}, "sampleFile": {"fileName"}, "sampleVideo": {"videoMediaId"},
+}
+
+const maxMsgParam = 15000
+
+type sendRequest struct {
+	RobotCode          string   `json:"robotCode"`
+	OpenConversationID string   `json:"openConversationId"`
+	UserIDs            []string `json:"userIds"`
+	MsgKey             string   `json:"msgKey"`
+	MsgParam           string   `json:"msgParam"`
+}
+
+func badParam(code, message string) *response {
+	r := apiError(http.StatusBadRequest, code, message)
+	return &r
+}
+
+// readSendLocked checks what both sends have in common and returns the words of the message.
+func (s *Server) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
+	if json.Unmarshal(c.body, &q) != nil {
+		return q, "", "", badParam("invalidParameter", "the body cannot be read")
+	}
+	keys := messageParams[q.MsgKey]
+	var params map[string]string
+	switch {
+	case q.RobotCode == "":
+		bad = badParam("invalidParameter.robotCode.empty", "robotCode is empty")
+	case s.appByRobotLocked(q.RobotCode) == nil:
+		bad = badParam("invalidParameter.robotCode.notExsit", "no such robot")
+	case s.appByRobotLocked(q.RobotCode) != c.app:
+		bad = badParam("invalidParameter.robotCode.auth", "the robot is not the application's")
+	case keys == nil:
+		bad = badParam("invalidParameter.msgKey.invalid", "unknown msgKey "+q.MsgKey)
+	case len(q.MsgParam) > maxMsgParam:
+		bad = badParam("invalidParameter.msgParam.tooLong", fmt.Sprintf("msgParam has %d bytes", len(q.MsgParam)))
+	case json.Unmarshal([]byte(q.MsgParam), &params) != nil:
+		bad = badParam("invalidParameter.msgParam.invalid", "msgParam is no JSON object of strings")
+	default:
+		for _, k := range keys {
+			if params[k] == "" {
+				return q, "", "", badParam("invalidParameter.msgParam.invalid", k+" is missing")
+			}
+		}
+		if len(keys) == 2 {
+			title = params[keys[0]]
+		}
+		text = params[keys[len(keys)-1]]
+	}
+	return q, title, text, bad
+}
+
+func (s *Server) groupSend(c *call) response {
+	q, title, text, bad := s.readSendLocked(c)
+	if bad != nil {
+		return *bad
+	}
+	g := s.groups[q.OpenConversationID]
+	switch {
+	case q.OpenConversationID == "":
+		return *badParam("miss.openConversationId", "openConversationId is missing")
+	case g == nil:
+		return *badParam("invalid.openConversationId", "no such conversation")
+	case g.direct != "":
+		s.violateLocked(Violation{Kind: ReplyWrongPlace, Conversation: g.ID, Detail: "a one-to-one conversation cannot be sent to as a group"})
+		return *badParam("invalid.openConversationId", "not a group")
+	case !g.robots[q.RobotCode]:
+		s.violateLocked(Violation{Kind: ReplyWrongPlace, Conversation: g.ID, Detail: q.RobotCode + " is not in the group"})
+		return *badParam("bot.forbidden.sendMessage", "the robot is not in the group")
+	case g.Disbanded:
+		return *badParam("group.disbanded", "the group is disbanded")
+	}
+	key := s.sentLocked(q.RobotCode)
+	s.postKeyedLocked(key, Reply{Conversation: g.ID, MsgType: q.MsgKey, Title: title, Text: text, Via: "openapi", RobotCode: q.RobotCode, Bytes: len(q.MsgParam)})
+	return jsonResponse(map[string]string{"processQueryKey": key})
+}
+
+func (s *Server) directSend(c *call) response {
+	q, title, text, bad := s.readSendLocked(c)
+	if bad != nil {
+		return *bad
+	}
+	switch {
+	case len(q.UserIDs) == 0:
+		return *badParam("invalidParameter.userIds.empty", "userIds is empty")
+	case len(q.UserIDs) > 20:
+		return *badParam("invalidParameter.userIds.overMax", "more than 20 users")
+	}
+	key := s.sentLocked(q.RobotCode)
+	invalid := []string{}
+	for _, id := range q.UserIDs {
+		if u := s.users[id]; u == nil || u.External {
+			invalid = append(invalid, id)
+			continue
+		}
+		s.postKeyedLocked(key, Reply{
+			Conversation: s.directLocked(id), MsgType: q.MsgKey, Title: title, Text: text, Via: "openapi",
+			RobotCode: q.RobotCode, Bytes: len(q.MsgParam),
+		})
+	}
+	return jsonResponse(map[string]any{"processQueryKey": key, "invalidStaffIdList": invalid, "flowControlledStaffIdList": []string{}})
+}
+
+// directLocked is the id of a person's private chat with the bot.
+func (s *Server) directLocked(staffID string) string {
+	for id, g := range s.groups {
+		if g.direct == staffID {
+			return id
+		}
+	}
+	return DirectConversation(staffID)
+}
+
+func (s *Server) sentLocked(robot string) string {
+	s.processKey++
+	key := fmt.Sprintf("pqk%s%04d", randomHex(4), s.processKey)
+	s.keys[key] = &sentMessage{robot: robot}
+	return key
+}
+
+func (s *Server) postKeyedLocked(key string, r Reply) {
+	r.ProcessQueryKey = key
+	s.keys[key].replies = append(s.keys[key].replies, len(s.replies))
+	s.postLocked(r)
+}
+
+func (s *Server) recall(c *call) response {
+	var q struct {
+		RobotCode        string   `json:"robotCode"`
+		ProcessQueryKeys []string `json:"processQueryKeys"`
+	}
+	if json.Unmarshal(c.body, &q) != nil || len(q.ProcessQueryKeys) == 0 || len(q.ProcessQueryKeys) > 20 {
+		return *badParam("invalidParameter.processQueryKeys", "one to 20 keys are needed")
+	}
+	done, failed := []string{}, map[string]string{}
+	for _, key := range q.ProcessQueryKeys {
+		m := s.keys[key]
+		if m == nil || m.robot != q.RobotCode {
+			failed[key] = "no such message"
+			continue
+		}
+		for _, i := range m.replies {
+			s.replies[i].Recalled = true
+		}
+		done = append(done, key)
+	}
+	s.wakeLocked()
+	return jsonResponse(map[string]any{"successResult": done, "failedResult": failed})
+}
+
+// emotion sets or takes back the bot's reaction to a message.
+func (s *Server) emotion(c *call) response {
+	var q struct {
+		RobotCode   string `json:"robotCode"`
+		EmotionName string `json:"emotionName"`
+	}
+	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || q.RobotCode == "" {
+		return *badParam("invalidParameter", "openMsgId, openConversationId and robotCode are needed")
+	}
+	if s.deliveries[deliveryKey{q.RobotCode, c.head.OpenMsgID}] == nil {
+		return apiError(http.StatusInternalServerError, "system.err", "no such message")
+	}
+	set := c.route == RouteEmotion
+	s.emotions[c.head.OpenMsgID] = set
+	s.noteLocked(Entry{
+		Kind: "emotion", Route: c.route, MsgID: c.head.OpenMsgID, Conversation: c.head.OpenConversationID, Detail: q.EmotionName,
+	})
+	return jsonResponse(map[string]bool{"success": true})
+}
+
+// Emotion reports whether the bot's reaction is on a message.
+func (s *Server) Emotion(msgID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.emotions[msgID]
+}
+
+// spaceLocked is the conversation that a card's openSpaceId names.
+func (s *Server) spaceLocked(space string) string {
+	kind, id, _ := strings.Cut(strings.TrimPrefix(space, "dtv1.card//"), ".")
+	if kind == "IM_ROBOT" {
+		return s.directLocked(id)
+	}
+	return id
+}

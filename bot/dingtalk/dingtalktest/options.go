@@ -1,0 +1,194 @@
+package dingtalktest
+
+import "time"
+
+// Never switches off a duration knob of Options whose zero value means "the default".
+const Never time.Duration = -1
+
+// Unlimited switches off a counting knob of Options whose zero value means "the default".
+const Unlimited = -1
+
+// Routing names how the simulator chooses a connection for a push when an application has several.
+type Routing string
+
+// The routings: DingTalk documents a random choice; round robin makes a test predictable.
+const (
+	RouteRandom     Routing = "random"
+	RouteRoundRobin Routing = "roundrobin"
+)
+
+// App is one DingTalk application with its bot.
+type App struct {
+	ClientID     string `json:"clientId"`
+	ClientSecret string `json:"clientSecret"`
+	// RobotCode is the bot's code; empty means ClientID, as for an enterprise's own bots.
+	RobotCode string `json:"robotCode"`
+	// CorpID is the organisation; empty means "dingcorpsim".
+	CorpID string `json:"corpId"`
+}
+
+// User is one person. Only StaffID is needed; the rest is derived from it when empty.
+type User struct {
+	StaffID string `json:"staffId"`
+	Nick    string `json:"nick"`
+	UnionID string `json:"unionId"`
+	// DingtalkID is the encrypted id that callbacks carry as senderId.
+	DingtalkID string `json:"dingtalkId"`
+	Admin      bool   `json:"admin"`
+	// External people belong to another organisation: callbacks do not name their staff id.
+	External bool `json:"external"`
+}
+
+// Group is one group conversation.
+type Group struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// Members are staff ids; who speaks in a group joins it by that.
+	Members []string `json:"members"`
+	// Robots are the robot codes of the bots in the group; empty means the first application's.
+	Robots []string `json:"robots"`
+	// Disbanded groups refuse every reply.
+	Disbanded bool `json:"disbanded"`
+}
+
+// Options are the simulator's knobs. The zero value is a DingTalk as the field knows it; a duration of Never or a count of
+// Unlimited switches the knob off. Knobs marked "unconfirmed" stand for behaviour that nobody outside DingTalk can promise.
+type Options struct {
+	// Addr is the listening address, default "127.0.0.1:0".
+	Addr string
+	// Apps default to one: client id "dingsimapp0001", secret "sim-secret".
+	Apps   []App
+	Users  []User
+	Groups []Group
+	// Seed of every random choice; 0 means 1, so that a run repeats.
+	Seed uint64
+
+	// LatencyMin and LatencyMax bound the delay of each push and each answer; default 20-80 ms. LatencyMax Never: none.
+	LatencyMin, LatencyMax time.Duration
+
+	// RedeliverAfter is how long a bot message may stay unacknowledged before it is pushed again; default 60 s (unconfirmed).
+	RedeliverAfter time.Duration
+	// RedeliverMax bounds the automatic redeliveries of one message; default 1 (unconfirmed), Unlimited: until acknowledged.
+	RedeliverMax int
+	// RedeliverSameFrameID repeats headers.messageId instead of giving a new one (unconfirmed).
+	RedeliverSameFrameID bool
+	// RetryOnError and RetryOnNotFound treat an ack with code 500 or 404 as no ack (unconfirmed, default off).
+	RetryOnError, RetryOnNotFound bool
+	// AckDeadline is the platform's own push timeout, default 3 s; later acks are reported.
+	AckDeadline time.Duration
+	// Routing defaults to RouteRandom.
+	Routing Routing
+	// ShuffleWindow delays each push by a random part of it, so that the wire order differs from the order of creation.
+	ShuffleWindow time.Duration
+	// Backlog keeps messages that find no connection for so long and replays them on connect; default: they are dropped (unconfirmed).
+	Backlog time.Duration
+
+	// PingInterval of the application-level ping; default 30 s (unconfirmed), Never: none.
+	PingInterval time.Duration
+	// KeepaliveInterval of KEEPALIVE system frames; default none.
+	KeepaliveInterval time.Duration
+	// ConnectedFrames sends CONNECTED and REGISTERED when a connection opens.
+	ConnectedFrames bool
+	// ConnectionTTL sends `disconnect` to a connection of that age; default none.
+	ConnectionTTL time.Duration
+	// DisconnectGrace is the silence between `disconnect` and the end of the socket; default 10 s.
+	DisconnectGrace time.Duration
+
+	// TicketTTL, TokenTTL and WebhookTTL default to 90 s, 2 h and 90 min.
+	TicketTTL, TokenTTL, WebhookTTL time.Duration
+	// WebhookPerMinute bounds the webhook replies of one conversation; default 20, beyond: errcode 130101 (scope unconfirmed).
+	WebhookPerMinute int
+	// WebhookBlock refuses a conversation for so long once it went over WebhookPerMinute; default none (unconfirmed).
+	WebhookBlock time.Duration
+	// WebhookMaxBytes bounds a webhook body; default 20,000, beyond: errcode 460101.
+	WebhookMaxBytes int
+	// IgnoreMsgUUID posts a webhook reply again although its msgUuid was seen (unconfirmed; default: not posted twice).
+	IgnoreMsgUUID bool
+	// APIQPS bounds the calls per second of one API by one application; default 20, beyond: 403.
+	APIQPS int
+	// APIQuota and StreamQuota are the organisation's monthly budgets, 5,000 and 3,000: counted always, enforced with EnforceQuotas.
+	APIQuota, StreamQuota int
+	EnforceQuotas         bool
+
+	// RepliesPerMessage reports a message that got more posts than this; 0: not checked, since long replies come in parts.
+	RepliesPerMessage int
+	// OpensPerMinute reports an application that opens connections more often; default 30.
+	OpensPerMinute int
+	// MaxDeaf reports an application that had no live connection for longer, once it had one; default: measured only.
+	MaxDeaf time.Duration
+	// CardIdle reports a card that is neither finished nor failed after so long without an update; default 60 s.
+	CardIdle time.Duration
+	// KeepMessages bounds what is remembered of acknowledged messages (for Redeliver); default 20,000. Replies are kept all.
+	KeepMessages int
+	// TranscriptLines bounds the transcript; default 50,000, the oldest go first.
+	TranscriptLines int
+
+	// Logf, if not nil, receives every line of the transcript as it is written.
+	Logf func(format string, args ...any)
+}
+
+// Fast are the options that tests start from: no latency, pings each second, one second of disconnect grace, and three
+// redeliveries of an unacknowledged message, 3 s apart. Limits and violations are those of the default.
+func Fast() Options {
+	return Options{
+		LatencyMax:      Never,
+		RedeliverAfter:  3 * time.Second,
+		RedeliverMax:    3,
+		PingInterval:    time.Second,
+		DisconnectGrace: time.Second,
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	if len(o.Apps) == 0 {
+		o.Apps = []App{{ClientID: "dingsimapp0001", ClientSecret: "sim-secret"}}
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.LatencyMin == 0 && o.LatencyMax == 0 {
+		o.LatencyMin, o.LatencyMax = 20*time.Millisecond, 80*time.Millisecond
+	}
+	if o.Routing == "" {
+		o.Routing = RouteRandom
+	}
+	for _, d := range []struct {
+		knob *time.Duration
+		def  time.Duration
+	}{
+		{&o.RedeliverAfter, time.Minute},
+		{&o.AckDeadline, 3 * time.Second},
+		{&o.PingInterval, 30 * time.Second},
+		{&o.DisconnectGrace, 10 * time.Second},
+		{&o.TicketTTL, 90 * time.Second},
+		{&o.TokenTTL, 2 * time.Hour},
+		{&o.WebhookTTL, 90 * time.Minute},
+		{&o.CardIdle, time.Minute},
+	} {
+		if *d.knob == 0 {
+			*d.knob = d.def
+		}
+	}
+	for _, c := range []struct {
+		knob *int
+		def  int
+	}{
+		{&o.RedeliverMax, 1},
+		{&o.WebhookPerMinute, 20},
+		{&o.WebhookMaxBytes, 20000},
+		{&o.APIQPS, 20},
+		{&o.APIQuota, 5000},
+		{&o.StreamQuota, 3000},
+		{&o.OpensPerMinute, 30},
+		{&o.KeepMessages, 20000},
+		{&o.TranscriptLines, 50000},
+	} {
+		if *c.knob == 0 {
+			*c.knob = c.def
+		}
+	}
+	return o
+}

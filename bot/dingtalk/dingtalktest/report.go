@@ -1,0 +1,165 @@
+package dingtalktest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Entry is one line of the transcript: something that the simulator did, received or decided.
+type Entry struct {
+	Seq  int       `json:"seq"`
+	Time time.Time `json:"time"`
+	// Kind is one of say, open, connect, push, ack, redeliver, lost, dropped, backlog, ping, disconnect, close, http,
+	// reply, duplicate, fault, violation, clock, card, emotion, malformed.
+	Kind string `json:"kind"`
+	// Route is the HTTP route's name, see the Route constants.
+	Route        string `json:"route,omitempty"`
+	Conn         string `json:"conn,omitempty"`
+	FrameID      string `json:"frameId,omitempty"`
+	MsgID        string `json:"msgId,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+	// Status is an HTTP status or an ack's code.
+	Status int    `json:"status,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// String is the entry as one line for people.
+func (e Entry) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %-10s", e.Time.Format("15:04:05.000"), e.Kind)
+	for _, f := range []struct{ name, value string }{
+		{"route", e.Route},
+		{"conn", e.Conn},
+		{"frame", e.FrameID},
+		{"msg", e.MsgID},
+		{"conv", e.Conversation},
+	} {
+		if f.value != "" {
+			fmt.Fprintf(&b, " %s=%s", f.name, f.value)
+		}
+	}
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " status=%d", e.Status)
+	}
+	if e.Detail != "" {
+		b.WriteString(" " + e.Detail)
+	}
+	return b.String()
+}
+
+// The kinds of violations: what a client did that DingTalk would not tell it about.
+const (
+	AckUnknown         = "ack-unknown"          // an ack for a frame that was never pushed
+	AckTwice           = "ack-twice"            // a second ack for one push
+	AckLate            = "ack-late"             // an ack after the push timeout
+	AckMissing         = "ack-missing"          // no ack although the connection was there
+	AckLost            = "ack-lost"             // the client closed the connection with acks owed
+	AckWrongConnection = "ack-wrong-connection" // the ack came on another connection than the push
+	AckMalformed       = "ack-malformed"        // the ack's JSON has not the shape of the protocol
+	PingNotEchoed      = "ping-not-echoed"      // a ping was answered with other data
+	PingUnanswered     = "ping-unanswered"      // a ping was not answered before the next
+	ReplyTwice         = "reply-twice"          // the same reply was posted again for the same message
+	ReplyWrongPlace    = "reply-wrong-place"    // a reply to a conversation or person it cannot be for
+	MentionNotInText   = "mention-not-in-text"  // an id in `at` without the literal @id in the text
+	WebhookExpired     = "webhook-expired"      // a webhook was used after its expiry
+	WebhookUnknown     = "webhook-unknown"      // a webhook that was never handed out
+	TokenWasted        = "token-wasted"         // a token was fetched though the last one was still good
+	OpenMalformed      = "open-malformed"       // connections/open without what it needs
+	OpenTooOften       = "open-too-often"       // a reconnect storm
+	TicketReused       = "ticket-reused"        // a ticket was used twice or after its expiry
+	DeafTooLong        = "deaf-too-long"        // no live connection for longer than Options.MaxDeaf
+	CardAfterFinalize  = "card-after-finalize"  // a streaming call after the last one
+	CardNotFinalized   = "card-not-finalized"   // a card that was left spinning
+	CardCallbackSlow   = "card-callback-slow"   // a card callback answered after 2 s
+)
+
+// Violation is one breach of the protocol by the client.
+type Violation struct {
+	Time         time.Time `json:"time"`
+	Kind         string    `json:"kind"`
+	Detail       string    `json:"detail"`
+	Conn         string    `json:"conn,omitempty"`
+	FrameID      string    `json:"frameId,omitempty"`
+	MsgID        string    `json:"msgId,omitempty"`
+	Conversation string    `json:"conversation,omitempty"`
+}
+
+// String is the violation as one line for people.
+func (v Violation) String() string {
+	e := Entry{Time: v.Time, Kind: v.Kind, Conn: v.Conn, FrameID: v.FrameID, MsgID: v.MsgID, Conversation: v.Conversation, Detail: v.Detail}
+	return e.String()
+}
+
+func (s *Server) noteLocked(e Entry) {
+	s.seq++
+	e.Seq, e.Time = s.seq, s.nowLocked()
+	s.transcript = append(s.transcript, e)
+	if n := s.opts.TranscriptLines; n > 0 && len(s.transcript) > n+n/4 {
+		s.transcript = append([]Entry(nil), s.transcript[len(s.transcript)-n:]...)
+	}
+	if s.opts.Logf != nil {
+		s.opts.Logf("%s", e.String())
+	}
+	s.wakeLocked()
+}
+
+func (s *Server) violateLocked(v Violation) {
+	v.Time = s.nowLocked()
+	s.violations = append(s.violations, v)
+	s.noteLocked(Entry{
+		Kind: "violation", Conn: v.Conn, FrameID: v.FrameID, MsgID: v.MsgID, Conversation: v.Conversation,
+		Detail: v.Kind + ": " + v.Detail,
+	})
+}
+
+// Transcript is everything so far, oldest first.
+func (s *Server) Transcript() []Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Entry(nil), s.transcript...)
+}
+
+// Violations are the client's breaches of the protocol so far, oldest first, and what is overdue at this moment: pushes
+// that should have been acknowledged by now and cards that were left spinning. With kinds, only those kinds.
+func (s *Server) Violations(kinds ...string) []Violation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := append([]Violation(nil), s.violations...)
+	all = append(all, s.overdueLocked()...)
+	if len(kinds) == 0 {
+		return all
+	}
+	var out []Violation
+	for _, v := range all {
+		for _, k := range kinds {
+			if v.Kind == k {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func (s *Server) overdueLocked() []Violation {
+	var out []Violation
+	now := s.nowLocked()
+	for _, c := range s.conns {
+		for p := range c.owed {
+			if p.kind == pushBot && p.wantsAck && !p.lost && !p.missed && !p.sent.IsZero() && now.Sub(p.sent) > s.opts.AckDeadline {
+				v := p.violation(AckMissing, fmt.Sprintf("no ack for %s", now.Sub(p.sent).Round(time.Millisecond)))
+				v.Time = now
+				out = append(out, v)
+			}
+		}
+	}
+	for _, c := range s.cards {
+		if !c.done() && s.opts.CardIdle > 0 && now.Sub(c.touched) > s.opts.CardIdle {
+			out = append(out, Violation{
+				Time: now, Kind: CardNotFinalized, Conversation: c.conversation,
+				Detail: fmt.Sprintf("card %s is %s since %s", c.id, c.state, now.Sub(c.touched).Round(time.Millisecond)),
+			})
+		}
+	}
+	return out
+}

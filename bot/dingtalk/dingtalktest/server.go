@@ -1,0 +1,293 @@
+package dingtalktest
+
+import (
+	crand "crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. All its
+// methods may be called from any goroutine.
+type Server struct {
+	// URL is the base of both api_base and oapi_base, without a trailing slash.
+	URL string
+
+	opts Options
+	ln   *listener
+	http *http.Server
+	done chan struct{}
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every change that a wait may look for
+	waiters int           // waits that hold or are about to take `changed`
+	closed  bool
+	offset  time.Duration // of the simulator's clock from the machine's
+	rng     *rand.Rand
+	timers  map[*timer]struct{}
+
+	apps     []*app
+	users    map[string]*User
+	groups   map[string]*group
+	tickets  map[string]*ticket
+	tokens   map[string]*token
+	sessions map[string]*session
+	conns    []*conn
+	nextConn int // round robin
+
+	deliveries map[deliveryKey]*delivery
+	order      []deliveryKey // of deliveries, oldest first
+	unacked    int           // of deliveries
+	frames     map[string][]*push
+	replies    []Reply
+	posted     map[string]int       // conversation and text -> index of the newest such reply
+	lastSaid   map[string]time.Time // per conversation
+	uuids      map[string]bool
+	sends      map[string][]time.Time // rate windows: webhook per conversation, API per application, opens
+	blocked    map[string]time.Time   // webhook conversations refused until then
+	refuseOpen time.Time
+	processKey int
+	keys       map[string]*sentMessage
+	files      map[string]*file
+	media      map[string]*file
+	cards      map[string]*card
+	emotions   map[string]bool
+
+	faults     []*faultState
+	nextFault  int
+	transcript []Entry
+	seq        int
+	violations []Violation
+}
+
+// app is one application's state; every field is guarded by Server.mu.
+type app struct {
+	App
+	dingtalkID   string
+	apiCalls     int
+	streamUse    int
+	opens        int
+	connected    bool      // has had a live connection
+	deafSince    time.Time // when the last live connection went; zero while there is one
+	deaf         time.Duration
+	maxLive      int
+	backlog      []*delivery
+	tokenFetches int
+	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, who may be a new process
+}
+
+type group struct {
+	Group
+	members map[string]bool
+	robots  map[string]bool
+	direct  string // the staff id, for a one-to-one conversation
+}
+
+// New starts a simulator. It panics when the address cannot be listened on, like httptest.NewServer: nothing that uses it
+// could go on. Close it when done.
+func New(opts Options) *Server {
+	s, err := Start(opts)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Start is New with the error returned, for programs that listen on an address a person chose.
+func Start(opts Options) (*Server, error) {
+	opts = opts.withDefaults()
+	ln, err := listen(opts.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("starting the DingTalk simulator on %s: %w", opts.Addr, err)
+	}
+	s := &Server{
+		URL: "http://" + ln.Addr().String(), opts: opts, ln: ln,
+		done: make(chan struct{}), changed: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(opts.Seed, opts.Seed)), timers: map[*timer]struct{}{},
+		users: map[string]*User{}, groups: map[string]*group{}, tickets: map[string]*ticket{},
+		tokens: map[string]*token{}, sessions: map[string]*session{},
+		deliveries: map[deliveryKey]*delivery{}, frames: map[string][]*push{}, uuids: map[string]bool{},
+		sends: map[string][]time.Time{}, blocked: map[string]time.Time{}, keys: map[string]*sentMessage{},
+		files: map[string]*file{}, media: map[string]*file{}, cards: map[string]*card{}, emotions: map[string]bool{},
+		posted: map[string]int{}, lastSaid: map[string]time.Time{},
+	}
+	for _, a := range opts.Apps {
+		if a.RobotCode == "" {
+			a.RobotCode = a.ClientID
+		}
+		if a.CorpID == "" {
+			a.CorpID = "dingcorpsim"
+		}
+		s.apps = append(s.apps, &app{App: a, dingtalkID: "$:LWCP_v1:$bot" + a.RobotCode, tokenExcuses: 1})
+	}
+	for _, u := range opts.Users {
+		s.addUser(u)
+	}
+	for _, g := range opts.Groups {
+		s.addGroup(g)
+	}
+	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		_ = s.http.Serve(ln) // always ends with an error: closed
+	}()
+	return s, nil
+}
+
+// Close ends every connection and waits until nothing of the simulator runs any more. It may be called twice.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+		for t := range s.timers {
+			t.t.Stop()
+		}
+		clear(s.timers)
+	}
+	conns := append([]*conn(nil), s.conns...)
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.end("the simulator closes", false)
+	}
+	_ = s.http.Close()
+	_ = s.ln.Close()
+	s.wg.Wait()
+}
+
+// begin registers a piece of work that Close waits for; it reports false when the server is closed already.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+// spawnLocked runs f in a goroutine that Close waits for. s.mu must be held.
+func (s *Server) spawnLocked(f func()) {
+	if s.closed {
+		return
+	}
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		f()
+	}()
+}
+
+type timer struct{ t *time.Timer }
+
+// afterLocked calls f after d unless the timer is stopped or the server closes first. s.mu must be held; f runs without it.
+func (s *Server) afterLocked(d time.Duration, f func()) *timer {
+	if s.closed {
+		return nil
+	}
+	t := &timer{}
+	t.t = time.AfterFunc(d, func() {
+		s.mu.Lock()
+		_, live := s.timers[t]
+		delete(s.timers, t)
+		if !live || s.closed {
+			s.mu.Unlock()
+			return
+		}
+		s.wg.Add(1)
+		s.mu.Unlock()
+		defer s.wg.Done()
+		f()
+	})
+	s.timers[t] = struct{}{}
+	return t
+}
+
+func (s *Server) stopLocked(t *timer) {
+	if t == nil {
+		return
+	}
+	t.t.Stop()
+	delete(s.timers, t)
+}
+
+// sleep waits for d, or until the server closes or gone is closed; it reports whether the whole time passed.
+func (s *Server) sleep(d time.Duration, gone <-chan struct{}) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.done:
+	case <-gone:
+	}
+	return false
+}
+
+// nowLocked is the simulator's clock. s.mu must be held.
+func (s *Server) nowLocked() time.Time { return time.Now().Add(s.offset) }
+
+// Now is the time on the simulator's clock.
+func (s *Server) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nowLocked()
+}
+
+// Advance moves the simulator's clock: tickets, tokens, webhooks and rate windows age by d, later messages carry the new
+// time. Waiting (redelivery, pings, grace) keeps to real time.
+func (s *Server) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+	s.noteLocked(Entry{Kind: "clock", Detail: fmt.Sprintf("advanced by %s", d)})
+}
+
+func (s *Server) latencyLocked() time.Duration {
+	lo, hi := s.opts.LatencyMin, s.opts.LatencyMax
+	if hi <= 0 {
+		return 0
+	}
+	if hi <= lo {
+		return lo
+	}
+	return lo + time.Duration(s.rng.Int64N(int64(hi-lo)))
+}
+
+// wakeLocked tells every wait to look again. s.mu must be held.
+func (s *Server) wakeLocked() {
+	if s.waiters == 0 {
+		return // most of the time nobody waits, and a channel for each line would be most of the cost
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// randomBytes are not taken from the seed: ids must differ between runs, since a gateway's database outlives a simulator.
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = crand.Read(b) // never fails on the supported systems
+	return b
+}
+
+func randomHex(n int) string { return hex.EncodeToString(randomBytes(n)) }
+
+func newMsgID() string { return "msg" + base64.StdEncoding.EncodeToString(randomBytes(16)) }
+
+func newUUID() string {
+	h := randomHex(16)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func newFrameID() string {
+	return randomHex(4) + "_" + randomHex(2) + "_" + randomHex(5) + "_" + randomHex(3)
+}

@@ -1,0 +1,271 @@
+package dingtalktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// session is a session webhook: it belongs to one message in one conversation.
+type session struct {
+	group   *group
+	app     *app
+	msgID   string
+	expires time.Time
+	revoked bool // ended by the simulator before its time
+	posts   int
+}
+
+// Reply is one message that the bot put into a conversation.
+type Reply struct {
+	Conversation string `json:"conversation"`
+	// MsgID is the message whose webhook was used; empty for replies by the open API.
+	MsgID   string `json:"msgId,omitempty"`
+	MsgType string `json:"msgtype"`
+	Title   string `json:"title,omitempty"`
+	Text    string `json:"text"`
+	// AtUserIDs are the staff ids of `at`.
+	AtUserIDs []string `json:"atUserIds,omitempty"`
+	AtAll     bool     `json:"atAll,omitempty"`
+	// Via is "webhook", "openapi", "card" or "custom".
+	Via       string    `json:"via"`
+	MsgUUID   string    `json:"msgUuid,omitempty"`
+	RobotCode string    `json:"robotCode,omitempty"`
+	Time      time.Time `json:"time"`
+	// ProcessQueryKey names a message sent by the open API; a quote of it carries the key.
+	ProcessQueryKey string `json:"processQueryKey,omitempty"`
+	Recalled        bool   `json:"recalled,omitempty"`
+	Bytes           int    `json:"bytes"`
+}
+
+// sessionLocked makes a webhook for a message and returns its address.
+func (s *Server) sessionLocked(g *group, a *app, msgID string, expires time.Time) string {
+	id := randomHex(16)
+	s.sessions[id] = &session{group: g, app: a, msgID: msgID, expires: expires}
+	return s.URL + "/robot/sendBySession?session=" + id
+}
+
+// ExpireWebhooks ends the webhooks handed out so far for a conversation, or for all when it is empty, before their time:
+// they answer errcode 300001 from now on.
+func (s *Server) ExpireWebhooks(conversation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, se := range s.sessions {
+		if conversation == "" || se.group.ID == conversation {
+			se.revoked = true
+		}
+	}
+	s.noteLocked(Entry{Kind: "fault", Conversation: conversation, Detail: "webhooks expired"})
+}
+
+// webhookBody is a message of the webhooks, all kinds in one.
+type webhookBody struct {
+	MsgType string `json:"msgtype"`
+	MsgUUID string `json:"msgUuid"`
+	Text    struct {
+		Content string `json:"content"`
+	} `json:"text"`
+	Markdown   titled `json:"markdown"`
+	ActionCard titled `json:"actionCard"`
+	Link       titled `json:"link"`
+	FeedCard   struct {
+		Links []titled `json:"links"`
+	} `json:"feedCard"`
+	At struct {
+		AtUserIDs     []string `json:"atUserIds"`
+		AtMobiles     []string `json:"atMobiles"`
+		AtDingtalkIDs []string `json:"atDingtalkIds"`
+		IsAtAll       bool     `json:"isAtAll"`
+	} `json:"at"`
+}
+
+type titled struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+func (b webhookBody) words() (title, text string, ok bool) {
+	switch b.MsgType {
+	case "text":
+		return "", b.Text.Content, b.Text.Content != ""
+	case "markdown":
+		return b.Markdown.Title, b.Markdown.Text, b.Markdown.Text != "" && b.Markdown.Title != ""
+	case "actionCard":
+		return b.ActionCard.Title, b.ActionCard.Text, b.ActionCard.Text != ""
+	case "link":
+		return b.Link.Title, b.Link.Text, b.Link.Text != ""
+	case "feedCard":
+		var titles []string
+		for _, l := range b.FeedCard.Links {
+			titles = append(titles, l.Title)
+		}
+		return "", strings.Join(titles, "\n"), len(titles) > 0
+	case "empty":
+		return "", "", true
+	}
+	return "", "", false
+}
+
+func (s *Server) sendBySession(c *call) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, bad := s.webhookShapeLocked(c); bad {
+		return r
+	}
+	se := s.sessions[c.r.URL.Query().Get("session")]
+	switch {
+	case se == nil:
+		s.violateLocked(Violation{Kind: WebhookUnknown, Detail: "no such session"})
+		return hookError(300001, "session 不存在")
+	case se.revoked:
+		return hookError(300001, "session 不存在")
+	case s.nowLocked().After(se.expires):
+		s.violateLocked(Violation{
+			Kind: WebhookExpired, MsgID: se.msgID, Conversation: se.group.ID,
+			Detail: fmt.Sprintf("expired %s ago", s.nowLocked().Sub(se.expires).Round(time.Second)),
+		})
+		return hookError(300001, "session 不存在")
+	}
+	return s.postHookLocked(c, se.group, se, "webhook")
+}
+
+// sendCustom is the webhook of a group's own bot, whose access_token is the group's id here.
+func (s *Server) sendCustom(c *call) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, bad := s.webhookShapeLocked(c); bad {
+		return r
+	}
+	g := s.groups[c.r.URL.Query().Get("access_token")]
+	if g == nil {
+		return hookError(400101, "the token does not exist")
+	}
+	return s.postHookLocked(c, g, &session{group: g}, "custom")
+}
+
+func (s *Server) webhookShapeLocked(c *call) (response, bool) {
+	if !strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/json") {
+		return hookError(43004, "Content-Type has to be application/json"), true
+	}
+	if len(c.body) == 0 {
+		return hookError(40035, "the body is missing"), true
+	}
+	if n := s.opts.WebhookMaxBytes; n > 0 && len(c.body) > n {
+		return hookError(460101, fmt.Sprintf("message too long, exceed %d bytes", n)), true
+	}
+	return response{}, false
+}
+
+func (s *Server) postHookLocked(c *call, g *group, se *session, via string) response {
+	var b webhookBody
+	if err := json.Unmarshal(c.body, &b); err != nil {
+		return hookError(40035, "the body is no JSON object of a message")
+	}
+	title, text, ok := b.words()
+	switch {
+	case !ok:
+		return hookError(400105, "unsupported or empty msgtype "+b.MsgType)
+	case g.Disbanded:
+		return hookError(400013, "the group is disbanded")
+	}
+	uuid := c.r.URL.Query().Get("session") + c.r.URL.Query().Get("access_token") + " " + b.MsgUUID
+	if b.MsgUUID != "" && !s.opts.IgnoreMsgUUID && s.uuids[uuid] {
+		s.noteLocked(Entry{Kind: "duplicate", Conversation: g.ID, MsgID: se.msgID, Detail: "msgUuid seen: not posted again"})
+		return hookError(0, "ok")
+	}
+	if r, limited := s.webhookLimitLocked(g); limited {
+		return r
+	}
+	if se.app != nil {
+		se.app.streamUse++
+		if s.opts.EnforceQuotas && se.app.streamUse > s.opts.StreamQuota {
+			return hookError(90030, "the webhook quota is used up")
+		}
+	}
+	if b.MsgUUID != "" {
+		s.uuids[uuid] = true
+	}
+	if b.MsgType == "empty" {
+		return hookError(0, "ok")
+	}
+	s.checkMentionsLocked(g, se.msgID, text, b)
+	robot := ""
+	if se.app != nil {
+		robot = se.app.RobotCode
+	}
+	se.posts++
+	if n := s.opts.RepliesPerMessage; n > 0 && se.posts > n {
+		s.violateLocked(Violation{
+			Kind: ReplyTwice, MsgID: se.msgID, Conversation: g.ID,
+			Detail: fmt.Sprintf("%d posts for one message: %s", se.posts, clip(text)),
+		})
+	}
+	s.postLocked(Reply{
+		Conversation: g.ID, MsgID: se.msgID, MsgType: b.MsgType, Title: title, Text: text, AtUserIDs: b.At.AtUserIDs,
+		AtAll: b.At.IsAtAll, Via: via, MsgUUID: b.MsgUUID, RobotCode: robot, Bytes: len(c.body),
+	})
+	return hookError(0, "ok")
+}
+
+// webhookLimitLocked counts a reply against its conversation's rate.
+func (s *Server) webhookLimitLocked(g *group) (response, bool) {
+	if s.opts.WebhookPerMinute < 0 {
+		return response{}, false
+	}
+	tooFast := hookError(130101, fmt.Sprintf("send too fast, exceed %d times per minute", s.opts.WebhookPerMinute))
+	if until, ok := s.blocked[g.ID]; ok && s.nowLocked().Before(until) {
+		return tooFast, true
+	}
+	name := "webhook " + g.ID
+	if s.rateLocked(name, time.Minute) > s.opts.WebhookPerMinute {
+		s.forgetLastLocked(name)
+		if s.opts.WebhookBlock > 0 {
+			s.blocked[g.ID] = s.nowLocked().Add(s.opts.WebhookBlock)
+		}
+		return tooFast, true
+	}
+	return response{}, false
+}
+
+func (s *Server) checkMentionsLocked(g *group, msgID, text string, b webhookBody) {
+	ids := append(append([]string(nil), b.At.AtUserIDs...), b.At.AtDingtalkIDs...)
+	for _, id := range ids {
+		if !s.memberLocked(g, id) {
+			s.violateLocked(Violation{Kind: ReplyWrongPlace, MsgID: msgID, Conversation: g.ID, Detail: "mentions " + id + ", who is not in the conversation"})
+		}
+	}
+	if b.MsgType != "text" && b.MsgType != "markdown" && b.MsgType != "actionCard" {
+		return
+	}
+	for _, id := range append(ids, b.At.AtMobiles...) {
+		if !hasLiteral(text, id) {
+			s.violateLocked(Violation{Kind: MentionNotInText, MsgID: msgID, Conversation: g.ID, Detail: "@" + id + " is not in the text"})
+		}
+	}
+}
+
+// postLocked puts a reply into its conversation and looks whether it is there already.
+func (s *Server) postLocked(r Reply) {
+	r.Time = s.nowLocked()
+	s.repliedTwiceLocked(r)
+	s.replies = append(s.replies, r)
+	s.noteLocked(Entry{Kind: "reply", MsgID: r.MsgID, Conversation: r.Conversation, Detail: r.Via + ": " + clip(r.Text)})
+}
+
+// repliedTwiceLocked reports a reply that was posted before: the same words for the same message, or the same words again,
+// by any way that does not name the message, with nobody having said anything in between.
+func (s *Server) repliedTwiceLocked(r Reply) {
+	key := r.Conversation + "\x00" + r.Text
+	if i, ok := s.posted[key]; ok {
+		old := s.replies[i]
+		same := old.MsgID == r.MsgID
+		if old.MsgID == "" || r.MsgID == "" {
+			same = old.Time.After(s.lastSaid[r.Conversation])
+		}
+		if same {
+			s.violateLocked(Violation{Kind: ReplyTwice, MsgID: r.MsgID, Conversation: r.Conversation, Detail: "posted again by " + r.Via + ": " + clip(r.Text)})
+		}
+	}
+	s.posted[key] = len(s.replies)
+}

@@ -1,0 +1,141 @@
+package dingtalk
+
+import (
+	"errors"
+	"strings"
+
+	"ebb/sessions"
+)
+
+var (
+	errUnreadable = errors.New("the frame holds no JSON object")
+	errNoMessage  = errors.New("the frame has no usable message id")
+	errNoPlace    = errors.New("the frame has no usable conversation id")
+)
+
+// maxID bounds ids in bytes: they are indexed, and an index takes no row that is much longer.
+const maxID = 512
+
+// overQuota is DingTalk's word for a message whose content it withheld.
+const overQuota = "20001"
+
+// decode reads the data of a bot message's frame. robot stands in where the frame names none. Only a message without
+// a message id or a conversation id is an error: it could not be stored.
+func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
+	o, err := parse(data)
+	if err != nil {
+		return sessions.Message{}, errUnreadable
+	}
+	m := sessions.Message{
+		RobotCode:         robot,
+		ConversationID:    sessions.ConversationID(o.str("conversationId", "openConversationId")),
+		ConversationTitle: clip(oneLine(o.str("conversationTitle")), 200),
+		ID:                sessions.MessageID(o.str("msgId", "openMsgId")),
+		StaffID:           sessions.UserID(short(o.str("senderStaffId"))),
+		SenderID:          sessions.UserID(short(o.str("senderStaffId", "senderId", "senderUnionId"))),
+		SenderNick:        clip(oneLine(o.str("senderNick")), 100),
+		Admin:             o.flag("isAdmin"),
+		SentAt:            o.millis("createAt"),
+		Webhook:           o.str("sessionWebhook"),
+		WebhookExpires:    o.millis("sessionWebhookExpiredTime"),
+		OverQuota:         o.str("errorCode", "errCode") == overQuota,
+	}
+	if r := short(o.str("robotCode")); r != "" {
+		m.RobotCode = sessions.RobotCode(r)
+	}
+	if m.ID == "" || len(m.ID) > maxID {
+		return sessions.Message{}, errNoMessage
+	}
+	if m.ConversationID == "" || len(m.ConversationID) > maxID {
+		return sessions.Message{}, errNoPlace
+	}
+	m.ConversationType = conversationType(o)
+	fill(&m, o)
+	return m, nil
+}
+
+// fill reads what was said: the body, and the message that it replies to.
+func fill(m *sessions.Message, o object) {
+	bot := o.str("chatbotUserId")
+	body := bodyOf(o)
+	m.Kind = kindOf(o, body)
+	if m.OverQuota {
+		return
+	}
+	m.Text, m.Attachments = render(m.Kind, body, mentions{bot: bot, alone: onlyBotMentioned(o, bot)})
+	quote, attached := quoteOf(o, body, bot)
+	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
+}
+
+// conversationType is what the frame says, else what its other fields tell: titles and mentions exist in groups only.
+func conversationType(o object) sessions.ConversationType {
+	switch t := sessions.ConversationType(o.str("conversationType")); t {
+	case sessions.Private, sessions.Group:
+		return t
+	}
+	if o.str("conversationTitle") != "" || o.has("isInAtList") || len(o.list("atUsers")) > 0 {
+		return sessions.Group
+	}
+	return sessions.Private
+}
+
+// bodyOf is the object that holds what was said: text for text messages, content for all others.
+func bodyOf(o object) object {
+	if t := wordsObject(o["text"]); t != nil && (!o.has("content") || strings.EqualFold(o.str("msgtype", "msgType"), "text")) {
+		return t
+	}
+	return wordsObject(o["content"])
+}
+
+// wordsObject is an object, the object that a string holds, or a plain string as if it stood in an object's content.
+func wordsObject(v any) object {
+	if m := asObject(v); m != nil {
+		return m
+	}
+	switch v := v.(type) {
+	case []any:
+		return object{"richText": v}
+	default:
+		if s := asString(v); s != "" {
+			return object{"content": s}
+		}
+	}
+	return nil
+}
+
+// kindOf is the frame's message type, else what the body looks like.
+func kindOf(o, body object) string {
+	if k := clip(oneLine(o.str("msgtype", "msgType")), 64); k != "" {
+		return k
+	}
+	switch {
+	case len(body.list("richText")) > 0:
+		return "richText"
+	case body.has("recognition"):
+		return "audio"
+	case body.has("fileName"):
+		return "file"
+	case body.has("videoType"):
+		return "video"
+	case body.has("downloadCode") || body.has("pictureDownloadCode"):
+		return "picture"
+	case body.str("content", "text") != "" || o.has("text"):
+		return "text"
+	}
+	return "unknown"
+}
+
+func onlyBotMentioned(o object, bot string) bool {
+	users := o.list("atUsers")
+	return bot != "" && len(users) == 1 && asObject(users[0]).str("dingtalkId") == bot
+}
+
+// short drops ids that are too long to be any.
+func short(s string) string {
+	if len(s) > maxID {
+		return ""
+	}
+	return s
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

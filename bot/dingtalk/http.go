@@ -1,0 +1,100 @@
+package dingtalk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// answer is what an HTTP request brought. body is nil where it was not a whole JSON object.
+type answer struct {
+	status int
+	body   object
+	intact bool   // the body was read to its end and is an object
+	token  string // the access token that was used, to keep it out of errors
+}
+
+// maxAnswer bounds how much of an answer is read, in bytes.
+const maxAnswer = 1 << 20
+
+// errUnsent marks errors of requests that never reached the other side.
+var errUnsent = errors.New("not sent")
+
+// post sends v as JSON. Its errors hold neither the address, which may carry a token, nor anything of the request.
+func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
+	defer cancel()
+	data, err := encode(v)
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
+	}
+	for k, vs := range header {
+		req.Header[k] = vs
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := t.http.Do(req)
+	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
+		}
+		return answer{}, plain(err)
+	}
+	defer resp.Body.Close()
+	a := answer{status: resp.StatusCode}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		a.body, err = parse(string(text))
+	}
+	a.intact = err == nil
+	return a, nil
+}
+
+// encode writes JSON without the escapes for HTML, which would triple the length of some texts.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// plain strips the address from an error of net/http or net/url.
+func plain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// words is what an answer says about itself, for an error: its code and the beginning of its message.
+func (t *Transport) words(a answer) string {
+	if !a.intact {
+		return "no JSON answer"
+	}
+	code := a.body.str("code", "errcode", "status")
+	return strings.TrimSpace(t.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
+}
+
+// redact shortens a text from outside and takes out what must not be in a log, should it be repeated there.
+func (t *Transport) redact(s string, secrets ...string) string {
+	for _, secret := range append(secrets, t.config.ClientSecret) {
+		if len(secret) >= 4 {
+			s = strings.ReplaceAll(s, secret, "***")
+		}
+	}
+	return clip(s, 200)
+}

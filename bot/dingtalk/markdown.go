@@ -1,0 +1,131 @@
+package dingtalk
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"ebb/sessions"
+)
+
+// DingTalk refuses a webhook's body over 20,000 bytes and an API's msgParam over 15,000. A part stays below the lower
+// one with room for the title, the mentions (ids stand in the text and in the list) and the rest of the JSON.
+const (
+	maxPart     = 11500
+	maxMentions = 50
+	maxPrefix   = 1000 // of mentions, in bytes
+)
+
+// message is one part of a reply, ready to be sent either way.
+type message struct {
+	title string
+	text  string   // as the model wrote it, apart from what compose does to mentions
+	ids   []string // staff ids to mention
+	names []string // of the people to mention
+	plain []string // of those, the ones without a staff id
+}
+
+// compose makes the parts of a reply. Their number and borders depend on the text alone, so that a reply that is sent
+// again, or another way, has the same parts. Only the first mentions the askers.
+func compose(r sessions.Reply) []message {
+	text := harmless(r.Text)
+	title := titleOf(text)
+	var out []message
+	for _, p := range split(strings.TrimSpace(text), maxPart) {
+		if text := strings.TrimRightFunc(strings.Trim(p.text(), "\n"), unicode.IsSpace); text != "" {
+			out = append(out, message{title: title, text: text})
+		}
+	}
+	if len(out) > 0 && r.Target.ConversationType == sessions.Group {
+		out[0].address(r.Target.Mentions)
+	}
+	return out
+}
+
+// address notes whom the message is for: no one twice, and no more than DingTalk takes.
+func (m *message) address(people []sessions.Mention) {
+	seen := map[sessions.UserID]bool{}
+	size := 0
+	for _, p := range people {
+		id, name := string(p.StaffID), nickname(p.Nick)
+		if !usableID(id) {
+			id = ""
+		}
+		size += len(id) + len(name) + 3
+		if seen[p.StaffID] && p.StaffID != "" || size > maxPrefix || len(m.ids)+len(m.plain) == maxMentions {
+			continue
+		}
+		seen[p.StaffID] = true
+		if name != "" {
+			m.names = append(m.names, name)
+		}
+		if id != "" {
+			m.ids = append(m.ids, id)
+		} else if name != "" {
+			m.plain = append(m.plain, name)
+		}
+	}
+}
+
+// mentioning is the text for a webhook: DingTalk notifies somebody whose id is in the list and, after an @, in the text.
+func (m message) mentioning() string {
+	var words []string
+	for _, id := range m.ids {
+		words = append(words, "@"+id)
+	}
+	return lead(append(words, m.plain...), " ", m.text)
+}
+
+// naming is the text for the open API, which knows no mentions.
+func (m message) naming() string { return lead(m.names, "、", m.text) }
+
+func lead(words []string, sep, text string) string {
+	if len(words) == 0 {
+		return text
+	}
+	return strings.Join(words, sep) + " \n\n" + text
+}
+
+var everybody = regexp.MustCompile(`(?i)@(all\b|所有人)`)
+
+// harmless keeps a model's words from calling everybody. Nobody else can be called by words alone: only the ids in the
+// request's own list are mentions.
+func harmless(text string) string { return everybody.ReplaceAllString(text, "＠$1") }
+
+// usableID reports whether a staff id can stand in a text as a mention.
+func usableID(id string) bool {
+	return id != "" && len(id) <= 64 && !strings.EqualFold(id, "all") && !strings.ContainsFunc(id, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("@[]()<>*`", r)
+	})
+}
+
+// nickname makes a name that people chose safe to stand in Markdown.
+func nickname(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("@＠[]()<>*`#!|\\_~", r) || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+	return clip(oneLine(clean(s)), 20)
+}
+
+// titleOf is what a notification shows: the first words, without Markdown.
+func titleOf(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			continue
+		}
+		s := strings.Map(func(r rune) rune {
+			if strings.ContainsRune("#>*`_[]()!~|", r) || unicode.IsControl(r) && r != '\t' {
+				return -1
+			}
+			return r
+		}, line)
+		s = strings.TrimLeft(oneLine(s), "-+ ")
+		if s != "" {
+			return clip(s, 20)
+		}
+	}
+	return "回复"
+}

@@ -1,0 +1,74 @@
+package dingtalk
+
+import (
+	"cmp"
+	"strings"
+
+	"ebb/sessions"
+)
+
+// maxQuoteDepth bounds how many quotes within quotes are read.
+const maxQuoteDepth = 3
+
+// quoteOf reads the message that this one replies to, from any of the shapes that were seen: beside the words, at the
+// top, older ones, and a bare id where DingTalk sends nothing else.
+func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment) {
+	original := sessions.MessageID(short(o.str("originalMsgId")))
+	for _, from := range []object{body, o.obj("text"), o.obj("content"), o} {
+		if r := firstObject(from.obj("repliedMsg"), from.obj("quoteMessage")); r != nil {
+			q, files := readQuote(r, bot, maxQuoteDepth)
+			q.ID = cmp.Or(q.ID, original)
+			q.FromBot = q.FromBot || q.SenderID == "" && q.Kind == "interactiveCard" && o.str("originalProcessQueryKey") != ""
+			return &q, files
+		}
+		if text := quotedWords(from["quoteContent"]); text != "" {
+			return &sessions.Quote{ID: original, Text: text}, nil
+		}
+	}
+	if original != "" || body.flag("isReplyMsg") {
+		return &sessions.Quote{ID: original}, nil
+	}
+	return nil, nil
+}
+
+func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Attachment) {
+	body := wordsObject(r["content"])
+	if body == nil {
+		body = wordsObject(r["text"])
+	}
+	sender := short(r.str("senderStaffId", "senderId"))
+	q := sessions.Quote{
+		ID:       sessions.MessageID(short(r.str("msgId", "messageId"))),
+		SenderID: sessions.UserID(sender),
+		Nick:     clip(oneLine(r.str("senderNick", "nick")), 100),
+		Kind:     kindOf(r, body),
+		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
+	}
+	var files []sessions.Attachment
+	// A card's words are not in the frame; a line that only says "card" would hide that from whoever looks them up.
+	if len(body) > 0 || !strings.EqualFold(q.Kind, "interactiveCard") && q.Kind != "text" && q.Kind != "unknown" {
+		q.Text, files = render(q.Kind, body, mentions{bot: bot})
+	}
+	if inner := firstObject(body.obj("repliedMsg"), r.obj("repliedMsg"), r.obj("quoteMessage")); inner != nil && depth > 1 {
+		if deeper, _ := readQuote(inner, bot, depth-1); deeper.Text != "" {
+			q.Text = strings.TrimSpace(q.Text + "\n[引用] " + deeper.Text)
+		}
+	}
+	return q, files
+}
+
+func quotedWords(v any) string {
+	if o := asObject(v); o != nil {
+		return anyWords(o)
+	}
+	return asString(v)
+}
+
+func firstObject(list ...object) object {
+	for _, o := range list {
+		if o != nil {
+			return o
+		}
+	}
+	return nil
+}

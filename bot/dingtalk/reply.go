@@ -1,0 +1,157 @@
+package dingtalk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/bot"
+	"ebb/sessions"
+)
+
+// The ways of a reply, as [bot.Sent] names them.
+const (
+	viaWebhook = "webhook"
+	viaOpenAPI = "openapi"
+)
+
+var (
+	errTooMany   = errors.New("too many messages to this conversation for now")
+	errNoWebhook = errors.New("no usable session webhook")
+)
+
+// expiryMargin is how long before its end a session webhook is not used any more, for clocks that disagree.
+const expiryMargin = time.Minute
+
+// Send delivers a reply part by part and says how far it came. Each part goes to the session webhook or, where that is
+// of no use, through the open API. A failure is a [*bot.SendError].
+func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, error) {
+	sent := bot.Sent{Part: o.Part}
+	parts := compose(o.Reply)
+	for i := o.Part; i < len(parts); i++ {
+		uuid := ""
+		if o.Reply.Nonce != "" {
+			uuid = o.Reply.Nonce + "-" + strconv.Itoa(i)
+		}
+		via, err := t.sendPart(ctx, o.Reply.Target, parts[i], uuid)
+		if err != nil {
+			t.counters.failed.Add(1)
+			return sent, err
+		}
+		sent.Part, sent.Via = i+1, via
+	}
+	return sent, nil
+}
+
+func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {
+	if wait := t.limits.take(to.ConversationID); wait > 0 {
+		t.counters.limited.Add(1)
+		return "", &bot.SendError{After: wait, Err: errTooMany}
+	}
+	err := t.checkWebhook(to, time.Now())
+	if err == nil {
+		err = t.sendWebhook(ctx, to, m, uuid)
+	}
+	if err == nil {
+		t.counters.webhook.Add(1)
+		t.limits.arrived(to.ConversationID)
+		return viaWebhook, nil
+	}
+	if !errors.Is(err, errNoWebhook) {
+		return "", err
+	}
+	if apiErr := t.sendOpenAPI(ctx, to, m); apiErr != nil {
+		apiErr.Err = fmt.Errorf("%w, after: %w", apiErr.Err, err)
+		return "", apiErr
+	}
+	t.counters.openAPI.Add(1)
+	t.limits.arrived(to.ConversationID)
+	return viaOpenAPI, nil
+}
+
+// checkWebhook says why a target's webhook can't be used. Only one on DingTalk's own host can: messages bring these
+// addresses, and a reply is nobody else's business.
+func (t *Transport) checkWebhook(to sessions.Target, now time.Time) error {
+	if to.Webhook == "" {
+		return fmt.Errorf("%w: none given", errNoWebhook)
+	}
+	if !to.WebhookExpires.IsZero() && now.Add(expiryMargin).After(to.WebhookExpires) {
+		return fmt.Errorf("%w: expired", errNoWebhook)
+	}
+	u, err := url.Parse(to.Webhook)
+	if err != nil || u.User != nil || !sameOrigin(u, t.oapi) {
+		return fmt.Errorf("%w: not on DingTalk's host", errNoWebhook)
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+type webhookBody struct {
+	MsgType  string       `json:"msgtype"`
+	Markdown markdownBody `json:"markdown"`
+	At       *atBody      `json:"at,omitempty"`
+	MsgUUID  string       `json:"msgUuid,omitempty"`
+}
+
+type markdownBody struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+type atBody struct {
+	UserIDs []string `json:"atUserIds"`
+	All     bool     `json:"isAtAll"` // always false
+}
+
+// sendWebhook posts one part. Its error is a *bot.SendError, or errNoWebhook where the open API is to be tried.
+func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
+	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
+	if len(m.ids) > 0 {
+		body.At = &atBody{UserIDs: m.ids}
+	}
+	a, err := t.post(ctx, to.Webhook, nil, body)
+	if err != nil {
+		return lostOnTheWay("posting to the session webhook", err)
+	}
+	switch {
+	case a.status >= 500:
+		return &bot.SendError{Err: fmt.Errorf("posting to the session webhook: status %d", a.status)}
+	case a.status == http.StatusTooManyRequests:
+		return t.tooMany(to, fmt.Errorf("posting to the session webhook: status %d", a.status))
+	case a.status != http.StatusOK:
+		// A redirect is not followed, and a refused address is not asked again.
+		return fmt.Errorf("%w: status %d", errNoWebhook, a.status)
+	case !a.intact:
+		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer broke off")}
+	}
+	return t.judgeWebhook(to, a)
+}
+
+// lostOnTheWay is the failure of a request that brought no answer.
+func lostOnTheWay(doing string, err error) *bot.SendError {
+	return &bot.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// tooMany is DingTalk's own limit: the conversation is silent for a while, for every reply.
+func (t *Transport) tooMany(to sessions.Target, err error) *bot.SendError {
+	t.counters.limited.Add(1)
+	return &bot.SendError{After: t.limits.refused(to.ConversationID), Err: err}
+}

@@ -1,0 +1,185 @@
+package dingtalk
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot"
+)
+
+// end says how a connection's time was over.
+type end int
+
+const (
+	stopped  end = iota // Run ends
+	lost                // the connection is gone
+	farewell            // DingTalk asked to leave
+	silent              // nothing was heard for so long that the connection may be a dead one which still answers pings
+)
+
+// Run keeps one connection open until ctx ends. It never gives up: a refused secret, too, is tried again, slowly,
+// since an operator may correct it at DingTalk's side.
+func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
+	in := intake{t: t, accept: accept, ctx: context.WithoutCancel(ctx)}
+	var retiring sync.WaitGroup
+	defer retiring.Wait()
+	var b breaker
+	l := t.connect(ctx, in, 0)
+	for l != nil {
+		t.current.Store(l)
+		how := t.watch(ctx, l)
+		if how == stopped {
+			break
+		}
+		wait := b.next(how, time.Since(l.opened), t.timing)
+		zerolog.Ctx(ctx).Info().Str("why", how.String()).Dur("age", time.Since(l.opened)).Dur("wait", wait).
+			Msg("Replacing the stream connection")
+		old, replaced := l, make(chan struct{})
+		retiring.Go(func() { t.retire(ctx, old, replaced) })
+		l = t.connect(ctx, in, wait)
+		close(replaced)
+	}
+	if l != nil {
+		l.close(time.Now().Add(t.timing.drain), t.timing.settle)
+	}
+	t.current.Store(nil)
+	return nil
+}
+
+// watch waits until l's time is over.
+func (t *Transport) watch(ctx context.Context, l *link) end {
+	tick := time.NewTicker(t.timing.poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return stopped
+		case <-l.leave:
+			t.counters.rotated.Add(1)
+			return farewell
+		case <-tick.C:
+		}
+		if !l.alive() {
+			t.counters.lost.Add(1)
+			return lost
+		}
+		if time.Since(time.Unix(0, l.seen.Load())) > t.timing.quiet {
+			t.counters.rotated.Add(1)
+			return silent
+		}
+	}
+}
+
+// retire closes a connection when another is in its place and the acks of its frames are written, and before DingTalk
+// does. A connection that fell silent has no such deadline: it stays until it can be replaced.
+func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{}) {
+	deadline := time.Now().Add(t.timing.grace)
+	timeout := time.NewTimer(t.timing.grace)
+	defer timeout.Stop()
+	expired := timeout.C
+	if !l.leaving() {
+		expired = nil
+	}
+	select {
+	case <-replaced:
+	case <-expired:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil || expired == nil {
+		deadline = time.Now().Add(t.timing.drain)
+	}
+	l.close(deadline, t.timing.settle)
+}
+
+// connect opens a connection after wait, and again until it succeeds. It returns nil when ctx ends.
+func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
+	for failures := 0; sleep(ctx, wait); failures++ {
+		l, err := t.open(ctx, in)
+		if err == nil {
+			t.counters.opened.Add(1)
+			zerolog.Ctx(ctx).Info().Msg("Stream connection open")
+			return l
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		t.counters.openFailed.Add(1)
+		wait = t.timing.backoff(failures)
+		t.logFailure(ctx, err, wait)
+	}
+	return nil
+}
+
+// logFailure tells an operator apart what only they can mend. The SDK gives the answer's body, without its status.
+func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
+	text := t.redact(err.Error())
+	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
+		if strings.Contains(text, mark) {
+			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in", wait).
+				Msg("DingTalk refuses the client id or secret: an operator must correct them")
+			return
+		}
+	}
+	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in", wait).Msg("Stream connection can't be opened")
+}
+
+// breaker slows down the replacing of connections that die young, which no backoff on failed opens would notice: each
+// of them was opened without an error.
+type breaker struct{ losses, farewells int }
+
+// freeFarewells is how many connections in a row may be asked to leave young before replacements wait: DingTalk may
+// move a client several times while its servers restart, and waiting costs messages then.
+const freeFarewells = 8
+
+func (b *breaker) next(how end, age time.Duration, t timing) time.Duration {
+	if age >= t.young {
+		*b = breaker{}
+		return 0
+	}
+	if how == lost {
+		b.losses++
+		if b.losses == 1 {
+			return 0
+		}
+		return t.backoff(b.losses - 2)
+	}
+	b.farewells++
+	if b.farewells <= freeFarewells {
+		return 0
+	}
+	return t.backoff(b.farewells - freeFarewells - 1)
+}
+
+// backoff doubles from first to longest, give or take a quarter, so that replicas do not come back in step.
+func (t timing) backoff(failures int) time.Duration {
+	d := t.longest
+	if failures < 16 {
+		d = min(t.first<<max(failures, 0), t.longest)
+	}
+	return d*3/4 + time.Duration(rand.Int64N(int64(d)/2+1))
+}
+
+// sleep reports whether the whole time passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// String is the word for the log.
+func (e end) String() string {
+	return [...]string{"stopped", "lost", "disconnect", "silent"}[e]
+}

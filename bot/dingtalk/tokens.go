@@ -1,0 +1,91 @@
+package dingtalk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// tokens keeps the access token: one request at a time, whoever needs it, and none while the last one is good.
+type tokens struct {
+	fetch func(context.Context) (string, time.Duration, error)
+	lock  chan struct{} // held while the fields below are read or written; a channel, so that waiting ends with a context
+
+	value    string
+	until    time.Time
+	failure  error
+	failedAt time.Time
+}
+
+// afterFailure is how long a failure to get a token stands for those who ask next: they must not queue up for
+// a timeout each.
+const afterFailure = time.Second
+
+func newTokens(fetch func(context.Context) (string, time.Duration, error)) *tokens {
+	return &tokens{fetch: fetch, lock: make(chan struct{}, 1)}
+}
+
+// get returns a token that is good for a while yet.
+func (k *tokens) get(ctx context.Context) (string, error) {
+	select {
+	case k.lock <- struct{}{}:
+		defer func() { <-k.lock }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("waiting for an access token: %w", ctx.Err())
+	}
+	if k.value != "" && time.Now().Before(k.until) {
+		return k.value, nil
+	}
+	if k.failure != nil && time.Since(k.failedAt) < afterFailure {
+		return "", k.failure
+	}
+	value, life, err := k.fetch(ctx)
+	if err != nil {
+		if ctx.Err() == nil { // our own haste is no failure of the others
+			k.failure, k.failedAt = err, time.Now()
+		}
+		return "", err
+	}
+	k.value, k.failure = value, nil
+	k.until = time.Now().Add(life - min(life/10, 5*time.Minute))
+	return value, nil
+}
+
+// reject forgets a token that DingTalk refused, unless another has taken its place already.
+func (k *tokens) reject(ctx context.Context, value string) {
+	select {
+	case k.lock <- struct{}{}:
+		if k.value == value {
+			k.value = ""
+		}
+		<-k.lock
+	case <-ctx.Done():
+	}
+}
+
+var errCredentials = errors.New("DingTalk refuses the client id or secret")
+
+// fetchToken asks for an access token and how long it lives.
+func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, error) {
+	a, err := t.post(ctx, t.config.APIBase+"/v1.0/oauth2/accessToken", nil,
+		map[string]string{"appKey": t.config.ClientID, "appSecret": t.config.ClientSecret})
+	if err != nil {
+		return "", 0, fmt.Errorf("asking for an access token: %w", err)
+	}
+	token := a.body.str("accessToken", "access_token")
+	if a.status == http.StatusOK && token != "" {
+		t.counters.token.Add(1)
+		seconds, err := strconv.ParseFloat(a.body.str("expireIn", "expires_in"), 64)
+		if err != nil || seconds < 1 || seconds > 1e6 {
+			seconds = 7200
+		}
+		return token, time.Duration(seconds * float64(time.Second)), nil
+	}
+	if a.status == http.StatusBadRequest || a.status == http.StatusUnauthorized {
+		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", errCredentials, t.words(a))
+	}
+	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.words(a))
+}

@@ -1,0 +1,143 @@
+package dingtalk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"ebb/bot"
+	"ebb/sessions"
+)
+
+var _ bot.Transport = (*Transport)(nil)
+
+// Config says which DingTalk application to serve and how.
+type Config struct {
+	// ClientID and ClientSecret are the application's credentials. Both are required.
+	ClientID, ClientSecret string
+	// APIBase is where the stream gateway and the open API are; empty for https://api.dingtalk.com.
+	APIBase string
+	// OAPIBase is where session webhooks must be; others are refused. Empty for https://oapi.dingtalk.com.
+	OAPIBase string
+	// RepliesPerMinute bounds the messages sent to one conversation in any minute; 0 for no bound.
+	RepliesPerMinute int
+	// KeepAlive is the silence after which a connection is tried with a ping; 0 for 20 s. The SDK raises less than 3 s to 3 s.
+	KeepAlive time.Duration
+	// HTTP sends replies and asks for tokens; nil for one of our own. Its redirect policy is not used: none are followed.
+	HTTP *http.Client
+}
+
+// Transport is one DingTalk application. Its methods may be called from any goroutine; Run only once.
+type Transport struct {
+	config Config
+	oapi   *url.URL
+	http   *http.Client
+	timing timing
+
+	current  atomic.Pointer[link] // the connection that messages come through; nil for none
+	counters counters
+	slots    chan struct{} // one for each accept that runs
+
+	limits *limits
+	api    *rate.Limiter
+	tokens *tokens
+}
+
+// timing holds every duration that a test may want shorter.
+type timing struct {
+	accept  time.Duration // from a frame's arrival to the last moment at which its ack is still in time
+	open    time.Duration // to open one connection
+	first   time.Duration // wait after the first failure
+	longest time.Duration // wait after many
+	young   time.Duration // a connection that ends before this age counts against the breaker
+	poll    time.Duration // how often a connection is asked whether it lives
+	grace   time.Duration // from DingTalk's word to leave until it stops listening
+	quiet   time.Duration // without any frame until a connection is replaced on suspicion
+	drain   time.Duration // at the end of Run, for accepts under way
+	settle  time.Duration // for the SDK to write an ack once its handler returned
+	request time.Duration // for one HTTP request
+}
+
+// DingTalk waits 3 s for an ack and 10 s after `disconnect`; the figures here stay a little below.
+func defaultTiming() timing {
+	return timing{
+		accept: 2500 * time.Millisecond, open: 10 * time.Second, first: time.Second, longest: time.Minute,
+		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
+		drain: 3 * time.Second, settle: 15 * time.Millisecond, request: 5 * time.Second,
+	}
+}
+
+// New checks the configuration and returns a transport that is not connected yet. It makes no request.
+func New(c Config) (*Transport, error) {
+	if c.ClientID == "" || c.ClientSecret == "" {
+		return nil, errors.New("DingTalk needs a client id and a client secret")
+	}
+	c.APIBase = strings.TrimRight(cmp.Or(c.APIBase, "https://api.dingtalk.com"), "/")
+	c.OAPIBase = strings.TrimRight(cmp.Or(c.OAPIBase, "https://oapi.dingtalk.com"), "/")
+	c.KeepAlive = cmp.Or(c.KeepAlive, 20*time.Second)
+	if _, err := parseBase(c.APIBase); err != nil {
+		return nil, fmt.Errorf("reading the open API's address: %w", err)
+	}
+	oapi, err := parseBase(c.OAPIBase)
+	if err != nil {
+		return nil, fmt.Errorf("reading the session webhooks' address: %w", err)
+	}
+	silenceSDK()
+	t := &Transport{
+		config: c, oapi: oapi, http: httpClient(c.HTTP), timing: defaultTiming(),
+		slots:  make(chan struct{}, maxAccepts),
+		limits: newLimits(c.RepliesPerMinute),
+		api:    rate.NewLimiter(15, 5),
+	}
+	t.tokens = newTokens(t.fetchToken)
+	return t, nil
+}
+
+// Ready reports whether a connection is up, so that messages can arrive now.
+func (t *Transport) Ready() bool {
+	l := t.current.Load()
+	return l != nil && l.alive()
+}
+
+// CheckCredentials asks DingTalk for an access token, past any cached one. Its error names no secret.
+func (t *Transport) CheckCredentials(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
+	defer cancel()
+	_, _, err := t.fetchToken(ctx)
+	return err
+}
+
+func (t *Transport) robot() sessions.RobotCode { return sessions.RobotCode(t.config.ClientID) }
+
+func parseBase(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, errors.New("it must be an http or https address without a user name")
+	}
+	return u, nil
+}
+
+// httpClient follows no redirect: a reply must not go where only an answer said.
+func httpClient(given *http.Client) *http.Client {
+	c := http.Client{}
+	if given != nil {
+		c = *given
+	} else if d, ok := http.DefaultTransport.(*http.Transport); ok {
+		own := d.Clone()
+		own.MaxIdleConnsPerHost = 32
+		c.Transport = own
+	}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}

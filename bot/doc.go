@@ -1,0 +1,50 @@
+// Package bot is the gateway itself: it turns messages into answers and loses nothing on the way. This is the tour for
+// newcomers: eleven steps, the file of each, and what holds there.
+//
+//	DingTalk frame
+//	 1 decode       raw frame -> sessions.Message            bot/dingtalk/frame.go
+//	 2 accept       one transaction, then the ack            intake.go     -> sql/queries/inbox.sql
+//	 3 mailbox      one turn at a time per session           sessions/mailbox.go, sessions/lease.go
+//	 4 load         summaries + raw tail + pinned memory     turn.go       -> sql/queries/turn.sql
+//	 5 assemble     fit into the window                      assemble.go, upkeep.go (fit)
+//	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools
+//	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
+//	 8 reply        outbox -> webhook or open API            outbox.go     -> bot/dingtalk/reply.go
+//	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens.go
+//	10 flush        >= 90 %: memory_save forced              upkeep.go     -> memory/flush.go
+//	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
+//
+// What holds at each step:
+//
+//  1. Wrong types never fail a message; only one without an id or a conversation can't be stored.
+//  2. No commit, no 200. A message that comes twice is one row.
+//  3. A session has one owner at a time, by a lease with a term; every write names the term. A wake-up that is lost is
+//     made up for by the sweep (bot.go).
+//  4. What a turn reads is one snapshot. An attempt is counted on the messages it takes, so that one which breaks three
+//     turns is set aside (triage.go).
+//  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold.
+//  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
+//  7. All of a turn or nothing. While the database is away the commit is tried again: an answer is not thrown away.
+//  8. The row was there before the send and is marked after it. A reply is sent again only under the same key.
+//  9. Our own count is corrected by what providers report, and never the other way round.
+//  10. A flush succeeds with a stored row or an explicit "nothing to save"; anything else is owed, and read from the log later.
+//  11. Every path that compacts comes through compact, which contains the flush. A failed compaction changes nothing.
+//
+// No transaction, lock of the database or pooled connection is held while a model or DingTalk is asked. Steps 9 to 11
+// run after the reply was sent, and their failures never reach the group; only a context that would overflow is
+// compacted before the model is asked, within a deadline, with the emergency view behind it (assemble.go).
+//
+// At a stop (drain.go) intake ends, turns in flight finish, active sessions are flushed, the most unsaved first, and
+// the leases are handed over. After a kill nothing of that runs, and nothing is lost for it: pending messages and
+// unsent replies are rows that the next owner finds.
+//
+// Commands that people send are in commands.go, the words that Ebb says itself in phrases.go, what people are told of
+// errors in errors.go, figures for Prometheus in metrics.go.
+//
+// # Decisions
+//
+// Waiting messages are answered together in one turn, so that a busy group is not answered late and out of context;
+// one that was in a turn which broke is taken alone.
+// Maintenance has mailboxes of its own, so that a slow summary never delays an answer; the two meet in the storage,
+// where a compaction moves a cursor by compare-and-swap and a turn only ever appends.
+package bot

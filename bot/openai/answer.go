@@ -1,0 +1,233 @@
+package openai
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"ebb/bot"
+	"ebb/sessions"
+)
+
+// chunk is one event of a stream, or a whole plain answer, in any of the shapes that providers give it.
+type chunk struct {
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index   int    `json:"index"`
+	Delta   *delta `json:"delta"`
+	Message *delta `json:"message"`
+	Finish  loose  `json:"finish_reason"`
+	Usage   *usage `json:"usage"` // where Moonshot puts it
+}
+
+type delta struct {
+	Content   loose       `json:"content"`
+	Refusal   loose       `json:"refusal"`
+	ToolCalls []callDelta `json:"tool_calls"`
+}
+
+type callDelta struct {
+	Index    *int  `json:"index"`
+	ID       loose `json:"id"`
+	Function struct {
+		Name      loose `json:"name"`
+		Arguments loose `json:"arguments"`
+	} `json:"function"`
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Cached     int `json:"cached_tokens"`
+	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek's word for it
+	Details    *struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (u *usage) value() sessions.Usage {
+	cached := max(u.Cached, u.CacheHit)
+	if u.Details != nil {
+		cached = max(cached, u.Details.Cached)
+	}
+	return sessions.Usage{Prompt: max(u.Prompt, 0), Cached: min(max(cached, 0), max(u.Prompt, 0)), Completion: max(u.Completion, 0)}
+}
+
+// loose is text that may come as a string, as null, as parts with texts, or (arguments) as the object itself.
+type loose string
+
+// UnmarshalJSON implements json.Unmarshaler; it takes any JSON.
+func (l *loose) UnmarshalJSON(b []byte) error {
+	var s string
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	b = bytes.TrimSpace(b)
+	switch {
+	case len(b) == 0 || bytes.Equal(b, []byte("null")):
+	case b[0] == '"':
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+	case b[0] == '[' && json.Unmarshal(b, &parts) == nil:
+		for _, p := range parts {
+			s += p.Text
+		}
+	default:
+		s = string(b)
+	}
+	*l = loose(s)
+	return nil
+}
+
+// answer puts an answer together from its chunks.
+type answer struct {
+	text    string
+	calls   []sessions.ToolCall
+	finish  string
+	usage   sessions.Usage
+	choices bool // there was one
+
+	filter thinkFilter
+	parts  []*callParts
+	tools  map[string]bool
+}
+
+// callParts is a tool call on its way.
+type callParts struct {
+	index    int
+	id, name strings.Builder
+	args     strings.Builder
+}
+
+// add takes a chunk and returns what it adds to the text; undo is thinkFilter.push's.
+func (a *answer) add(c chunk) (show string, undo bool) {
+	if c.Usage != nil && *c.Usage != (usage{}) {
+		a.usage = c.Usage.value()
+	}
+	for _, ch := range c.Choices {
+		if ch.Index != 0 {
+			continue
+		}
+		a.choices = true
+		if ch.Usage != nil {
+			a.usage = ch.Usage.value()
+		}
+		d := ch.Delta
+		if d == nil {
+			d = ch.Message
+		}
+		if d != nil {
+			for _, t := range d.ToolCalls {
+				a.addCall(t)
+			}
+			s, u := a.filter.push(string(d.Content) + string(d.Refusal))
+			if u {
+				show, undo = "", true
+			}
+			show += s
+		}
+		if ch.Finish != "" {
+			a.finish = string(ch.Finish)
+		}
+	}
+	return show, undo
+}
+
+// addCall adds a piece of a tool call to the call that it belongs to. The index says which one, for the providers that
+// send it and count it; a piece that can only be the beginning of another call begins one whatever the index says.
+func (a *answer) addCall(t callDelta) {
+	var p *callParts
+	if t.Index == nil && len(a.parts) > 0 {
+		p = a.parts[len(a.parts)-1]
+	}
+	for i := len(a.parts) - 1; t.Index != nil && i >= 0 && p == nil; i-- {
+		if a.parts[i].index == *t.Index {
+			p = a.parts[i]
+		}
+	}
+	id, name := string(t.ID), string(t.Function.Name)
+	if p == nil || a.another(p, id, name) {
+		p = &callParts{index: len(a.parts)}
+		if t.Index != nil {
+			p.index = *t.Index
+		}
+		a.parts = append(a.parts, p)
+	}
+	if id != p.id.String() { // some repeat it in every piece
+		p.id.WriteString(id)
+	}
+	if name != p.name.String() || !a.tools[name] {
+		p.name.WriteString(name)
+	}
+	p.args.WriteString(string(t.Function.Arguments))
+}
+
+// another says whether a piece with this id and name cannot belong to p: its id or name comes after p was complete.
+func (a *answer) another(p *callParts, id, name string) bool {
+	begun := p.args.Len() > 0
+	newID := id != "" && p.id.Len() > 0 && id != p.id.String()
+	known := a.tools[name] && a.tools[p.name.String()]
+	switch {
+	case begun && newID:
+		return true
+	case begun && name != "" && (id == "" || p.id.Len() == 0) && json.Valid([]byte(p.args.String())):
+		return true // whole calls one after another, without ids
+	case known && newID:
+		return true // calls without arguments
+	}
+	return false
+}
+
+// end closes the answer and returns the rest of the text.
+func (a *answer) end() string {
+	show := a.filter.finish()
+	a.text = a.filter.out.String()
+	seen := map[string]bool{}
+	for _, p := range a.parts {
+		c := sessions.ToolCall{ID: p.id.String(), Name: strings.TrimSpace(p.name.String()), Arguments: p.args.String()}
+		if c.Name == "" {
+			continue
+		}
+		if c.ID == "" || seen[c.ID] {
+			c.ID = newCallID()
+		}
+		seen[c.ID] = true
+		if strings.TrimSpace(c.Arguments) == "" {
+			c.Arguments = "{}"
+		}
+		a.calls = append(a.calls, c)
+	}
+	return show
+}
+
+// response is the answer in the bot's terms, with its cost at m's prices.
+func (m *model) response(a answer) bot.Response {
+	r := bot.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: bot.Finish(a.finish)}
+	switch {
+	case len(a.calls) > 0 && a.finish != string(bot.FinishLength) && a.finish != string(bot.FinishFilter):
+		r.Finish = bot.FinishTools // "stop" from providers that were told which tool to call, "function_call" from old ones
+	case a.finish == "":
+		r.Finish = bot.FinishStop
+	}
+	cached := m.PriceCached
+	if cached == 0 {
+		cached = m.PriceIn
+	}
+	u := a.usage
+	r.Cost = (float64(u.Prompt-u.Cached)*m.PriceIn + float64(u.Cached)*cached + float64(u.Completion)*m.PriceOut) / 1e6
+	return r
+}
+
+// newCallID names a call that the provider did not name. It is random since it must be unlike all others in a session.
+func newCallID() string {
+	var b [9]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "call_" + hex.EncodeToString(b[:])
+}

@@ -1,0 +1,541 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ebb/bot"
+	"ebb/bot/openai/openaitest"
+	"ebb/sessions"
+)
+
+const testKey = "key-of-the-test-0123456789"
+
+// clientOf is a client of the servers, as models a, b, c …, that waits for milliseconds between attempts.
+func clientOf(t *testing.T, retries int, servers ...*openaitest.Server) *Client {
+	t.Helper()
+	cfg := Config{Retries: retries}
+	for i, s := range servers {
+		cfg.Models = append(cfg.Models, ModelConfig{
+			Name: string(rune('a' + i)), BaseURL: s.URL, APIKey: testKey, Model: "scripted", Timeout: 20 * time.Second,
+		})
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.backoff = 2 * time.Millisecond
+	return c
+}
+
+var saveSpec = bot.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
+	"type":       "object",
+	"properties": map[string]any{"facts": map[string]any{"type": "array"}, "nothing_to_save": map[string]any{"type": "boolean"}},
+}}
+
+var searchSpec = bot.ToolSpec{Name: "memory_search", Description: "Searches.", Schema: map[string]any{
+	"type": "object", "properties": map[string]any{"query": map[string]any{"type": "string"}}, "required": []any{"query"},
+}}
+
+func ask(text string) bot.Request {
+	return bot.Request{
+		Messages: []bot.ChatMessage{{Role: "system", Content: "You are Ebb."}, {Role: "user", Content: text}},
+		Tools:    []bot.ToolSpec{saveSpec, searchSpec},
+	}
+}
+
+// heard collects what Delta is told: the text that a reader would see at the end, and how often it was taken back.
+type heard struct {
+	text   strings.Builder
+	resets int
+}
+
+func (h *heard) delta(s string, reset bool) {
+	if reset {
+		h.text.Reset()
+		h.resets++
+	}
+	h.text.WriteString(s)
+}
+
+func class(t *testing.T, err error, want bot.ErrorClass) *bot.ModelError {
+	t.Helper()
+	var m *bot.ModelError
+	if !errors.As(err, &m) {
+		t.Fatalf("got error %v, want a model error of class %s", err, want)
+	}
+	if m.Class != want {
+		t.Fatalf("got class %s (%v), want %s", m.Class, err, want)
+	}
+	return m
+}
+
+func TestPlainAndStreamedAnswersAgree(t *testing.T) {
+	t.Parallel()
+	cases := map[string]openaitest.Reply{
+		"text":             openaitest.Text("部署在周五 20:00，负责人张三。"),
+		"call":             openaitest.Calls("memory_search", `{"query":"谁负责部署？"}`),
+		"two calls":        openaitest.Calls("memory_search", `{"query":"a"}`).Call("memory_search", `{"query":"b"}`),
+		"text and call":    openaitest.Text("我查一下。").Call("memory_search", `{"query":"x"}`),
+		"call without ids": openaitest.Calls("memory_search", `{"query":"a"}`).Call("memory_save", `{"facts":[]}`).NoIDs(),
+		"call without index": openaitest.Calls("memory_search", `{"query":"a"}`).Call("memory_save", `{"facts":[]}`).
+			NoIndex(),
+		"neither":          openaitest.Calls("memory_search", `{"query":"a"}`).Call("memory_search", `{"query":"b"}`).NoIndex().NoIDs(),
+		"no arguments":     openaitest.Calls("memory_search", "").Call("memory_save", ""),
+		"thinking":         openaitest.Text("<think>嗯，先想想</think>\n\n答案是 42").Thinking("这也是思考"),
+		"swallowed tag":    openaitest.Text("嗯，先想想</think>\n\n答案是 42"),
+		"cut off":          openaitest.Text("很长的").Finish("length"),
+		"cached":           openaitest.Text("好").Usage(1000, 900, 7),
+		"wrong reason":     openaitest.Calls("memory_search", `{"query":"a"}`).Finish("stop"),
+		"one rune a chunk": openaitest.Text("😀👍🏽 é").Pieces(1),
+		"one byte a write": openaitest.Text("中文😀").Split(1),
+	}
+	for name, reply := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, reply, reply)
+			c := clientOf(t, 0, s)
+			r := ask("问题")
+			plain, err := c.Generate(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var h heard
+			r.Delta = h.delta
+			streamed, err := c.Generate(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, plain, streamed)
+			if h.text.String() != streamed.Text {
+				t.Errorf("the reader saw %q, the answer is %q", h.text.String(), streamed.Text)
+			}
+			if strings.Contains(plain.Text, "想") {
+				t.Errorf("thinking shows in %q", plain.Text)
+			}
+			if plain.Usage.Prompt == 0 || plain.Usage.Completion == 0 && plain.Text+name == "" {
+				t.Errorf("no usage: %+v", plain.Usage)
+			}
+			q := s.Requests()
+			if q[0].Stream || !q[1].Stream || !q[1].UsageAsked {
+				t.Errorf("streams: %v, %v (usage asked: %v)", q[0].Stream, q[1].Stream, q[1].UsageAsked)
+			}
+		})
+	}
+}
+
+// same compares answers but for ids, which are made up where the provider sends none.
+func same(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, a, b bot.Response) {
+	t.Helper()
+	if a.Text != b.Text || a.Finish != b.Finish || a.Usage != b.Usage || len(a.ToolCalls) != len(b.ToolCalls) {
+		t.Errorf("answers differ:\n%+v\n%+v", a, b)
+		return
+	}
+	ids := map[string]bool{}
+	for i, x := range a.ToolCalls {
+		y := b.ToolCalls[i]
+		if x.Name != y.Name || x.Arguments != y.Arguments || x.ID == "" || y.ID == "" || ids[x.ID] {
+			t.Errorf("calls differ:\n%+v\n%+v", a.ToolCalls, b.ToolCalls)
+		}
+		ids[x.ID] = true
+	}
+}
+
+func TestFaultsAreRetried(t *testing.T) {
+	t.Parallel()
+	long := openaitest.Text(strings.Repeat("一句话。", 50))
+	cases := map[string]openaitest.Reply{
+		"429":                     openaitest.Error(429, "", ""),
+		"429 with Retry-After":    openaitest.Error(429, "0.01", ""),
+		"500":                     openaitest.Error(500, "", ""),
+		"503 with a page of HTML": openaitest.Raw(503, "text/html", "<html>upstream</html>"),
+		"408":                     openaitest.Error(408, "", ""),
+		"broken connection":       long.BreakAfter(5),
+		"broken before a word":    long.BreakAfter(0),
+		"clean end too early":     long.EndAfter(5),
+		"an error in the stream":  openaitest.Events(`{"error":{"message":"overloaded","type":"server_error"}}`),
+		"200 without choices":     openaitest.Raw(200, "application/json", `{"choices":[]}`),
+		"200 with an error":       openaitest.Raw(200, "application/json", `{"error":{"message":"try again later","code":"busy"}}`),
+		"200 with rubbish":        openaitest.Raw(200, "text/html", "<html>login</html>"),
+		"200 with nothing":        openaitest.Raw(200, "text/event-stream", "\n"),
+	}
+	for name, fault := range cases {
+		for form, streamed := range map[string]bool{"plain": false, "streamed": true} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				t.Parallel()
+				s := openaitest.NewServer(t, fault, fault, openaitest.Text("终于好了"))
+				var h heard
+				r := ask("你好")
+				if streamed {
+					r.Delta = h.delta
+				}
+				resp, err := clientOf(t, 2, s).Generate(t.Context(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if resp.Text != "终于好了" || (streamed && h.text.String() != resp.Text) {
+					t.Errorf("answer %q, the reader saw %q", resp.Text, h.text.String())
+				}
+				if n := len(s.Requests()); n != 3 {
+					t.Errorf("%d requests, want 3", n)
+				}
+			})
+		}
+	}
+}
+
+func TestTextOfABrokenStreamIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.Text("这句话说到一半就断").Pieces(2).BreakAfter(3), openaitest.Text("完整的回答"))
+	var h heard
+	r := ask("你好")
+	r.Delta = h.delta
+	if _, err := clientOf(t, 1, s).Generate(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if h.resets != 1 || h.text.String() != "完整的回答" {
+		t.Errorf("after %d resets the reader sees %q", h.resets, h.text.String())
+	}
+}
+
+func TestAStreamIsCompleteWithItsFinishReason(t *testing.T) {
+	t.Parallel()
+	// Some providers never send [DONE], and a connection lost after the last word loses nothing.
+	for name, r := range map[string]openaitest.Reply{
+		"clean end":   openaitest.Text("好").EndAfter(2),
+		"broken":      openaitest.Text("好").BreakAfter(2),
+		"no reason":   openaitest.Events(`{"choices":[{"delta":{"content":"好"}}]}`, "[DONE]"),
+		"no newline":  openaitest.Raw(200, "text/event-stream", `data: {"choices":[{"delta":{"content":"好"},"finish_reason":"stop"}]}`),
+		"plain JSON":  openaitest.Raw(200, "application/json", `{"choices":[{"message":{"content":"好"},"finish_reason":"stop"}]}`),
+		"loose types": openaitest.Events(`{"choices":[{"index":"0","delta":{"content":[{"type":"text","text":"好"}],"x":1},"finish_reason":"stop"}]}`, "[DONE]"),
+		"comments": openaitest.Raw(200, "text/event-stream", strings.Repeat(": keep-alive\n\n", 2000)+
+			"event: message\nid: 1\ndata:{\"choices\":[{\"delta\":{\"content\":\"好\"},\"finish_reason\":\"stop\"}]}\r\n\r\ndata:[DONE]\n\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, r)
+			var h heard
+			q := ask("你好")
+			q.Delta = h.delta
+			resp, err := clientOf(t, 0, s).Generate(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Text != "好" || resp.Finish != bot.FinishStop || h.text.String() != "好" {
+				t.Errorf("got %q (%s), the reader saw %q", resp.Text, resp.Finish, h.text.String())
+			}
+		})
+	}
+}
+
+func TestTheNextModelAnswers(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		fault openaitest.Reply
+		asked int // how often the first model is asked, with one retry
+	}{
+		"busy":              {openaitest.Error(429, "", ""), 2},
+		"too long a rest":   {openaitest.Error(429, "3600", ""), 1},
+		"wrong key":         {openaitest.Error(401, "", ""), 1},
+		"no money":          {openaitest.Error(402, "", ""), 1},
+		"forbidden":         {openaitest.Error(403, "", ""), 1},
+		"overdue":           {openaitest.Error(400, "", `{"error":{"code":"Arrearage","message":"Access denied"}}`), 1},
+		"no such model":     {openaitest.Error(404, "", ""), 1},
+		"malformed request": {openaitest.Error(422, "", `{"detail":"nope"}`), 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := openaitest.NewServer(t), openaitest.NewServer(t, openaitest.Text("b 说"))
+			a.Add(openaitest.When(openaitest.IsKind(openaitest.Chat), tc.fault).Times(tc.asked))
+			resp, err := clientOf(t, 1, a, b).Generate(t.Context(), ask("你好"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Text != "b 说" || resp.Model != "b" {
+				t.Errorf("model %s answered %q", resp.Model, resp.Text)
+			}
+		})
+	}
+}
+
+func TestFinalErrorsStopAtOnce(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		fault openaitest.Reply
+		want  bot.ErrorClass
+	}{
+		"OpenAI overflow":    {openaitest.Error(400, "", `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens."}}`), bot.Overflow},
+		"DashScope overflow": {openaitest.Error(400, "", `{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}`), bot.Overflow},
+		"vLLM overflow":      {openaitest.Error(400, "", `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","code":400}`), bot.Overflow},
+		"413":                {openaitest.Raw(413, "text/html", "<html>too large</html>"), bot.Overflow},
+		"filtered request":   {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`), bot.Refused},
+		"filtered answer":    {openaitest.Text("").Finish("content_filter"), bot.Refused},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := openaitest.NewServer(t, tc.fault), openaitest.NewServer(t)
+			_, err := clientOf(t, 3, a, b).Generate(t.Context(), ask("你好"))
+			if m := class(t, err, tc.want); m.Model != "a" {
+				t.Errorf("the error names model %q", m.Model)
+			}
+		})
+	}
+}
+
+func TestWhenAllFail(t *testing.T) {
+	t.Parallel()
+	denied, busy, bad := openaitest.Error(401, "", ""), openaitest.Error(503, "", ""), openaitest.Error(400, "", "")
+	for name, tc := range map[string]struct {
+		a, b openaitest.Reply
+		want bot.ErrorClass
+	}{
+		"one is only busy":          {denied, busy, bot.Busy},
+		"the requested one's words": {denied, bad, bot.Denied},
+		"both denied":               {denied, denied, bot.Denied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := clientOf(t, 0, openaitest.NewServer(t, tc.a), openaitest.NewServer(t, tc.b)).Generate(t.Context(), ask("你好"))
+			class(t, err, tc.want)
+		})
+	}
+}
+
+func TestKeysNeverShow(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"the configured key": `{"error":{"message":"Incorrect key ` + testKey + ` given"}}`,
+		"another key":        `{"error":{"message":"Incorrect API key provided: sk-proj-abc***wxyz. See the docs."}}`,
+		"a header":           `{"error":{"message":"bad header Authorization: Bearer abcdef.ghi"}}`,
+		"a page":             "<html>api_key=deadbeef</html>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := clientOf(t, 0, openaitest.NewServer(t, openaitest.Raw(401, "application/json", body))).Generate(t.Context(), ask("你好"))
+			text := class(t, err, bot.Denied).Error()
+			for _, secret := range []string{testKey, "sk-proj", "wxyz", "abcdef", "deadbeef"} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%q shows in %q", secret, text)
+				}
+			}
+		})
+	}
+}
+
+func TestNoWaitPastTheDeadline(t *testing.T) {
+	t.Parallel()
+	a := openaitest.NewServer(t, openaitest.Error(429, "30", ""))
+	b := openaitest.NewServer(t, openaitest.Text("b 说"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	resp, err := clientOf(t, 5, a, b).Generate(ctx, ask("你好"))
+	if err != nil || resp.Model != "b" {
+		t.Fatalf("got %+v, %v: the other model should have answered at once", resp, err)
+	}
+	only := openaitest.NewServer(t, openaitest.Error(429, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), ""))
+	_, err = clientOf(t, 5, only).Generate(ctx, ask("你好"))
+	if m := class(t, err, bot.Busy); m.After < 50*time.Minute || m.Status != 429 {
+		t.Errorf("the error says %v and status %d", m.After, m.Status)
+	}
+}
+
+func TestHangsEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("by the caller", func(t *testing.T) {
+		t.Parallel()
+		s := openaitest.NewServer(t, openaitest.Hang())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("the gateway stops")
+		go func() {
+			_, _ = s.Wait(ctx, openaitest.IsKind(openaitest.Chat))
+			cancel(stopped)
+		}()
+		_, err := clientOf(t, 5, s).Generate(ctx, ask("你好"))
+		class(t, err, bot.Busy)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, stopped) {
+			t.Errorf("the error does not say who ended it: %v", err)
+		}
+	})
+	for name, streamed := range map[string]bool{"plain": false, "streamed": true} {
+		t.Run("by the attempt's timeout, "+name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Hang(), openaitest.Text("好")))
+			c.models[0].Timeout = 50 * time.Millisecond
+			r := ask("你好")
+			if streamed {
+				r.Delta = new(heard).delta
+			}
+			resp, err := c.Generate(t.Context(), r)
+			if err != nil || resp.Text != "好" {
+				t.Errorf("got %+v, %v", resp, err)
+			}
+		})
+	}
+	t.Run("by silence in a stream", func(t *testing.T) {
+		t.Parallel()
+		c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Text("说着说着").Pieces(1).Slow(time.Minute), openaitest.Text("好")))
+		c.idle = 50 * time.Millisecond
+		var h heard
+		r := ask("你好")
+		r.Delta = h.delta
+		resp, err := c.Generate(t.Context(), r)
+		if err != nil || resp.Text != "好" || h.text.String() != "好" {
+			t.Errorf("got %+v, %v, the reader saw %q", resp, err, h.text.String())
+		}
+	})
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.When(openaitest.IsKind(openaitest.Chat), openaitest.Text("好").After(time.Millisecond)))
+	c := clientOf(t, 0, s)
+	c.slots = make(chan struct{}, 3)
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			if _, err := c.Generate(t.Context(), ask("你好")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if p := s.Peak(); p > 3 {
+		t.Errorf("%d exchanges at once, want at most 3", p)
+	}
+}
+
+func TestUnknownOptionsAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t,
+		openaitest.When(func(r openaitest.Request) bool { return r.UsageAsked },
+			openaitest.Error(400, "", `{"error":{"message":"Unknown parameter: stream_options"}}`)).Times(1),
+		openaitest.When(func(r openaitest.Request) bool { return r.Raw["max_tokens"] != nil },
+			openaitest.Error(400, "", `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`)).Times(1),
+		openaitest.Text("一"), openaitest.Text("二"))
+	c := clientOf(t, 0, s)
+	for _, want := range []string{"一", "二"} {
+		r := ask("你好")
+		r.MaxOutput = 100
+		r.Delta = new(heard).delta
+		resp, err := c.Generate(t.Context(), r)
+		if err != nil || resp.Text != want {
+			t.Fatalf("got %+v, %v, want %s", resp, err, want)
+		}
+	}
+}
+
+func TestWhatIsSent(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.Text("好"), openaitest.Text("好"))
+	c := clientOf(t, 0, s)
+	zero := float32(0)
+	c.models[0].Temperature, c.models[0].MaxOutput = &zero, 500
+	r := ask("接着说")
+	r.MaxOutput = 9000
+	r.Messages = []bot.ChatMessage{
+		{Role: "system", Content: "You are Ebb."},
+		{Role: "user", Name: "Ann Lee", Content: "hi"},
+		{Role: "assistant"},
+		{Role: "assistant", ToolCalls: []sessions.ToolCall{{ID: "1", Name: "memory_search", Arguments: `{"query": cut o`}}},
+		{Role: "tool", ToolCallID: "1"},
+		{Role: "user", Name: "张三", Content: "接着说"},
+	}
+	for range 2 {
+		if _, err := c.Generate(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bad := s.Illegal(); len(bad) > 0 {
+		t.Errorf("a provider would refuse: %s", strings.Join(bad, "\n"))
+	}
+	q := s.Requests()[0]
+	if string(q.Raw["temperature"]) != "0" || string(q.Raw["max_tokens"]) != "500" {
+		t.Errorf("temperature %s, max_tokens %s", q.Raw["temperature"], q.Raw["max_tokens"])
+	}
+	if n := len(q.Messages); n != 5 {
+		t.Fatalf("%d messages, want 5: the empty one is left out", n)
+	}
+	if q.Messages[1].Name != "Ann_Lee" || q.Messages[4].Name != "" || q.Messages[2].ToolCalls[0].Arguments != "{}" {
+		t.Errorf("sent %+v", q.Messages)
+	}
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, 0, openaitest.NewServer(t, openaitest.Text("好").Usage(1000, 400, 10)))
+	c.models[0].PriceIn, c.models[0].PriceCached, c.models[0].PriceOut = 10, 1, 20
+	resp, err := c.Generate(t.Context(), ask("你好"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (600*10 + 400*1 + 10*20) / 1e6; resp.Cost < want*0.999 || resp.Cost > want*1.001 {
+		t.Errorf("cost %v, want %v", resp.Cost, want)
+	}
+	if resp.Usage != (sessions.Usage{Prompt: 1000, Cached: 400, Completion: 10}) {
+		t.Errorf("usage %+v", resp.Usage)
+	}
+}
+
+func TestCheckAsksForOneToken(t *testing.T) {
+	t.Parallel()
+	s := openaitest.New(openaitest.Options{APIKey: testKey})
+	defer s.Close()
+	c := clientOf(t, 5, s)
+	if err := c.Check(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(s.Requests()[0].Raw["max_tokens"]); got != "1" {
+		t.Errorf("asked for %s tokens", got)
+	}
+	wrong, err := New(Config{Models: []ModelConfig{{Name: "x", BaseURL: s.URL, APIKey: "wrong", Model: "m"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	class(t, wrong.Check(t.Context(), "x"), bot.Denied)
+	class(t, wrong.Check(t.Context(), "y"), bot.Malformed)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	ok := ModelConfig{Name: "a", BaseURL: "https://host/v1", Model: "m"}
+	with := func(f func(*ModelConfig)) Config {
+		m := ok
+		f(&m)
+		return Config{Models: []ModelConfig{m}}
+	}
+	for name, cfg := range map[string]Config{
+		"no models":       {},
+		"no name":         with(func(m *ModelConfig) { m.Name = "" }),
+		"no model":        with(func(m *ModelConfig) { m.Model = "" }),
+		"no URL":          with(func(m *ModelConfig) { m.BaseURL = "" }),
+		"not HTTP":        with(func(m *ModelConfig) { m.BaseURL = "ftp://host" }),
+		"same name":       {Models: []ModelConfig{ok, ok}},
+		"unknown default": {Default: "b", Models: []ModelConfig{ok}},
+	} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	b := ok
+	b.Name = "b"
+	c, err := New(Config{Default: "b", Models: []ModelConfig{ok, b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, _ := c.order("")
+	if order[0].Name != "b" || order[1].Name != "a" {
+		t.Errorf("the default does not lead: %s, %s", order[0].Name, order[1].Name)
+	}
+}

@@ -1,0 +1,182 @@
+// Package openai asks any endpoint that speaks the OpenAI chat API. It is the place where providers' differences end:
+// retries, fallback models, streams that break, tools that cannot be forced. What leaves it is a bot.Response or a
+// classified *bot.ModelError.
+//
+// # The way of a call
+//
+//	Generate          client.go    the requested model, then the others in the order of the configuration
+//	  forced          force.go     how a tool is forced, from the strictest way that the model has not refused yet
+//	    retry         client.go    the same request again, within the caller's deadline
+//	      attempt     attempt.go   one HTTP exchange, streamed or not
+//	        exchange  exchange.go  what go-openai hides: headers, raw bodies, extra fields, where a stream really ended
+//	        answer    answer.go    chunks put together: text without thinking, tool calls by index, usage
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"ebb/bot"
+)
+
+// Config lists the models and says how hard to try.
+type Config struct {
+	// Default names the model of a request that names none. Empty: the first of Models.
+	Default string
+	// Models are tried in this order after the requested one. At least one.
+	Models []ModelConfig
+	// Retries is how often one model is asked again before the next one is; 0 asks each model once.
+	Retries int
+	// MaxConcurrent bounds the HTTP exchanges under way at once, over all models; 0 sets no bound.
+	MaxConcurrent int
+}
+
+// ModelConfig is one endpoint and the model behind it.
+type ModelConfig struct {
+	// Name is how requests call it. Unique.
+	Name string
+	// BaseURL is the endpoint up to and including its version, as in https://host/v1.
+	BaseURL string
+	// APIKey is sent as a bearer token; empty for endpoints that ask for none.
+	APIKey string
+	// Model is the provider's name of the model.
+	Model string
+	// MaxOutput bounds one answer, in tokens; 0 leaves it to the provider.
+	MaxOutput int
+	// Timeout bounds one attempt, from the connection to the last byte. Default 120 s.
+	Timeout time.Duration
+	// Temperature is left to the provider where nil.
+	Temperature *float32
+	// Retries is this model's own number of retries, where it is not 0.
+	Retries int
+	// PriceIn, PriceOut and PriceCached are prices of a million tokens, in any currency. Cached tokens cost PriceIn
+	// where PriceCached is 0.
+	PriceIn, PriceOut, PriceCached float64
+}
+
+const (
+	defaultTimeout = 120 * time.Second
+	idleTimeout    = 60 * time.Second // no chunk for so long ends a stream
+	firstBackoff   = 500 * time.Millisecond
+	maxBackoff     = 20 * time.Second
+	maxRetryAfter  = 60 * time.Second // a provider that wants a longer rest is left for the next model
+)
+
+// Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
+type Client struct {
+	models    []*model
+	slots     chan struct{} // nil: no bound
+	transport *http.Transport
+	redact    func(string) string
+	idle      time.Duration
+	backoff   time.Duration
+}
+
+var _ bot.Model = (*Client)(nil)
+
+// model is an endpoint and what was learned of it. What is learned is kept for the life of the process: providers
+// change slowly, and a wrong guess costs one refused request.
+type model struct {
+	ModelConfig
+	api              *goopenai.Client
+	rung             atomic.Int32 // the strictest way to force a tool that was not refused
+	noStreamOptions  atomic.Bool
+	completionTokens atomic.Bool // wants max_completion_tokens
+}
+
+// New checks the configuration and returns a client; it sends nothing.
+func New(cfg Config) (*Client, error) {
+	if len(cfg.Models) == 0 {
+		return nil, errors.New("openai: no models are configured")
+	}
+	c := &Client{transport: newTransport(), idle: idleTimeout, backoff: firstBackoff}
+	if cfg.MaxConcurrent > 0 {
+		c.slots = make(chan struct{}, cfg.MaxConcurrent)
+	}
+	var keys []string
+	first := -1
+	for i, mc := range cfg.Models {
+		m, err := c.newModel(mc, cfg.Retries)
+		if err != nil {
+			return nil, err
+		}
+		if c.find(m.Name) != nil {
+			return nil, fmt.Errorf("openai: two models are named %q", m.Name)
+		}
+		if m.Name == cfg.Default {
+			first = i
+		}
+		c.models = append(c.models, m)
+		keys = append(keys, m.APIKey)
+	}
+	if cfg.Default != "" && first < 0 {
+		return nil, fmt.Errorf("openai: the default model %q is not among the models", cfg.Default)
+	}
+	if first > 0 { // the default leads the list; the rest keep their order
+		d := c.models[first]
+		copy(c.models[1:first+1], c.models[:first])
+		c.models[0] = d
+	}
+	c.redact = redactor(keys)
+	return c, nil
+}
+
+func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
+	u, err := url.Parse(mc.BaseURL)
+	switch {
+	case mc.Name == "":
+		return nil, errors.New("openai: a model has no name")
+	case mc.Model == "":
+		return nil, fmt.Errorf("openai: model %q: the provider's model name is empty", mc.Name)
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return nil, fmt.Errorf("openai: model %q: the base URL is not an http or https URL", mc.Name)
+	}
+	if mc.Retries == 0 {
+		mc.Retries = retries
+	}
+	if mc.Timeout <= 0 {
+		mc.Timeout = defaultTimeout
+	}
+	mc.APIKey = strings.TrimSpace(mc.APIKey) // a line break from a secret file would break the header
+	conf := goopenai.DefaultConfig(mc.APIKey)
+	conf.BaseURL = mc.BaseURL
+	conf.HTTPClient = doer{&http.Client{Transport: c.transport}}
+	m := &model{ModelConfig: mc, api: goopenai.NewClientWithConfig(conf)}
+	m.completionTokens.Store(wantsCompletionTokens(mc.Model))
+	return m, nil
+}
+
+// Close drops the idle connections. Calls under way go on.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+func (c *Client) find(name string) *model {
+	for _, m := range c.models {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// newTransport keeps a connection for each of many sessions that talk to one host at once; the two that Go keeps by
+// default would mean a TLS handshake for almost every turn.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          512,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}

@@ -1,0 +1,153 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"ebb/bot"
+)
+
+// providerError is an error that the provider put into words.
+type providerError struct {
+	status  int // 0: it came inside a stream
+	code    string
+	message string
+}
+
+// Error is the provider's text; it may hold keys until it is redacted.
+func (e *providerError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the provider answered %s: %s", e.code, e.message))
+}
+
+// parseFailure reads an error from a body, in the shapes that OpenAI, DashScope, proxies and web servers give it.
+func parseFailure(status int, body []byte) *providerError {
+	var b struct {
+		Error   json.RawMessage `json:"error"`
+		Code    loose           `json:"code"`
+		Message loose           `json:"message"`
+		Detail  loose           `json:"detail"`
+	}
+	if json.Unmarshal(body, &b) != nil {
+		return &providerError{status: status, message: string(body)}
+	}
+	var in struct {
+		Code    loose `json:"code"`
+		Type    loose `json:"type"`
+		Message loose `json:"message"`
+	}
+	var text loose
+	switch {
+	case json.Unmarshal(b.Error, &in) == nil && (in.Message != "" || in.Code != "" || in.Type != ""):
+		return &providerError{status: status, code: strings.TrimSpace(string(in.Code + " " + in.Type)), message: string(in.Message)}
+	case json.Unmarshal(b.Error, &text) == nil && text != "":
+		return &providerError{status: status, message: string(text)}
+	}
+	return &providerError{status: status, code: string(b.Code), message: string(b.Message + b.Detail)}
+}
+
+var (
+	saysOverflow = regexp.MustCompile(`(?i)context[_ ]?(length|window|size)|maximum context|too many (input )?tokens|(input|prompt|request)[^.]{0,20} too (long|large)|range of input length|input length|input token count|prompt exceeds|model token limit|reduce the length`)
+	saysFiltered = regexp.MustCompile(`(?i)content[_ ]?(filter|policy|management)|data_?inspection|inappropriate content|responsible ?ai|sensitive (content|information)|safety (system|policy)`)
+	saysDenied   = regexp.MustCompile(`(?i)insufficient[_ ](quota|balance)|arrear|overdue|invalid[_ ]api[_ -]?key|incorrect api key`)
+	saysBusy     = regexp.MustCompile(`(?i)rate.?limit|throttl|overload|too many requests|try again|timed? ?out|unavailable|internal[_ ]?(server[_ ])?error|server_error`)
+)
+
+// class sorts what the provider said. A status that is clear decides; the words decide the rest.
+func (e *providerError) class() bot.ErrorClass {
+	words := e.code + " " + e.message
+	s := e.status
+	if n, err := strconv.Atoi(strings.TrimSpace(e.code)); s == 0 && err == nil && n >= 400 && n < 600 {
+		s = n
+	}
+	switch {
+	case s == 401 || s == 402 || s == 403:
+		if s == 403 && saysFiltered.MatchString(words) {
+			return bot.Refused
+		}
+		return bot.Denied
+	case s == 408 || s == 409 || s == 425 || s == 429 || s >= 500:
+		return bot.Busy
+	case s == 413:
+		return bot.Overflow
+	case s == 0 && saysBusy.MatchString(words):
+		return bot.Busy
+	}
+	switch {
+	case saysFiltered.MatchString(words):
+		return bot.Refused
+	case saysOverflow.MatchString(words):
+		return bot.Overflow
+	case saysDenied.MatchString(words):
+		return bot.Denied
+	case s == 0:
+		return bot.Busy
+	}
+	return bot.Malformed
+}
+
+// failure classifies the error of an attempt and takes keys out of its text.
+func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *bot.ModelError {
+	e := &bot.ModelError{Class: bot.Busy, Model: m.Name, Status: x.status, After: x.after}
+	var perr *providerError
+	switch {
+	case ctx.Err() != nil: // the caller's end, whatever it looked like from here
+		e.Err = fmt.Errorf("asking the model: %w", ctx.Err())
+		if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+			e.Err = fmt.Errorf("asking the model: %w: %w", cause, ctx.Err())
+		}
+		return e
+	case x.status >= 300:
+		perr = parseFailure(x.status, x.body)
+	case errors.As(err, &perr):
+	case badRequest(err):
+		e.Class = bot.Malformed
+	}
+	if perr != nil {
+		e.Class, err = perr.class(), perr
+	}
+	e.Err = errors.New(c.redact(err.Error()))
+	return e
+}
+
+// badRequest names the errors of go-openai's own checks: nothing was sent.
+func badRequest(err error) bool {
+	for _, e := range []error{
+		goopenai.ErrChatCompletionInvalidModel, goopenai.ErrContentFieldsMisused, goopenai.ErrReasoningModelMaxTokensDeprecated,
+		goopenai.ErrReasoningModelLimitationsOther, goopenai.ErrReasoningModelLimitationsLogprobs,
+		goopenai.ErrReasoningToolsRequireResponses, goopenai.ErrReasoningSamplingUnsupported, goopenai.ErrReasoningEffortUnsupported,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+const maxErrorText = 1000
+
+var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((api[-_ ]?key|access[-_]?token|secret|authorization)[^:=\n]{0,24}[:=]\s*["']?)(bearer\s+)?[^\s"',}]+`)
+
+// redactor takes the configured keys, and what looks like one, out of a text and bounds its length.
+func redactor(keys []string) func(string) string {
+	var pairs []string
+	for _, k := range keys {
+		if len(k) >= 6 { // a shorter one is a placeholder of a local server, and part of ordinary words
+			pairs = append(pairs, k, "***")
+		}
+	}
+	literal := strings.NewReplacer(pairs...)
+	return func(s string) string {
+		s = keyLike.ReplaceAllString(literal.Replace(s), "${1}***")
+		if len(s) > maxErrorText {
+			s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
+		}
+		return s
+	}
+}

@@ -1,0 +1,184 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxStreamBytes = 64 << 20
+	maxPlainBytes  = 16 << 20
+	maxErrorBytes  = 64 << 10
+	// endMark follows the last line of a stream, so that its end can be told from [DONE], which go-openai reports alike.
+	endMark = "[END OF BODY]"
+)
+
+// exchange is what one attempt knows of its HTTP exchange beyond what go-openai shows.
+type exchange struct {
+	extra  map[string]any
+	stream bool
+
+	status int
+	after  time.Duration // Retry-After
+	body   []byte        // of everything but a stream
+	rest   io.Reader     // of a stream, below the reader that go-openai has
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// doer is the HTTP client that go-openai is given.
+type doer struct{ client *http.Client }
+
+// Do sends the request with the exchange's extra members and notes the answer in the exchange.
+func (d doer) Do(req *http.Request) (*http.Response, error) {
+	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return d.client.Do(req)
+	}
+	if err := splice(req, x.extra); err != nil {
+		return nil, err
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	x.status = resp.StatusCode
+	x.after = retryAfter(resp.Header, time.Now())
+	ok = resp.StatusCode >= 200 && resp.StatusCode < 300
+	if ok && x.stream && !isJSON(resp.Header) {
+		limited := io.LimitReader(resp.Body, maxStreamBytes)
+		x.rest = limited
+		resp.Body = &eventLines{src: bufio.NewReader(limited), Closer: resp.Body}
+		return resp, nil
+	}
+	return resp, x.readAll(resp, ok)
+}
+
+// readAll keeps the body of a plain answer or an error, and lets go-openai read it again. An answer that should have
+// been a stream is handed on as a stream of one chunk.
+func (x *exchange) readAll(resp *http.Response, ok bool) error {
+	defer resp.Body.Close()
+	limit := int64(maxPlainBytes)
+	if !ok {
+		limit = maxErrorBytes
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	if err != nil && ok {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	x.body = b
+	if ok && x.stream {
+		var one bytes.Buffer
+		if json.Compact(&one, b) != nil {
+			one.Reset()
+		}
+		b = eventLine(one.Bytes())
+		b = append(b, eventLine([]byte("[DONE]"))...)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(b))
+	return nil
+}
+
+// splice adds members to the JSON object in the request's body without decoding it: a context is large.
+func splice(req *http.Request, extra map[string]any) error {
+	if len(extra) == 0 || req.Body == nil {
+		return nil
+	}
+	more, err := json.Marshal(extra)
+	if err != nil {
+		return fmt.Errorf("encoding extra fields: %w", err)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return fmt.Errorf("reading the request body: %w", err)
+	}
+	b := append(bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), ',')
+	b = append(b, more[1:]...) // the object always has a member, the model
+	req.Body = io.NopCloser(bytes.NewReader(b))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+	req.ContentLength = int64(len(b))
+	return nil
+}
+
+func isJSON(h http.Header) bool {
+	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return t == "application/json"
+}
+
+// eventLines passes on the data lines of a stream of server-sent events and nothing else. go-openai counts and keeps
+// all other lines, and a provider that keeps the connection warm with comments would exhaust that.
+type eventLines struct {
+	io.Closer
+	src *bufio.Reader
+	buf []byte
+	err error
+}
+
+// Read implements io.Reader.
+func (e *eventLines) Read(p []byte) (int, error) {
+	for len(e.buf) == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		line, err := e.src.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
+			e.buf = eventLine(bytes.TrimSpace(data))
+		}
+		if err == io.EOF {
+			e.buf = append(e.buf, eventLine([]byte(endMark))...)
+		}
+		e.err = err
+	}
+	n := copy(p, e.buf)
+	e.buf = e.buf[n:]
+	return n, nil
+}
+
+// eventLine writes one data line. The blank in front of an error's name keeps go-openai from taking the line out of
+// the stream for a decoder that knows fewer shapes of errors than ours.
+func eventLine(data []byte) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	line := []byte("data: ")
+	if rest, ok := bytes.CutPrefix(data, []byte(`{"error":`)); ok {
+		line, data = append(line, `{ "error":`...), rest
+	}
+	line = append(line, data...)
+	return append(line, '\n')
+}
+
+// retryAfter reads how long the provider wants to be left alone: milliseconds, seconds or a date. 0: it does not say.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
+		return clampSeconds(ms / 1000)
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return clampSeconds(s)
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+func clampSeconds(s float64) time.Duration {
+	if !(s > 0) { // NaN too
+		return 0
+	}
+	return time.Duration(min(s, 24*3600) * float64(time.Second))
+}

@@ -1,0 +1,211 @@
+package openaitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// Persona plays a helpful assistant by rules alone, in Chinese: the same request always gets the same answer, so that
+// tests and the demo need no model. It answers questions from what the request shows or what memory_search finds, says
+// so when it does not know, saves what it is asked to remember, extracts facts in a flush and sums up in a summary.
+func Persona(r Request) Reply {
+	switch r.Kind {
+	case Flush:
+		return flush(r)
+	case Summary:
+		return summarize(r)
+	}
+	before, asked := readAll(r)
+	before = only(before, "context", "memory", "summary")
+	if len(asked) == 0 {
+		return Text("我在，请说。")
+	}
+	results, saved, tried := thisTurn(r)
+	if calls := wanted(r, append(results, before...), asked, tried); len(calls) > 0 {
+		reply := newReply()
+		for _, c := range calls {
+			reply = reply.Call(c.Name, c.Arguments)
+		}
+		return reply
+	}
+	var out []string
+	for _, s := range asked {
+		if line := answerTo(s, before, asked, results, saved); line != "" {
+			out = append(out, line)
+		}
+	}
+	return Text(strings.Join(out, "\n\n"))
+}
+
+// thisTurn is what the tools have given since the last answer: lines that were found, whether memory_save went well,
+// and which tools were called.
+func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
+	tried = map[string]bool{}
+	names := map[string]string{}
+	for _, m := range r.Messages {
+		switch m.Role {
+		case "assistant":
+			if len(m.ToolCalls) == 0 {
+				found, saved, tried = nil, false, map[string]bool{}
+			}
+			for _, c := range m.ToolCalls {
+				names[c.ID], tried[c.Name] = c.Name, true
+			}
+		case "tool":
+			if names[m.ToolCallID] == saveTool {
+				saved = !strings.HasPrefix(m.Content, "error")
+				continue
+			}
+			for _, t := range texts(m.Content) {
+				found = append(found, said{text: t, from: names[m.ToolCallID]})
+			}
+		}
+	}
+	return found, saved, tried
+}
+
+// texts are the lines of a tool's result, or the strings in it where it is JSON.
+func texts(content string) []string {
+	var v any
+	if json.Unmarshal([]byte(content), &v) == nil {
+		if out := leaves(v); len(out) > 0 {
+			return out
+		}
+	}
+	var out []string
+	for _, line := range strings.Split(content, "\n") {
+		line = bulletRE.ReplaceAllString(strings.TrimSpace(line), "")
+		var o map[string]any
+		if json.Unmarshal([]byte(line), &o) == nil {
+			out = append(out, leaves(o)...)
+		} else if line != "" && !fenceOpen.MatchString(line) && !fenceClose.MatchString(line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// leaves collects the texts in a JSON value; of an object only the ones that are content.
+func leaves(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		out = append(out, v)
+	case []any:
+		for _, e := range v {
+			out = append(out, leaves(e)...)
+		}
+	case map[string]any:
+		for _, k := range []string{"content", "text", "hits", "results", "events", "messages", "memories", "items"} {
+			if e, ok := v[k]; ok {
+				out = append(out, leaves(e)...)
+			}
+		}
+	}
+	return out
+}
+
+// wanted are the tools to call before there is an answer.
+func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
+	var calls []Call
+	for _, s := range asked {
+		if rememberRE.MatchString(s.text) && r.Offers(saveTool) && !tried[saveTool] {
+			calls = append(calls, Call{Name: saveTool, Arguments: saveArgs(schemaFor(r, saveTool), []said{{who: s.who, text: statements(s.text)}})})
+			continue
+		}
+		if !isQuestion(s.text) || smallTalk(s.text) != "" {
+			continue
+		}
+		if _, ok := best(s.text, known(before, asked, s)); ok {
+			continue
+		}
+		for _, tool := range []string{"memory_search", "query_history"} {
+			if r.Offers(tool) && !tried[tool] {
+				calls = append(calls, Call{Name: tool, Arguments: searchArgs(schemaFor(r, tool), s.text)})
+				break
+			}
+		}
+	}
+	return calls
+}
+
+// known is what s can be answered from: all that was said, but s itself.
+func known(before, asked []said, s said) []said {
+	var out []said
+	out = append(out, before...)
+	for _, a := range asked {
+		if a != s {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func answerTo(s said, before, asked, results []said, saved bool) string {
+	to := ""
+	if s.who != "" && len(asked) > 1 {
+		to = s.nick() + "，"
+	}
+	switch {
+	case rememberRE.MatchString(s.text) && saved:
+		return to + "记住了：" + statements(s.text)
+	case smallTalk(s.text) != "":
+		return to + smallTalk(s.text)
+	case !isQuestion(s.text):
+		return to + acknowledge(s.text)
+	}
+	if hit, ok := best(s.text, known(before, asked, s)); ok {
+		return to + cite(hit)
+	}
+	if hit, ok := best(s.text, results); ok {
+		return to + cite(hit)
+	}
+	return to + "我没有找到相关的记录，不知道答案。"
+}
+
+// cite quotes what was found and says where.
+func cite(s said) string {
+	text := strings.Join(strings.Fields(bulletRE.ReplaceAllString(s.text, "")), " ")
+	switch s.from {
+	case "context":
+		if s.who != "" {
+			return fmt.Sprintf("%s 说过：%s", s.nick(), text)
+		}
+		return "前面提到：" + text
+	case "summary":
+		return "之前的讨论里有：" + text
+	case "query_history":
+		return "查了聊天记录：" + text
+	}
+	return "记忆里有：" + text
+}
+
+func smallTalk(text string) string {
+	low := strings.ToLower(strings.Trim(text, " 。！!？?~，,"))
+	switch low {
+	case "你好", "您好", "hi", "hello", "在吗", "在么", "早", "早上好", "大家好":
+		return "你好！我在，有事请说。"
+	case "谢谢", "多谢", "辛苦了", "thanks", "thank you":
+		return "不客气。"
+	case "你是谁", "who are you":
+		return "我是按规则答话的演示模型，不是真的大模型。"
+	}
+	return ""
+}
+
+// acknowledge says that a statement was heard, in one of a few ways that the text itself picks.
+func acknowledge(text string) string {
+	ways := []string{"收到：%s", "好的，了解：%s", "明白，%s", "知道了：%s"}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	return fmt.Sprintf(ways[h.Sum32()%uint32(len(ways))], clip(strings.Join(strings.Fields(text), " "), 40))
+}
+
+func clip(s string, n int) string {
+	if rs := []rune(s); len(rs) > n {
+		return string(rs[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,185 @@
+package openaitest
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Reply is one answer. Its methods return changed copies, so that they can be chained.
+type Reply struct {
+	text, reasoning, finish string
+	calls                   []Call
+
+	status      int // other than 0: an error
+	retryAfter  string
+	body        string
+	contentType string
+	events      []string // data lines sent as they are
+	hang        bool
+
+	after, delay              time.Duration
+	pieces, split             int
+	breakAfter, endAfter      int // -1: never
+	noUsage, noIndex, noIDs   bool
+	prompt, cached, completed int
+	counted                   bool
+}
+
+func newReply() Reply { return Reply{breakAfter: -1, endAfter: -1, pieces: 8} }
+
+// Text answers with text.
+func Text(s string) Reply {
+	r := newReply()
+	r.text = s
+	return r
+}
+
+// Calls answers with a tool call. args is JSON text as a string, or anything that JSON can be made of.
+func Calls(name string, args any) Reply { return newReply().Call(name, args) }
+
+// Error answers with a status and a body; an empty body is made up. retryAfter is a header's text, or empty.
+func Error(status int, retryAfter, body string) Reply {
+	r := newReply()
+	r.status, r.retryAfter, r.body = status, retryAfter, body
+	return r
+}
+
+// Raw answers with a status, a content type and a body as they are.
+func Raw(status int, contentType, body string) Reply {
+	r := Error(status, "", body)
+	r.contentType = contentType
+	return r
+}
+
+// Events answers with server-sent events whose data are these lines; [DONE] is not added.
+func Events(data ...string) Reply {
+	r := newReply()
+	r.events = data
+	return r
+}
+
+// Hang takes the request and never answers.
+func Hang() Reply {
+	r := newReply()
+	r.hang = true
+	return r
+}
+
+// Call adds a tool call.
+func (r Reply) Call(name string, args any) Reply {
+	s, ok := args.(string)
+	if !ok {
+		b, _ := json.Marshal(args)
+		s = string(b)
+	}
+	r.calls = append(append([]Call(nil), r.calls...), Call{Name: name, Arguments: s})
+	return r
+}
+
+// Thinking adds reasoning_content in front of the answer.
+func (r Reply) Thinking(s string) Reply { r.reasoning = s; return r }
+
+// Finish sets the finish reason. Default: stop, or tool_calls where there are any.
+func (r Reply) Finish(reason string) Reply { r.finish = reason; return r }
+
+// Pieces sets how many runes of text or arguments a chunk of a stream has. Default 8.
+func (r Reply) Pieces(runes int) Reply { r.pieces = max(runes, 1); return r }
+
+// Split sends the bytes of a stream n at a time, whatever they cut apart: lines, JSON, runes.
+func (r Reply) Split(n int) Reply { r.split = n; return r }
+
+// BreakAfter breaks the connection after n chunks of a stream, or in the middle of a plain answer.
+func (r Reply) BreakAfter(n int) Reply { r.breakAfter = n; return r }
+
+// EndAfter ends a stream cleanly after n chunks, as a proxy does whose provider was lost: no finish reason, no [DONE].
+// A plain answer ends in its middle.
+func (r Reply) EndAfter(n int) Reply { r.endAfter = n; return r }
+
+// Slow waits before each chunk of a stream.
+func (r Reply) Slow(d time.Duration) Reply { r.delay = d; return r }
+
+// After waits before the first byte.
+func (r Reply) After(d time.Duration) Reply { r.after = d; return r }
+
+// NoUsage leaves the usage out.
+func (r Reply) NoUsage() Reply { r.noUsage = true; return r }
+
+// NoIndex leaves the index of tool calls out of a stream, NoIDs their ids, as some providers do.
+func (r Reply) NoIndex() Reply { r.noIndex = true; return r }
+
+// NoIDs leaves the ids of tool calls out.
+func (r Reply) NoIDs() Reply { r.noIDs = true; return r }
+
+// Usage sets what the answer reports.
+func (r Reply) Usage(prompt, cached, completion int) Reply {
+	r.prompt, r.cached, r.completed, r.counted = prompt, cached, completion, true
+	return r
+}
+
+// Content is the text of the answer, for those who wrap another function's replies.
+func (r Reply) Content() string { return r.text }
+
+func (r *Reply) count(prompt, completion int) {
+	if !r.counted {
+		r.prompt, r.completed = prompt, completion
+	}
+}
+
+func (r Reply) finishReason() string {
+	switch {
+	case r.finish != "":
+		return r.finish
+	case len(r.calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+// Matcher picks requests.
+type Matcher func(Request) bool
+
+// IsKind matches requests of a kind.
+func IsKind(k Kind) Matcher { return func(r Request) bool { return r.Kind == k } }
+
+// Contains matches requests with a message that has text in it.
+func Contains(text string) Matcher {
+	return func(r Request) bool { return strings.Contains(r.Text(), text) }
+}
+
+// Script is a step of a script: a Reply answers one request, a Func all that come to it, a Step those that it matches.
+type Script interface{ step() step }
+
+type step struct {
+	match Matcher
+	reply func(Request) Reply
+	times int // 0: any number
+	used  int
+}
+
+func (r Reply) step() step {
+	return step{match: anything, reply: func(Request) Reply { return r }, times: 1}
+}
+
+// Func answers any number of requests by a function of the request.
+type Func func(Request) Reply
+
+func (f Func) step() step { return step{match: anything, reply: f} }
+
+func anything(Request) bool { return true }
+
+// Step is a standing rule, or one for a number of requests.
+type Step struct{ s step }
+
+func (s Step) step() step { return s.s }
+
+// When answers all requests that match.
+func When(m Matcher, r Reply) Step {
+	return Step{step{match: m, reply: func(Request) Reply { return r }}}
+}
+
+// WhenFunc answers all requests that match by a function of the request.
+func WhenFunc(m Matcher, f func(Request) Reply) Step { return Step{step{match: m, reply: f}} }
+
+// Times limits a step to n requests, all of which must come.
+func (s Step) Times(n int) Step { s.s.times = n; return s }

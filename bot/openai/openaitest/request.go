@@ -1,0 +1,273 @@
+package openaitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Kind says what a request of the gateway is for.
+type Kind string
+
+// The kinds of requests.
+const (
+	Chat    Kind = "chat"
+	Flush   Kind = "flush"   // a tool is forced, in whatever way
+	Summary Kind = "summary" // no tools
+)
+
+// Request is a chat request as it was received.
+type Request struct {
+	N          int // from 1
+	At         time.Time
+	Kind       Kind
+	Model      string
+	Messages   []Message
+	Tools      []Tool
+	ToolChoice string // "auto", "required", "none", the name of a forced tool, or nothing
+	JSON       bool   // response_format asks for a JSON object
+	Stream     bool
+	UsageAsked bool                       // stream_options.include_usage
+	Raw        map[string]json.RawMessage // all members of the body
+}
+
+// Message is one message of a request.
+type Message struct {
+	Role, Name, Content, ToolCallID string
+	ToolCalls                       []Call
+}
+
+// Call is a tool call.
+type Call struct{ ID, Name, Arguments string }
+
+// Tool is a tool on offer.
+type Tool struct {
+	Name, Description string
+	Schema            map[string]any
+}
+
+// Last is the last message.
+func (r Request) Last() Message {
+	if len(r.Messages) == 0 {
+		return Message{}
+	}
+	return r.Messages[len(r.Messages)-1]
+}
+
+// Text is the content of all messages, one after another.
+func (r Request) Text() string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		b.WriteString(m.Content)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Offers says whether a tool is on offer.
+func (r Request) Offers(tool string) bool {
+	for _, t := range r.Tools {
+		if t.Name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+func parse(body []byte) (Request, error) {
+	var q struct {
+		Model    string
+		Messages []struct {
+			Role, Name string
+			Content    any
+			ToolCallID string `json:"tool_call_id"`
+			ToolCalls  []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		Tools []struct {
+			Function struct {
+				Name, Description string
+				Parameters        map[string]any
+			}
+		}
+		ToolChoice    json.RawMessage `json:"tool_choice"`
+		Stream        bool
+		StreamOptions struct {
+			IncludeUsage bool `json:"include_usage"`
+		} `json:"stream_options"`
+		ResponseFormat struct{ Type string } `json:"response_format"`
+	}
+	r := Request{}
+	if err := json.Unmarshal(body, &q); err != nil {
+		return r, fmt.Errorf("the body is not a chat request: %w", err)
+	}
+	if err := json.Unmarshal(body, &r.Raw); err != nil {
+		return r, fmt.Errorf("the body is not an object: %w", err)
+	}
+	r.Model, r.Stream, r.UsageAsked = q.Model, q.Stream, q.StreamOptions.IncludeUsage
+	r.JSON = strings.HasPrefix(q.ResponseFormat.Type, "json")
+	for _, m := range q.Messages {
+		msg := Message{Role: m.Role, Name: m.Name, Content: textOf(m.Content), ToolCallID: m.ToolCallID}
+		for _, c := range m.ToolCalls {
+			msg.ToolCalls = append(msg.ToolCalls, Call{c.ID, c.Function.Name, c.Function.Arguments})
+		}
+		r.Messages = append(r.Messages, msg)
+	}
+	for _, t := range q.Tools {
+		r.Tools = append(r.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
+	}
+	r.ToolChoice = choiceOf(q.ToolChoice)
+	r.Kind = kindOf(r)
+	return r, nil
+}
+
+func textOf(content any) string {
+	switch c := content.(type) {
+	case nil:
+		return ""
+	case string:
+		return c
+	default: // parts
+		b, _ := json.Marshal(c)
+		return string(b)
+	}
+}
+
+func choiceOf(raw json.RawMessage) string {
+	var s string
+	var named struct{ Function struct{ Name string } }
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	_ = json.Unmarshal(raw, &named)
+	return named.Function.Name
+}
+
+const saveTool = "memory_save"
+
+func kindOf(r Request) Kind {
+	alone := len(r.Tools) == 1 && r.Tools[0].Name == saveTool
+	switch {
+	case r.ToolChoice == "required" || r.Offers(r.ToolChoice) || alone:
+		return Flush
+	case len(r.Tools) > 0:
+		return Chat
+	case r.JSON || strings.Contains(r.Last().Content, saveTool):
+		return Flush // asked for the tool's arguments as JSON text
+	}
+	return Summary
+}
+
+// Illegal lists what a provider would have refused, a line each: calls without results and results without calls,
+// anything but one system message at the head, no user message, empty contents, names or ids, tools not on offer.
+func (s *Server) Illegal() []string {
+	var out []string
+	for _, r := range s.Requests() {
+		for _, bad := range illegal(r) {
+			out = append(out, fmt.Sprintf("request %d (%s): %s", r.N, r.Kind, bad))
+		}
+	}
+	return out
+}
+
+func illegal(r Request) []string {
+	var bad []string
+	add := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	users, open, ids := 0, map[string]bool{}, map[string]bool{}
+	for i, m := range r.Messages {
+		if (m.Role == "system") != (i == 0) {
+			add("message %d is %q: one system message stands first, and no other", i, m.Role)
+		}
+		if m.Role != "tool" && len(open) > 0 {
+			add("message %d (%s) stands between calls and their results", i, m.Role)
+			clear(open)
+		}
+		bad = append(bad, illegalMessage(i, m, open, ids)...)
+		if m.Role == "user" {
+			users++
+		}
+	}
+	if len(open) > 0 {
+		add("the last calls have no results")
+	}
+	if users == 0 {
+		add("there is no user message")
+	}
+	if r.Last().Role == "assistant" {
+		add("the last message is the assistant's")
+	}
+	return append(bad, illegalTools(r)...)
+}
+
+var userName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func illegalMessage(i int, m Message, open, ids map[string]bool) []string {
+	var bad []string
+	add := func(format string, args ...any) {
+		bad = append(bad, fmt.Sprintf("message %d (%s): ", i, m.Role)+fmt.Sprintf(format, args...))
+	}
+	if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 {
+		add("it is empty")
+	}
+	if m.Name != "" && !userName.MatchString(m.Name) {
+		add("name %q", m.Name)
+	}
+	switch m.Role {
+	case "tool":
+		if !open[m.ToolCallID] {
+			add("result %q answers no call before it", m.ToolCallID)
+		}
+		delete(open, m.ToolCallID)
+	case "assistant":
+		for _, c := range m.ToolCalls {
+			switch {
+			case c.ID == "" || c.Name == "":
+				add("a call without id or name")
+			case ids[c.ID]:
+				add("call id %q is used twice", c.ID)
+			case !isObject(c.Arguments):
+				add("the arguments of call %q are not a JSON object", c.ID)
+			}
+			open[c.ID], ids[c.ID] = true, true
+		}
+	case "system", "user":
+	default:
+		add("no such role")
+	}
+	return bad
+}
+
+func illegalTools(r Request) []string {
+	var bad []string
+	seen := map[string]bool{}
+	for _, t := range r.Tools {
+		if !userName.MatchString(t.Name) || seen[t.Name] {
+			bad = append(bad, fmt.Sprintf("tool name %q is not allowed or used twice", t.Name))
+		}
+		seen[t.Name] = true
+		if t.Schema["type"] != "object" {
+			bad = append(bad, fmt.Sprintf("the schema of tool %q is not an object's", t.Name))
+		}
+	}
+	switch r.ToolChoice {
+	case "":
+	case "auto", "required", "none":
+		if len(r.Tools) == 0 {
+			bad = append(bad, "tool_choice without tools")
+		}
+	default:
+		if !seen[r.ToolChoice] {
+			bad = append(bad, fmt.Sprintf("tool_choice %q is not on offer", r.ToolChoice))
+		}
+	}
+	return bad
+}
+
+func isObject(s string) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal([]byte(s), &o) == nil && o != nil
+}

@@ -1,0 +1,184 @@
+package openaitest
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// said is one thing that somebody said, as the persona reads it out of a request.
+type said struct {
+	who  string // as the request shows it, such as 张三(u1); empty for nobody
+	text string
+	from string // context, transcript, or the name of the fence that it stood in: memory, summary, known …
+}
+
+// nick is the name without the id.
+func (s said) nick() string {
+	if i := strings.IndexAny(s.who, "(（"); i > 0 {
+		return s.who[:i]
+	}
+	return s.who
+}
+
+// fact is the saying as a sentence that stands by itself.
+func (s said) fact() string {
+	if s.who == "" {
+		return s.text
+	}
+	return s.nick() + "：" + s.text
+}
+
+var (
+	fenceOpen  = regexp.MustCompile(`^<<<([a-z-]+)`)
+	fenceClose = regexp.MustCompile(`^[a-z-]+( [0-9-]+)? \S+>>>$`)
+	clockLine  = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d \d\d:\d\d[^\]]*\]$`)
+	speakerRE  = regexp.MustCompile(`^\[?([\p{Han}\w·][\p{Han}\w .·-]{0,30}(?:[(（][^()（）]{1,80}[)）])?)\]?\s?[:：]\s*(.*)$`)
+	notName    = regexp.MustCompile(`(?i)^\d+$|^(决定|结论|约定|注意|提醒|备注|时间|地点|问题|通知|待办|截止.*|负责人|记住|请记住|remember|note|todo|deadline|decision|https?)$`)
+	bulletRE   = regexp.MustCompile(`^(?:[-*•]|\d{1,3}[.)、])\s+`)
+)
+
+const inTranscript = "transcript"
+
+// read takes a user message apart: lines of JSON between fences are a transcript, other fenced lines are data of the
+// fence's name, and a message without fences is what somebody says.
+func read(content string) []said {
+	if !strings.Contains(content, "<<<") {
+		return plainly(content)
+	}
+	var out []said
+	fence, mark := "", ""
+	for _, line := range strings.Split(content, "\n") {
+		line = strings.TrimSpace(line)
+		switch m := fenceOpen.FindStringSubmatch(line); {
+		case fence == "" && m != nil:
+			f := strings.Fields(line)
+			fence, mark = m[1], f[len(f)-1]
+		case fence != "" && fenceClose.MatchString(line) && strings.HasSuffix(line, mark+">>>"):
+			fence = ""
+		case line == "" || fence == "":
+		default:
+			out = append(out, fenced(fence, line))
+		}
+	}
+	return out
+}
+
+func fenced(fence, line string) said {
+	var t struct{ Who, Role, Text string }
+	if json.Unmarshal([]byte(line), &t) == nil && t.Text != "" {
+		if t.Role == "assistant" || t.Role == "tool" {
+			return said{text: t.Text, from: t.Role}
+		}
+		return said{who: t.Who, text: t.Text, from: inTranscript}
+	}
+	return said{text: line, from: fence}
+}
+
+func plainly(content string) []said {
+	content = strings.TrimSpace(content)
+	if content == "" || clockLine.MatchString(content) {
+		return nil
+	}
+	m := speakerRE.FindStringSubmatch(strings.SplitN(content, "\n", 2)[0])
+	if m != nil && !notName.MatchString(m[1]) && !strings.HasPrefix(m[2], "//") {
+		who, rest := m[1], m[2]
+		if _, more, ok := strings.Cut(content, "\n"); ok {
+			rest += "\n" + more
+		}
+		return []said{{who: who, text: strings.TrimSpace(rest), from: "context"}}
+	}
+	return []said{{text: content, from: "context"}}
+}
+
+// readAll reads all user messages of a request; asked are the ones since the last answer in words, which is what is to
+// be answered now, and before is everything else.
+func readAll(r Request) (before, asked []said) {
+	last := -1
+	for i, m := range r.Messages {
+		if m.Role == "assistant" && len(m.ToolCalls) == 0 {
+			last = i
+		}
+	}
+	for i, m := range r.Messages {
+		if m.Role != "user" {
+			continue
+		}
+		for _, s := range read(m.Content) {
+			if i > last && s.from == "context" {
+				asked = append(asked, s)
+			} else {
+				before = append(before, s)
+			}
+		}
+	}
+	return before, asked
+}
+
+var (
+	sentenceRE = regexp.MustCompile(`[^。！？!?；;\n]+[。！？!?；;\n]*`)
+	factRE     = regexp.MustCompile(`(?i)记住|记得|决定|负责|截止|到期|约定|偏好|喜欢|改为|改到|定在|我叫|FACT-|\bremember|\bdecid|\bdeadline|\bowner|\bprefer|\bresponsible|\bdue\b`)
+	askRE      = regexp.MustCompile(`[?？]|[吗呢]$|谁|什么|哪|几点|几号|几天|第几|多少|怎么|如何|是不是|有没有|何时|(?i:^(who|what|when|where|which|how|why|did|does|is|are|do)\b)`)
+	rememberRE = regexp.MustCompile(`(?i)^(请|麻烦|帮忙|帮我|@\S+\s*)*(记住|记一下|记下|记得)|^(please )?remember\b`)
+)
+
+func isQuestion(s string) bool {
+	s = strings.TrimSpace(s)
+	return !rememberRE.MatchString(s) && askRE.MatchString(strings.TrimRight(s, "。！!；;\n "))
+}
+
+// statements are the sentences of a text that are no questions.
+func statements(text string) string {
+	var b strings.Builder
+	for _, s := range sentenceRE.FindAllString(text, -1) {
+		if !isQuestion(s) {
+			b.WriteString(s)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// facts are the sayings worth keeping, without their questions, each once.
+func facts(in []said) []said {
+	var out []said
+	seen := map[string]bool{}
+	for _, s := range in {
+		s.text = statements(s.text)
+		if s.text == "" || !factRE.MatchString(s.text) || seen[s.fact()] {
+			continue
+		}
+		seen[s.fact()] = true
+		out = append(out, s)
+	}
+	return out
+}
+
+func only(in []said, from ...string) []said {
+	var out []said
+	for _, s := range in {
+		for _, f := range from {
+			if s.from == f {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// identifiersRE finds what must be copied as it stands: links, mail, dates, times, amounts, versions, tickets, paths,
+// long numbers.
+var identifiersRE = regexp.MustCompile(`https?://[\w./?=&%#:~+-]+|[\w.+-]+@[\w-]+\.[\w.-]+|\b[A-Z][A-Za-z]*-[A-Za-z0-9][A-Za-z0-9-]*\b|(?:\d{4}\s?[年/-]\s?)?\d{1,2}\s?[月/-]\s?\d{1,2}\s?[日号]?|周[一二三四五六日天]|\d{1,2}:\d\d|[¥$]\s?\d[\d,.]*|\d[\d,.]*\s?(?:万元|亿元|万|元|%)|\bv?\d+\.\d+(?:\.\d+)?\b|\B/[\w./-]{3,}|\b\d{6,}\b`)
+
+func identifiers(in []said) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, s := range in {
+		for _, id := range identifiersRE.FindAllString(s.text, -1) {
+			if id = strings.TrimSpace(id); !seen[id] {
+				seen[id] = true
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}

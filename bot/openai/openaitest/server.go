@@ -1,0 +1,305 @@
+// Package openaitest is a scripted model behind the OpenAI chat API, for tests and for the demo. It answers real
+// clients over HTTP, streamed or not, always in the same way to the same requests, and misbehaves as it is told to.
+//
+// A script is a list of steps; the first one that matches a request and is not used up answers it:
+//
+//	s := openaitest.NewServer(t,
+//		openaitest.Error(429, "1", ""),                        // the first request
+//		openaitest.Calls("memory_search", `{"query":"x"}`),    // the second
+//		openaitest.When(openaitest.IsKind(openaitest.Summary), openaitest.Text("## …")), // whenever it matches
+//		openaitest.Func(openaitest.Persona),                   // everything else
+//	)
+//
+// Requests returns what was asked, for goldens; Illegal what no provider would have taken.
+package openaitest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options configures a server; the zero value is the persona on a free port.
+type Options struct {
+	// Addr is where it listens. Default 127.0.0.1:0.
+	Addr string
+	// Steps is the script.
+	Steps []Script
+	// Reply answers what the script does not. Default Persona.
+	Reply func(Request) Reply
+	// APIKey is asked for where it is set; other keys get a 401.
+	APIKey string
+	// Latency passes before each answer's first byte, and TokenDelay before each further chunk of a stream.
+	Latency, TokenDelay time.Duration
+	// Usage counts a request's and its answer's tokens. Default: a token for each three bytes begun.
+	Usage func(Request, Reply) (prompt, completion int)
+	// Strict answers requests that Illegal would list with a 400, as providers do.
+	Strict bool
+	// Connected is told of each new connection.
+	Connected func()
+}
+
+// TB is the part of testing.TB that NewServer needs; this package must not import testing, since the demo uses it.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+}
+
+// Server is a running scripted model. Its methods are safe for concurrent use.
+type Server struct {
+	// URL is the base URL for clients, ending in /v1.
+	URL string
+
+	opts Options
+	http *http.Server
+	tb   TB
+	done chan struct{}
+	stop sync.Once
+
+	mu      sync.Mutex
+	script  []*step
+	seen    []Request
+	changed chan struct{}
+	now     int
+	peak    int
+}
+
+// New starts a server. Like httptest, it panics when it cannot listen. Close it.
+func New(o Options) *Server {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	if o.Usage == nil {
+		o.Usage = countBytes
+	}
+	ln, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		panic(fmt.Sprintf("openaitest: listening on %s: %v", o.Addr, err))
+	}
+	s := &Server{
+		URL: "http://" + ln.Addr().String() + "/v1", opts: o,
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	s.Add(o.Steps...)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "no such path: "+r.URL.Path)
+	})
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, ConnState: func(_ net.Conn, st http.ConnState) {
+		if st == http.StateNew && o.Connected != nil {
+			o.Connected()
+		}
+	}}
+	go func() { _ = s.http.Serve(ln) }()
+	return s
+}
+
+// NewServer starts a server for a test and closes it at the test's end. A request that the script does not answer
+// fails the test, and so does a step that was to be used and was not.
+func NewServer(t TB, steps ...Script) *Server {
+	t.Helper()
+	s := New(Options{Steps: steps, Reply: func(r Request) Reply {
+		t.Errorf("openaitest: no step answers request %d (%s): %s", r.N, r.Kind, r.Last().Content)
+		return Error(http.StatusTeapot, "", "unscripted request")
+	}})
+	t.Cleanup(func() {
+		s.Close()
+		for _, left := range s.Unused() {
+			t.Errorf("openaitest: %s", left)
+		}
+	})
+	return s
+}
+
+// Close ends the server and all requests under way.
+func (s *Server) Close() {
+	s.stop.Do(func() {
+		close(s.done)
+		_ = s.http.Close()
+	})
+}
+
+// Add appends steps to the script.
+func (s *Server) Add(steps ...Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sc := range steps {
+		st := sc.step()
+		s.script = append(s.script, &st)
+	}
+}
+
+// Unused describes the steps that were to answer a number of requests and have answered fewer.
+func (s *Server) Unused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for i, st := range s.script {
+		if st.times > st.used {
+			out = append(out, fmt.Sprintf("step %d was used %d times of %d", i+1, st.used, st.times))
+		}
+	}
+	return out
+}
+
+// Requests returns the requests so far, in the order of their arrival.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.seen...)
+}
+
+// Of returns the requests of one kind so far.
+func (s *Server) Of(k Kind) []Request {
+	var out []Request
+	for _, r := range s.Requests() {
+		if r.Kind == k {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Peak is the greatest number of requests that were under way at once.
+func (s *Server) Peak() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peak
+}
+
+// Wait returns the first request that matches, now or when it arrives.
+func (s *Server) Wait(ctx context.Context, m Matcher) (Request, error) {
+	for from := 0; ; {
+		s.mu.Lock()
+		seen, changed := s.seen, s.changed
+		s.mu.Unlock()
+		for ; from < len(seen); from++ {
+			if m(seen[from]) {
+				return seen[from], nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Request{}, fmt.Errorf("waiting for a request among %d: %w", len(seen), ctx.Err())
+		}
+	}
+}
+
+func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
+	body, err := io.ReadAll(hr.Body)
+	if err != nil {
+		return
+	}
+	req, err := parse(body)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	reply, req := s.take(req)
+	defer s.leave()
+	if s.opts.APIKey != "" && hr.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
+		fail(w, http.StatusUnauthorized, "Incorrect API key provided: "+strings.TrimPrefix(hr.Header.Get("Authorization"), "Bearer "))
+		return
+	}
+	if bad := illegal(req); s.opts.Strict && len(bad) > 0 {
+		fail(w, http.StatusBadRequest, strings.Join(bad, "; "))
+		return
+	}
+	ctx, cancel := context.WithCancel(hr.Context())
+	defer cancel()
+	go func() { // ends with the request
+		select {
+		case <-s.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if !sleep(ctx, s.opts.Latency+reply.after) {
+		return
+	}
+	if reply.delay == 0 {
+		reply.delay = s.opts.TokenDelay
+	}
+	prompt, completion := s.opts.Usage(req, reply)
+	reply.count(prompt, completion)
+	reply.write(ctx, w, req)
+}
+
+// take records a request and finds its answer. The function of a step runs outside the lock.
+func (s *Server) take(r Request) (Reply, Request) {
+	s.mu.Lock()
+	r.N, r.At = len(s.seen)+1, time.Now()
+	s.seen = append(s.seen, r)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.now++
+	s.peak = max(s.peak, s.now)
+	answer := s.opts.Reply
+	for _, st := range s.script {
+		if (st.times == 0 || st.used < st.times) && st.match(r) {
+			st.used++
+			answer = st.reply
+			break
+		}
+	}
+	s.mu.Unlock()
+	if answer == nil {
+		answer = Persona
+	}
+	return answer(r), r
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	s.now--
+	s.mu.Unlock()
+}
+
+func fail(w http.ResponseWriter, status int, message string) {
+	b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error"}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func countBytes(r Request, a Reply) (prompt, completion int) {
+	n := 0
+	for _, m := range r.Messages {
+		n += len(m.Content) + 12
+		for _, c := range m.ToolCalls {
+			n += len(c.Name) + len(c.Arguments)
+		}
+	}
+	for _, t := range r.Tools {
+		schema, _ := json.Marshal(t.Schema)
+		n += len(t.Name) + len(t.Description) + len(schema)
+	}
+	out := len(a.text) + len(a.reasoning)
+	for _, c := range a.calls {
+		out += len(c.Name) + len(c.Arguments)
+	}
+	return (n + 2) / 3, (out + 2) / 3
+}

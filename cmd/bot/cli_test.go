@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runBot executes one command line in this process.
+func runBot(t *testing.T, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: getenv}
+	code = execute(t.Context(), args, app)
+	return code, out.String(), errs.String()
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "bad.jsonc")
+	if err := os.WriteFile(bad, []byte("{\n  \"agnt\": {}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name           string
+		getenv         func(string) string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"no command", env(), nil, 0, "config check", ""},
+		{"help", env(), []string{"--help"}, 0, "Usage: bot <command>", ""},
+		{"help of a command", env(), []string{"config", "check", "--help"}, 0, "--config=FILE", ""},
+		{"unknown command", env(), []string{"frobnicate"}, 2, "", "bot: unexpected argument frobnicate"},
+		{"unknown flag", env(), []string{"version", "--x"}, 2, "", "bot: unknown flag --x"},
+		{"half a command", env(), []string{"config"}, 2, "", "bot: expected"},
+		{"version", env(), []string{"version"}, 0, "bot " + version, ""},
+		{"check", credentials(), []string{"config", "check", "--config", referencePath}, 0, "config.jsonc: ok", ""},
+		{"check without credentials", env(), []string{"config", "check", "-c", referencePath}, 2, "", "dingtalk.client_id: is empty, want the Client ID (AppKey) of the DingTalk app: set DINGTALK_CLIENT_ID in the environment\n"},
+		{"check a bad file", credentials(), []string{"config", "check", "-c", bad}, 2, "", bad + ":2:3: agnt: no such key"},
+		{"check no file", env(), []string{"config", "check", "-c", bad + "x"}, 2, "", "no such file"},
+		{"print without credentials", env(), []string{"config", "print", "-c", referencePath}, 0, `"context_window": 128000`, ""},
+		{"print hides", credentials(), []string{"config", "print", "-c", referencePath}, 0, `"client_secret": "***"`, ""},
+		{"print a bad file", env(), []string{"config", "print", "-c", bad}, 2, "", "no such key"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := runBot(t, tt.getenv, tt.args...)
+			if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+				t.Errorf("exit %d\n%s\n%s\nwant exit %d, %q on stdout, %q on stderr", code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+			}
+			if (stderr == "") != (tt.code == 0) || strings.Contains(stdout+stderr, "hunter2") {
+				t.Errorf("stderr is %q with exit %d", stderr, code)
+			}
+		})
+	}
+}
+
+func TestConfigCheckShowsWarnings(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "small.jsonc")
+	if err := os.WriteFile(file, []byte(`{"agent": {"compaction": {"reserve_tokens": 2000}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := runBot(t, credentials(), "config", "check", "-c", file)
+	if want := "max_output: lowered from 4096 to 976"; code != 0 || !strings.Contains(stdout, "warning: ") || !strings.Contains(stdout, want) {
+		t.Errorf("exit %d, %q; want exit 0 and a warning %q", code, stdout, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	config := &ConfigError{[]*FieldError{{File: "f", Line: 1, Col: 2, Field: "a", Problem: "is wrong"}}}
+	for _, tt := range []struct {
+		name   string
+		err    error
+		code   int
+		stderr string
+	}{
+		{"none", nil, 0, ""},
+		{"fault", errors.New("no database"), 1, "bot: no database\n"},
+		{"usage", usageError{errors.New("no such key")}, 2, "bot: no such key\n"},
+		{"usage inside", fmt.Errorf("showing: %w", usageError{errors.New("no such key")}), 2, "bot: showing: no such key\n"},
+		{"config", fmt.Errorf("starting: %w", config), 2, "f:1:2: a: is wrong\n"},
+		{"reported", fmt.Errorf("doctor: %w", errReported), 1, ""},
+	} {
+		var stderr bytes.Buffer
+		if code := report(&stderr, tt.err); code != tt.code || stderr.String() != tt.stderr {
+			t.Errorf("%s: exit %d, %q; want exit %d, %q", tt.name, code, stderr.String(), tt.code, tt.stderr)
+		}
+	}
+}
+
+func TestHealthcheck(t *testing.T) {
+	t.Parallel()
+	status := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			t.Errorf("asked for %s, want /healthz", r.URL.Path)
+		}
+		w.WriteHeader(status["now"])
+	}))
+	t.Cleanup(server.Close)
+	host := server.Listener.Addr().String()
+	port := host[strings.LastIndex(host, ":"):]
+	for _, tt := range []struct {
+		name, addr string
+		status     int
+		code       int
+	}{
+		{"alive", host, 200, 0},
+		{"listening everywhere", "0.0.0.0" + port, 200, 0},
+		{"listening on a port", port, 200, 0},
+		{"not well", host, 503, 1},
+		{"no address", "nonsense", 200, 2},
+	} {
+		status["now"] = tt.status
+		if code, _, stderr := runBot(t, env(), "healthcheck", "--addr", tt.addr); code != tt.code {
+			t.Errorf("%s: exit %d (%s), want %d", tt.name, code, stderr, tt.code)
+		}
+	}
+	server.Close()
+	if code, _, _ := runBot(t, env(), "healthcheck", "--addr", host); code != 1 {
+		t.Errorf("nobody there: exit %d, want 1", code)
+	}
+}
+
+// Not parallel: it sends signals to the process of the tests.
+func TestSignals(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	exited := make(chan int, 1)
+	var stderr bytes.Buffer
+	registered := make(chan struct{})
+	go awaitSignals(cancel, &stderr, func(code int) { exited <- code }, registered)
+	<-registered
+	send := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(syscall.SIGTERM)
+	select {
+	case <-ctx.Done():
+		if got := context.Cause(ctx).Error(); got != "signal: terminated" {
+			t.Errorf("the cause is %q, want the signal", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the first signal did not end the context")
+	}
+	send(syscall.SIGINT)
+	select {
+	case code := <-exited:
+		if code != exitFault || !strings.Contains(stderr.String(), "second signal (interrupt)") {
+			t.Errorf("exit %d, %q", code, stderr.String())
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the second signal did not end the process")
+	}
+}

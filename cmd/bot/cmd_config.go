@@ -1,0 +1,49 @@
+package main
+
+import "fmt"
+
+// configCmd is bot config.
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Say everything that is wrong in a config file, as file:line:col."`
+	Print configPrintCmd `cmd:"" help:"Print what is in force, as JSON, with secrets as ***."`
+}
+
+// configFlag is the flag that every command with a config has.
+type configFlag struct {
+	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
+}
+
+type configCheckCmd struct {
+	configFlag
+}
+
+// Run checks a config as serve would.
+func (c configCheckCmd) Run(app *App) error {
+	cfg, err := Load(c.Config, app.Getenv, NeedServe)
+	if err != nil {
+		return err
+	}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(app.Stdout, "warning: %s\n", w)
+	}
+	fmt.Fprintf(app.Stdout, "%s: ok\n", c.Config)
+	return nil
+}
+
+type configPrintCmd struct {
+	configFlag
+}
+
+// Run prints a config without asking for credentials, so that it can be looked at anywhere.
+func (c configPrintCmd) Run(app *App) error {
+	cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+	if err != nil {
+		return err
+	}
+	out, err := cfg.JSON()
+	if err != nil {
+		return err
+	}
+	_, err = app.Stdout.Write(out)
+	return err
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// healthCmd is bot healthcheck: an image without a shell has nothing else to ask with.
+type healthCmd struct {
+	Addr string `default:"127.0.0.1:8080" help:"host:port as in admin.listen (default: ${default})."`
+}
+
+// Run asks /healthz and fails unless the answer is 200.
+func (c healthCmd) Run(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return usageError{fmt.Errorf("--addr: %w", err)}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // what listens everywhere is asked here
+	}
+	url := "http://" + net.JoinHostPort(host, port) + "/healthz"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return usageError{fmt.Errorf("--addr: %w", err)}
+	}
+	resp, err := (&http.Client{Timeout: 3 * time.Second}).Do(req)
+	if err != nil {
+		return fmt.Errorf("asking for health: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("asking %s for health: status %d", url, resp.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Need says which credentials a command cannot do without. Everything else in a config is checked for every command.
+type Need uint8
+
+// What a command may need; combine with |. The database needs nothing: without a URL it is a private server.
+const (
+	NeedDingTalk Need = 1 << iota
+	NeedLLM
+	NeedNothing Need = 0
+	NeedServe        = NeedDingTalk | NeedLLM
+)
+
+// Validate checks a config that was made or changed in code, as Load does for a file. It may lower max_output and add to
+// Warnings. The error is a *ConfigError without places.
+func (c *Config) Validate(need Need) error {
+	src := newSource("", nil, func(string) string { return "" })
+	c.check(src, need)
+	return src.err()
+}
+
+// check records in src everything that is wrong with c.
+func (c *Config) check(src *source, need Need) {
+	k := checker{src}
+	c.DingTalk.check(k, need)
+	c.LLM.check(k, need)
+	c.Agent.check(k)
+	c.Agent.Compaction.check(k, c.LLM)
+	c.checkProcess(k)
+	if len(src.errs) == 0 {
+		c.fit(src)
+	}
+}
+
+// checker holds the forms in which values are refused.
+type checker struct{ *source }
+
+// want refuses a value unless ok, saying what it is and what it should be.
+func (k checker) want(ok bool, path string, got any, format string, args ...any) {
+	if !ok && !k.failed(path) {
+		k.fail(path, "got %v, want %s", got, fmt.Sprintf(format, args...))
+	}
+}
+
+// required refuses an empty value, naming the variable of the environment that would fill it.
+func (k checker) required(path, value, what string) {
+	switch vars := k.unset[path]; {
+	case value != "" || k.failed(path):
+	case len(vars) > 0:
+		k.fail(path, "is empty, want %s: set %s in the environment", what, strings.Join(vars, " and "))
+	default:
+		k.fail(path, "is empty, want %s", what)
+	}
+}
+
+// oneOf refuses a value that is not among the choices; later are choices that a coming release will have.
+func (k checker) oneOf(path, got string, choices []string, later ...string) {
+	quoted := make([]string, len(choices))
+	for i, c := range choices {
+		quoted[i] = strconv.Quote(c)
+	}
+	hint := ""
+	if slices.Contains(later, got) {
+		hint = fmt.Sprintf(" (%q comes in a later release)", got)
+	}
+	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s%s", strings.Join(quoted, " or "), hint)
+}
+
+func (k checker) between(path string, got, low, high int) {
+	k.want(got >= low && got <= high, path, got, "%d to %d", low, high)
+}
+
+func (k checker) share(path string, got float64) {
+	k.want(got > 0 && got <= 1, path, got, "more than 0 and at most 1")
+}
+
+func (k checker) positive(path string, got time.Duration) {
+	k.want(got > 0, path, durationText(got), "more than 0s")
+}
+
+// httpURL refuses what is not the URL of a server. One with an @ is not shown: it may have a password in it.
+func (k checker) httpURL(path, got string) {
+	const want = "the URL of a server, as in https://host/path"
+	u, err := url.Parse(got)
+	switch {
+	case got == "" || k.failed(path):
+		k.required(path, got, want)
+	case strings.Contains(got, "@"):
+		k.fail(path, "got a user name in the URL, want %s", want)
+	default:
+		k.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", path, strconv.Quote(got), "%s", want)
+	}
+}
+
+func (d *DingTalkConfig) check(k checker, need Need) {
+	if need&NeedDingTalk != 0 {
+		k.required("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
+		k.required("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
+	}
+	k.httpURL("dingtalk.api_base", d.APIBase)
+	k.httpURL("dingtalk.oapi_base", d.OAPIBase)
+	if d.Reply == "card" {
+		k.fail("dingtalk.reply", `got "card", want "markdown": card replies come in a later release`)
+	} else {
+		k.oneOf("dingtalk.reply", d.Reply, []string{"markdown"})
+	}
+	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
+	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
+}
+
+func (l *LLMConfig) check(k checker, need Need) {
+	k.want(len(l.Models) > 0, "llm.models", "none", "at least one model")
+	first := map[string]int{}
+	for i := range l.Models {
+		path := fmt.Sprintf("llm.models[%d]", i)
+		m := &l.Models[i]
+		m.check(k, path, need)
+		if j, twice := first[m.Name]; twice && m.Name != "" {
+			k.fail(path+".name", "got %q, which is also the name of llm.models[%d], want a name of its own", m.Name, j)
+			continue
+		}
+		first[m.Name] = i
+	}
+	if len(l.Models) > 0 {
+		k.want(l.has(l.Default), "llm.default", strconv.Quote(l.Default), "the name of a model in llm.models: %s", l.names())
+	}
+}
+
+func (m *ModelConfig) check(k checker, path string, need Need) {
+	k.required(path+".name", m.Name, "a name")
+	k.required(path+".model", m.Model, "the provider's name of the model")
+	k.httpURL(path+".base_url", m.BaseURL)
+	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
+		// A key that is just empty is for endpoints without one; a variable that is named and not set is an oversight.
+		k.required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
+	}
+	k.want(m.MaxOutput > 0, path+".max_output", m.MaxOutput, "more than 0")
+	k.positive(path+".timeout", m.Timeout)
+	if t := m.Temperature; t != nil {
+		k.want(*t >= 0 && *t <= 2, path+".temperature", *t, "0 to 2, or null")
+	}
+	k.want(m.PriceIn >= 0, path+".price_in", m.PriceIn, "0 or more")
+	k.want(m.PriceOut >= 0, path+".price_out", m.PriceOut, "0 or more")
+	k.between(path+".retries", m.Retries, 0, 10)
+}
+
+func (l *LLMConfig) has(name string) bool {
+	return slices.ContainsFunc(l.Models, func(m ModelConfig) bool { return m.Name == name })
+}
+
+func (l *LLMConfig) names() string {
+	var names []string
+	for _, m := range l.Models {
+		names = append(names, strconv.Quote(m.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *AgentConfig) check(k checker) {
+	k.required("agent.name", a.Name, "a name")
+	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
+	k.oneOf("agent.session_scope", a.SessionScope, []string{"group", "member"})
+	k.between("agent.max_merged", a.MaxMerged, 1, 100)
+	k.positive("agent.stale_after", a.StaleAfter)
+	k.positive("agent.turn_timeout", a.TurnTimeout)
+	k.between("agent.max_tool_rounds", a.MaxToolRounds, 1, 100)
+	_, err := time.LoadLocation(a.Timezone)
+	k.want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),
+		`the name of a time zone, such as "Asia/Shanghai"`)
+	for i, id := range a.Admins {
+		k.required(fmt.Sprintf("agent.admins[%d]", i), id, "a staff id")
+	}
+}
+
+func (c *CompactionConfig) check(k checker, llm LLMConfig) {
+	const at = "agent.compaction."
+	k.oneOf(at+"policy", c.Policy, []string{"token_budget"}, "balanced")
+	k.oneOf(at+"mode", c.Mode, []string{"summary_only"}, "summary_plus_prune", "prune_only", "offload_then_compact")
+	k.want(c.ContextWindow > 0, at+"context_window", c.ContextWindow, "more than 0")
+	k.want(c.AutoCompactThreshold > 0, at+"auto_compact_threshold", c.AutoCompactThreshold, "more than 0")
+	k.want(c.AutoCompactThreshold <= c.ContextWindow, at+"auto_compact_threshold", c.AutoCompactThreshold,
+		"at most context_window (%d)", c.ContextWindow)
+	k.want(c.ReserveTokens > 0, at+"reserve_tokens", c.ReserveTokens, "more than 0")
+	k.want(c.ReserveTokens < c.ContextWindow, at+"reserve_tokens", c.ReserveTokens,
+		"less than context_window (%d)", c.ContextWindow)
+	k.share(at+"max_history_share", c.MaxHistoryShare)
+	k.share(at+"flush_ratio", c.FlushRatio)
+	k.want(c.SummaryTokens > 0, at+"summary_tokens", c.SummaryTokens, "more than 0")
+	k.positive(at+"inline_deadline", c.InlineDeadline)
+	k.positive(at+"deadline", c.Deadline)
+	k.between(at+"retries", c.Retries, 0, 10)
+	k.want(c.Model == "" || llm.has(c.Model), at+"model", strconv.Quote(c.Model),
+		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
+}
+
+var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
+
+// checkProcess checks what is about this process rather than about conversations.
+func (c *Config) checkProcess(k checker) {
+	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
+	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
+		"at most 63 letters, digits, dots, dashes and underscores")
+	url := c.Database.URL.Reveal()
+	k.want(url == "" || strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") || strings.Contains(url, "="),
+		"database.url", "something else", "postgres://user:password@host:5432/name, or empty for a private server")
+	if url == "" {
+		k.required("database.dir", c.Database.Dir, "a folder for the private server's data")
+	}
+	k.between("database.max_conns", c.Database.MaxConns, 2, 1000)
+	_, port, err := net.SplitHostPort(c.Admin.Listen)
+	n, portErr := strconv.Atoi(port)
+	k.want(c.Admin.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(c.Admin.Listen),
+		`host:port, such as "127.0.0.1:8080", or empty for none`)
+	k.want(c.Shutdown.Drain >= 0, "shutdown.drain", durationText(c.Shutdown.Drain), "0s or more")
+	k.want(c.Shutdown.Flush >= 0, "shutdown.flush", durationText(c.Shutdown.Flush), "0s or more")
+	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
+	k.oneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
+}
+
+// answerMargin is what has to be free in the reserve beside the answer: counts are estimates, and a request has overhead.
+const answerMargin = 1024
+
+// fit lowers what the window has no room for, and says so in Warnings.
+func (c *Config) fit(src *source) {
+	comp := c.Agent.Compaction
+	room := comp.ReserveTokens - answerMargin
+	if room < answerMargin/4 {
+		room = max(1, comp.ReserveTokens/2) // so small a reserve cannot hold the margin; half of it is still an answer
+	}
+	for i := range c.LLM.Models {
+		if m := &c.LLM.Models[i]; m.MaxOutput > room {
+			path := fmt.Sprintf("llm.models[%d].max_output", i)
+			c.Warnings = append(c.Warnings, src.warning(path, "lowered from %d to %d, to fit agent.compaction.reserve_tokens (%d)",
+				m.MaxOutput, room, comp.ReserveTokens))
+			m.MaxOutput = room
+		}
+	}
+	if usable := comp.ContextWindow - comp.ReserveTokens; comp.AutoCompactThreshold > usable {
+		c.Warnings = append(c.Warnings, src.warning("agent.compaction.auto_compact_threshold",
+			"%d is more than context_window - reserve_tokens (%d), which is what counts", comp.AutoCompactThreshold, usable))
+	}
+}

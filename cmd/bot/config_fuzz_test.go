@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"regexp"
+	"testing"
+)
+
+// FuzzLoad states that no file makes Load panic, that everything it refuses has a place inside the file, and that what it
+// accepts can be printed and accepted again with the same meaning.
+func FuzzLoad(f *testing.F) {
+	reference, err := os.ReadFile(referencePath)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(reference)
+	for _, seed := range []string{
+		"", "{}", "[", `{"llm":{"models":[{}]}}`, `{"a":1,"a":2}`, `{"log":{"level":"${X:-info}"}}`, "{\"\\u0000\":\"\xff\"}",
+		`{"shutdown":{"drain":1e9,"flush":"1h"}}`, `{"agent":{"compaction":{"reserve_tokens":-1}}}`, "\xef\xbb\xbf{}", "// x\n{/**/}",
+		`{"agent":{"prompt":"$${x} ${Y}"},"database":{"url":"postgres://u:p@h/d?x=y"}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	place := regexp.MustCompile(`^f\.jsonc:[1-9]\d*:[1-9]\d*: `)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := parseConfig("f.jsonc", data, env("X", "1"), NeedServe)
+		if err != nil {
+			var config *ConfigError
+			if !errors.As(err, &config) || len(config.Fields) == 0 {
+				t.Fatalf("got %v, want a ConfigError with fields", err)
+			}
+			for _, field := range config.Fields {
+				if !place.MatchString(field.Error()) {
+					t.Errorf("%q has no place", field)
+				}
+			}
+			return
+		}
+		assertPrintsAsLoaded(t, cfg)
+	})
+}
+
+func assertPrintsAsLoaded(t *testing.T, cfg *Config) {
+	t.Helper()
+	out, err := cfg.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := parseConfig("printed.json", out, env("X", "1"), NeedNothing)
+	if err != nil {
+		t.Fatalf("loading what was printed: %v\n%s", err, out)
+	}
+	if !reflect.DeepEqual(again.Agent.Compaction, cfg.Agent.Compaction) || again.Shutdown != cfg.Shutdown {
+		t.Errorf("printed and loaded again: %+v, want %+v", again, cfg)
+	}
+}

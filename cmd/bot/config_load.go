@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxConfigSize keeps a wrong path (a log, a database) from being parsed; a config is a few kilobytes.
+const maxConfigSize = 256 << 10
+
+// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need says which
+// credentials have to be there. An empty path means the defaults alone. The error is a *ConfigError that lists
+// everything that is wrong, each with file, line and column.
+func Load(path string, getenv func(string) string, need Need) (*Config, error) {
+	if path == "" {
+		return load(newSource("", nil, getenv), need)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		problem := err.Error()
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			problem = pe.Err.Error()
+		}
+		return nil, &ConfigError{[]*FieldError{{File: path, Problem: "reading the config: " + problem + "; --config names another file"}}}
+	}
+	return parseConfig(path, data, getenv, need)
+}
+
+// parseConfig is Load for a file that was read.
+func parseConfig(name string, data []byte, getenv func(string) string, need Need) (*Config, error) {
+	if data == nil {
+		data = []byte{}
+	}
+	return load(newSource(name, bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), getenv), need)
+}
+
+func load(src *source, need Need) (*Config, error) {
+	cfg := defaults(src)
+	if src.data != nil {
+		root, ok := src.parse()
+		if !ok {
+			return nil, src.err()
+		}
+		decodeInto(src, root, cfg)
+	}
+	cfg.check(src, need)
+	if err := src.err(); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// hujsonPlace is what the parser puts before its own messages.
+var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
+
+// parse returns the syntax tree of the file, or records why there is none.
+func (s *source) parse() (hujson.Value, bool) {
+	if len(s.data) > maxConfigSize {
+		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxConfigSize)
+		return hujson.Value{}, false
+	}
+	if n := invalidUTF8(s.data); n >= 0 {
+		s.failAt(n, "", "got a byte that is not UTF-8")
+		return hujson.Value{}, false
+	}
+	root, err := hujson.Parse(s.data)
+	if err == nil {
+		return root, true
+	}
+	problem, offset := err.Error(), 0
+	if m := hujsonPlace.FindStringSubmatch(problem); m != nil {
+		problem = problem[len(m[0]):]
+		line, _ := strconv.Atoi(m[1])
+		col, _ := strconv.Atoi(m[2])
+		offset = byteOffset(s.data, line, col)
+	}
+	if strings.HasPrefix(problem, `invalid literal: "`) {
+		problem = "invalid string: a bad escape, or a line break in it" // the parser would show it; it may be a secret
+	}
+	s.failAt(offset, "", "%s", problem)
+	return hujson.Value{}, false
+}
+
+func invalidUTF8(data []byte) int {
+	for n := 0; n < len(data); {
+		r, size := utf8.DecodeRune(data[n:])
+		if r == utf8.RuneError && size == 1 {
+			return n
+		}
+		n += size
+	}
+	return -1
+}
+
+// byteOffset turns a line and a column in bytes, both from 1, into an offset.
+func byteOffset(data []byte, line, col int) int {
+	offset := 0
+	for range line - 1 {
+		n := bytes.IndexByte(data[offset:], '\n')
+		if n < 0 {
+			return len(data)
+		}
+		offset += n + 1
+	}
+	return min(offset+col-1, len(data))
+}
+
+// kindName is how an error calls a JSON value that has the wrong type. The value is not shown: it may be a secret that
+// went into the wrong field.
+func kindName(v hujson.Value) string {
+	switch v.Value.Kind() {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	default:
+		return "something else"
+	}
+}
+
+// keyList formats the keys an object may have.
+func keyList(keys []string) string {
+	sorted := slices.Clone(keys)
+	slices.Sort(sorted)
+	return fmt.Sprint(strings.Join(sorted, ", "))
+}

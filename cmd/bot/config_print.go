@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// JSON returns the config as it is in force, in the order of the reference file: durations as in "20s", secrets and the
+// password in the database's URL as ***. Apart from those it can be loaded again.
+func (c *Config) JSON() ([]byte, error) {
+	var compact, pretty bytes.Buffer
+	if err := writeJSON(&compact, reflect.ValueOf(*c)); err != nil {
+		return nil, err
+	}
+	if err := json.Indent(&pretty, compact.Bytes(), "", "  "); err != nil {
+		return nil, fmt.Errorf("indenting the config: %w", err)
+	}
+	pretty.WriteByte('\n')
+	return pretty.Bytes(), nil
+}
+
+// writeJSON is encoding/json for our config types but for durations, which that prints as nanoseconds.
+func writeJSON(w *bytes.Buffer, v reflect.Value) error {
+	switch {
+	case v.Type() == durationType:
+		return writeLeaf(w, durationText(time.Duration(v.Int())))
+	case v.Kind() == reflect.Struct:
+		set := jsonFields(v.Type())
+		for i, name := range set.names {
+			w.WriteString(separator(i, '{'))
+			fmt.Fprintf(w, "%q:", name)
+			if err := writeJSON(w, v.Field(set.index[name])); err != nil {
+				return err
+			}
+		}
+		w.WriteByte('}')
+		return nil
+	case v.Kind() == reflect.Slice && v.Len() > 0:
+		for i := range v.Len() {
+			w.WriteString(separator(i, '['))
+			if err := writeJSON(w, v.Index(i)); err != nil {
+				return err
+			}
+		}
+		w.WriteByte(']')
+		return nil
+	case v.Kind() == reflect.Slice:
+		w.WriteString("[]")
+		return nil
+	default:
+		return writeLeaf(w, v.Interface())
+	}
+}
+
+// durationText is d as a person writes it: 2m, not 2m0s.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func separator(i int, open byte) string {
+	if i == 0 {
+		return string(open)
+	}
+	return ","
+}
+
+// writeLeaf keeps & and < as they are, which stand in URLs.
+func writeLeaf(w *bytes.Buffer, x any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(x); err != nil {
+		return fmt.Errorf("printing the config: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// importRules says which packages of ours a package may import. The first pattern that matches counts; a package without
+// one is refused, so that a new package is a decision. Test files may import what they like: they are not in the program.
+//
+// So bot never sees a type of pgx, of DingTalk or of OpenAI, and sql never sees bot.
+var importRules = []struct {
+	pattern string
+	ours    []string
+}{
+	{"sessions", nil},
+	{"memory", []string{"sessions"}},
+	{"compaction", []string{"sessions"}},
+	{"bot", []string{"sessions", "memory", "compaction"}},
+	{"bot/admin", []string{"sessions", "memory", "compaction"}},
+	{"bot/console", []string{"sessions", "memory", "compaction"}},
+	{"bot/dingtalk", []string{"bot", "sessions"}},
+	{"bot/openai", []string{"bot", "sessions"}},
+	{"bot/tools", []string{"bot", "memory", "sessions"}},
+	{"sql", []string{"sessions", "memory", "compaction", "sql/*"}},
+	{"sql/*", []string{"sessions", "memory", "compaction"}},
+	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
+}
+
+// owners says which packages alone may import a package of others, and what is below it.
+var owners = map[string][]string{
+	"database/sql":                                    {"sql", "sql/*"},
+	"github.com/alecthomas/kong":                      {"cmd/bot"},
+	"github.com/gorilla/websocket":                    {"bot/dingtalk"},
+	"github.com/jackc/pgx/v5":                         {"sql", "sql/*"},
+	"github.com/open-dingtalk/dingtalk-stream-sdk-go": {"bot/dingtalk"},
+	"github.com/pkoukk/tiktoken-go":                   {"compaction"},
+	"github.com/pkoukk/tiktoken-go-loader":            {"compaction"},
+	"github.com/pressly/goose/v3":                     {"sql"},
+	"github.com/sashabaranov/go-openai":               {"bot/openai"},
+	"github.com/tailscale/hujson":                     {"cmd/bot"},
+}
+
+// simulators are the test packages that cmd/bot may import, for the demo.
+var simulators = []string{"bot/dingtalk/dingtalktest", "bot/openai/openaitest"}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, problem := range importProblems(moduleFiles(t)) {
+		t.Error(problem)
+	}
+}
+
+// importProblems checks the files that are not tests against the tables above.
+func importProblems(files []goFile) []string {
+	var problems []string
+	for _, f := range files {
+		if f.isTest() {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				imported = spec.Path.Value
+			}
+			if why := refuse(f.pkg(), imported); why != "" {
+				problems = append(problems, fmt.Sprintf("%s: %s imports %s: %s", f.fset.Position(spec.Pos()), f.pkg(), imported, why))
+			}
+		}
+	}
+	return problems
+}
+
+// refuse says why pkg may not import a package, or nothing when it may.
+func refuse(pkg, imported string) string {
+	ours, isOurs := strings.CutPrefix(imported, modulePath+"/")
+	switch {
+	case isTestPackage(pkg):
+		return "" // it is outside the program, and reaches where it has to
+	case !isOurs:
+		return refuseForeign(pkg, imported)
+	case isTestPackage(ours):
+		if pkg == "cmd/bot" && slices.Contains(simulators, ours) {
+			return ""
+		}
+		return "a test package belongs in _test.go files, and the simulators in cmd/bot"
+	}
+	for _, r := range importRules {
+		if !matches(r.pattern, pkg) {
+			continue
+		}
+		for _, allowed := range r.ours {
+			if matches(allowed, ours) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("of ours it may import only %v", r.ours)
+	}
+	return "the table of import rules has no line for this package"
+}
+
+func refuseForeign(pkg, imported string) string {
+	for owned, by := range owners {
+		if imported != owned && !strings.HasPrefix(imported, owned+"/") {
+			continue
+		}
+		if !slices.ContainsFunc(by, func(pattern string) bool { return matches(pattern, pkg) }) {
+			return fmt.Sprintf("only %v may", by)
+		}
+	}
+	return ""
+}
+
+// isTestPackage matches sql/sqltest and what is below such a package.
+func isTestPackage(pkg string) bool {
+	return slices.ContainsFunc(strings.Split(pkg, "/"), func(part string) bool { return strings.HasSuffix(part, "test") })
+}
+
+func matches(pattern, pkg string) bool {
+	ok, err := path.Match(pattern, pkg)
+	return ok && err == nil
+}
+
+func TestImportRulesRefuse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		file, imports string
+		refused       bool
+	}{
+		{"sessions/store.go", "ebb/memory", true},
+		{"memory/flush.go", "ebb/sessions", false},
+		{"memory/flush.go", "ebb/compaction", true},
+		{"bot/turn.go", "ebb/sql", true},
+		{"bot/turn.go", "ebb/bot/dingtalk", true},
+		{"bot/turn.go", "github.com/jackc/pgx/v5/pgxpool", true},
+		{"bot/turn.go", "github.com/sashabaranov/go-openai", true},
+		{"bot/turn_test.go", "ebb/sql/sqltest", false},
+		{"bot/turn.go", "ebb/sql/sqltest", true},
+		{"bot/dingtalk/stream.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", false},
+		{"bot/openai/client.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", true},
+		{"sql/store.go", "ebb/bot", true},
+		{"sql/store.go", "ebb/sql/dbsqlc", false},
+		{"sql/dbsqlc/db.go", "github.com/jackc/pgx/v5", false},
+		{"cmd/bot/demo.go", "ebb/bot/dingtalk/dingtalktest", false},
+		{"cmd/bot/demo.go", "ebb/sql/sqltest", true},
+		{"cmd/bot/run.go", "ebb/bot/tools", false},
+		{"cmd/bot/run.go", "database/sql", true},
+		{"bot/dingtalk/dingtalktest/conformance/main.go", "ebb/bot/dingtalk/dingtalktest", false},
+		{"compaction/tokens.go", "github.com/pkoukk/tiktoken-go", false},
+		{"bot/assemble.go", "github.com/pkoukk/tiktoken-go", true},
+		{"newcomer/new.go", "ebb/sessions", true},
+		{"newcomer/new.go", "fmt", false},
+	} {
+		src := fmt.Sprintf("package p\n\nimport _ %q\n", tt.imports)
+		problems := importProblems([]goFile{parseGoFile(t, tt.file, []byte(src))})
+		if got := len(problems) > 0; got != tt.refused {
+			t.Errorf("%s importing %s: refused %v, want %v %q", tt.file, tt.imports, got, tt.refused, problems)
+		}
+	}
+}

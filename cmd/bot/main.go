@@ -1,0 +1,119 @@
+// Command bot is Ebb, a DingTalk group bot that does not forget: `bot serve` runs the gateway, `bot demo` shows the whole
+// of it on one machine, and the rest is for the people who look after it. The tour of the code is in the documentation of
+// package bot.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // the zones of agent.timezone, for machines and images without zoneinfo
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes of every command.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2 // a command line or a config that has to be changed before another try makes sense
+)
+
+// App is what a command has of the world outside; its Run method gets it, and a context that ends at the first signal.
+type App struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// cli is the grammar of the command line. Each command is a type with a Run method, in its own cmd_*.go.
+type cli struct {
+	Config      configCmd  `cmd:"" help:"Check a config file, or print what is in force."`
+	Healthcheck healthCmd  `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
+	Version     versionCmd `cmd:"" help:"Print the version."`
+}
+
+// usageError marks an error as the caller's: exit code 2.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// errReported ends a command with exit code 1 when its output already says what is wrong.
+var errReported = errors.New("reported")
+
+func main() {
+	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	listening := make(chan struct{})
+	go awaitSignals(cancel, app.Stderr, os.Exit, listening)
+	<-listening
+	os.Exit(execute(ctx, os.Args[1:], app))
+}
+
+// awaitSignals ends the context at the first signal, and the process at the second. It closes ready once it listens.
+func awaitSignals(cancel context.CancelCauseFunc, stderr io.Writer, exit func(int), ready chan<- struct{}) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is, and stays so
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	close(ready)
+	cancel(fmt.Errorf("signal: %v", <-signals))
+	fmt.Fprintf(stderr, "bot: second signal (%v), leaving at once\n", <-signals)
+	exit(exitFault)
+}
+
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, args []string, app *App) int {
+	var exited *int // what --help asks for; kong goes on after it
+	parser, err := kong.New(&cli{},
+		kong.Name("bot"),
+		kong.Description("Ebb, a DingTalk group bot that does not forget."),
+		kong.Writers(app.Stdout, app.Stderr),
+		kong.Exit(func(code int) { exited = &code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(app),
+	)
+	if err != nil {
+		return report(app.Stderr, fmt.Errorf("building the command line: %w", err))
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	cmd, err := parser.Parse(args)
+	switch {
+	case exited != nil:
+		return *exited
+	case err != nil:
+		return report(app.Stderr, usageError{fmt.Errorf("%w; bot --help lists the commands", err)})
+	}
+	return report(app.Stderr, cmd.Run())
+}
+
+// report prints an error for a person and returns the exit code that goes with it.
+func report(stderr io.Writer, err error) int {
+	var config *ConfigError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errReported):
+		return exitFault
+	case errors.As(err, &config):
+		fmt.Fprintln(stderr, config) // file:line:col at the start of the line, where editors look for it
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "bot: %v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "bot: %v\n", err)
+		return exitFault
+	}
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"ebb/bot"
+	"ebb/bot/admin"
+	"ebb/bot/dingtalk"
+	"ebb/bot/openai"
+	"ebb/bot/tools"
+	"ebb/compaction"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// gateway is one running replica with all that belongs to it, in the order in which it is built.
+type gateway struct {
+	cfg       *Config
+	private   *sql.Private // nil with a database of its own
+	store     *sql.Store
+	model     *openai.Client
+	transport bot.Transport
+	bot       *bot.Bot
+	registry  *prometheus.Registry
+}
+
+// options are what callers of the gateway decide besides the configuration.
+type options struct {
+	transport bot.Transport // nil: DingTalk
+	watch     func(sessions.Key) func(text string, reset bool)
+}
+
+// serve runs a gateway until ctx ends: admin server, database, then the bot. Everything is taken down in the opposite
+// order; the admin server answers to the last.
+func serve(ctx context.Context, cfg *Config, o options) error {
+	log := zerolog.Ctx(ctx)
+	for _, w := range cfg.Warnings {
+		log.Warn().Msg(w)
+	}
+	var running atomic.Pointer[gateway]
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	ready := func(ctx context.Context) error {
+		g := running.Load()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case g == nil:
+			return errors.New("starting")
+		}
+		return g.ready(ctx)
+	}
+	alive, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAdmin()
+	if cfg.Admin.Listen != "" {
+		s, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Metrics: registry, Ready: ready})
+		if err != nil {
+			return err
+		}
+		go s.Serve(alive)
+		log.Info().Str("admin", s.Addr()).Msg("Admin server listens")
+	}
+	g, err := open(ctx, cfg, registry, o)
+	if err != nil {
+		return err
+	}
+	defer g.close(alive)
+	running.Store(g)
+	return g.bot.Run(ctx)
+}
+
+// open builds a gateway that is ready to run.
+func open(ctx context.Context, cfg *Config, registry *prometheus.Registry, o options) (*gateway, error) {
+	g := &gateway{cfg: cfg, registry: registry, transport: o.transport}
+	if err := g.openStore(ctx); err != nil {
+		g.close(ctx)
+		return nil, err
+	}
+	if err := g.openBot(o); err != nil {
+		g.close(ctx)
+		return nil, err
+	}
+	return g, nil
+}
+
+// openStore starts or finds PostgreSQL, brings the schema up to date and connects. A database that does not answer
+// is waited for: replicas start before their database after a power cut.
+func (g *gateway) openStore(ctx context.Context) error {
+	url := g.cfg.Database.URL.Reveal()
+	if url == "" {
+		p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: g.cfg.Database.Dir})
+		if err != nil {
+			return err
+		}
+		g.private, url = p, p.URL()
+	}
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := g.connect(ctx, url)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || g.private != nil {
+			return err
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Database does not answer, waiting for it")
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (g *gateway) connect(ctx context.Context, url string) error {
+	if g.cfg.Database.Migrate {
+		done, err := sql.Migrate(ctx, url)
+		if err != nil {
+			return err
+		}
+		for _, m := range done {
+			zerolog.Ctx(ctx).Info().Int64("version", m.Version).Msg("Schema migrated")
+		}
+	}
+	store, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL})
+	if err != nil {
+		return err
+	}
+	g.store = store
+	return nil
+}
+
+func (g *gateway) openBot(o options) error {
+	var err error
+	if g.model, err = openModel(g.cfg); err != nil {
+		return err
+	}
+	if g.transport == nil {
+		d := g.cfg.DingTalk
+		t, err := dingtalk.New(dingtalk.Config{
+			ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
+			RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive,
+		})
+		if err != nil {
+			return err
+		}
+		registerStats(g.registry, t)
+		g.transport = t
+	}
+	counter, err := compaction.NewCounter()
+	if err != nil {
+		return err
+	}
+	loc, err := time.LoadLocation(g.cfg.Agent.Timezone)
+	if err != nil {
+		return fmt.Errorf("agent.timezone: %w", err)
+	}
+	a, c := g.cfg.Agent, g.cfg.Agent.Compaction
+	admins := make([]sessions.UserID, len(a.Admins))
+	for i, id := range a.Admins {
+		admins[i] = sessions.UserID(id)
+	}
+	g.bot, err = bot.New(bot.Config{
+		Store: g.store, Memory: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
+		Tools: tools.All(g.store, loc), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: loc, Admins: admins,
+		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
+		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
+		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: c.Model, SummaryRetries: c.Retries,
+		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
+		Window: compaction.Window{
+			Context: c.ContextWindow, Reserve: c.ReserveTokens, Threshold: c.AutoCompactThreshold,
+			Share: c.MaxHistoryShare, FlushRatio: c.FlushRatio, Summary: c.SummaryTokens,
+		},
+		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
+	})
+	return err
+}
+
+// openModel makes the client of the configured models.
+func openModel(cfg *Config) (*openai.Client, error) {
+	conf := openai.Config{Default: cfg.LLM.Default}
+	for _, m := range cfg.LLM.Models {
+		mc := openai.ModelConfig{
+			Name: m.Name, BaseURL: m.BaseURL, APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
+			Timeout: m.Timeout, PriceIn: m.PriceIn, PriceOut: m.PriceOut, Retries: m.Retries,
+		}
+		if m.Temperature != nil {
+			t := float32(*m.Temperature)
+			mc.Temperature = &t
+		}
+		conf.Models = append(conf.Models, mc)
+	}
+	return openai.New(conf)
+}
+
+// replicaID is a name that no earlier process had, with the configured one in front.
+func replicaID(cfg *Config) sessions.ReplicaID {
+	name := cfg.Cluster.ReplicaID
+	if name == "" {
+		name, _ = os.Hostname() // for reading only: the random part is what makes it unique
+	}
+	return sessions.ReplicaID(name + "-" + rand.Text()[:10])
+}
+
+// ready says why the gateway can't take messages now, or nil.
+func (g *gateway) ready(ctx context.Context) error {
+	select {
+	case <-g.bot.Draining():
+		return errors.New("draining")
+	default:
+	}
+	if !g.transport.Ready() {
+		return errors.New("the DingTalk stream is not connected")
+	}
+	if err := g.store.Ping(ctx); err != nil {
+		return errors.New("the database does not answer")
+	}
+	return nil
+}
+
+// close takes down what open built, the private database last.
+func (g *gateway) close(ctx context.Context) {
+	if g.store != nil {
+		g.store.Close()
+	}
+	if g.model != nil {
+		g.model.Close()
+	}
+	if g.private != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		if err := g.private.Stop(stop); err != nil {
+			zerolog.Ctx(ctx).Error().Err(err).Msg("Private PostgreSQL did not stop cleanly")
+		}
+	}
+}
+
+// newLogger writes one JSON object a line, or readable lines to a terminal.
+func newLogger(cfg LogConfig, w io.Writer) zerolog.Logger {
+	level, err := zerolog.ParseLevel(cfg.Level)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	f, isFile := w.(*os.File)
+	terminal := isFile && isatty.IsTerminal(f.Fd())
+	if cfg.Format == "console" || cfg.Format == "auto" && terminal {
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
+	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}

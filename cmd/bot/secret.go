@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+const mask = "***"
+
+// Secret is a string that no verb of fmt, no JSON encoder and no logger shows: they print ***, or nothing when it is empty.
+type Secret string
+
+// Reveal returns the secret itself, for the one place that needs it.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns ***, or nothing for an empty secret, so that one can see whether it is set.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return mask
+}
+
+// Format covers every verb: with String alone, %d of a secret would print it in fmt's complaint.
+func (s Secret) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, s.String()) }
+
+// MarshalText prints as String does, in JSON too.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// DSN is a database URL, or keyword string, that prints with its password as ***.
+type DSN string
+
+// Reveal returns the whole of it, for the driver.
+func (d DSN) Reveal() string { return string(d) }
+
+var (
+	// dsnKeyword finds password=... and sslpassword=..., in a URL's query and in a keyword string.
+	dsnKeyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
+	// dsnUserinfo is for what url.Parse refuses, such as a password with an unescaped slash: it takes up to the last @.
+	dsnUserinfo = regexp.MustCompile(`^([^:/]+://[^:@/]*):.*@`)
+)
+
+// String returns it with every password in it as ***.
+func (d DSN) String() string {
+	s := string(d)
+	if u, err := url.Parse(s); err == nil && u.User != nil {
+		if _, has := u.User.Password(); has {
+			// URL.String would escape the asterisks, so a plain word goes in and is replaced.
+			const word = "ebb-password"
+			u.User = url.UserPassword(u.User.Username(), word)
+			s = strings.Replace(u.String(), ":"+word+"@", ":"+mask+"@", 1)
+		}
+	} else {
+		s = dsnUserinfo.ReplaceAllString(s, "$1:"+mask+"@")
+	}
+	return dsnKeyword.ReplaceAllString(s, "${1}"+mask)
+}
+
+// Format covers every verb, as Secret's does.
+func (d DSN) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, d.String()) }
+
+// MarshalText prints as String does.
+func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
