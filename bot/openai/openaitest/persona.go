@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Persona plays a helpful assistant by rules alone, in Chinese: the same request always gets the same answer, so that
@@ -59,11 +61,26 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 				continue
 			}
 			for _, t := range texts(m.Content) {
-				found = append(found, said{text: t, from: names[m.ToolCallID]})
+				found = append(found, hit(t, names[m.ToolCallID]))
 			}
 		}
 	}
 	return found, saved, tried
+}
+
+// placed is a line of a result that begins with where, when and by whom it was said.
+var placed = regexp.MustCompile(`^\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?(.*?)\): (.*)$`)
+
+// hit reads a line of a result. What it found may name its speaker itself.
+func hit(line, tool string) said {
+	m := placed.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return said{text: line, from: tool}
+	case strings.HasPrefix(m[2], said{who: m[1]}.nick()+"：") || tool == "memory_search" && m[1] == "":
+		return said{text: m[2], from: tool}
+	}
+	return said{text: said{who: m[1], text: m[2]}.fact(), from: tool}
 }
 
 // texts are the lines of a tool's result, or the strings in it where it is JSON.
@@ -123,12 +140,26 @@ func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
 		}
 		for _, tool := range []string{"memory_search", "query_history"} {
 			if r.Offers(tool) && !tried[tool] {
-				calls = append(calls, Call{Name: tool, Arguments: searchArgs(schemaFor(r, tool), s.text)})
+				calls = append(calls, Call{Name: tool, Arguments: searchArgs(schemaFor(r, tool), lookFor(tool, s.text))})
 				break
 			}
 		}
 	}
 	return calls
+}
+
+// lookFor is what to search: memory ranks by likeness, the history finds words that occur.
+func lookFor(tool, question string) string {
+	if tool != "query_history" {
+		return question
+	}
+	longest := ""
+	for _, f := range strings.FieldsFunc(asking.ReplaceAllString(question, " "), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' }) {
+		if len(f) > len(longest) {
+			longest = f
+		}
+	}
+	return longest
 }
 
 // known is what s can be answered from: all that was said, but s itself.

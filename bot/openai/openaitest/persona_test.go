@@ -76,6 +76,8 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 		t.Fatalf("want a search, got %q %v", first.text, first.calls)
 	}
 	for name, found := range map[string]string{
+		"hits":       "- /memory/group/7 (2026-03-05 10:00 ): 赵六：核心库的备份保留 35 天\n- /log/12 (2026-03-05 10:00 赵六(u9)): 早上好",
+		"a message":  "- /log/12 (2026-03-05 10:00 赵六(u9)): 核心库的备份保留 35 天\n",
 		"lines":      "1. 赵六：核心库的备份保留 35 天\n2. 赵六：早上好",
 		"JSON":       `{"hits":[{"path":"m/1","content":"赵六：核心库的备份保留 35 天"}]}`,
 		"JSON lines": "{\"who\":\"赵六\",\"content\":\"赵六：核心库的备份保留 35 天\"}\n{\"content\":\"别的\"}",
@@ -85,7 +87,7 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 		}
 	}
 	r = r.afterCall("memory_search", "no memory matches")
-	if second := Persona(r); len(second.calls) != 1 || second.calls[0].Name != "query_history" {
+	if second := Persona(r); len(second.calls) != 1 || second.calls[0].Name != "query_history" || !strings.Contains(second.calls[0].Arguments, `"核心库"`) && !strings.Contains(second.calls[0].Arguments, `"备份保留`) {
 		t.Fatalf("want a look at the history, got %q %v", second.text, second.calls)
 	}
 	last := Persona(r.afterCall("query_history", "nothing found"))

@@ -224,7 +224,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 		}
 	}()
 	if !sleep(ctx, s.opts.Latency+reply.after) {
-		return
+		panic(http.ErrAbortHandler)
 	}
 	if reply.delay == 0 {
 		reply.delay = s.opts.TokenDelay

@@ -146,28 +146,35 @@ func TestAStream(t *testing.T) {
 	}
 }
 
+// writes is a ResponseWriter that keeps each write apart.
+type writes struct {
+	header http.Header
+	each   []string
+}
+
+func (w *writes) Header() http.Header { return w.header }
+
+func (w *writes) WriteHeader(int) {}
+
+func (w *writes) Flush() {}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.each = append(w.each, string(b))
+	return len(b), nil
+}
+
 func TestSplitsCutRunes(t *testing.T) {
 	t.Parallel()
-	s := NewServer(t, Text("中").Split(1))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/chat/completions", strings.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	cut, all := false, ""
-	for buf := make([]byte, 512); ; {
-		n, err := resp.Body.Read(buf)
-		cut = cut || n > 0 && !utf8.Valid(buf[:n])
-		all += string(buf[:n])
-		if err != nil {
-			break
+	w := &writes{header: http.Header{}}
+	Text("中").Split(2).write(t.Context(), w, Request{Stream: true})
+	cut := false
+	for _, b := range w.each {
+		cut = cut || !utf8.ValidString(b)
+		if len(b) > 2 {
+			t.Errorf("a write of %d bytes", len(b))
 		}
 	}
-	if !cut || !strings.Contains(all, "中") {
+	if all := strings.Join(w.each, ""); !cut || !strings.Contains(all, "中") {
 		t.Errorf("no rune was cut apart in %q", all)
 	}
 }

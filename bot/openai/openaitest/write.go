@@ -21,6 +21,7 @@ func (r Reply) write(ctx context.Context, w http.ResponseWriter, req Request) {
 	switch {
 	case r.hang:
 		<-ctx.Done()
+		panic(http.ErrAbortHandler) // returning would answer with an empty 200
 	case r.status != 0:
 		r.writeError(w)
 	case len(r.events) > 0 || req.Stream:

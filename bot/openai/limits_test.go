@@ -1,0 +1,204 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ebb/bot"
+	"ebb/bot/openai/openaitest"
+	"ebb/sessions"
+)
+
+func TestHangsEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("by the caller", func(t *testing.T) {
+		t.Parallel()
+		s := openaitest.NewServer(t, openaitest.Hang())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("the gateway stops")
+		go func() {
+			_, _ = s.Wait(ctx, openaitest.IsKind(openaitest.Chat))
+			cancel(stopped)
+		}()
+		_, err := clientOf(t, 5, s).Generate(ctx, ask("你好"))
+		class(t, err, bot.Busy)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, stopped) {
+			t.Errorf("the error does not say who ended it: %v", err)
+		}
+	})
+	for name, streamed := range map[string]bool{"plain": false, "streamed": true} {
+		t.Run("by the attempt's timeout, "+name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Hang(), openaitest.Text("好")))
+			c.models[0].Timeout = 50 * time.Millisecond
+			r := ask("你好")
+			if streamed {
+				r.Delta = new(heard).delta
+			}
+			resp, err := c.Generate(t.Context(), r)
+			if err != nil || resp.Text != "好" {
+				t.Errorf("got %+v, %v", resp, err)
+			}
+		})
+	}
+	t.Run("by silence in a stream", func(t *testing.T) {
+		t.Parallel()
+		c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Text("说着说着").Pieces(1).Slow(time.Minute), openaitest.Text("好")))
+		c.idle = 50 * time.Millisecond
+		var h heard
+		r := ask("你好")
+		r.Delta = h.delta
+		resp, err := c.Generate(t.Context(), r)
+		if err != nil || resp.Text != "好" || h.text.String() != "好" {
+			t.Errorf("got %+v, %v, the reader saw %q", resp, err, h.text.String())
+		}
+	})
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.When(openaitest.IsKind(openaitest.Chat), openaitest.Text("好").After(time.Millisecond)))
+	c := clientOf(t, 0, s)
+	c.slots = make(chan struct{}, 3)
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			if _, err := c.Generate(t.Context(), ask("你好")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if p := s.Peak(); p > 3 {
+		t.Errorf("%d exchanges at once, want at most 3", p)
+	}
+}
+
+func TestUnknownOptionsAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t,
+		openaitest.When(func(r openaitest.Request) bool { return r.UsageAsked },
+			openaitest.Error(400, "", `{"error":{"message":"Unknown parameter: stream_options"}}`)).Times(1),
+		openaitest.When(func(r openaitest.Request) bool { return r.Raw["max_tokens"] != nil },
+			openaitest.Error(400, "", `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`)).Times(1),
+		openaitest.Text("一"), openaitest.Text("二"))
+	c := clientOf(t, 0, s)
+	for _, want := range []string{"一", "二"} {
+		r := ask("你好")
+		r.MaxOutput = 100
+		r.Delta = new(heard).delta
+		resp, err := c.Generate(t.Context(), r)
+		if err != nil || resp.Text != want {
+			t.Fatalf("got %+v, %v, want %s", resp, err, want)
+		}
+	}
+}
+
+func TestWhatIsSent(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.Text("好"), openaitest.Text("好"))
+	c := clientOf(t, 0, s)
+	zero := float32(0)
+	c.models[0].Temperature, c.models[0].MaxOutput = &zero, 500
+	r := ask("接着说")
+	r.MaxOutput = 9000
+	r.Messages = []bot.ChatMessage{
+		{Role: "system", Content: "You are Ebb."},
+		{Role: "user", Name: "Ann Lee", Content: "hi"},
+		{Role: "assistant"},
+		{Role: "assistant", ToolCalls: []sessions.ToolCall{{ID: "1", Name: "memory_search", Arguments: `{"query": cut o`}}},
+		{Role: "tool", ToolCallID: "1"},
+		{Role: "user", Name: "张三", Content: "接着说"},
+	}
+	for range 2 {
+		if _, err := c.Generate(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bad := s.Illegal(); len(bad) > 0 {
+		t.Errorf("a provider would refuse: %s", strings.Join(bad, "\n"))
+	}
+	q := s.Requests()[0]
+	if string(q.Raw["temperature"]) != "0" || string(q.Raw["max_tokens"]) != "500" {
+		t.Errorf("temperature %s, max_tokens %s", q.Raw["temperature"], q.Raw["max_tokens"])
+	}
+	if n := len(q.Messages); n != 5 {
+		t.Fatalf("%d messages, want 5: the empty one is left out", n)
+	}
+	if q.Messages[1].Name != "Ann_Lee" || q.Messages[4].Name != "" || q.Messages[2].ToolCalls[0].Arguments != "{}" {
+		t.Errorf("sent %+v", q.Messages)
+	}
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, 0, openaitest.NewServer(t, openaitest.Text("好").Usage(1000, 400, 10)))
+	c.models[0].PriceIn, c.models[0].PriceCached, c.models[0].PriceOut = 10, 1, 20
+	resp, err := c.Generate(t.Context(), ask("你好"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (600*10 + 400*1 + 10*20) / 1e6; resp.Cost < want*0.999 || resp.Cost > want*1.001 {
+		t.Errorf("cost %v, want %v", resp.Cost, want)
+	}
+	if resp.Usage != (sessions.Usage{Prompt: 1000, Cached: 400, Completion: 10}) {
+		t.Errorf("usage %+v", resp.Usage)
+	}
+}
+
+func TestCheckAsksForOneToken(t *testing.T) {
+	t.Parallel()
+	s := openaitest.New(openaitest.Options{APIKey: testKey})
+	defer s.Close()
+	c := clientOf(t, 5, s)
+	if err := c.Check(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(s.Requests()[0].Raw["max_tokens"]); got != "1" {
+		t.Errorf("asked for %s tokens", got)
+	}
+	wrong, err := New(Config{Models: []ModelConfig{{Name: "x", BaseURL: s.URL, APIKey: "wrong", Model: "m"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	class(t, wrong.Check(t.Context(), "x"), bot.Denied)
+	class(t, wrong.Check(t.Context(), "y"), bot.Malformed)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	ok := ModelConfig{Name: "a", BaseURL: "https://host/v1", Model: "m"}
+	with := func(f func(*ModelConfig)) Config {
+		m := ok
+		f(&m)
+		return Config{Models: []ModelConfig{m}}
+	}
+	for name, cfg := range map[string]Config{
+		"no models":       {},
+		"no name":         with(func(m *ModelConfig) { m.Name = "" }),
+		"no model":        with(func(m *ModelConfig) { m.Model = "" }),
+		"no URL":          with(func(m *ModelConfig) { m.BaseURL = "" }),
+		"not HTTP":        with(func(m *ModelConfig) { m.BaseURL = "ftp://host" }),
+		"same name":       {Models: []ModelConfig{ok, ok}},
+		"unknown default": {Default: "b", Models: []ModelConfig{ok}},
+	} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	b := ok
+	b.Name = "b"
+	c, err := New(Config{Default: "b", Models: []ModelConfig{ok, b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, _ := c.order("")
+	if order[0].Name != "b" || order[1].Name != "a" {
+		t.Errorf("the default does not lead: %s, %s", order[0].Name, order[1].Name)
+	}
+}

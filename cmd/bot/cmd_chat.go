@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"ebb/bot"
+	"ebb/sessions"
+)
+
+// chatCmd is bot chat.
+type chatCmd struct {
+	configFlag
+	Session string `default:"terminal" help:"Name of the conversation; the same name goes on with it (default: ${default})."`
+}
+
+// Run talks with the configured model over the same engine as serve, until the input ends.
+func (c chatCmd) Run(ctx context.Context, app *App) error {
+	cfg, err := Load(c.Config, app.Getenv, NeedLLM)
+	if err != nil {
+		return err
+	}
+	cfg.Admin.Listen = "" // a conversation is no service
+	if cfg.Log.Level == "info" {
+		cfg.Log.Level = "warn"
+	}
+	in, isFile := app.Stdin.(*os.File)
+	t := &terminal{in: app.Stdin, out: app.Stdout, session: c.Session, answered: make(chan struct{}, 1)}
+	t.prompt = isFile && isatty.IsTerminal(in.Fd())
+	log := newLogger(cfg.Log, app.Stderr)
+	ctx, stop := context.WithCancel(log.WithContext(ctx))
+	defer stop()
+	t.end = stop
+	return serve(ctx, cfg, options{transport: t, watch: t.watch})
+}
+
+// terminal is a transport whose one conversation is a person at a keyboard.
+type terminal struct {
+	in      io.Reader
+	out     io.Writer
+	session string
+	prompt  bool
+	end     func()
+
+	answered chan struct{}
+	mu       sync.Mutex
+	shown    string // of the answer that is being streamed
+}
+
+var _ bot.Transport = (*terminal)(nil)
+
+// Run takes a line at a time and waits for its answer before the next. The end of the input ends the bot.
+func (t *terminal) Run(ctx context.Context, accept bot.Accept) error {
+	defer t.end()
+	lines := make(chan string)
+	go t.read(ctx, lines)
+	for {
+		if t.prompt {
+			fmt.Fprint(t.out, "> ")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, ok := <-lines:
+			if !ok || strings.TrimSpace(line) == "/quit" {
+				return nil
+			}
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			if err := accept(ctx, t.message(line)); err != nil {
+				return fmt.Errorf("take the line: %w", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.answered:
+		}
+	}
+}
+
+// read hands over lines until the input ends. A person who never types again holds it until the process ends.
+func (t *terminal) read(ctx context.Context, lines chan<- string) {
+	defer close(lines)
+	s := bufio.NewScanner(t.in)
+	s.Buffer(nil, 4<<20)
+	for s.Scan() {
+		select {
+		case lines <- s.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+	if err := s.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		fmt.Fprintf(t.out, "reading the input: %v\n", err)
+	}
+}
+
+func (t *terminal) message(line string) sessions.Message {
+	name := "you"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	return sessions.Message{
+		RobotCode: "terminal", ConversationID: sessions.ConversationID(t.session), ConversationType: sessions.Private,
+		ID: sessions.MessageID(rand.Text()), SenderID: sessions.UserID(name), StaffID: sessions.UserID(name), SenderNick: name,
+		Admin: true, Kind: "text", Text: line, SentAt: time.Now(),
+	}
+}
+
+// watch shows an answer while it is streamed.
+func (t *terminal) watch(sessions.Key) func(text string, reset bool) {
+	return func(text string, reset bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if reset && t.shown != "" {
+			fmt.Fprintln(t.out, "\n…")
+			t.shown = ""
+		}
+		t.shown += text
+		fmt.Fprint(t.out, text)
+	}
+}
+
+// Send shows what was not streamed of a reply.
+func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error) {
+	t.mu.Lock()
+	rest, ok := strings.CutPrefix(o.Reply.Text, strings.TrimSpace(t.shown))
+	if !ok && t.shown != "" {
+		rest = "\n" + o.Reply.Text
+	}
+	t.shown = ""
+	fmt.Fprintln(t.out, rest)
+	t.mu.Unlock()
+	select {
+	case t.answered <- struct{}{}:
+	default:
+	}
+	return bot.Sent{Via: "terminal", Part: 1}, nil
+}
+
+// Ready is true: the person is there.
+func (t *terminal) Ready() bool { return true }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"ebb/bot"
+	"ebb/bot/dingtalk"
+	"ebb/sql"
+)
+
+// doctorCmd is bot doctor.
+type doctorCmd struct {
+	configFlag
+}
+
+// checkTimeout bounds each of the doctor's checks.
+const checkTimeout = 15 * time.Second
+
+// Run checks what serve needs, one line each, and fails if one fails.
+func (c doctorCmd) Run(ctx context.Context, app *App) error {
+	cfg, err := Load(c.Config, app.Getenv, NeedServe)
+	if err != nil {
+		fmt.Fprintf(app.Stdout, "FAIL config: %v\n", err)
+		return errReported
+	}
+	fmt.Fprintf(app.Stdout, "ok   config: %s\n", c.Config)
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(app.Stdout, "warn config: %s\n", w)
+	}
+	bad := false
+	for _, check := range []struct {
+		name string
+		run  func(context.Context, *Config) (string, error)
+	}{
+		{"database", checkDatabase}, {"model", checkModels}, {"dingtalk", checkDingTalk}, {"clock", checkClock},
+	} {
+		bad = diagnose(ctx, app.Stdout, cfg, check.name, check.run) || bad
+	}
+	if bad {
+		return errReported
+	}
+	return nil
+}
+
+func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run func(context.Context, *Config) (string, error)) (bad bool) {
+	ctx, stop := context.WithTimeout(ctx, checkTimeout)
+	defer stop()
+	word, err := run(ctx, cfg)
+	if err != nil {
+		fmt.Fprintf(out, "FAIL %s: %v\n", name, err)
+		return true
+	}
+	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
+	return false
+}
+
+func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
+	url, where := cfg.Database.URL.Reveal(), "database.url"
+	if url == "" {
+		p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: cfg.Database.Dir})
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = p.Stop(context.WithoutCancel(ctx)) }()
+		url, where = p.URL(), "private PostgreSQL in "+cfg.Database.Dir
+	}
+	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 1})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	pending := 0
+	all, err := sql.Status(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range all {
+		if !m.Applied {
+			pending++
+		}
+	}
+	if pending > 0 && !cfg.Database.Migrate {
+		return "", fmt.Errorf("%d migrations are pending and database.migrate is false: run bot migrate", pending)
+	}
+	return fmt.Sprintf("%s answers, %d migrations pending", where, pending), nil
+}
+
+func checkModels(ctx context.Context, cfg *Config) (string, error) {
+	client, err := openModel(cfg)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	var errs []error
+	for _, m := range cfg.LLM.Models {
+		if err := client.Check(ctx, m.Name); err != nil {
+			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, bot.ClassOf(err), err))
+		}
+	}
+	return fmt.Sprintf("%d of %d answered one token", len(cfg.LLM.Models)-len(errs), len(cfg.LLM.Models)), errors.Join(errs...)
+}
+
+func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
+	d := cfg.DingTalk
+	t, err := dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
+	if err != nil {
+		return "", err
+	}
+	if err := t.CheckCredentials(ctx); err != nil {
+		return "", err
+	}
+	return "credentials are accepted", nil
+}
+
+// maxSkew is how far the clock may be off. Leases use the database's clock, but webhooks expire by ours.
+const maxSkew = 30 * time.Second
+
+// checkClock compares our clock with the one in DingTalk's answers.
+func checkClock(ctx context.Context, cfg *Config) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
+	if err != nil {
+		return "", fmt.Errorf("dingtalk.api_base: %w", err)
+	}
+	before := time.Now()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("ask DingTalk for the time: %w", err)
+	}
+	defer resp.Body.Close()
+	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return "", fmt.Errorf("DingTalk's answer has no date: %w", err)
+	}
+	skew := time.Since(before)/2 + before.Sub(theirs)
+	if skew.Abs() > maxSkew {
+		return "", fmt.Errorf("this machine's clock is %s off", skew.Round(time.Second))
+	}
+	return "within " + maxSkew.String() + " of DingTalk's", nil
+}

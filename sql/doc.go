@@ -1,0 +1,26 @@
+// Package sql keeps sessions and memory in PostgreSQL, or in an engine that speaks its language.
+//
+// migrations holds the tables, queries the statements, dbsqlc what sqlc makes of both; no query text stands in Go.
+// [Store] turns rows into the types of sessions and memory, and carries the transactions.
+//
+// # Fencing
+//
+// Every write of a turn names the lease: owner and term stand in its WHERE clause, on the session's own row, in the
+// same transaction. When no row matches, nothing was written and the caller gets sessions.ErrLeaseLost. The row's lock
+// orders the write before or after a takeover, never beside it.
+//
+// # Round trips
+//
+// Accepting a message is one statement, committing a turn is one statement, beginning a turn is two: a statement is a
+// transaction of its own, so that each of the two durable steps of a turn costs one flush of the server's log.
+//
+// # Decisions
+//
+// No foreign keys on hot tables: they would lock the session's row at each accepted message. Counting an attempt and a
+// heartbeat do not wait for the disk: they must survive Ebb's death, not the server's. Notifications go out only
+// to another replica, for they put all commits of the server into one queue.
+//
+// [StartPrivate] runs a PostgreSQL of Ebb's own where none is configured.
+package sql
+
+//go:generate sqlc generate

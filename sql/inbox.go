@@ -1,0 +1,132 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Accept implements sessions.Inbox in one statement.
+func (s *Store) Accept(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+) (sessions.Accepted, error) {
+	a, err := s.accept(ctx, owner, key, m)
+	if err != nil {
+		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+	}
+	return a, nil
+}
+
+func (s *Store) accept(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+) (sessions.Accepted, error) {
+	id := clean(string(m.ID))
+	if id == "" {
+		return sessions.Accepted{}, errors.New("it has no id to know it by")
+	}
+	message, err := cleanJSON(m)
+	if err != nil {
+		return sessions.Accepted{}, err
+	}
+	row, err := s.q.MessageAccept(ctx, s.pool, &dbsqlc.MessageAcceptParams{
+		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.ttl.Seconds(),
+		Title:     clean(m.ConversationTitle),
+		RobotCode: sessions.RobotCode(clean(string(m.RobotCode))), ConversationType: m.ConversationType,
+		ConversationID: sessions.ConversationID(clean(string(m.ConversationID))),
+		Content:        clean(m.Text), Message: message,
+		SenderID: sessions.UserID(clean(string(m.SenderID))), SenderNick: clean(m.SenderNick),
+	})
+	if err != nil {
+		return sessions.Accepted{}, err
+	}
+	if row.ID == 0 { // the same message was being stored at this moment
+		other, err := s.q.MessageFind(ctx, s.pool, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
+		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
+		if err != nil {
+			return sessions.Accepted{}, err
+		}
+	}
+	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
+	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease}, nil
+}
+
+// Waiting implements sessions.Inbox.
+func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	keys, err := s.q.SessionsWaiting(ctx, s.pool, &dbsqlc.SessionsWaitingParams{
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxSessions: limit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for waiting sessions: %w", err)
+	}
+	return keys, nil
+}
+
+// channel is the one on which replicas wake each other. A payload is "owner|key"; an empty owner means everybody.
+const channel = "ebb"
+
+// listenCheck is how long the listening connection may be silent before it is asked whether it lives.
+const listenCheck = 15 * time.Second
+
+// Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens, for
+// what came before that was not heard.
+func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+	err := s.listen(ctx, owner, wake)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("listening for other replicas: %w", err)
+}
+
+func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	wake("")
+	for {
+		n, err := nextNotification(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if n == nil {
+			continue
+		}
+		to, key, _ := strings.Cut(n.Payload, "|")
+		switch to {
+		case "":
+			wake("")
+		case string(owner):
+			wake(sessions.Key(key))
+		}
+	}
+}
+
+// nextNotification waits for a notification. After a long silence it makes sure that the connection lives, and
+// returns nil: a server that vanished without a word would be waited for without end.
+func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	silence, cancel := context.WithTimeout(ctx, listenCheck)
+	defer cancel()
+	n, err := conn.WaitForNotification(silence)
+	if err == nil || ctx.Err() != nil || !pgconn.Timeout(err) {
+		return n, err
+	}
+	alive, cancel := context.WithTimeout(ctx, listenCheck)
+	defer cancel()
+	return nil, conn.Ping(alive)
+}

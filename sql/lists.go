@@ -1,0 +1,85 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Sessions lists sessions, the last active first, at most limit.
+func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
+	rows, err := s.q.SessionsList(ctx, s.pool, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	list := make([]sessions.Session, 0, len(rows))
+	for i := range rows {
+		list = append(list, toSession(&rows[i]))
+	}
+	return list, nil
+}
+
+// Session returns one session, or sessions.ErrNotFound.
+func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	row, err := s.q.SessionFind(ctx, s.pool, key)
+	if err != nil {
+		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, found(err))
+	}
+	return toSession(&row), nil
+}
+
+// Events lists a session's log in order of arrival, at most limit events: with fromSeq 0 or 1 all of it, pending and
+// dead messages and summaries too, else what stands in the view from fromSeq on.
+func (s *Store) Events(ctx context.Context, key sessions.Key, fromSeq int64, limit int) ([]sessions.Event, error) {
+	rows, err := s.q.EventsList(ctx, s.pool, &dbsqlc.EventsListParams{
+		SessionKey: key, FromSeq: fromSeq, MaxRows: limit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing events of session %s: %w", key, err)
+	}
+	return toEvents(rows)
+}
+
+// Compactions lists attempts at compactions, the newest first, at most limit: of one session, or with an empty key of all.
+func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+	rows, err := s.q.CompactionsList(ctx, s.pool, &dbsqlc.CompactionsListParams{
+		SessionKey: string(key), MaxRows: limit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing compactions of session %q: %w", key, err)
+	}
+	list := make([]sessions.LogEntry, 0, len(rows))
+	for i := range rows {
+		list = append(list, toLogEntry(&rows[i]))
+	}
+	return list, nil
+}
+
+// Debt is a range of a session's log that is owed to memory: the events (From, Through].
+type Debt struct {
+	Key       sessions.Key
+	From      int64
+	Through   int64
+	Failures  int
+	Reason    string
+	CreatedAt time.Time
+}
+
+// Debts lists what is owed to memory, the oldest first, at most limit.
+func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
+	rows, err := s.q.DebtsList(ctx, s.pool, limit)
+	if err != nil {
+		return nil, fmt.Errorf("listing flush debts: %w", err)
+	}
+	debts := make([]Debt, 0, len(rows))
+	for _, r := range rows {
+		debts = append(debts, Debt{
+			Key: r.SessionKey, From: r.FromSeq, Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason,
+			CreatedAt: r.CreatedAt,
+		})
+	}
+	return debts, nil
+}

@@ -1,0 +1,149 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Save implements memory.Store.
+func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		receipt, err = s.save(ctx, tx, l.Key, drafts, 0, 0)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("saving %d facts of session %s at term %d: %w",
+			len(drafts), l.Key, l.Term, err)
+	}
+	return receipt, nil
+}
+
+// Flush implements memory.Store.
+func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		if receipt, err = s.save(ctx, tx, l.Key, f.Drafts, f.From+1, f.Through); err != nil {
+			return err
+		}
+		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
+			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch,
+			PromptTokens: int64(f.Usage.Prompt), CachedTokens: int64(f.Usage.Cached),
+			CompletionTokens: int64(f.Usage.Completion),
+		}); err != nil {
+			return err
+		}
+		return s.settleDebt(ctx, tx, l.Key, f.Through)
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("flushing events %d to %d of session %s at term %d: %w",
+			f.From+1, f.Through, l.Key, l.Term, err)
+	}
+	return receipt, nil
+}
+
+func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
+	err := s.q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
+	if err != nil {
+		return err
+	}
+	return s.q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
+}
+
+// save stores drafts and finds, for those that were there already, the rows that hold them.
+func (s *Store) save(
+	ctx context.Context, tx pgx.Tx, key sessions.Key, drafts []memory.Draft, start, end int64,
+) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	if len(drafts) == 0 {
+		return receipt, nil
+	}
+	p := &dbsqlc.MemoriesInsertParams{SourceSession: key, StartSeq: start, EndSeq: max(start, end)}
+	for _, d := range drafts {
+		d.Content = clean(d.Content)
+		p.Scopes = append(p.Scopes, string(d.Scope))
+		p.ScopeIds = append(p.ScopeIds, clean(d.ScopeID))
+		p.Kinds = append(p.Kinds, string(d.Kind))
+		p.Contents = append(p.Contents, d.Content)
+		p.Hashes = append(p.Hashes, factHash(key, d))
+		p.SubjectIds = append(p.SubjectIds, clean(string(d.SubjectID)))
+	}
+	saved, err := s.q.MemoriesInsert(ctx, tx, p)
+	if err != nil {
+		return receipt, err
+	}
+	rows, err := s.q.MemoriesByHash(ctx, tx, &dbsqlc.MemoriesByHashParams{
+		Scopes: p.Scopes, ScopeIds: p.ScopeIds, Hashes: p.Hashes,
+	})
+	if err != nil {
+		return receipt, err
+	}
+	receipt.Saved = saved
+	known := make(map[int64]bool, len(saved))
+	for _, id := range saved {
+		known[id] = true
+	}
+	for _, row := range rows {
+		if !known[row.ID] {
+			known[row.ID] = true
+			receipt.Duplicate = append(receipt.Duplicate, row.ID)
+		}
+	}
+	return receipt, nil
+}
+
+// Owe implements memory.Store.
+func (s *Store) Owe(ctx context.Context, l sessions.Lease, through int64, failures int, reason string) error {
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if through > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		if err := s.q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
+			SessionKey: l.Key, FlushFailures: failures,
+		}); err != nil || through <= row.FlushedSeq {
+			return err
+		}
+		return s.q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
+			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: through, Failures: failures, Reason: clean(reason),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", through, l.Key, l.Term, err)
+	}
+	return nil
+}
+
+// Range implements memory.Store.
+func (s *Store) Range(
+	ctx context.Context, key sessions.Key, from, through int64, limit int,
+) ([]sessions.Event, error) {
+	rows, err := s.q.EventsRange(ctx, s.pool, &dbsqlc.EventsRangeParams{
+		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: limit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading events %d to %d of session %s: %w", from+1, through, key, err)
+	}
+	return toEvents(rows)
+}
+
+// Unflushed implements memory.Store.
+func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
+	rows, err := s.q.SessionsUnflushed(ctx, s.pool, string(owner))
+	if err != nil {
+		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)
+	}
+	unsaved := make([]memory.Unsaved, 0, len(rows))
+	for _, r := range rows {
+		unsaved = append(unsaved, memory.Unsaved{Key: r.SessionKey, Tokens: int(r.Tokens)})
+	}
+	return unsaved, nil
+}

@@ -1,0 +1,249 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+)
+
+// ErrDataInUse says that another living process runs a private PostgreSQL on the same data.
+var ErrDataInUse = errors.New("the data is in use by another process")
+
+// Names within a private server.
+const (
+	privateUser     = "ebb"
+	privateDatabase = "ebb"
+	privatePort     = "5432" // of the socket's name: no port is opened
+)
+
+// PrivateOptions says where a private PostgreSQL keeps its data.
+type PrivateOptions struct {
+	// Dir is the folder of the data, made at the first start. Beside it stand a lock, Dir.lock, and the server's
+	// own log, Dir.log. A process of root's, which PostgreSQL refuses to serve, gives the folder to another user, or
+	// takes one under /var/lib/ebb where that user cannot reach Dir.
+	Dir string
+	// NoSync gives up safety against a crash of the machine for speed, in tests.
+	NoSync bool
+}
+
+// Private is a PostgreSQL of Ebb's own, alive until Stop. It is reached through a socket in a folder that is closed to
+// other users; it opens no port.
+type Private struct {
+	dir     string
+	sockets string // folder of the socket
+	bin     string // folder of the binaries
+	user    *account
+	noSync  bool
+	lock    *os.File
+	log     *os.File
+
+	stop    chan struct{} // closed by the first Stop
+	stopped chan struct{} // closed when the server has ended for good
+	once    sync.Once
+
+	mu      sync.Mutex
+	process *os.Process // nil while there is none
+}
+
+// StartPrivate makes the data at the first start, starts a server on it and returns when the server answers. A server
+// that outlived its process, after a kill -9 for example, is stopped cleanly first. It fails with [ErrDataInUse] while
+// another process holds the data.
+func StartPrivate(ctx context.Context, o PrivateOptions) (*Private, error) {
+	p := &Private{noSync: o.NoSync, stop: make(chan struct{}), stopped: make(chan struct{})}
+	if err := p.start(ctx, o.Dir); err != nil {
+		p.release()
+		return nil, fmt.Errorf("starting a private PostgreSQL in %s: %w", o.Dir, err)
+	}
+	return p, nil
+}
+
+func (p *Private) start(ctx context.Context, dir string) (err error) {
+	if p.user, err = serverAccount(); err != nil {
+		return err
+	}
+	if p.dir, err = placeData(ctx, dir, p.user); err != nil {
+		return err
+	}
+	if p.lock, err = lockData(p.dir + ".lock"); err != nil {
+		return err
+	}
+	if p.bin, err = findBinaries(ctx, p.dir); err != nil {
+		return err
+	}
+	if err := endLeftover(ctx, p.dir); err != nil {
+		return err
+	}
+	if err := p.makeData(ctx); err != nil {
+		return err
+	}
+	if err := p.placeSocket(); err != nil {
+		return err
+	}
+	if p.log, err = os.OpenFile(p.dir+".log", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go p.keep(context.WithoutCancel(ctx), failed)
+	if err := p.waitReady(ctx, failed); err != nil {
+		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
+	zerolog.Ctx(ctx).Info().Str("data", p.dir).Str("binaries", p.bin).Msg("Private PostgreSQL started")
+	return nil
+}
+
+// URL is the connection string of the server's database. It holds no secret: the folder of the socket is the guard.
+func (p *Private) URL() string { return p.url(privateDatabase) }
+
+func (p *Private) url(database string) string {
+	q := url.Values{"host": {p.sockets}, "port": {privatePort}, "sslmode": {"disable"}}
+	u := url.URL{Scheme: "postgres", User: url.User(privateUser), Path: "/" + database, RawQuery: q.Encode()}
+	return u.String()
+}
+
+// Stop ends the server cleanly: open transactions are rolled back, what was committed is on disk. When ctx ends
+// before, the server is made to end at once, and recovers at its next start. Stop may be called more than once.
+func (p *Private) Stop(ctx context.Context) error {
+	p.once.Do(func() { close(p.stop) })
+	p.signal(syscall.SIGINT)
+	select {
+	case <-p.stopped:
+	case <-ctx.Done():
+		p.signal(syscall.SIGQUIT)
+		select {
+		case <-p.stopped:
+		case <-time.After(5 * time.Second):
+			return fmt.Errorf("stopping the private PostgreSQL in %s: %w", p.dir, ctx.Err())
+		}
+	}
+	p.release()
+	return nil
+}
+
+func (p *Private) signal(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		_ = p.process.Signal(s) // it may have ended by itself
+	}
+}
+
+func (p *Private) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sockets != "" && p.sockets != p.dir {
+		_ = os.RemoveAll(p.sockets)
+	}
+	for _, f := range []*os.File{p.log, p.lock} { // the lock last
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	p.log, p.lock = nil, nil
+}
+
+// makeData creates the database cluster beside its place and moves it there when it is whole, so that a start that was
+// cut off leaves nothing that looks like data.
+func (p *Private) makeData(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(p.dir, "PG_VERSION")); err == nil {
+		return nil
+	}
+	if entries, err := os.ReadDir(p.dir); err == nil && len(entries) > 0 {
+		return errors.New("the folder is not empty, and holds no database")
+	}
+	fresh := p.dir + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	if err := p.user.mkdir(fresh); err != nil {
+		return err
+	}
+	var err error
+	for _, locale := range []string{"C.UTF-8", "en_US.UTF-8", "C"} {
+		if err = p.initdb(ctx, fresh, locale); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(fresh))
+	}
+	if err := os.Remove(p.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(fresh, p.dir)
+}
+
+func (p *Private) initdb(ctx context.Context, dir, locale string) error {
+	args := []string{
+		"-D", dir, "-U", privateUser, "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=" + locale,
+	}
+	if p.noSync {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), args...)
+	p.user.dress(cmd, dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb with locale %s: %w: %s", locale, err, lastLines(out))
+	}
+	return nil
+}
+
+// placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless its path is longer
+// than a socket's name may be.
+func (p *Private) placeSocket() error {
+	const longest = 103 // of macOS; Linux takes 107
+	p.sockets = p.dir
+	if len(filepath.Join(p.dir, ".s.PGSQL."+privatePort)) <= longest {
+		return nil
+	}
+	dir, err := os.MkdirTemp("/tmp", "ebb-")
+	if err != nil {
+		return err
+	}
+	p.sockets = dir
+	return p.user.own(dir)
+}
+
+// waitReady waits until the server takes connections, and makes the database at the first start.
+func (p *Private) waitReady(ctx context.Context, failed <-chan error) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := p.makeDatabase(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case failure := <-failed:
+			out, _ := os.ReadFile(p.dir + ".log")
+			return fmt.Errorf("the server ended: %w: %s", failure, lastLines(out))
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w", errors.Join(ctx.Err(), err))
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *Private) makeDatabase(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, p.url("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var there bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", privateDatabase).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+privateDatabase)
+	return err
+}

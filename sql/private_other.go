@@ -1,0 +1,7 @@
+//go:build !linux
+
+package sql
+
+import "syscall"
+
+func endWithParent(*syscall.SysProcAttr) {}

@@ -1,0 +1,192 @@
+package sql
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+)
+
+// account is the user that a server runs as.
+type account struct {
+	uid, gid int
+	switched bool // we are root, and it is not
+}
+
+// serverAccount is our own user, or an unprivileged one where we are root, whom PostgreSQL refuses to run for.
+func serverAccount() (*account, error) {
+	if os.Geteuid() != 0 {
+		return &account{uid: os.Geteuid(), gid: os.Getegid()}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.Atoi(u.Uid)
+		gid, err2 := strconv.Atoi(u.Gid)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("reading the ids of user %s: %w", name, err)
+		}
+		return &account{uid: uid, gid: gid, switched: true}, nil
+	}
+	return nil, errors.New("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run as")
+}
+
+// dress prepares a program to run as the account in dir, with nothing of our environment but the search path: secrets
+// of Ebb's are none of its business, and variables of a PostgreSQL client would lead it astray.
+func (a *account) dress(cmd *exec.Cmd, dir string) {
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if a.switched {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+	}
+}
+
+// mkdir makes a folder that only the account can enter.
+func (a *account) mkdir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return a.own(dir)
+}
+
+func (a *account) own(dir string) error {
+	if !a.switched {
+		return nil
+	}
+	return os.Chown(dir, a.uid, a.gid)
+}
+
+// reaches tells whether the account can enter a folder that exists, or would once it was made.
+func (a *account) reaches(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil {
+			stat, ok := info.Sys().(*syscall.Stat_t)
+			mode := info.Mode().Perm()
+			switch {
+			case ok && int(stat.Uid) == a.uid:
+				mode >>= 6
+			case ok && int(stat.Gid) == a.gid:
+				mode >>= 3
+			}
+			if mode&1 == 0 {
+				return false
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
+}
+
+// sharedHome is where data goes that a server's user could not reach in its own place.
+const sharedHome = "/var/lib/ebb"
+
+// placeData is the absolute path of the data, with the folder above it made.
+func placeData(ctx context.Context, dir string, a *account) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if a.switched && !a.reaches(filepath.Dir(path)) {
+		sum := sha256.Sum256([]byte(path))
+		moved := filepath.Join(sharedHome, hex.EncodeToString(sum[:6]))
+		zerolog.Ctx(ctx).Warn().Str("dir", path).Str("data", moved).
+			Msg("PostgreSQL may not run as root, and its user cannot enter the data folder: the data is kept elsewhere")
+		path = moved
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	// The server works in the folder under its real name; that is how a leftover is known.
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(parent, filepath.Base(path))
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path, nil
+}
+
+// errNoBinaries is told to people who have no PostgreSQL yet.
+var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
+	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
+
+// findBinaries is the folder of the server's programs: of the version that made the data, or for new data the first on
+// the search path, else the newest in the usual places.
+func findBinaries(ctx context.Context, dir string) (string, error) {
+	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
+	want := strings.TrimSpace(string(made))
+	var seen []string
+	for _, bin := range binaryFolders() {
+		version := serverVersion(ctx, bin)
+		if version != "" && (want == "" || version == want) {
+			return bin, nil
+		}
+		if version != "" && !slices.Contains(seen, version) {
+			seen = append(seen, version)
+		}
+	}
+	if len(seen) > 0 {
+		return "", fmt.Errorf("the data was made by PostgreSQL %s, but only %s is installed; install postgresql-%s, or move the data away",
+			want, strings.Join(seen, ", "), want)
+	}
+	return "", errNoBinaries
+}
+
+// binaryFolders are the places where PostgreSQL may be: of Debian, Red Hat and Homebrew, besides the search path.
+func binaryFolders() []string {
+	var folders []string
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			folders = append(folders, filepath.Dir(real))
+		}
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin",
+		"/usr/local/pgsql/bin",
+	} {
+		found, _ := filepath.Glob(pattern)
+		slices.SortFunc(found, func(a, b string) int { return majorOf(b) - majorOf(a) })
+		folders = append(folders, found...)
+	}
+	return folders
+}
+
+var majorRE = regexp.MustCompile(`\d+`)
+
+func majorOf(path string) int {
+	n, _ := strconv.Atoi(majorRE.FindString(path))
+	return n
+}
+
+var versionRE = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// serverVersion is the major version of the server in a folder, or empty where there is no whole one.
+func serverVersion(ctx context.Context, bin string) string {
+	if _, err := os.Stat(filepath.Join(bin, "initdb")); err != nil {
+		return ""
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
+	if m := versionRE.FindSubmatch(out); err == nil && m != nil {
+		return string(m[1])
+	}
+	return ""
+}

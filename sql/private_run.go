@@ -1,0 +1,165 @@
+package sql
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// keep runs the server until Stop, and again when it ends by itself: nothing of Ebb works without it. The first end
+// goes to failed too, for the one who waits for the start.
+//
+// The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
+func (p *Private) keep(ctx context.Context, failed chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.stopped)
+	for {
+		err := p.run()
+		select {
+		case <-p.stop:
+			return
+		case failed <- err:
+		default:
+		}
+		zerolog.Ctx(ctx).Error().Err(err).Str("data", p.dir).Msg("Private PostgreSQL ended by itself, starting it again")
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// run starts the server and returns how it ended.
+func (p *Private) run() error {
+	args := []string{
+		"-D", p.dir, "-k", p.sockets, "-p", privatePort,
+		"-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-c", "lc_messages=C", "-c", "logging_collector=off",
+	}
+	if p.noSync {
+		args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
+	}
+	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...)
+	p.user.dress(cmd, p.dir)
+	cmd.Stderr = p.log
+	// Of a group of its own: a Ctrl-C at the terminal is for Ebb, which stops the server when it is done with it.
+	cmd.SysProcAttr.Setpgid = true
+	endWithParent(cmd.SysProcAttr)
+
+	p.mu.Lock()
+	select {
+	case <-p.stop:
+		p.mu.Unlock()
+		return nil
+	default:
+	}
+	err := cmd.Start()
+	if err == nil {
+		p.process = cmd.Process
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	p.mu.Lock()
+	p.process = nil
+	p.mu.Unlock()
+	if err == nil {
+		err = errors.New("it was told to stop")
+	}
+	return err
+}
+
+// lockData takes the lock that says whose the data is. It goes with the process, however that ends.
+func lockData(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(path)
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w (process %s holds %s); stop that one, or give this one a database.dir of its own",
+				ErrDataInUse, strings.TrimSpace(string(holder)), path)
+		}
+		return nil, err
+	}
+	if err := f.Truncate(0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// endLeftover stops a server that still runs on the data although we hold its lock: its process was killed.
+func endLeftover(ctx context.Context, dir string) error {
+	pid := leftover(dir)
+	if pid == 0 {
+		return nil
+	}
+	zerolog.Ctx(ctx).Warn().Int("pid", pid).Str("data", dir).Msg("Stopping a PostgreSQL that outlived its process")
+	give := time.NewTimer(20 * time.Second)
+	defer give.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	sig := syscall.SIGINT // ends open sessions, then shuts down cleanly
+	_ = syscall.Kill(pid, sig)
+	for leftover(dir) == pid {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the server of a killed process to end: %w", ctx.Err())
+		case <-give.C:
+			_ = syscall.Kill(pid, syscall.SIGQUIT)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be long dead, and by
+// now belong to anybody: only a process that works in the data folder, as PostgreSQL does, is believed.
+func leftover(dir string) int {
+	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	first, _, _ := bytes.Cut(content, []byte("\n"))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(first)))
+	if err != nil || pid <= 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return 0
+	}
+	if _, err := os.Stat("/proc/self/cwd"); err == nil {
+		cwd, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
+		if err == nil && cwd == dir {
+			return pid
+		}
+		return 0
+	}
+	command, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	if err == nil && bytes.Contains(command, []byte(dir)) {
+		return pid
+	}
+	return 0
+}
+
+// lastLines is the end of a program's output, on one line, for an error.
+func lastLines(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return strings.Join(lines[max(0, len(lines)-4):], " / ")
+}

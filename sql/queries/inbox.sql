@@ -1,0 +1,84 @@
+-- name: MessageAccept :one
+-- MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
+--
+-- known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
+-- stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
+-- taken from nobody or from a replica whose heartbeat stopped, or its title renewed. An id of 0 says that the same
+-- message was committed while this statement ran, where its snapshot cannot see it.
+--
+-- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
+WITH known AS (
+    SELECT e.id FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
+), living AS (
+    SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND (@title::text = '' OR s.title = @title::text)
+      AND (s.lease_owner = @owner::text OR EXISTS (
+        SELECT 1 FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+), taken AS (
+    INSERT INTO dingtalk_sessions AS s
+        (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
+    SELECT @session_key, @robot_code, @conversation_id, @conversation_type, @title::text, @owner::text, 1
+    WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
+    ON CONFLICT (session_key) DO UPDATE SET
+        title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
+        lease_term = CASE
+            WHEN s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
+                SELECT 1 FROM replicas r
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+            THEN s.lease_term ELSE s.lease_term + 1 END,
+        lease_owner = CASE
+            WHEN EXISTS (
+                SELECT 1 FROM replicas r
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+            THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
+        updated_at = now()
+    RETURNING s.lease_owner, s.lease_term
+), stored AS (
+    INSERT INTO dingtalk_session_events
+        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
+    SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message
+    WHERE NOT EXISTS (SELECT 1 FROM known)
+    ON CONFLICT (session_key, msg_id) DO NOTHING
+    RETURNING id
+), outcome AS (
+    SELECT
+        coalesce((SELECT stored.id FROM stored), (SELECT known.id FROM known), 0)::bigint AS id,
+        EXISTS (SELECT 1 FROM stored) AS is_new,
+        coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
+            (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = @session_key), '')::text AS owner,
+        coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
+            (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS term
+)
+SELECT outcome.id, outcome.is_new, outcome.owner, outcome.term,
+    (CASE WHEN outcome.is_new AND outcome.owner <> @owner::text
+        THEN pg_notify('ebb', outcome.owner || '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
+FROM outcome;
+
+-- name: MessageFind :one
+SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
+FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
+
+-- name: SessionsWaiting :many
+-- SessionsWaiting is the sweep: sessions with a pending message or a reply to send whose lease is free, stale or
+-- owner's. Both inner selects read partial indexes that hold what is open, and nothing else.
+SELECT s.session_key
+FROM (
+    SELECT e.session_key, min(e.created_at) AS since
+    FROM dingtalk_session_events e WHERE e.state = 'pending' GROUP BY e.session_key
+    UNION ALL
+    SELECT o.session_key, min(o.created_at) AS since
+    FROM outbox o
+    WHERE o.state IN ('sending', 'waiting')
+      AND (o.next_at <= now() OR (o.state = 'sending' AND o.sender <> @owner::text))
+    GROUP BY o.session_key
+) w
+JOIN dingtalk_sessions s ON s.session_key = w.session_key
+WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+GROUP BY s.session_key
+ORDER BY min(w.since), s.session_key
+LIMIT @max_sessions::int;

@@ -1,0 +1,47 @@
+-- name: LeaseAcquire :one
+-- LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
+WITH taken AS (
+    UPDATE dingtalk_sessions s
+    SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now()
+    WHERE s.session_key = @session_key
+      AND s.lease_owner IS DISTINCT FROM @owner::text
+      AND NOT EXISTS (
+        SELECT 1 FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+    RETURNING s.lease_owner, s.lease_term
+)
+SELECT
+    coalesce((SELECT taken.lease_owner FROM taken), s.lease_owner, '')::text AS owner,
+    coalesce((SELECT taken.lease_term FROM taken), s.lease_term)::bigint AS term
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key;
+
+-- name: LeaseLock :one
+-- LeaseLock holds the session's row to the end of the transaction, if the lease is the current one.
+SELECT s.* FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+FOR UPDATE;
+
+-- name: LeasesResign :one
+-- LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
+WITH freed AS (
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
+    WHERE s.lease_owner = @owner::text
+    RETURNING s.session_key
+), gone AS (
+    DELETE FROM replicas r WHERE r.id = @owner::text
+)
+SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM freed) f;
+
+-- name: ReplicaBeat :one
+-- ReplicaBeat says that a replica lives, and clears away replicas that died a day ago. A heartbeat that a crash of
+-- the server takes back is a few seconds old: it need not wait for the disk.
+WITH beat AS (
+    INSERT INTO replicas (id) VALUES (@owner::text)
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()
+    RETURNING heartbeat_at
+), gone AS (
+    DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> @owner::text
+)
+SELECT beat.heartbeat_at, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM beat;

@@ -1,0 +1,83 @@
+-- name: DebtDelete :exec
+-- DebtDelete and DebtShorten settle a debt as far as it was flushed.
+DELETE FROM flush_debts d WHERE d.session_key = @session_key AND d.through_seq <= @through_seq;
+
+-- name: DebtShorten :exec
+UPDATE flush_debts d SET from_seq = @through_seq, updated_at = now()
+WHERE d.session_key = @session_key AND d.through_seq > @through_seq;
+
+-- name: DebtUpsert :exec
+INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
+VALUES (@session_key, @from_seq, @through_seq, @failures, @reason)
+ON CONFLICT (session_key) DO UPDATE SET
+    from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = EXCLUDED.failures,
+    reason = EXCLUDED.reason, updated_at = now();
+
+-- name: EventsMatch :many
+-- EventsMatch finds events of a session that hold one of the patterns, newest first.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key
+  AND (e.seq < @before_seq::bigint OR @before_seq::bigint = 0)
+  AND e.seq IS NOT NULL
+  AND (cardinality(@patterns::text[]) = 0 OR e.content ILIKE ANY(@patterns::text[]))
+ORDER BY e.seq DESC
+LIMIT @max_rows::int;
+
+-- name: EventsRange :many
+-- EventsRange reads the log as it was said, archived events too.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
+ORDER BY e.seq
+LIMIT @max_rows::int;
+
+-- name: MemoriesByHash :many
+-- MemoriesByHash finds the rows in force that hold facts. Scopes, scope_ids and hashes lie side by side.
+SELECT m.id, m.scope, m.scope_id, m.norm_hash FROM memories m
+JOIN (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id,
+    unnest(@hashes::bytea[]) AS norm_hash) w
+  ON m.scope = w.scope AND m.scope_id = w.scope_id AND m.norm_hash = w.norm_hash
+WHERE m.superseded_by IS NULL;
+
+-- name: MemoriesInsert :many
+-- MemoriesInsert stores facts, all but those that are there already. Only new rows come back.
+INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, source_session, start_seq, end_seq)
+SELECT n.scope, n.scope_id, n.kind, n.content, n.norm_hash, n.subject_id, @source_session, @start_seq, @end_seq
+FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id, unnest(@kinds::text[]) AS kind,
+    unnest(@contents::text[]) AS content, unnest(@hashes::bytea[]) AS norm_hash,
+    unnest(@subject_ids::text[]) AS subject_id, generate_subscripts(@hashes::bytea[], 1) AS place) n
+ORDER BY n.place
+ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO NOTHING
+RETURNING id;
+
+-- name: MemoriesReadable :many
+-- MemoriesReadable lists memories in force that a reader may see, newest first: of the team, of the conversation, of
+-- the session, and of the people given. Of these last, outside their private chat, only what was learnt in this very
+-- session. Patterns narrow it to memories that hold one of them.
+SELECT m.* FROM memories m
+WHERE m.superseded_by IS NULL
+  AND ((m.scope = 'team' AND m.scope_id = @team_id::text)
+    OR (m.scope = 'group' AND m.scope_id = @group_id::text)
+    OR (m.scope = 'session' AND m.scope_id = @session_key::text)
+    OR (m.scope = 'user' AND m.scope_id = ANY(@user_ids::text[])
+        AND (@private::boolean OR m.source_session = @session_key::text)))
+  AND (cardinality(@patterns::text[]) = 0 OR m.content ILIKE ANY(@patterns::text[]))
+  AND (@id::bigint = 0 OR m.id = @id::bigint)
+ORDER BY m.id DESC
+LIMIT @max_rows::int;
+
+-- name: SessionFlushFailed :exec
+-- SessionFlushFailed keeps the count of failures in a row.
+UPDATE dingtalk_sessions s SET flush_failures = @flush_failures, updated_at = now() WHERE s.session_key = @session_key;
+
+-- name: SessionFlushed :exec
+-- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor.
+UPDATE dingtalk_sessions s SET
+    flushed_seq = @through_seq,
+    flush_epoch = @flush_epoch::int,
+    flush_count = s.flush_count + 1,
+    flush_failures = 0,
+    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
+    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
+    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+    updated_at = now()
+WHERE s.session_key = @session_key;

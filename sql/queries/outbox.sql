@@ -1,0 +1,44 @@
+-- name: OutboxSettle :execrows
+-- OutboxSettle records what came of a try. A row that is settled for good stays as it is.
+UPDATE outbox o SET
+    state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE @state::text END,
+    settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
+        WHEN @state::text IN ('sent', 'failed') THEN now() END,
+    attempts = o.attempts + 1,
+    part = greatest(o.part, @part::int),
+    via = @via,
+    error = @error,
+    next_at = @next_at
+WHERE o.session_key = @session_key AND o.id = @id;
+
+-- name: OutboxUnsent :many
+-- OutboxUnsent lists the open replies of a session and marks those that are due as being in owner's hand. A row that
+-- another replica had in its hand, or may have, since its next try was due, was perhaps sent: resumed, for good.
+-- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+WITH held AS (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
+), listed AS (
+    UPDATE outbox o SET
+        resumed = o.resumed OR (o.sender <> @owner::text AND (o.state = 'sending' OR o.next_at <= now())),
+        sender = @owner::text,
+        state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
+        next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
+            THEN now() + interval '1 second' * @hand_seconds::float8 ELSE o.next_at END
+    FROM held
+    WHERE o.session_key = held.session_key AND o.state IN ('sending', 'waiting')
+    RETURNING o.id, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
+)
+SELECT
+    coalesce(l.id, 0)::bigint AS id,
+    coalesce(l.target, '{}')::jsonb AS target,
+    coalesce(l.body, '')::text AS body,
+    coalesce(l.nonce, '')::text AS nonce,
+    coalesce(l.state, '')::text AS state,
+    coalesce(l.resumed, false)::boolean AS resumed,
+    coalesce(l.attempts, 0)::int AS attempts,
+    coalesce(l.part, 0)::int AS part,
+    coalesce(l.next_at, now())::timestamptz AS next_at,
+    coalesce(l.created_at, now())::timestamptz AS created_at
+FROM held LEFT JOIN listed l ON true
+ORDER BY l.id;

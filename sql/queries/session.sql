@@ -1,0 +1,25 @@
+-- name: DebtsList :many
+-- DebtsList lists what is owed to memory, oldest first.
+SELECT d.* FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT @max_rows::int;
+
+-- name: EventsList :many
+-- EventsList lists a session's log in order of arrival: all of it, or from a place in the view on.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND (@from_seq::bigint <= 1 OR e.seq >= @from_seq::bigint)
+ORDER BY e.id
+LIMIT @max_rows::int;
+
+-- name: SessionFind :one
+SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key;
+
+-- name: SessionsList :many
+SELECT s.* FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
+
+-- name: SessionsUnflushed :many
+-- SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush.
+SELECT s.session_key, s.lease_term, s.flushed_seq, s.last_seq, coalesce(sum(e.tokens), 0)::bigint AS tokens
+FROM dingtalk_sessions s
+JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.seq > s.flushed_seq
+WHERE s.lease_owner = @owner::text AND s.flushed_seq < s.last_seq
+GROUP BY s.session_key, s.lease_term, s.flushed_seq, s.last_seq
+ORDER BY tokens DESC, s.session_key;

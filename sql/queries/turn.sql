@@ -1,0 +1,120 @@
+-- name: EventsView :many
+-- EventsView reads what a turn needs of the log: the tail after the summaries and the messages that wait.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key
+  AND ((e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint) OR e.id = ANY(@pending::bigint[]))
+ORDER BY e.seq, e.id;
+
+-- name: TurnBegin :one
+-- TurnBegin counts an attempt on the oldest pending messages and returns the session with all that is read at once:
+-- one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
+--
+-- Where the oldest message was in a turn before, it is taken alone: so a message that breaks its turns is found out.
+--
+-- The count must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
+-- locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
+WITH counted AS (
+    UPDATE dingtalk_session_events e SET attempts = e.attempts + 1
+    WHERE e.session_key = @session_key
+      AND e.id IN (
+        SELECT p.id FROM dingtalk_session_events p
+        WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
+        LIMIT CASE WHEN (
+            SELECT o.attempts FROM dingtalk_session_events o
+            WHERE o.session_key = @session_key AND o.state = 'pending' ORDER BY o.id LIMIT 1) > 0
+            THEN least(@max_messages::int, 1) ELSE @max_messages::int END)
+      AND EXISTS (
+        SELECT 1 FROM dingtalk_sessions h
+        WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term)
+    RETURNING e.id
+)
+SELECT
+    sqlc.embed(s),
+    coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
+    coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
+        WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,
+    coalesce((SELECT jsonb_agg(to_jsonb(r) ORDER BY r.event_id, r.started_at, r.call_id) FROM tool_runs r
+        WHERE r.session_key = @session_key AND r.event_id IN (SELECT counted.id FROM counted)), '[]')::jsonb AS runs,
+    set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnCommit :one
+-- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
+--
+-- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
+-- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
+WITH held AS (
+    UPDATE dingtalk_sessions s SET
+        last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
+        total_tokens = CASE WHEN s.compacted_seq = @compacted_seq::bigint
+            THEN @total_tokens::int ELSE s.total_tokens + @appended::int END,
+        observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint
+            THEN @observed_tokens::int ELSE s.observed_tokens END,
+        observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint
+            THEN s.last_seq + cardinality(@taken::bigint[]) + @observed_events::int ELSE s.observed_seq END,
+        calibration = CASE WHEN @calibration::float8 > 0 THEN @calibration::float8 ELSE s.calibration END,
+        prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
+        cached_tokens = s.cached_tokens + @cached_tokens::bigint,
+        completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+        model = CASE WHEN @model::text = '' THEN s.model ELSE @model::text END,
+        last_active_at = now(),
+        updated_at = now()
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+    RETURNING s.session_key, s.last_seq
+), taken AS (
+    UPDATE dingtalk_session_events e SET
+        state = 'done',
+        seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
+        tokens = t.tokens
+    FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
+        generate_subscripts(@taken::bigint[], 1) AS place) t
+    WHERE e.session_key = held.session_key AND e.id = t.id AND e.state = 'pending'
+    RETURNING e.id
+), added AS (
+    INSERT INTO dingtalk_session_events
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens)
+    SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
+        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens
+    FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
+        unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
+        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens,
+        generate_subscripts(@roles::text[], 1) AS place) n
+    ORDER BY n.place
+), dead AS (
+    UPDATE dingtalk_session_events e SET state = 'dead'
+    FROM held
+    WHERE e.session_key = held.session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
+    RETURNING e.id
+), returned AS (
+    UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
+    FROM held
+    WHERE e.session_key = held.session_key AND e.id = ANY(@returned::bigint[]) AND e.state = 'pending'
+), runs AS (
+    DELETE FROM tool_runs r USING held
+    WHERE r.session_key = held.session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
+), reply AS (
+    INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
+    SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text,
+        now() + interval '1 second' * @hand_seconds::float8
+    FROM held
+    WHERE @has_reply::boolean
+    RETURNING id, created_at
+)
+SELECT
+    held.last_seq,
+    coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
+    coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
+    (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality(@taken::bigint[])
+               AND (SELECT count(*) FROM dead) = cardinality(@dead::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM held;
+
+-- name: ToolRunRecord :execrows
+-- ToolRunRecord stores a call before it runs and again with its result. No row: the lease is not the current one.
+INSERT INTO tool_runs (session_key, event_id, call_id, name, arguments, finished, result)
+SELECT held.session_key, @event_id, @call_id, @name, @arguments, @finished, @result
+FROM (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
+) held
+ON CONFLICT (session_key, event_id, call_id) DO UPDATE SET finished = EXCLUDED.finished, result = EXCLUDED.result;

@@ -1,0 +1,239 @@
+// Package sqltest gives each test a PostgreSQL database of its own, with the schema in place.
+//
+// The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or else one that the test process
+// starts for itself and ends with. There is no way to go without: a test that needs a database fails where none can
+// be had. A package's TestMain should be [Main], which stops the server; on Linux it ends with its process anyhow.
+package sqltest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/sql"
+)
+
+// startTime is how long a server may take to start, or a template to be made, on a busy machine.
+const startTime = 2 * time.Minute
+
+// server is the one of this process, started by the first test that needs it.
+var server struct {
+	sync.Mutex
+	url      string // of a database to create others from
+	template string
+	private  *sql.Private
+	dir      string
+	err      error
+}
+
+// Main runs a package's tests and stops the server after them. It is meant for TestMain, and does not return.
+func Main(m interface{ Run() int }) {
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// New opens a pool on a new database with the newest schema. Both go when the test ends.
+func New(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), URL(t))
+	if err != nil {
+		t.Fatalf("connecting to the test's database: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// URL makes a new database with the newest schema and returns its address. The database goes when the test ends, or is
+// kept and named where the test failed on a server that outlives it.
+func URL(t testing.TB) string {
+	t.Helper()
+	return create(t, func(name, template string) string {
+		return fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)
+	})
+}
+
+// Empty makes a new database with nothing in it and returns its address.
+func Empty(t testing.TB) string {
+	t.Helper()
+	return create(t, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
+}
+
+func create(t testing.TB, statement func(name, template string) string) string {
+	t.Helper()
+	base, template, err := start()
+	if err != nil {
+		t.Fatalf("starting a PostgreSQL for tests: %v", err)
+	}
+	name := "ebb_test_" + strings.ToLower(rand.Text())
+	if err := exec(t.Context(), base, statement(name, template)); err != nil {
+		t.Fatalf("making the test's database: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() && os.Getenv("EBB_TEST_DATABASE_URL") != "" {
+			t.Logf("the database %s is kept for a look at it", name)
+			return
+		}
+		ctx := context.WithoutCancel(t.Context())
+		if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("removing the test's database: %v", err)
+		}
+	})
+	return onDatabase(base, name)
+}
+
+func start() (base, template string, err error) {
+	server.Lock()
+	defer server.Unlock()
+	if server.url != "" || server.err != nil {
+		return server.url, server.template, server.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if server.err = startServer(ctx); server.err == nil {
+		server.template, server.err = makeTemplate(ctx, server.url)
+	}
+	return server.url, server.template, server.err
+}
+
+func startServer(ctx context.Context) error {
+	if server.url = os.Getenv("EBB_TEST_DATABASE_URL"); server.url != "" {
+		return nil
+	}
+	sweep()
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return err
+	}
+	server.dir = dir
+	if err := os.Chmod(dir, 0o711); err != nil { // the server may run as another user
+		return err
+	}
+	if server.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(dir, "pg"), NoSync: true}); err != nil {
+		return err
+	}
+	server.url = server.private.URL()
+	return nil
+}
+
+func stop() error {
+	server.Lock()
+	defer server.Unlock()
+	if server.private != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		defer cancel()
+		if err := server.private.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if server.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(server.dir)
+}
+
+const prefix = "ebb-sqltest-"
+
+// sweep removes what test processes left that were killed: folders whose lock nobody holds.
+func sweep() {
+	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", "pg.lock"))
+	for _, path := range locks {
+		info, err := os.Stat(path)
+		if err != nil || time.Since(info.ModTime()) < time.Minute { // perhaps made and not locked yet
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+		_ = f.Close()
+	}
+}
+
+// makeTemplate makes the database that tests are copies of, named by the hash of the migrations, unless it is there.
+// It is whole before it has its name, for several test processes may share a server.
+func makeTemplate(ctx context.Context, base string) (string, error) {
+	sum, err := hashMigrations()
+	if err != nil {
+		return "", err
+	}
+	name := "ebb_template_" + sum
+	conn, err := pgx.Connect(ctx, base)
+	if err != nil {
+		return "", fmt.Errorf("connecting to the test server: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
+		return "", fmt.Errorf("locking the template: %w", err)
+	}
+	var there bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
+	if err != nil || there {
+		return name, err
+	}
+	for _, statement := range []string{"DROP DATABASE IF EXISTS " + name + "_new", "CREATE DATABASE " + name + "_new"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return "", fmt.Errorf("making the template: %w", err)
+		}
+	}
+	if _, err := sql.Migrate(ctx, onDatabase(base, name+"_new")); err != nil {
+		return "", err
+	}
+	if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+"_new RENAME TO "+name); err != nil {
+		return "", fmt.Errorf("naming the template: %w", err)
+	}
+	return name, nil
+}
+
+func hashMigrations() (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(sql.Migrations(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(sql.Migrations(), path)
+		fmt.Fprintf(h, "%s %d\n", path, len(content))
+		h.Write(content)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:6]), err
+}
+
+func exec(ctx context.Context, address, statement string) error {
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// onDatabase is the address of another database of the same server.
+func onDatabase(address, name string) string {
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return address + " dbname=" + name // in the other notation the last word counts
+}

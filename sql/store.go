@@ -1,0 +1,113 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+var (
+	_ sessions.Store = (*Store)(nil)
+	_ memory.Store   = (*Store)(nil)
+)
+
+// Options says where the database is and how it is used.
+type Options struct {
+	// URL is a PostgreSQL connection string. It may hold a password and is never logged.
+	URL string
+	// MaxConns is the most connections held at once, the one that listens not counted. 0: 10.
+	MaxConns int
+	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
+	LeaseTTL time.Duration
+}
+
+// Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
+// administrators ask for.
+type Store struct {
+	pool *pgxpool.Pool
+	q    *dbsqlc.Queries
+	ttl  time.Duration
+}
+
+// handTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
+// sweep shows it to that same process again.
+const handTime = time.Minute
+
+// Open connects to a database whose schema is up to date; see [Migrate]. It fails when the database does not answer
+// within ctx.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	config, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("reading the database address: %w", err)
+	}
+	config.MaxConns = 10
+	if o.MaxConns > 0 {
+		config.MaxConns = int32(o.MaxConns)
+	}
+	if o.LeaseTTL <= 0 {
+		o.LeaseTTL = 5 * time.Second
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	s := &Store{pool: pool, q: dbsqlc.New(), ttl: o.LeaseTTL}
+	if err := s.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close gives all connections back. It waits for those in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping asks the database for an answer.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("asking the database for an answer: %w", err)
+	}
+	return nil
+}
+
+// fenced runs do in one transaction that holds the session's row, if the lease is the current one: a takeover comes
+// before it, and do never runs, or after it. do gets the row as it stands.
+func (s *Store) fenced(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *dbsqlc.Session) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		row, err := s.q.LeaseLock(ctx, tx, &dbsqlc.LeaseLockParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return sessions.ErrLeaseLost
+		}
+		if err != nil {
+			return err
+		}
+		return do(tx, &row)
+	})
+}
+
+// found turns the absence of a row into sessions.ErrNotFound.
+func found(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sessions.ErrNotFound
+	}
+	return err
+}
+
+// divisionByZero is how a statement says that it must be undone as a whole; see TurnCommit.
+const divisionByZero = "22012"
+
+func isCode(err error, code string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == code
+}

@@ -1,0 +1,163 @@
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Begin implements sessions.Store in two statements.
+func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	v, err := s.begin(ctx, l, limit)
+	if err != nil {
+		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return v, nil
+}
+
+func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	var v sessions.View
+	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: max(limit, 0),
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return v, sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Session = toSession(&row.Session)
+	if v.Summaries, err = toSummaries(row.Summaries); err != nil {
+		return v, err
+	}
+	if v.Runs, err = toRuns(row.Runs); err != nil {
+		return v, err
+	}
+	// The cursors of the first statement bound the second: what commits between the two is not seen in halves.
+	rows, err := s.q.EventsView(ctx, s.pool, &dbsqlc.EventsViewParams{
+		SessionKey: l.Key, AfterSeq: v.Session.CompactedSeq, ThroughSeq: v.Session.LastSeq, Pending: row.Pending,
+	})
+	if err != nil {
+		return v, err
+	}
+	events, err := toEvents(rows)
+	if err != nil {
+		return v, err
+	}
+	for _, e := range events {
+		if e.State == sessions.Pending {
+			v.Pending = append(v.Pending, e)
+		} else {
+			v.Tail = append(v.Tail, e)
+		}
+	}
+	return v, nil
+}
+
+// Commit implements sessions.Store in one statement.
+func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	c, err := s.commit(ctx, l, t)
+	if err != nil {
+		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return c, nil
+}
+
+func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	var c sessions.Committed
+	p, err := commitParams(l, t)
+	if err != nil {
+		return c, err
+	}
+	row, err := s.q.TurnCommit(ctx, s.pool, p)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return c, sessions.ErrLeaseLost
+	case isCode(err, divisionByZero):
+		return c, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
+	case err != nil:
+		return c, err
+	}
+	c.LastSeq = row.LastSeq
+	if t.Reply != nil {
+		c.Replies = []sessions.Outgoing{{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}}
+	}
+	return c, nil
+}
+
+func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, error) {
+	if len(t.Taken) != len(t.TakenTokens) {
+		return nil, fmt.Errorf("%d messages taken, but %d token counts", len(t.Taken), len(t.TakenTokens))
+	}
+	n := len(t.Events)
+	p := &dbsqlc.TurnCommitParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
+		// A nil slice would be NULL, whose length is not 0.
+		Taken: append([]int64{}, t.Taken...), TakenTokens: append([]int{}, t.TakenTokens...),
+		Dead:  append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
+		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
+		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
+		TotalTokens: t.TotalTokens, Appended: t.Appended, CompactedSeq: t.CompactedSeq,
+		ObservedTokens: t.ObservedTokens, ObservedEvents: observedEvents(t.Events), Calibration: t.Calibration,
+		PromptTokens: int64(t.Usage.Prompt), CachedTokens: int64(t.Usage.Cached),
+		CompletionTokens: int64(t.Usage.Completion), Model: t.Model,
+		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
+	}
+	for i, e := range t.Events {
+		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), clean(e.Content), e.Tokens
+		p.ToolCallIds[i], p.ToolNames[i] = clean(e.ToolCallID), clean(e.ToolName)
+		if len(e.ToolCalls) > 0 {
+			calls, err := cleanJSON(e.ToolCalls)
+			if err != nil {
+				return nil, err
+			}
+			p.ToolCalls[i] = string(calls)
+		}
+	}
+	if t.Reply != nil {
+		target, err := cleanJSON(t.Reply.Target)
+		if err != nil {
+			return nil, err
+		}
+		p.HasReply, p.Target, p.Body, p.Nonce = true, target, clean(t.Reply.Text), t.Reply.Nonce
+	}
+	return p, nil
+}
+
+// observedEvents is how many of a turn's events stood in the prompt of its last model call: those before the answer.
+func observedEvents(events []sessions.Event) int {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].Role == sessions.RoleAssistant {
+			return i
+		}
+	}
+	return len(events)
+}
+
+// RecordRun implements sessions.Store.
+func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	n, err := s.q.ToolRunRecord(ctx, s.pool, &dbsqlc.ToolRunRecordParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
+		EventID: r.EventID, CallID: clean(r.Call.ID), Name: clean(r.Call.Name), Arguments: clean(r.Call.Arguments),
+		Finished: r.Finished, Result: clean(r.Result),
+	})
+	if err == nil && n == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, err)
+	}
+	return nil
+}
+
+func toTarget(b []byte) (sessions.Target, error) {
+	var t sessions.Target
+	err := json.Unmarshal(b, &t)
+	return t, err
+}
