@@ -38,7 +38,7 @@ func isCommand(text string) bool {
 
 // command runs the turn's command and returns what to tell the conversation.
 func (b *Bot) command(ctx context.Context, t *turn) string {
-	name, rest := parseCommand(t.asked[0].Content)
+	name, rest := parseCommand(b.ownWords(t.asked[0]))
 	t.lang = b.cfg.Language
 	return commands[name](b, ctx, t, rest)
 }

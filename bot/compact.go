@@ -58,12 +58,12 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session)
 	fixed := b.fixed(v)
 	b.frame.shrink(v.Tail)
-	cut, ok := b.policy.Plan(b.frame.window, v.Tail, calibrated(fixed, v.Session.CalibrationFactor))
+	previous, supersede, standing := rolling(b.policy, v.Summaries)
+	cut, ok := b.policy.Plan(b.frame.window, v.Tail, fixed, standing)
 	if !ok {
 		return errNothing
 	}
 	entry.EndSeq = cut.Through
-	previous, supersede, source := rolling(b.policy, v.Summaries)
 	req := compaction.Request{
 		Previous: previous, Events: v.Tail[:cut.Index], Focus: entry.Focus,
 		Target: b.frame.window.SummaryCap(fixed, cut.Recent),
@@ -75,9 +75,9 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 	}
 	entry.Model = res.Model
 	// The source is counted with what the previous summary took: merging it is no growth.
-	freed := calibrated(cut.Source+source-res.Tokens, v.Session.CalibrationFactor)
+	freed := calibrated(cut.Source+standing-res.Tokens, v.Session.CalibrationFactor)
 	entry.TokensAfter = max(0, entry.TokensBefore-freed)
-	if err := b.policy.Progress(entry.TokensBefore, entry.TokensAfter, cut.Source+source, res.Tokens); err != nil {
+	if err := b.policy.Progress(entry.TokensBefore, entry.TokensAfter, cut.Source+standing, res.Tokens); err != nil {
 		entry.Outcome = "rejected"
 		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
 	}

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -13,7 +14,7 @@ import (
 // woken when that is done, here where this replica holds its lease, and by a notification where another one does.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	key := b.keyOf(m)
-	m.Text = withQuote(m)
+	m.Text = b.quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
@@ -40,14 +41,23 @@ func (b *Bot) keyOf(m sessions.Message) sessions.Key {
 	return sessions.NewKey(m.RobotCode, m.ConversationID, member)
 }
 
-// withQuote is the message's text with what it replies to set before it.
-func withQuote(m sessions.Message) string {
+// quoted is what stands before a message's own words: what it replies to. It is empty for one that replies to nothing.
+func (b *Bot) quoted(m sessions.Message) string {
 	if m.Quote == nil || m.Quote.Text == "" {
-		return m.Text
+		return ""
 	}
 	who := m.Quote.Nick
 	if m.Quote.FromBot {
-		who = "Ebb"
+		who = b.cfg.Name
 	}
-	return fmt.Sprintf("[引用 %s: %s]\n%s", who, m.Quote.Text, m.Text)
+	return fmt.Sprintf("[引用 %s: %s]\n", who, m.Quote.Text)
+}
+
+// ownWords is what the sender of an event wrote, without what it replies to: commands and the sender's language are
+// looked for there.
+func (b *Bot) ownWords(e sessions.Event) string {
+	if e.Message == nil {
+		return e.Content
+	}
+	return strings.TrimPrefix(e.Content, b.quoted(*e.Message))
 }

@@ -27,8 +27,31 @@ type outbox struct {
 	mu      sync.Mutex
 	queues  map[conversation]*queue
 	resumed map[sessions.Key]int64 // terms under which a session's unsent rows were taken up
+	settled settledRows
 	closed  bool
 	wg      sync.WaitGroup
+}
+
+// settledRows are the replies that this process settled for good, the latest of them: a list of unsent rows that was
+// read before a mark and is taken up after it must not send the reply again.
+type settledRows struct {
+	ring [1024]rowID
+	next int
+	set  map[rowID]bool
+}
+
+type rowID struct {
+	key sessions.Key
+	id  int64
+}
+
+func (s *settledRows) add(r rowID) {
+	if s.set == nil {
+		s.set = map[rowID]bool{}
+	}
+	delete(s.set, s.ring[s.next])
+	s.ring[s.next], s.set[r] = r, true
+	s.next = (s.next + 1) % len(s.ring)
 }
 
 type conversation struct {
@@ -98,6 +121,9 @@ func (o *outbox) push(p parcel) {
 	c := conversation{t.RobotCode, t.ConversationID}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.settled.set[rowID{p.out.Key, p.out.ID}] {
+		return
+	}
 	q := o.queues[c]
 	if q == nil {
 		if o.closed {
@@ -201,6 +227,9 @@ func (o *outbox) head(c conversation, q *queue, limit int) (batch []parcel, ok b
 func (o *outbox) drop(q *queue, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, p := range q.parcels[:n] {
+		o.settled.add(rowID{p.out.Key, p.out.ID})
+	}
 	q.parcels = slices.Delete(q.parcels, 0, n)
 }
 

@@ -55,7 +55,7 @@ func (b *Bot) kindOf(e sessions.Event, now time.Time) string {
 		return kindQuota
 	case strings.TrimSpace(e.Content) == "":
 		return kindHello
-	case isCommand(e.Content):
+	case isCommand(b.ownWords(e)):
 		return kindCommand
 	}
 	return kindAsk

@@ -58,6 +58,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	}
 	done, err := b.commit(ctx, t, a)
 	if err != nil {
+		b.outbox.doubt(key) // an answer that was lost may have left a reply behind
 		return false, fmt.Errorf("commit turn of session %s: %w", key, err)
 	}
 	b.metrics.turn(t.plan.kind, time.Since(began), t.asked)
@@ -81,7 +82,7 @@ func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
 		last := t.asked[len(t.asked)-1]
-		t.lang = languageOf(last.Content, b.cfg.Language)
+		t.lang = languageOf(b.ownWords(last), b.cfg.Language)
 		if b.cfg.Watch != nil {
 			t.delta = b.cfg.Watch(t.key)
 		}

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"regexp"
@@ -44,8 +45,10 @@ func CheckSummary(r Reply, source, got int) error {
 		return fmt.Errorf("%d tokens are too few for a source of %d", got, source)
 	case strings.HasPrefix(low, "<!doctype") || strings.HasPrefix(low, "<html") || strings.HasPrefix(low, `{"error`):
 		return errors.New("the summary is an error page")
-	case strings.Contains(low, "<<<transcript"):
+	case strings.HasPrefix(low, "<<<") || strings.Count("\n"+text, "\n{\"n\":") > 2:
 		return errors.New("the summary repeats its request")
+	case len(text) > 1000 && len(text) > maxPacking*packed(text):
+		return errors.New("the summary is one text over and over")
 	}
 	for _, p := range refusals {
 		if strings.HasPrefix(low, p) && !strings.Contains(text, "\n#") {
@@ -66,6 +69,22 @@ const (
 	phraseWords = 6
 	maxRepeats  = 10
 )
+
+// maxPacking is how far a text may be compressible. Prose packs to about a half, lists of identifiers to a fifth.
+const maxPacking = 8
+
+// packed is the compressed size of a text, in bytes.
+func packed(text string) int {
+	var n counting
+	z := zlib.NewWriter(&n)
+	_, _ = z.Write([]byte(text)) // counting takes all
+	_ = z.Close()
+	return int(n)
+}
+
+type counting int
+
+func (c *counting) Write(p []byte) (int, error) { *c += counting(len(p)); return len(p), nil }
 
 // mostRepeated is how often the most frequent phrase of six words stands in a text. Identifiers, which a list of keys
 // rightly repeats the shape of, are not words here; Chinese is counted in pairs of characters.
@@ -90,11 +109,15 @@ func words(text string) []string {
 		}
 		if rs := []rune(f); unicode.Is(unicode.Han, rs[0]) {
 			for i := 0; i+1 < len(rs); i++ {
-				out = append(out, string(rs[i:i+2]))
+				if pair := string(rs[i : i+2]); len(out) == 0 || out[len(out)-1] != pair {
+					out = append(out, pair)
+				}
 			}
 			continue
 		}
-		out = append(out, f)
+		if len(out) == 0 || out[len(out)-1] != f { // units between numbers stand side by side here
+			out = append(out, f)
+		}
 	}
 	return out
 }

@@ -34,15 +34,17 @@ type Cut struct {
 	Recent  int   // tokens of what stays
 }
 
-// Plan says which part of the tail leaves, with fixed tokens of system prompt, tools and pinned memory in the view.
+// Plan says which part of the tail leaves, with fixed tokens of system prompt, tools and pinned memory in the view, and
+// standing tokens of the summary that the new one continues: where that is long, less stays raw.
 // The cut always lies before a user's message that begins a turn, so that a tool call is never parted from its
 // results, and the newest turn always stays. ok is false where nothing can leave.
-func (p Policy) Plan(w Window, tail []sessions.Event, fixed int) (cut Cut, ok bool) {
+func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (cut Cut, ok bool) {
 	starts := TurnStarts(tail)
 	if len(starts) < 2 {
 		return Cut{}, false
 	}
-	budget := int(p.TailShare * float64(max(0, w.Available(fixed))))
+	available := max(0, w.Available(fixed))
+	budget := min(int(p.TailShare*float64(available)), available-standing)
 	keep, recent, turns := len(tail), 0, 0
 	for i := len(starts) - 1; i > 0; i-- {
 		turn := TokensOf(tail[starts[i]:keep])

@@ -142,7 +142,7 @@ func TestPlanCutsBetweenTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, tail := windows().Draw(t, "window"), logs().Draw(t, "tail")
 		fixed := rapid.IntRange(0, 5000).Draw(t, "fixed")
-		cut, ok := p.Plan(w, tail, fixed)
+		cut, ok := p.Plan(w, tail, fixed, 0)
 		starts := TurnStarts(tail)
 		if !ok {
 			if len(starts) > 1 && TokensOf(tail) > w.Target() {

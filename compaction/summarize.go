@@ -9,6 +9,8 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/sessions"
 )
 
@@ -72,7 +74,7 @@ var promptTemplate = template.Must(template.New("summary.md").Parse(promptText))
 // chunk, each continuing the last. Its error means that nothing usable came of it.
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	res := Result{Text: r.Previous}
-	for _, chunk := range s.chunks(r.Events) {
+	for _, chunk := range s.chunks(r) {
 		got, err := s.attempts(ctx, res.Text, chunk, r)
 		res.Usage, res.Cost, res.Calls = res.Usage.Add(got.Usage), res.Cost+got.Cost, res.Calls+got.Calls
 		if err != nil {
@@ -83,10 +85,19 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
-// chunks splits events at turn borders into parts that fit into the model's window with room to answer, at least a
-// quarter of it each. One turn that is larger than that is a chunk of its own.
-func (s *Summarizer) chunks(events []sessions.Event) [][]sessions.Event {
-	limit := max(s.Context/4, s.Context*4/10-4096)
+// promptRoom is what the instructions of a summary request take, and estimateMargin what our counts may be off by.
+const (
+	promptRoom     = 700
+	estimateMargin = 1.2
+)
+
+// chunks splits events at turn borders into parts that fit into the model's window next to the previous summary, with
+// room to answer: at most two fifths of a large window, where attention wanes, and never less than a quarter of a
+// small one. One turn that is larger than that is a chunk of its own.
+func (s *Summarizer) chunks(r Request) [][]sessions.Event {
+	room := float64(s.Context-promptRoom-max(s.Counter.Count(r.Previous), r.Target)-2*r.Target) / estimateMargin
+	limit := max(s.Context/4, s.Context*4/10-4096, min(s.Context/2, int(room)))
+	events := r.Events
 	var out [][]sessions.Event
 	from, size := 0, 0
 	starts := append(TurnStarts(events), len(events))
@@ -121,6 +132,7 @@ func (s *Summarizer) attempts(ctx context.Context, previous string, chunk []sess
 		if err == nil {
 			return res, nil
 		}
+		zerolog.Ctx(ctx).Warn().Err(err).Int("attempt", i+1).Msg("Summary not usable")
 		if i+1 >= s.Retries || ctx.Err() != nil {
 			return res, fmt.Errorf("summarize events %d to %d, attempt %d: %w", chunk[0].Seq, chunk[len(chunk)-1].Seq, i+1, err)
 		}

@@ -82,6 +82,7 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 		"error page":    say("<html><body>502 Bad Gateway: the upstream server did not answer</body></html>", true, false),
 		"too short":     say("聊了些事。", true, false),
 		"endless":       say(strings.Repeat("we will ship the new release on friday then. ", 40), true, false),
+		"one word":      say(strings.Repeat("no ", 500), true, false),
 		"echo":          say("<<<transcript abc\n{\"n\":1}\n"+goodText, true, false),
 	} {
 		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return answer() }}
@@ -105,6 +106,8 @@ func TestHonestSummariesPass(t *testing.T) {
 		"mentions an apology": goodText + "\n张伟说抱歉，他来晚了。",
 		"mentions an error":   "## Done\nError: connection refused was traced to the proxy; I cannot reproduce it since, says Alex. Owner Li Na, ticket OPS-1.",
 		"list of identifiers": goodText + "\n" + ids.String(),
+		"list of amounts":     goodText + "\n" + strings.Repeat("2 万元、", 3) + strings.Repeat("11 万元、7 万元、", 12),
+		"quotes a fence":      goodText + "\n- 讨论：<<<transcript ABCDEF",
 		"thinks first":        "<think>hm</think>" + goodText,
 		"small talk":          "## 进行中的任务\n无\n" + "大家互相问候，聊了周末的天气和爬山，没有形成决定，也没有人答应做什么，其余全是寒暄与表情。",
 	} {

@@ -26,7 +26,7 @@ type pace struct {
 
 // How long a conversation is silent after a refusal, doubling from one to the other: DingTalk blocks up to ten minutes.
 const (
-	firstSilence   = 5 * time.Second
+	firstSilence   = 2 * time.Second
 	longestSilence = 10 * time.Minute
 	window         = time.Minute
 	manyPaces      = 4096 // conversations after which idle ones are forgotten

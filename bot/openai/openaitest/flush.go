@@ -79,21 +79,25 @@ func saveArgs(schema map[string]any, in []said) string {
 	return string(b)
 }
 
-// pack joins facts, the oldest first, until there are at most n.
+// pack joins neighbours among the facts until there are at most n.
 func pack(in []said, n int) []said {
-	for len(in) > n {
-		size := (len(in) + n - 1) / n
-		var out []said
-		for part := range slices.Chunk(in, size) {
-			var texts []string
-			for _, f := range part {
-				texts = append(texts, strings.TrimRight(f.fact(), "。；; "))
-			}
-			out = append(out, said{text: strings.Join(texts, "；")})
-		}
-		in = out
+	if len(in) <= n {
+		return in
 	}
-	return in
+	var out []said
+	for i := range n {
+		part := in[i*len(in)/n : (i+1)*len(in)/n]
+		if len(part) == 1 {
+			out = append(out, part[0])
+			continue
+		}
+		var texts []string
+		for _, f := range part {
+			texts = append(texts, strings.TrimRight(f.fact(), "。；; "))
+		}
+		out = append(out, said{text: strings.Join(texts, "；")})
+	}
+	return out
 }
 
 func number(v any, otherwise int) int {

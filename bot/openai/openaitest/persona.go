@@ -69,18 +69,19 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 }
 
 // placed is a line of a result that begins with where, when and by whom it was said.
-var placed = regexp.MustCompile(`^\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?(.*?)\): (.*)$`)
+var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?(.*?)\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
 
 // hit reads a line of a result. What it found may name its speaker itself.
 func hit(line, tool string) said {
 	m := placed.FindStringSubmatch(line)
-	switch {
-	case m == nil:
+	if m == nil {
 		return said{text: line, from: tool}
-	case strings.HasPrefix(m[2], said{who: m[1]}.nick()+"：") || tool == "memory_search" && m[1] == "":
-		return said{text: m[2], from: tool}
 	}
-	return said{text: said{who: m[1], text: m[2]}.fact(), from: tool}
+	s := said{who: m[1] + m[2], text: m[3]}
+	if s.who != "assistant" && !strings.HasPrefix(s.text, s.nick()+"：") {
+		s.text = s.fact()
+	}
+	return said{text: s.text, from: tool}
 }
 
 // texts are the lines of a tool's result, or the strings in it where it is JSON.

@@ -86,9 +86,13 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 			t.Errorf("%s: got %q %v", name, got.text, got.calls)
 		}
 	}
-	r = r.afterCall("memory_search", "no memory matches")
+	r = r.afterCall("memory_search", "nothing found")
 	if second := Persona(r); len(second.calls) != 1 || second.calls[0].Name != "query_history" || !strings.Contains(second.calls[0].Arguments, `"核心库"`) && !strings.Contains(second.calls[0].Arguments, `"备份保留`) {
 		t.Fatalf("want a look at the history, got %q %v", second.text, second.calls)
+	}
+	found := Persona(r.afterCall("query_history", "#3 2026-03-05 10:00 赵六: 核心库的备份保留 35 天\n#4 2026-03-05 10:01 assistant: 收到"))
+	if found.text != "查了聊天记录：赵六：核心库的备份保留 35 天" {
+		t.Errorf("got %q %v", found.text, found.calls)
 	}
 	last := Persona(r.afterCall("query_history", "nothing found"))
 	if len(last.calls) > 0 || !strings.Contains(last.text, "不知道") {

@@ -145,23 +145,24 @@ func (d *digest) previous(r Request) (chatter []string) {
 
 // maxRun is how often a run of characters may stand in a summary: one that repeats itself looks broken. A line over it
 // is reduced to what sets it apart.
-const maxRun, runLength = 6, 7
+const maxRun, runLength = 9, 7
 
 func (d *digest) add(about, line string) {
 	if about == "" {
 		about = "decisions"
 	}
-	line = strings.TrimSpace(line)
+	if line = strings.TrimSpace(line); about == "ids" { // an amount cut off from its unit would be a word that repeats
+		line = strings.ReplaceAll(line, " ", "")
+	}
 	if line == "" || d.seen[about+line] {
 		return
 	}
 	d.seen[about+line] = true
 	if about != "ids" && about != "people" && d.repeats(line) {
-		about, line = "ids", strings.Join(identifiersRE.FindAllString(line, -1), " ")
-		if line == "" || d.seen[about+line] {
-			return
+		for _, id := range identifiersRE.FindAllString(line, -1) {
+			d.add("ids", id)
 		}
-		d.seen[about+line] = true
+		return
 	}
 	d.lines[about] = append(d.lines[about], line)
 	d.size += tokens(line)

@@ -1,0 +1,354 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sessions/sessionstest"
+)
+
+// errAway is what the storage says while a test has it away.
+var errAway = errors.New("storage is away")
+
+// store is the storage of these tests: sessionstest.Mem for sessions, and a memory over its log. Several bots may
+// share one, each through a store of its own with the same shelf. Calls can be made to fail, and are listed.
+type store struct {
+	*shelf
+	mu    sync.Mutex
+	fault func(op string) error // asked before every call; nil: all is well
+	after func(op string) error // asked when a call has done its work: its answer gets lost
+	open  int                   // calls under way, Listen aside
+	calls []string
+}
+
+// shelf is what outlives a process.
+type shelf struct {
+	mem      *sessionstest.Mem
+	mu       sync.Mutex
+	flushed  map[sessions.Key]*flushState
+	memories []memory.Memory
+}
+
+type flushState struct {
+	seq             int64
+	epoch           int
+	count, failures int
+	owed            int64
+	ranges          [][2]int64
+}
+
+func newStore() *store { return newShelf().store() }
+
+func newShelf() *shelf {
+	return &shelf{mem: sessionstest.NewMem(0), flushed: map[sessions.Key]*flushState{}}
+}
+
+func (s *shelf) store() *store { return &store{shelf: s} }
+
+// of is the flush state of a session; the caller holds the shelf's mutex.
+func (s *shelf) of(key sessions.Key) *flushState {
+	f := s.flushed[key]
+	if f == nil {
+		f = &flushState{epoch: -1}
+		s.flushed[key] = f
+	}
+	return f
+}
+
+// flushes is a copy of the flush state of a session.
+func (s *shelf) flushes(key sessions.Key) flushState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.of(key)
+}
+
+func do[T any](s *store, op string, f func() (T, error)) (T, error) {
+	s.mu.Lock()
+	fault, after := s.fault, s.after
+	s.open++
+	s.calls = append(s.calls, op)
+	s.mu.Unlock()
+	defer func() { s.mu.Lock(); s.open--; s.mu.Unlock() }()
+	var none T
+	if fault != nil {
+		if err := fault(op); err != nil {
+			return none, err
+		}
+	}
+	v, err := f()
+	if err == nil && after != nil {
+		if err := after(op); err != nil {
+			return none, err
+		}
+	}
+	return v, err
+}
+
+// fail has calls fail as f says from now on; nil ends it.
+func (s *store) fail(f func(op string) error) { s.mu.Lock(); defer s.mu.Unlock(); s.fault = f }
+
+// lose has the answers of calls get lost as f says from now on.
+func (s *store) lose(f func(op string) error) { s.mu.Lock(); defer s.mu.Unlock(); s.after = f }
+
+// times makes a fault of the first n calls of op.
+func times(n int, op string, err error) func(string) error {
+	var mu sync.Mutex
+	return func(o string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if o != op || n == 0 {
+			return nil
+		}
+		n--
+		return err
+	}
+}
+
+// called counts the calls of op so far.
+func (s *store) called(op string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.calls {
+		if c == op {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *store) underWay() int { s.mu.Lock(); defer s.mu.Unlock(); return s.open }
+
+type none struct{}
+
+func (s *store) Beat(ctx context.Context, o sessions.ReplicaID) error {
+	_, err := do(s, "beat", func() (none, error) { return none{}, s.mem.Beat(ctx, o) })
+	return err
+}
+
+func (s *store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
+	return do(s, "acquire", func() (sessions.Lease, error) { return s.mem.Acquire(ctx, k, o) })
+}
+
+func (s *store) Resign(ctx context.Context, o sessions.ReplicaID) (int, error) {
+	return do(s, "resign", func() (int, error) { return s.mem.Resign(ctx, o) })
+}
+
+func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
+}
+
+func (s *store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	return do(s, "waiting", func() ([]sessions.Key, error) { return s.mem.Waiting(ctx, o, limit) })
+}
+
+func (s *store) Listen(ctx context.Context, o sessions.ReplicaID, wake func(sessions.Key)) error {
+	return s.mem.Listen(ctx, o, wake)
+}
+
+func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return do(s, "begin", func() (sessions.View, error) {
+		v, err := s.mem.Begin(ctx, l, limit)
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		f := s.of(l.Key)
+		v.Session.FlushedSeq, v.Session.FlushEpoch = f.seq, f.epoch
+		v.Session.FlushCount, v.Session.FlushFailures = f.count, f.failures
+		return v, err
+	})
+}
+
+func (s *store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	return do(s, "commit", func() (sessions.Committed, error) { return s.mem.Commit(ctx, l, t) })
+}
+
+func (s *store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	_, err := do(s, "record", func() (none, error) { return none{}, s.mem.RecordRun(ctx, l, r) })
+	return err
+}
+
+func (s *store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) error {
+	_, err := do(s, "compact", func() (none, error) {
+		err := s.mem.Compact(ctx, l, c)
+		if err == nil {
+			s.shelf.mu.Lock()
+			s.of(l.Key).failures = 0 // they are counted in a cycle, and this begins one
+			s.shelf.mu.Unlock()
+		}
+		return none{}, err
+	})
+	return err
+}
+
+func (s *store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
+	_, err := do(s, "log", func() (none, error) { return none{}, s.mem.Log(ctx, l, e) })
+	return err
+}
+
+func (s *store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.mem.Unsent(ctx, l) })
+}
+
+func (s *store) Settle(ctx context.Context, t sessions.Settled) error {
+	_, err := do(s, "settle", func() (none, error) { return none{}, s.mem.Settle(ctx, t) })
+	return err
+}
+
+// Save and the methods from here on are the memory.
+func (s *store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
+	return do(s, "save", func() (memory.Receipt, error) {
+		if _, err := s.mem.Begin(ctx, l, 0); err != nil {
+			return memory.Receipt{}, err
+		}
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		return s.put(l.Key, drafts), nil
+	})
+}
+
+// put stores drafts that are not there yet; the caller holds the shelf's mutex.
+func (s *shelf) put(key sessions.Key, drafts []memory.Draft) (r memory.Receipt) {
+	for _, d := range drafts {
+		at := slices.IndexFunc(s.memories, func(m memory.Memory) bool {
+			return m.Scope == d.Scope && m.ScopeID == d.ScopeID && m.Content == d.Content
+		})
+		if at >= 0 {
+			r.Duplicate = append(r.Duplicate, s.memories[at].ID)
+			continue
+		}
+		id := int64(len(s.memories) + 1)
+		s.memories = append(s.memories, memory.Memory{
+			ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, SourceSession: key, CreatedAt: time.Now(),
+		})
+		r.Saved = append(r.Saved, id)
+	}
+	return r
+}
+
+func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	return do(s, "flush", func() (memory.Receipt, error) {
+		v, err := s.mem.Begin(ctx, l, 0)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		st := s.of(l.Key)
+		if st.seq != f.From || f.Through < f.From || f.Through > v.Session.LastSeq {
+			return memory.Receipt{}, sessions.ErrConflict
+		}
+		st.seq, st.epoch, st.count, st.failures = f.Through, f.Epoch, st.count+1, 0
+		st.ranges = append(st.ranges, [2]int64{f.From, f.Through})
+		if st.owed <= f.Through {
+			st.owed = 0
+		}
+		return s.put(l.Key, f.Drafts), nil
+	})
+}
+
+func (s *store) Owe(ctx context.Context, l sessions.Lease, through int64, failures int, _ string) error {
+	_, err := do(s, "owe", func() (none, error) {
+		if _, err := s.mem.Begin(ctx, l, 0); err != nil {
+			return none{}, err
+		}
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		st := s.of(l.Key)
+		st.failures, st.owed = failures, through
+		return none{}, nil
+	})
+	return err
+}
+
+func (s *store) Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
+	return do(s, "range", func() ([]sessions.Event, error) {
+		var out []sessions.Event
+		for _, e := range s.log(ctx, key) {
+			if e.Seq > from && e.Seq <= through && len(out) < limit {
+				out = append(out, e)
+			}
+		}
+		return out, nil
+	})
+}
+
+// log is the session's events that have a place, in the order of the view.
+func (s *shelf) log(ctx context.Context, key sessions.Key) []sessions.Event {
+	events := slices.DeleteFunc(s.mem.Events(ctx, key), func(e sessions.Event) bool { return e.Seq == 0 })
+	slices.SortFunc(events, func(a, b sessions.Event) int { return int(a.Seq - b.Seq) })
+	return events
+}
+
+func (s *store) Search(_ context.Context, r memory.Reader, query string, limit int) ([]memory.Hit, error) {
+	return do(s, "search", func() ([]memory.Hit, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		var hits []memory.Hit
+		for _, m := range s.memories {
+			if len(hits) < limit && readable(m, r) && strings.Contains(m.Content, query) {
+				hits = append(hits, memory.Hit{Path: "MEMORY.md", Content: m.Content, At: m.CreatedAt})
+			}
+		}
+		return hits, nil
+	})
+}
+
+func readable(m memory.Memory, r memory.Reader) bool {
+	switch m.Scope {
+	case memory.ScopeGroup:
+		return m.ScopeID == memory.GroupID(r.Robot, r.Conversation)
+	case memory.ScopeSession:
+		return m.ScopeID == string(r.Key)
+	case memory.ScopeUser:
+		return slices.Contains(r.Users, sessions.UserID(m.ScopeID))
+	}
+	return false
+}
+
+func (s *store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
+	return do(s, "pinned", func() ([]memory.Memory, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		var out []memory.Memory
+		for _, m := range slices.Backward(s.memories) {
+			if len(out) < limit && readable(m, r) {
+				out = append(out, m)
+			}
+		}
+		return out, nil
+	})
+}
+
+func (s *store) History(ctx context.Context, key sessions.Key, _ string, _ int64, limit int) ([]sessions.Event, error) {
+	return s.Range(ctx, key, 0, 1<<60, limit)
+}
+
+func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
+	return do(s, "unflushed", func() ([]memory.Unsaved, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		var out []memory.Unsaved
+		for key, f := range s.flushed {
+			if st, err := s.mem.Session(ctx, key); err != nil || st.Lease.Owner != owner {
+				continue
+			}
+			u := memory.Unsaved{Key: key}
+			for _, e := range s.log(ctx, key) {
+				if e.Seq > f.seq {
+					u.Tokens += e.Tokens
+				}
+			}
+			if u.Tokens > 0 {
+				out = append(out, u)
+			}
+		}
+		slices.SortFunc(out, func(a, b memory.Unsaved) int { return b.Tokens - a.Tokens })
+		return out, nil
+	})
+}
