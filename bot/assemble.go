@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
@@ -147,17 +148,22 @@ func (f *frame) shrink(events []sessions.Event) {
 // emergency drops the oldest turns from the view until tokens fit, and says so where they stood. Only the view: the
 // log and the cursor stay as they are, and the next good compaction tells the whole range.
 func emergency(v sessions.View, fits func(sessions.View) bool) sessions.View {
-	whole := v.Tail
-	for _, at := range append(compaction.TurnStarts(whole), len(whole)) {
-		v.Tail = whole[at:]
+	whole, pinned := v.Tail, v.Session.Pinned
+	cuts := append(compaction.TurnStarts(whole), len(whole))
+	from := func(at int) sessions.View {
+		v.Tail, v.Session.Pinned = whole[at:], pinned
 		if at > 0 {
 			v.Session.Pinned = fmt.Sprintf("Events %d to %d are left out here for lack of room; query_history reads them.",
 				whole[0].Seq, whole[at-1].Seq)
 		}
-		if fits(v) {
-			return v
-		}
+		return v
 	}
+	// The less stays, the better it fits.
+	i := sort.Search(len(cuts), func(i int) bool { return fits(from(cuts[i])) })
+	if i < len(cuts) {
+		return from(cuts[i])
+	}
+	v = from(len(whole))
 	v.Summaries = nil
 	return v
 }

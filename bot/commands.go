@@ -84,7 +84,7 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 	if !b.mayCompact(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	e, err := b.compact(ctx, t.lease, triggerManual, focus)
+	e, err := b.compact(ctx, t.lease, triggerManual, focus, nil)
 	switch {
 	case errors.Is(err, errNothing):
 		return say(sayNothingToCompact, t.lang, errNothingWord(t.lang))

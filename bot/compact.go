@@ -20,8 +20,9 @@ var errNothing = errors.New("everything in the view is recent")
 
 // compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
 // through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
-// in the error where nothing was committed. A failed compaction changes nothing but that row.
-func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus string) (sessions.LogEntry, error) {
+// in the error where nothing was committed. A failed compaction changes nothing but that row. Where needed is given it
+// is asked once the session is ours: a run that was under way may have made the room.
+func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus string, needed func(sessions.View) bool) (sessions.LogEntry, error) {
 	unlock, err := b.upkeepLock.lock(ctx, l.Key)
 	if err != nil {
 		return sessions.LogEntry{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
@@ -37,8 +38,8 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus stri
 		TokensBefore: b.contextSize(v), StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	entry.TokensAfter = entry.TokensBefore
-	if trigger == triggerThreshold && !b.policy.Assess(v.Session, b.frame.window, entry.TokensBefore, time.Now()).Compact {
-		return entry, nil // a run that was under way has done it
+	if needed != nil && !needed(v) {
+		return entry, nil
 	}
 	zerolog.Ctx(ctx).Info().EmbedObject(l.Key).Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
 	err = b.compactView(ctx, l, v, &entry)
@@ -131,6 +132,12 @@ func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Sessi
 		return "done before"
 	case s.FlushFailures >= compaction.MaxFlushFailures:
 		return "owed"
+	}
+	// Half of the time is the summary's: a flush that is late can be made up for, an answer that is late can't.
+	if deadline, ok := ctx.Deadline(); ok {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer stop()
 	}
 	out, err := b.flush(ctx, l, s, s.CompactionCount)
 	if err != nil {

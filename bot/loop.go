@@ -37,7 +37,7 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 			a.finish(resp, t.lang, round > b.cfg.MaxToolRounds)
 			return a, nil
 		}
-		msgs = a.say(msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		msgs = a.say(b.frame, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		for _, call := range resp.ToolCalls {
 			result, err := b.call(ctx, t, call, seen)
 			if err != nil {
@@ -46,15 +46,19 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 			if round == b.cfg.MaxToolRounds {
 				result += "\n\n[No more tool calls in this turn: answer with what you have.]"
 			}
-			msgs = a.say(msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+			msgs = a.say(b.frame, msgs, sessions.Event{
+				Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name, Tokens: b.counted.count(result),
+			})
 		}
 	}
 }
 
-// say appends an event to the turn and to the request.
-func (a *answer) say(msgs []ChatMessage, e sessions.Event) []ChatMessage {
+// say appends an event to the turn and, as later views will show it, to the request.
+func (a *answer) say(f *frame, msgs []ChatMessage, e sessions.Event) []ChatMessage {
 	a.events = append(a.events, e)
-	return append(msgs, ChatMessage{Role: string(e.Role), Content: e.Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
+	shown := []sessions.Event{e}
+	f.shrink(shown)
+	return append(msgs, ChatMessage{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
 
 // finish ends the turn with the model's words, or with a sensible one where there are none.
@@ -106,6 +110,7 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
 	seen[id] = run.Result
+	t.view.Runs = append(t.view.Runs, run) // a turn that must ask again from the start does not run it again
 	return run.Result, nil
 }
 

@@ -35,7 +35,7 @@ var phrases = map[phrase][2]string{
 	sayCutOff:    {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
 	sayRounds:    {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
 	sayBusy:      {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
-	sayDenied:    {"模型服务暂时不可用，已通知管理员。请稍后再试。", "The model service is not available at the moment; an administrator has been told. Please try again later."},
+	sayDenied:    {"模型服务暂时不可用，需要管理员处理，已记录。请稍后再试。", "The model service is not available until an administrator looks at it; this has been recorded. Please try again later."},
 	sayRefused:   {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
 	sayMalformed: {"这条消息我暂时处理不了，已记录下来。请换个说法再试。", "I can't process this message at the moment; it has been recorded. Please try again in other words."},
 	sayOverflow:  {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},

@@ -22,6 +22,7 @@ type turn struct {
 	view  sessions.View
 	asked []sessions.Event // the pending messages that this turn takes
 	plan  plan
+	cut   bool // the request is of a part of the view
 	lang  string
 	delta func(text string, reset bool)
 }
@@ -65,7 +66,8 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	log.Info().Str("kind", t.plan.kind).Str("msg_id", string(t.asked[0].MsgID)).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, lease, done.Replies, func() { b.upkeep.Wake(key) })
-	return len(t.asked) < len(view.Pending) || len(view.Pending) == b.cfg.mergeLimit(), nil
+	// A message that had broken a turn was taken alone, whatever waits behind it.
+	return len(t.asked) < len(view.Pending) || len(view.Pending) == b.cfg.mergeLimit() || view.Pending[0].Attempts > 1, nil
 }
 
 // errHeartbeat says that this replica can't be sure of its leases, and waits until it is.
@@ -150,16 +152,13 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 // ask makes the request fit into the window and has the model answer it. A provider that finds it too large all the
 // same gets one more, from the emergency view.
 func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
-	msgs, err := b.fit(ctx, t)
-	if err != nil {
-		return answer{}, err
-	}
-	a, err := b.loop(ctx, t, msgs)
+	a, err := b.loop(ctx, t, b.fit(ctx, t))
 	if err == nil || ClassOf(err) != Overflow {
 		return a, err
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
-	b.inline(ctx, t, triggerOverflow)
+	b.inline(ctx, t, nil)
+	t.cut = true
 	half := b.frame.window.Usable() / 2
 	v := emergency(t.view, func(v sessions.View) bool { return b.estimate(b.frame.assemble(v, t.asked, time.Now())) <= half })
 	return b.loop(ctx, t, b.frame.assemble(v, t.asked, time.Now()))
@@ -170,6 +169,9 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 func (b *Bot) account(t *turn, o *outcome) {
 	for i := range o.events {
 		e := &o.events[i]
+		if e.Tokens > 0 {
+			continue // counted when it came
+		}
 		e.Tokens = b.counter.Count(e.Content)
 		for _, c := range e.ToolCalls {
 			e.Tokens += b.counter.Count(c.Name) + b.counter.Count(c.Arguments)
@@ -182,6 +184,8 @@ func (b *Bot) account(t *turn, o *outcome) {
 	}
 	if o.last.Prompt > 0 {
 		o.cal = compaction.Calibrate(o.cal, o.last.Prompt, o.estimate)
+	}
+	if o.last.Prompt > 0 && !t.cut {
 		o.total = o.last.Prompt + o.last.Completion + compaction.MessageOverhead
 		return
 	}
@@ -197,7 +201,7 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 		CompactedSeq: t.view.Session.CompactedSeq, Usage: o.usage, Model: o.model,
 		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
 	}
-	for _, e := range t.asked {
+	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens)
 	}
 	if o.dead {

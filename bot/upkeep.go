@@ -67,33 +67,37 @@ func (b *Bot) contextSize(v sessions.View) int {
 
 // fit assembles the turn's request. A context that would overflow is compacted first, within a deadline; where that
 // does not make room, the emergency view does.
-func (b *Bot) fit(ctx context.Context, t *turn) ([]ChatMessage, error) {
-	asked := func() int { return calibrated(compaction.TokensOf(t.asked), t.view.Session.CalibrationFactor) }
+func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	b.frame.shrink(t.asked)
 	usable := b.frame.window.Usable()
-	if b.contextSize(t.view)+asked() >= usable {
-		b.inline(ctx, t, triggerOverflow)
+	over := func(v sessions.View) bool {
+		return b.contextSize(v)+calibrated(compaction.TokensOf(t.asked), v.Session.CalibrationFactor) >= usable
 	}
-	v := t.view
-	if b.contextSize(v)+asked() >= usable {
-		cal := max(1, v.Session.CalibrationFactor)
-		v = emergency(v, func(v sessions.View) bool {
-			return calibrated(b.estimate(b.frame.assemble(v, t.asked, time.Now())), cal) < usable
-		})
-		zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
+	if over(t.view) {
+		b.inline(ctx, t, over)
 	}
-	return b.frame.assemble(v, t.asked, time.Now()), nil
+	// The request is looked at too: names and fences are not in the counts of events.
+	msgs, cal := b.frame.assemble(t.view, t.asked, time.Now()), t.view.Session.CalibrationFactor
+	if !over(t.view) && calibrated(b.estimate(msgs), cal) < usable {
+		return msgs
+	}
+	v := emergency(t.view, func(v sessions.View) bool {
+		return calibrated(b.estimate(b.frame.assemble(v, t.asked, time.Now())), max(1, cal)) < usable
+	})
+	t.cut = true
+	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
+	return b.frame.assemble(v, t.asked, time.Now())
 }
 
 // inline compacts before the model is asked, and reloads the turn's view. A compaction that fails or takes too long
 // leaves the view as it is: that is for the emergency view to mend, never for the people to read.
-func (b *Bot) inline(ctx context.Context, t *turn, trigger string) {
-	if !b.cfg.Compaction {
-		return // the emergency view is all there is
+func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) bool) {
+	if !b.cfg.Compaction || time.Now().Before(t.view.Session.CompactRetryAt) {
+		return // the emergency view is all there is; nobody waits for a summariser that has just failed
 	}
 	work, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
 	defer stop()
-	if _, err := b.compact(work, t.lease, trigger, ""); err != nil {
+	if _, err := b.compact(work, t.lease, triggerOverflow, "", needed); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
 	}
 	v, err := b.store.Begin(ctx, t.lease, 0)
@@ -126,12 +130,15 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 	if !b.cfg.Compaction {
 		return false, nil
 	}
-	need := b.policy.Assess(v.Session, b.frame.window, b.contextSize(v), time.Now())
+	assess := func(v sessions.View) compaction.Need {
+		return b.policy.Assess(v.Session, b.frame.window, b.contextSize(v), time.Now())
+	}
+	need := assess(v)
 	work, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
 	switch {
 	case need.Compact:
-		_, err = b.compact(work, lease, triggerThreshold, "")
+		_, err = b.compact(work, lease, triggerThreshold, "", func(v sessions.View) bool { return assess(v).Compact })
 	case need.Flush:
 		_, err = b.flushCycle(work, lease)
 	}

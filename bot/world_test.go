@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
@@ -27,6 +28,7 @@ type wire struct {
 	mu      sync.Mutex
 	accept  Accept
 	sent    []sessions.Outgoing
+	at      time.Time                                                    // of the last
 	send    func(ctx context.Context, o sessions.Outgoing) (Sent, error) // nil: everything arrives
 	running chan struct{}
 }
@@ -42,7 +44,7 @@ func (w *wire) Run(ctx context.Context, accept Accept) error {
 
 func (w *wire) Send(ctx context.Context, o sessions.Outgoing) (Sent, error) {
 	w.mu.Lock()
-	w.sent = append(w.sent, o)
+	w.sent, w.at = append(w.sent, o), time.Now()
 	send := w.send
 	w.mu.Unlock()
 	if send != nil {
@@ -54,7 +56,13 @@ func (w *wire) Send(ctx context.Context, o sessions.Outgoing) (Sent, error) {
 func (w *wire) Ready() bool { return true }
 
 // sends is what was tried to send so far.
-func (w *wire) sends() []sessions.Outgoing { w.mu.Lock(); defer w.mu.Unlock(); return slices.Clone(w.sent) }
+func (w *wire) sends() []sessions.Outgoing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
+func (w *wire) lastAt() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.at }
 
 // texts is what was tried to send, as people read it.
 func (w *wire) texts() []string {
@@ -176,6 +184,8 @@ type world struct {
 	stop  func() // as a signal does; waits for the end
 	begin func() // the signal alone
 	ended chan error
+
+	gather func() ([]*dto.MetricFamily, error)
 }
 
 type logBuffer struct {
@@ -183,7 +193,11 @@ type logBuffer struct {
 	b  bytes.Buffer
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
 
 // lines lists the log's lines with a message.
 func (l *logBuffer) lines(t *testing.T, message string) []map[string]any {
@@ -237,6 +251,7 @@ func start(t *testing.T, s setup) *world {
 		Tools: []Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Window: small, Compaction: true,
 		Metrics: prometheus.NewRegistry(),
 	}
+	w.gather = cfg.Metrics.(*prometheus.Registry).Gather
 	if s.config != nil {
 		s.config(&cfg)
 	}

@@ -100,7 +100,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		// A nil slice would be NULL, whose length is not 0.
 		Taken: append([]int64{}, t.Taken...), TakenTokens: append([]int{}, t.TakenTokens...),
-		Dead:  append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
+		Dead: append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
 		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
 		TotalTokens: t.TotalTokens, Appended: t.Appended, CompactedSeq: t.CompactedSeq,

@@ -33,13 +33,16 @@ type App struct {
 
 // cli is the grammar of the command line. Each command is a type with a Run method, in its own cmd_*.go.
 type cli struct {
-	Serve       serveCmd   `cmd:"" help:"Run the gateway until a signal, then drain."`
-	Chat        chatCmd    `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
-	Migrate     migrateCmd `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
-	Doctor      doctorCmd  `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
-	Config      configCmd  `cmd:"" help:"Check a config file, or print what is in force."`
-	Healthcheck healthCmd  `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
-	Version     versionCmd `cmd:"" help:"Print the version."`
+	Serve       serveCmd       `cmd:"" help:"Run the gateway until a signal, then drain."`
+	Demo        demoCmd        `cmd:"" help:"Show the whole of Ebb on this machine, with nothing to configure: DingTalk and model are stand-ins."`
+	Chat        chatCmd        `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
+	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
+	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
+	Sessions    sessionsCmd    `cmd:"" help:"List, show or export sessions."`
+	Compactions compactionsCmd `cmd:"" help:"The compaction log: what was compacted, why, and what came of it."`
+	Config      configCmd      `cmd:"" help:"Check a config file, or print what is in force."`
+	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 // usageError marks an error as the caller's: exit code 2.

@@ -45,7 +45,7 @@ WITH known AS (
         (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
     SELECT $2, 'user', 'pending', $9, $10, $11, $3::text, $12
     WHERE NOT EXISTS (SELECT 1 FROM known)
-    ON CONFLICT (session_key, msg_id) DO NOTHING
+    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
 ), outcome AS (
     SELECT

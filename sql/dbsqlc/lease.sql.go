@@ -18,9 +18,8 @@ WITH taken AS (
     SET lease_owner = $2::text, lease_term = s.lease_term + 1, updated_at = now()
     WHERE s.session_key = $1
       AND s.lease_owner IS DISTINCT FROM $2::text
-      AND NOT EXISTS (
-        SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $3::float8)
+      AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
+        <= now() - interval '1 second' * $3::float8
     RETURNING s.lease_owner, s.lease_term
 )
 SELECT
@@ -42,6 +41,9 @@ type LeaseAcquireRow struct {
 }
 
 // LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
+//
+// The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
+// second, having waited for the row, would compare the joined row of before: both would get the lease.
 func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquireParams) (LeaseAcquireRow, error) {
 	row := db.QueryRow(ctx, leaseAcquire, arg.SessionKey, arg.Owner, arg.TtlSeconds)
 	var i LeaseAcquireRow

@@ -64,7 +64,7 @@ WITH held AS (
         next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
             THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
     FROM held
-    WHERE o.session_key = held.session_key AND o.state IN ('sending', 'waiting')
+    WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
     RETURNING o.id, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
 )
 SELECT

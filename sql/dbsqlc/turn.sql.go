@@ -14,9 +14,11 @@ import (
 
 const eventsView = `-- name: EventsView :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
-WHERE e.session_key = $1
-  AND ((e.seq > $2::bigint AND e.seq <= $3::bigint) OR e.id = ANY($4::bigint[]))
-ORDER BY e.seq, e.id
+WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
+UNION ALL
+SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, p.content, p.sender_id, p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, p.tokens, p.is_archived, p.message, p.created_at FROM dingtalk_session_events p
+WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
+ORDER BY seq, id
 `
 
 type EventsViewParams struct {
@@ -114,14 +116,14 @@ func (q *Queries) ToolRunRecord(ctx context.Context, db DBTX, arg *ToolRunRecord
 const turnBegin = `-- name: TurnBegin :one
 WITH counted AS (
     UPDATE dingtalk_session_events e SET attempts = e.attempts + 1
-    WHERE e.session_key = $1
-      AND e.id IN (
+    WHERE e.session_key = $1 AND e.state = 'pending'
+      AND e.id = ANY(ARRAY(
         SELECT p.id FROM dingtalk_session_events p
         WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY p.id
         LIMIT CASE WHEN (
             SELECT o.attempts FROM dingtalk_session_events o
             WHERE o.session_key = $1 AND o.state = 'pending' ORDER BY o.id LIMIT 1) > 0
-            THEN least($4::int, 1) ELSE $4::int END)
+            THEN least($4::int, 1) ELSE $4::int END))
       AND EXISTS (
         SELECT 1 FROM dingtalk_sessions h
         WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3)
@@ -234,7 +236,7 @@ WITH held AS (
         tokens = t.tokens
     FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($17::int[]) AS tokens,
         generate_subscripts($1::bigint[], 1) AS place) t
-    WHERE e.session_key = held.session_key AND e.id = t.id AND e.state = 'pending'
+    WHERE e.session_key = $14 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
@@ -249,15 +251,15 @@ WITH held AS (
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead'
     FROM held
-    WHERE e.session_key = held.session_key AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $14 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
     FROM held
-    WHERE e.session_key = held.session_key AND e.id = ANY($23::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $14 AND e.id = ANY($23::bigint[]) AND e.state = 'pending'
 ), runs AS (
     DELETE FROM tool_runs r USING held
-    WHERE r.session_key = held.session_key AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
+    WHERE r.session_key = $14 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
     SELECT held.session_key, $24, $25, $26, 'sending', $15::text,

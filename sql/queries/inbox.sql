@@ -40,7 +40,7 @@ WITH known AS (
         (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
     SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message
     WHERE NOT EXISTS (SELECT 1 FROM known)
-    ON CONFLICT (session_key, msg_id) DO NOTHING
+    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
 ), outcome AS (
     SELECT

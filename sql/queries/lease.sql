@@ -1,13 +1,15 @@
 -- name: LeaseAcquire :one
 -- LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
+--
+-- The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
+-- second, having waited for the row, would compare the joined row of before: both would get the lease.
 WITH taken AS (
     UPDATE dingtalk_sessions s
     SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now()
     WHERE s.session_key = @session_key
       AND s.lease_owner IS DISTINCT FROM @owner::text
-      AND NOT EXISTS (
-        SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+      AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
+        <= now() - interval '1 second' * @ttl_seconds::float8
     RETURNING s.lease_owner, s.lease_term
 )
 SELECT

@@ -1,9 +1,11 @@
 -- name: EventsView :many
 -- EventsView reads what a turn needs of the log: the tail after the summaries and the messages that wait.
 SELECT e.* FROM dingtalk_session_events e
-WHERE e.session_key = @session_key
-  AND ((e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint) OR e.id = ANY(@pending::bigint[]))
-ORDER BY e.seq, e.id;
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
+UNION ALL
+SELECT p.* FROM dingtalk_session_events p
+WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pending::bigint[])
+ORDER BY seq, id;
 
 -- name: TurnBegin :one
 -- TurnBegin counts an attempt on the oldest pending messages and returns the session with all that is read at once:
@@ -15,14 +17,14 @@ ORDER BY e.seq, e.id;
 -- locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
 WITH counted AS (
     UPDATE dingtalk_session_events e SET attempts = e.attempts + 1
-    WHERE e.session_key = @session_key
-      AND e.id IN (
+    WHERE e.session_key = @session_key AND e.state = 'pending'
+      AND e.id = ANY(ARRAY(
         SELECT p.id FROM dingtalk_session_events p
         WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
         LIMIT CASE WHEN (
             SELECT o.attempts FROM dingtalk_session_events o
             WHERE o.session_key = @session_key AND o.state = 'pending' ORDER BY o.id LIMIT 1) > 0
-            THEN least(@max_messages::int, 1) ELSE @max_messages::int END)
+            THEN least(@max_messages::int, 1) ELSE @max_messages::int END))
       AND EXISTS (
         SELECT 1 FROM dingtalk_sessions h
         WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term)
@@ -69,7 +71,7 @@ WITH held AS (
         tokens = t.tokens
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
         generate_subscripts(@taken::bigint[], 1) AS place) t
-    WHERE e.session_key = held.session_key AND e.id = t.id AND e.state = 'pending'
+    WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
@@ -84,15 +86,15 @@ WITH held AS (
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead'
     FROM held
-    WHERE e.session_key = held.session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
     FROM held
-    WHERE e.session_key = held.session_key AND e.id = ANY(@returned::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = @session_key AND e.id = ANY(@returned::bigint[]) AND e.state = 'pending'
 ), runs AS (
     DELETE FROM tool_runs r USING held
-    WHERE r.session_key = held.session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
+    WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
     SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text,

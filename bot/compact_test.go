@@ -1,0 +1,256 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// view is what the session's next request is made of.
+func (w *world) view() sessions.View {
+	w.t.Helper()
+	l, err := w.store.mem.Acquire(w.t.Context(), group, w.bot.leases.Owner())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, err := w.store.Begin(w.t.Context(), l, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// Who may compact by hand: administrators in a group, anybody in a private chat.
+func TestManualCompactionIsForAdmins(t *testing.T) {
+	t.Parallel()
+	admin := said("x", "root", "/compact")
+	byDingTalk := said("x", "boss", "/compact the dates")
+	byDingTalk.Admin = true
+	stranger := said("x", "guest", "/compact")
+	stranger.Admin, stranger.StaffID = true, ""
+	for name, c := range map[string]struct {
+		m       sessions.Message
+		allowed bool
+	}{
+		"member":               {said("x", "alice", "/compact"), false},
+		"configured":           {admin, true},
+		"by DingTalk's word":   {byDingTalk, true},
+		"from outside":         {stranger, false},
+		"member, in Chinese":   {said("x", "alice", "/压缩"), false},
+		"configured, Chinese":  {said("x", "root", " /压缩 重点 "), true},
+		"configured, capitals": {said("x", "root", "/COMPACT"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+				w.fill(3000)
+				w.post(c.m)
+				synctest.Wait()
+				last := w.wire.texts()[len(w.wire.sends())-1]
+				if got := w.compactions() == 1; got != c.allowed {
+					t.Errorf("compacted: %v; told %q", got, last)
+				}
+				if refused := last == say(sayNotAdmin, "zh"); refused == c.allowed {
+					t.Errorf("told %q", last)
+				}
+				if c.allowed && !strings.HasPrefix(last, "✅") {
+					t.Errorf("told %q", last)
+				}
+				for _, e := range w.store.mem.Compactions(t.Context(), group) {
+					want(t, "trigger and outcome", e.Trigger+" "+e.Outcome, "manual committed")
+				}
+			})
+		})
+	}
+}
+
+func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{}
+		w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+		told := func(id string) string {
+			w.post(said(id, "root", "/compact keep the dates"))
+			after(time.Minute)
+			return w.wire.texts()[len(w.wire.sends())-1]
+		}
+		if got := told("c1"); !strings.HasPrefix(got, "无需压缩") {
+			t.Errorf("with nothing said: %q", got)
+		}
+		w.fill(3000)
+		m.mu.Lock()
+		m.summary = func(context.Context, Request) (Response, error) { return text(""), nil }
+		m.mu.Unlock()
+		if got := told("c2"); got != say(sayCompactFailed, "zh") || w.compactions() != 0 {
+			t.Errorf("with a summariser that fails: %q", got)
+		}
+		m.mu.Lock()
+		m.summary = nil
+		m.mu.Unlock()
+		if got := told("c3"); !strings.HasPrefix(got, "✅") || w.compactions() != 1 {
+			t.Errorf("after all: %q", got)
+		}
+		asked := w.model.requests("summary")
+		if !strings.Contains(lastWords(asked[len(asked)-1]), "keep the dates") {
+			t.Error("the focus is not in the summary request")
+		}
+		v := w.view()
+		want(t, "summaries in the view", len(v.Summaries), 1)
+		if len(v.Tail) == 0 || v.Tail[0].Seq != v.Summaries[0].EndSeq+1 {
+			t.Errorf("the tail begins at %d after a summary to %d", v.Tail[0].Seq, v.Summaries[0].EndSeq)
+		}
+	})
+}
+
+// Turns that commit while a summary is made stay raw, in full, and are in the count of the context afterwards.
+func TestTurnsDuringACompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		var held sync.Once
+		m := &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+			held.Do(func() { err = g.pass(ctx) })
+			return text(goodSummary), err
+		}}
+		w := start(t, setup{model: m})
+		w.fill(3500)
+		w.post(said("trigger", "alice", prose(1, 600)))
+		<-g.in
+		synctest.Wait()
+		before := w.state(group).LastSeq
+		for i := range 5 {
+			w.say(fmt.Sprint("during", i), "bob", fmt.Sprintf("during %d", i))
+		}
+		g.out <- struct{}{}
+		synctest.Wait()
+		want(t, "compactions", w.compactions(), 1)
+		v := w.view()
+		raw := 0
+		for _, e := range v.Tail {
+			if e.Seq > before {
+				raw++
+			}
+		}
+		want(t, "raw events since the plan", raw, 10)
+		near(t, "tokens of the context", w.state(group).TotalTokens, w.bot.size(v, 1))
+		w.say("next", "alice", "go on")
+		near(t, "tokens one turn later", w.state(group).TotalTokens, w.bot.size(w.view(), 1))
+	})
+}
+
+// near allows for the frame of a message or two.
+func near(t *testing.T, what string, got, wanted int) {
+	t.Helper()
+	if d := got - wanted; d < -3*compaction.MessageOverhead || d > 3*compaction.MessageOverhead {
+		t.Errorf("%s: %d, want about %d", what, got, wanted)
+	}
+}
+
+// Summaries and raw events tell the whole log, end to end, through many compactions (P1, P2).
+func TestManyCompactionsLoseNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		for n := 1; n <= 6; n++ {
+			w.talk(n)
+			v := w.view()
+			next := int64(1)
+			for _, s := range v.Summaries {
+				want(t, "begin of a summary", s.StartSeq, next)
+				next = s.EndSeq + 1
+			}
+			for _, e := range v.Tail {
+				want(t, "raw event", e.Seq, next)
+				next++
+			}
+			want(t, "end of the view", next, v.Session.LastSeq+1)
+			near(t, "tokens of the context", v.Session.TotalTokens, w.bot.size(v, 1))
+			if v.Session.TotalTokens >= small.Trigger() {
+				t.Errorf("%d tokens after a compaction", v.Session.TotalTokens)
+			}
+		}
+		seqs := []int64{}
+		for _, e := range w.store.log(t.Context(), group) {
+			seqs = append(seqs, e.Seq)
+		}
+		want(t, "log sorted and complete", len(seqs), int(slices.Max(seqs)))
+	})
+}
+
+// A compaction whose ground moved commits nothing: one summary tells the range, not two, and it is no failure.
+func TestCompactionConflict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		var held sync.Once
+		w := start(t, setup{model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+			held.Do(func() { err = g.pass(ctx) })
+			return text(goodSummary), err
+		}}})
+		w.fill(3500)
+		w.post(said("trigger", "alice", prose(1, 600)))
+		<-g.in
+		v := w.view()
+		l := v.Session.Lease
+		if err := w.store.mem.Compact(t.Context(), l, sessions.Compaction{Through: 4, Summary: "the other one", Tokens: 3, Freed: 100}); err != nil {
+			t.Fatal(err)
+		}
+		g.out <- struct{}{}
+		synctest.Wait()
+		v = w.view()
+		want(t, "summaries", len(v.Summaries), 1)
+		want(t, "summary", v.Summaries[0].Text, "the other one")
+		want(t, "first raw event", v.Tail[0].Seq, 5)
+		want(t, "failures in a row", v.Session.CompactFailures, 0)
+		log := w.store.mem.Compactions(t.Context(), group)
+		if e := log[len(log)-1]; e.Outcome != "failed" || e.TokensAfter != e.TokensBefore {
+			t.Errorf("log row %+v", e)
+		}
+	})
+}
+
+// P46: a manual compaction while an automatic one runs waits for it; no range is told twice.
+func TestManualWaitsForAutomatic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		var held sync.Once
+		w := start(t, setup{
+			config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} },
+			model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+				held.Do(func() { err = g.pass(ctx) })
+				return text(goodSummary), err
+			}},
+		})
+		w.fill(3500)
+		w.post(said("trigger", "alice", prose(1, 600)))
+		<-g.in
+		w.post(said("manual", "root", "/compact"))
+		synctest.Wait()
+		want(t, "summaries asked for", len(w.model.requests("summary")), 1)
+		g.out <- struct{}{}
+		after(time.Minute)
+		covered := map[int64]bool{}
+		for _, e := range w.store.mem.Compactions(t.Context(), group) {
+			if e.Outcome == "committed" {
+				if covered[e.EndSeq] {
+					t.Errorf("events up to %d were told twice", e.EndSeq)
+				}
+				covered[e.EndSeq] = true
+			}
+		}
+		last := w.wire.texts()[len(w.wire.sends())-1]
+		if !strings.HasPrefix(last, "✅") && !strings.HasPrefix(last, "无需压缩") {
+			t.Errorf("the admin was told %q", last)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// sessionsCmd is bot sessions.
+type sessionsCmd struct {
+	List   sessionsListCmd   `cmd:"" default:"withargs" help:"List sessions, the last active first."`
+	Show   sessionsShowCmd   `cmd:"" help:"Show one session's state."`
+	Export sessionsExportCmd `cmd:"" help:"Write one session's whole log, compacted events too: one JSON object a line, or a table."`
+}
+
+// listFlags are the flags of every command that lists.
+type listFlags struct {
+	configFlag
+	JSON  bool `help:"One JSON object a line."`
+	Limit int  `default:"50" help:"At most so many (default: ${default})."`
+}
+
+type sessionsListCmd struct{ listFlags }
+
+// Run lists sessions.
+func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+		all, err := s.Sessions(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		return table(app.Stdout, c.JSON, all, "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\tLAST ACTIVE", func(s sessions.Session) string {
+			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Key, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, when(s.LastActiveAt))
+		})
+	})
+}
+
+type sessionsShowCmd struct {
+	configFlag
+	Key  string `arg:"" help:"The session's key, as bot sessions list shows it."`
+	JSON bool   `help:"As one JSON object."`
+}
+
+// Run shows a session.
+func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(st *sql.Store) error {
+		s, err := st.Session(ctx, sessions.Key(c.Key))
+		if err != nil {
+			return noSession(c.Key, err)
+		}
+		if c.JSON {
+			return json.NewEncoder(app.Stdout).Encode(s)
+		}
+		owner := "nobody"
+		if s.Lease.Owner != "" {
+			owner = string(s.Lease.Owner)
+		}
+		rows := [][2]string{
+			{"session", string(s.Key)}, {"title", s.Title}, {"conversation", string(s.ConversationID)},
+			{"context", fmt.Sprintf("%d tokens", s.TotalTokens)}, {"events", fmt.Sprint(s.LastSeq)},
+			{"compacted through", fmt.Sprint(s.CompactedSeq)}, {"flushed through", fmt.Sprint(s.FlushedSeq)},
+			{"compactions", fmt.Sprint(s.CompactionCount)}, {"flushes", fmt.Sprint(s.FlushCount)},
+			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)}, {"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
+			{"last active", when(s.LastActiveAt)}, {"created", when(s.CreatedAt)},
+		}
+		return write(app.Stdout, func(w io.Writer) {
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
+			}
+		})
+	})
+}
+
+type sessionsExportCmd struct {
+	configFlag
+	Key  string `arg:"" help:"The session's key, as bot sessions list shows it."`
+	JSON bool   `help:"One JSON object a line."`
+}
+
+// exportPage is how many events are read at a time.
+const exportPage = 1_000_000
+
+// Run writes a session's log.
+func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(st *sql.Store) error {
+		if _, err := st.Session(ctx, sessions.Key(c.Key)); err != nil {
+			return noSession(c.Key, err)
+		}
+		events, err := st.Events(ctx, sessions.Key(c.Key), 0, exportPage)
+		if err != nil {
+			return err
+		}
+		return table(app.Stdout, c.JSON, events, "ID\tSEQ\tTIME\tROLE\tWHO\tSTATE\tTEXT", func(e sessions.Event) string {
+			return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, when(e.CreatedAt), e.Role, e.SenderNick, e.State, excerpt(e.Content))
+		})
+	})
+}
+
+// noSession says what to do about a key that is not there.
+func noSession(key string, err error) error {
+	if errors.Is(err, sessions.ErrNotFound) {
+		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
+	}
+	return err
+}
+
+// withStore calls do with the configured database.
+func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store) error) error {
+	return withDatabase(ctx, app, f, func(url string) error {
+		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return do(s)
+	})
+}
+
+// table writes rows as a table, or as one JSON object a line.
+func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T) string) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		for _, r := range rows {
+			if err := enc.Encode(r); err != nil {
+				return fmt.Errorf("write JSON: %w", err)
+			}
+		}
+		return nil
+	}
+	return write(out, func(w io.Writer) {
+		fmt.Fprintln(w, head)
+		for _, r := range rows {
+			fmt.Fprintln(w, row(r))
+		}
+	})
+}
+
+func write(out io.Writer, f func(io.Writer)) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	f(w)
+	return w.Flush()
+}
+
+// when is a time for a table, in the machine's zone.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// excerpt is the beginning of a text for a table.
+func excerpt(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if rs := []rune(s); len(rs) > 80 {
+		s = string(rs[:80]) + "…"
+	}
+	return s
+}

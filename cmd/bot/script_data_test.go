@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sql"
+)
+
+// query returns the rows of a query, one a line, with their columns set apart by bars.
+func (w *world) query(statement string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, w.url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	rows, err := conn.Query(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return nil, err
+		}
+		var row []string
+		for _, v := range values {
+			if v == nil {
+				v = ""
+			}
+			row = append(row, fmt.Sprint(v))
+		}
+		out = append(out, strings.Join(row, "|"))
+	}
+	return out, rows.Err()
+}
+
+func (w *world) cmdSQL(args []string) error {
+	return w.until(fmt.Sprintf("%s to give %q", args[0], args[1]), patience/4, func() (bool, string) {
+		rows, err := w.query(args[0])
+		if err != nil {
+			return false, err.Error()
+		}
+		got := strings.Join(rows, ";")
+		return got == args[1], strconv.Quote(got)
+	})
+}
+
+func (w *world) cmdSettled([]string) error { return w.settle() }
+
+// settle waits until no message waits for its answer and no reply waits to be sent.
+func (w *world) settle() error {
+	return w.until("everything to settle", patience, func() (bool, string) {
+		rows, err := w.query(`SELECT (SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'),
+			(SELECT count(*) FROM outbox WHERE state IN ('sending', 'waiting'))`)
+		if err != nil {
+			return false, err.Error()
+		}
+		return rows[0] == "0|0", "messages waiting|replies waiting: " + rows[0]
+	})
+}
+
+func (w *world) cmdPostgres(args []string) error {
+	dir := filepath.Join(w.shared, "pg")
+	switch args[0] {
+	case "own":
+		if err := w.startOwn(); err != nil {
+			return err
+		}
+		w.url = w.own.URL()
+		w.config["database"] = map[string]any{"url": w.url}
+		return nil
+	case "private":
+		w.url = "postgres://ebb@/ebb?port=5432&sslmode=disable&host=" + dir
+		w.config["database"] = map[string]any{"url": "", "dir": dir}
+		return nil
+	case "start":
+		return w.startOwn()
+	case "stop":
+		return w.stopOwn()
+	}
+	return fmt.Errorf("postgres %s?", args[0])
+}
+
+func (w *world) startOwn() (err error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	w.own, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(w.shared, "pg"), NoSync: true})
+	return err
+}
+
+func (w *world) stopOwn() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), time.Minute)
+	defer cancel()
+	own := w.own
+	w.own = nil
+	return own.Stop(ctx)
+}
+
+// cmdTalk has three people talk in turns, each message answered before the next. Every fourth is a fact.
+func (w *world) cmdTalk(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	people := []string{"张伟", "李娜", "王芳"}
+	for range n {
+		w.said++
+		text := smallTalk(w.said)
+		if w.said%4 == 0 {
+			fact := fmt.Sprintf("FACT-%d号端口%d", w.said, 30000+w.said*37)
+			w.facts = append(w.facts, fact)
+			text = "决定 " + fact + "，请大家照此更新配置。" + text
+		}
+		question := fmt.Sprintf("Q%d ", 1000+w.said)
+		msg := []string{args[0], people[w.said%len(people)], fmt.Sprintf("talk-%d", w.said), question + text}
+		if err := w.cmdSay(msg); err != nil {
+			return err
+		}
+		if err := w.cmdReply([]string{args[0], fmt.Sprintf("A%d", 1000+w.said)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// smallTalk is the nth piece of talk: of ordinary length, about many things, without a question or a fact.
+func smallTalk(n int) string {
+	things := []string{"网关", "订单库", "缓存集群", "日志平台", "测试环境", "监控看板", "发布流水线", "消息队列", "对账脚本", "登录页", "搜索服务"}
+	doings := []string{"今天跑得比较平稳", "昨晚重启过一轮", "还在等同事回来看", "刚换了一批机器", "正在补充文档", "准备下午再压一次", "已经合并到主干"}
+	moods := []string{"先记在这里。", "大家有空看看。", "我这边继续跟进。", "晚点再同步进展。", "其他的照旧。"}
+	return fmt.Sprintf("%s%s，%s%s，%s%s%s", things[n%11], doings[n%7], things[(n*3+1)%11], doings[(n*2+3)%7],
+		things[(n*5+2)%11], doings[(n*4+5)%7], moods[n%5])
+}
+
+func (w *world) cmdFacts(args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	if len(w.facts) != want {
+		return fmt.Errorf("%d facts were said, want %d", len(w.facts), want)
+	}
+	saved, err := w.query("SELECT content FROM memories")
+	if err != nil {
+		return err
+	}
+	all := strings.Join(saved, "\n") + w.main.newest()
+	for _, f := range w.facts {
+		if !strings.Contains(all, f) {
+			return fmt.Errorf("%q is neither in memory nor in the newest request", f)
+		}
+	}
+	return nil
+}

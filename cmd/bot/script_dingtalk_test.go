@@ -1,0 +1,303 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+)
+
+// person is the staff id of somebody by the name that a scenario gives them.
+func (w *world) person(nick string) string {
+	id := w.people[nick]
+	if id == "" {
+		id = fmt.Sprintf("staff%02d", len(w.people)+1)
+		w.people[nick] = id
+		w.ding.AddUser(dingtalktest.User{StaffID: id, Nick: nick})
+	}
+	return id
+}
+
+// conversation is the id of a group, which is its name, or of the private chat with a person, who stands behind an @.
+func (w *world) conversation(name string) string {
+	if nick, ok := strings.CutPrefix(name, "@"); ok {
+		return dingtalktest.DirectConversation(w.person(nick))
+	}
+	return name
+}
+
+func (w *world) cmdAdmin(args []string) error {
+	w.ding.AddUser(dingtalktest.User{StaffID: w.person(args[0]), Nick: args[0], Admin: true})
+	return nil
+}
+
+func (w *world) cmdSay(args []string) error {
+	w.ding.Say(dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]})
+	return nil
+}
+
+func (w *world) cmdDM(args []string) error {
+	w.ding.Say(dingtalktest.Message{Direct: true, Sender: w.person(args[0]), MsgID: args[1], Text: args[2]})
+	return nil
+}
+
+func (w *world) cmdShout(args []string) error {
+	kb, err := strconv.Atoi(args[4])
+	if err != nil {
+		return err
+	}
+	return w.cmdSay([]string{args[0], args[1], args[2], strings.Repeat(args[3], kb<<10/len(args[3]))})
+}
+
+// acks counts the answers to the pushes of a message, by whether they were 200.
+func (w *world) acks(msgID string) (good, bad int) {
+	for _, e := range w.ding.Transcript() {
+		if e.Kind == "ack" && e.MsgID == msgID {
+			if e.Status == 200 {
+				good++
+			} else {
+				bad++
+			}
+		}
+	}
+	return good, bad
+}
+
+func (w *world) cmdAcked(args []string) error {
+	want := 1
+	if len(args) > 1 {
+		var err error
+		if want, err = strconv.Atoi(args[1]); err != nil {
+			return err
+		}
+	}
+	return w.until(fmt.Sprintf("%d acks of %s", want, args[0]), patience, func() (bool, string) {
+		good, bad := w.acks(args[0])
+		return good >= want, fmt.Sprintf("%d with 200, %d others", good, bad)
+	})
+}
+
+func (w *world) cmdNotAcked(args []string) error {
+	if good, _ := w.acks(args[0]); good > 0 {
+		return fmt.Errorf("message %s was acknowledged", args[0])
+	}
+	return nil
+}
+
+func (w *world) cmdRefused(args []string) error {
+	return w.until("an ack of "+args[0]+" other than 200", patience, func() (bool, string) {
+		good, bad := w.acks(args[0])
+		return bad > 0, fmt.Sprintf("%d with 200, %d others", good, bad)
+	})
+}
+
+// find is the first reply to a conversation that has the text.
+func (w *world) find(conversation, text string) (dingtalktest.Reply, bool) {
+	for _, r := range w.ding.Replies(w.conversation(conversation)) {
+		if hasWord(r.Text, text) {
+			return r, true
+		}
+	}
+	return dingtalktest.Reply{}, false
+}
+
+func (w *world) cmdReply(args []string) error {
+	within := patience
+	if len(args) > 2 {
+		var err error
+		if within, err = time.ParseDuration(args[2]); err != nil {
+			return err
+		}
+	}
+	return w.until(fmt.Sprintf("a reply to %s with %q", args[0], args[1]), within, func() (bool, string) {
+		_, ok := w.find(args[0], args[1])
+		return ok, w.told(args[0])
+	})
+}
+
+// told is what a conversation was told, for messages.
+func (w *world) told(conversation string) string {
+	var texts []string
+	for _, r := range w.ding.Replies(w.conversation(conversation)) {
+		texts = append(texts, strconv.Quote(clipped(r.Text)))
+	}
+	return "replies " + strings.Join(texts, ", ")
+}
+
+func (w *world) cmdReplies(args []string) error {
+	want, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	n := 0
+	for _, r := range w.ding.Replies(w.conversation(args[0])) {
+		if len(args) < 3 || hasWord(r.Text, args[2]) {
+			n++
+		}
+	}
+	if n != want {
+		return fmt.Errorf("%d replies, want %d; %s", n, want, w.told(args[0]))
+	}
+	return nil
+}
+
+var answerRE = regexp.MustCompile(`\bA\d+\b`)
+
+// cmdOrder compares all numbered answers of a conversation, so that one too many is found too.
+func (w *world) cmdOrder(args []string) error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	var got []string
+	for _, r := range w.ding.Replies(w.conversation(args[0])) {
+		got = append(got, answerRE.FindAllString(r.Text, -1)...)
+	}
+	if !slices.Equal(got, args[1:]) {
+		return fmt.Errorf("the answers came as %v, want %v", got, args[1:])
+	}
+	return nil
+}
+
+func (w *world) cmdMentions(args []string) error {
+	if err := w.cmdReply(args[:2]); err != nil {
+		return err
+	}
+	r, _ := w.find(args[0], args[1])
+	var want []string
+	for _, nick := range args[2:] {
+		want = append(want, w.person(nick))
+	}
+	got := slices.Sorted(slices.Values(r.AtUserIDs))
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("the reply mentions %v, want %v", got, want)
+	}
+	return nil
+}
+
+func (w *world) cmdVia(args []string) error {
+	if err := w.cmdReply(args[:2]); err != nil {
+		return err
+	}
+	if r, _ := w.find(args[0], args[1]); r.Via != args[2] {
+		return fmt.Errorf("the reply went by %s, want %s", r.Via, args[2])
+	}
+	return nil
+}
+
+func (w *world) cmdRedeliver(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	o := dingtalktest.RedeliverOptions{
+		Times: n, SameFrameID: slices.Contains(args[2:], "same"), Everywhere: slices.Contains(args[2:], "everywhere"),
+	}
+	if !w.ding.Redeliver(args[0], o) {
+		return fmt.Errorf("no message %s", args[0])
+	}
+	return nil
+}
+
+func (w *world) cmdDisconnect([]string) error {
+	if w.ding.Disconnect(dingtalktest.DisconnectOptions{}) == 0 {
+		return fmt.Errorf("no live connection")
+	}
+	return nil
+}
+
+func (w *world) cmdDrop(args []string) error {
+	how := dingtalktest.DropRST
+	if len(args) > 0 {
+		how = args[0]
+	}
+	if w.ding.Drop(dingtalktest.DropOptions{How: how}) == 0 {
+		return fmt.Errorf("no connection")
+	}
+	return nil
+}
+
+func (w *world) cmdOnline(args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	return w.until(args[0]+" live connections", patience, func() (bool, string) {
+		live := w.ding.State().Live
+		return live == want, strconv.Itoa(live)
+	})
+}
+
+func (w *world) cmdFrames(args []string) error {
+	if sent := w.ding.PlayMalformed(args[0]); len(sent) != 13 {
+		return fmt.Errorf("%d kinds of malformed frames were sent, want 13", len(sent))
+	}
+	return nil
+}
+
+func (w *world) cmdWebhook(args []string) error {
+	switch args[0] {
+	case "expire":
+		w.ding.ExpireWebhooks(args[1])
+		return nil
+	case "fault":
+	default:
+		return fmt.Errorf("webhook %s?", args[0])
+	}
+	n, err := strconv.Atoi(third(args))
+	if err != nil {
+		return err
+	}
+	f := dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Count: n}
+	if len(args) > 3 {
+		f.Conversation = args[3]
+	}
+	code, err := strconv.Atoi(args[1])
+	switch {
+	case slices.Contains(dingtalktest.ActionNames(), args[1]):
+		f.Action = dingtalktest.Do(args[1])
+	case err != nil:
+		return fmt.Errorf("no fault %q", args[1])
+	default:
+		f.Action = dingtalktest.ErrCode(code, "refused by the scenario")
+	}
+	w.ding.AddFault(f)
+	return nil
+}
+
+func (w *world) cmdToken(args []string) error {
+	if args[0] != "revoke" {
+		return fmt.Errorf("token %s?", args[0])
+	}
+	w.ding.RevokeTokens()
+	return nil
+}
+
+func (w *world) cmdDuplicate(args []string) error {
+	return w.until("a repetition in "+args[0], patience, func() (bool, string) {
+		for _, e := range w.ding.Transcript() {
+			if e.Kind == "duplicate" && e.Conversation == args[0] {
+				return true, ""
+			}
+		}
+		return false, "none"
+	})
+}
+
+func (w *world) cmdViolations(args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	if got := w.ding.Violations(); len(got) != want {
+		return fmt.Errorf("%d violations, want %d: %v", len(got), want, got)
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ebb/bot/openai/openaitest"
+)
+
+// scriptModel is the scripted model of a scenario. It can hold its answers back.
+type scriptModel struct {
+	*openaitest.Server
+	mu      sync.Mutex
+	holds   []openaitest.Matcher
+	release chan struct{} // closed and replaced by each release
+	largest int           // prompt, in tokens of the model's own count
+}
+
+func startModel() *scriptModel {
+	m := &scriptModel{release: make(chan struct{})}
+	m.Server = openaitest.New(openaitest.Options{Reply: m.reply, Usage: m.usage})
+	return m
+}
+
+func (m *scriptModel) close() {
+	m.letGo()
+	m.Close()
+}
+
+func (m *scriptModel) letGo() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holds = nil
+	close(m.release)
+	m.release = make(chan struct{})
+}
+
+// reply waits where the request is held, and answers.
+func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
+	m.mu.Lock()
+	held, release := false, m.release
+	for _, match := range m.holds {
+		held = held || match(r)
+	}
+	m.mu.Unlock()
+	if held {
+		<-release
+	}
+	if r.Kind == openaitest.Chat {
+		if answers := questionRE.FindAllString(askedIn(r), -1); len(answers) > 0 {
+			return openaitest.Text("A" + strings.Join(trimEach(answers, "Q"), " A"))
+		}
+	}
+	return openaitest.Persona(r)
+}
+
+// questionRE finds the questions that have a number.
+var questionRE = regexp.MustCompile(`\bQ\d+\b`)
+
+func trimEach(in []string, prefix string) []string {
+	var out []string
+	for _, s := range in {
+		out = append(out, strings.TrimPrefix(s, prefix))
+	}
+	return out
+}
+
+// usage counts a token for each three bytes, and notes the largest prompt.
+func (m *scriptModel) usage(r openaitest.Request, _ openaitest.Reply) (prompt, completion int) {
+	bytes := 0
+	for name, raw := range r.Raw {
+		if name == "messages" || name == "tools" {
+			bytes += len(raw)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.largest = max(m.largest, bytes/3)
+	return bytes / 3, 60
+}
+
+// askedIn is what people said since the last answer in words.
+func askedIn(r openaitest.Request) string {
+	var asked []string
+	for _, msg := range r.Messages {
+		switch {
+		case msg.Role == "assistant" && len(msg.ToolCalls) == 0:
+			asked = nil
+		case msg.Role == "user" && !strings.Contains(msg.Content, "<<<"):
+			asked = append(asked, msg.Content)
+		}
+	}
+	return strings.Join(asked, "\n")
+}
+
+// which matches the requests that a scenario names: of a kind, or for an answer to certain words.
+func which(name string) openaitest.Matcher {
+	switch k := openaitest.Kind(name); k {
+	case openaitest.Chat, openaitest.Flush, openaitest.Summary:
+		return openaitest.IsKind(k)
+	}
+	return func(r openaitest.Request) bool { return r.Kind == openaitest.Chat && hasWord(askedIn(r), name) }
+}
+
+// hasWord says whether text has want in it, and not as the beginning of a longer number: A1 is not in A12.
+func hasWord(text, want string) bool {
+	for rest := text; ; {
+		i := strings.Index(rest, want)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(want):]
+		if rest == "" || rest[0] < '0' || rest[0] > '9' {
+			return true
+		}
+	}
+}
+
+func (m *scriptModel) count(match openaitest.Matcher) int {
+	n := 0
+	for _, r := range m.Requests() {
+		if match(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) cmdModel(args []string) error {
+	m := w.main
+	switch verb := args[0]; {
+	case verb == "release":
+		m.letGo()
+		return nil
+	case verb == "spare":
+		return w.addSpare()
+	case verb == "cycles":
+		return m.cycles()
+	case len(args) < 2:
+		return fmt.Errorf("model %s?", verb)
+	case verb == "hold":
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.holds = append(m.holds, which(args[1]))
+		return nil
+	case verb == "fault":
+		return m.fault(args[1:])
+	case verb == "asked":
+		return w.modelAsked(args[1:])
+	case verb == "saw":
+		if !hasWord(m.newest(), args[1]) {
+			return fmt.Errorf("%q is not in the newest chat request", args[1])
+		}
+		return nil
+	}
+	n, err := strconv.Atoi(args[len(args)-1])
+	switch {
+	case err != nil:
+		return fmt.Errorf("model %s: %w", args[0], err)
+	case args[0] == "calls" && len(args) == 3:
+		return w.modelCalls(args[1], n)
+	case args[0] == "within":
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.largest > n {
+			return fmt.Errorf("a request had %d tokens, want at most %d", m.largest, n)
+		}
+		return nil
+	}
+	return fmt.Errorf("model %s?", args[0])
+}
+
+func (w *world) cmdNotModel(args []string) error {
+	if len(args) != 2 || args[0] != "saw" {
+		return fmt.Errorf("model %s can't be negated", args[0])
+	}
+	if hasWord(w.main.newest(), args[1]) {
+		return fmt.Errorf("%q is in the newest chat request", args[1])
+	}
+	return nil
+}
+
+func (w *world) modelAsked(args []string) error {
+	want := 1
+	if len(args) > 1 {
+		var err error
+		if want, err = strconv.Atoi(args[1]); err != nil {
+			return err
+		}
+	}
+	return w.until(fmt.Sprintf("%d requests of %s", want, args[0]), patience, func() (bool, string) {
+		n := w.main.count(which(args[0]))
+		return n >= want, fmt.Sprintf("%d came", n)
+	})
+}
+
+func (w *world) modelCalls(name string, want int) error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	if n := w.main.count(which(name)); n != want {
+		return fmt.Errorf("%d requests of %s, want %d", n, name, want)
+	}
+	return nil
+}
+
+// newest is the text of the newest chat request.
+func (m *scriptModel) newest() string {
+	chats := m.Of(openaitest.Chat)
+	if len(chats) == 0 {
+		return ""
+	}
+	return chats[len(chats)-1].Text()
+}
+
+// providerText is what providers put into errors, and nobody in a group should read.
+const providerText = "provider-secret-text: Incorrect API key provided: sk-scenario-key"
+
+// faults are the ways in which a request can go wrong, besides statuses.
+var faults = map[string]openaitest.Reply{
+	"cut":    openaitest.Text(strings.Repeat("这是说到一半的话。", 20)).BreakAfter(3),
+	"ends":   openaitest.Text(strings.Repeat("这是说到一半的话。", 20)).EndAfter(3),
+	"empty":  openaitest.Text(""),
+	"length": openaitest.Text("这是前一半").Finish("length"),
+	"filter": openaitest.Text("").Finish("content_filter"),
+	"hang":   openaitest.Hang(),
+	"overflow": openaitest.Error(http.StatusBadRequest, "",
+		`{"error":{"message":"This model's maximum context length is 16000 tokens. However, your messages resulted in 20000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+}
+
+// fault is: which, what, how often, Retry-After.
+func (m *scriptModel) fault(args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("model fault WHICH WHAT [N] [RETRY-AFTER]")
+	}
+	times, after := 1, ""
+	if len(args) > 2 {
+		var err error
+		if times, err = strconv.Atoi(args[2]); err != nil {
+			return err
+		}
+	}
+	if len(args) > 3 {
+		after = args[3]
+	}
+	reply, ok := faults[args[1]]
+	if !ok {
+		status, err := strconv.Atoi(args[1])
+		if err != nil {
+			return fmt.Errorf("no fault %q", args[1])
+		}
+		reply = openaitest.Error(status, after, fmt.Sprintf(`{"error":{"message":%q,"type":"error"}}`, providerText))
+	}
+	m.Add(openaitest.When(which(args[0]), reply).Times(times))
+	return nil
+}
+
+// addSpare adds a second model to the config. It answers with the word "备用".
+func (w *world) addSpare() error {
+	w.spare = &scriptModel{release: make(chan struct{})}
+	w.spare.Server = openaitest.New(openaitest.Options{
+		Reply: func(openaitest.Request) openaitest.Reply { return openaitest.Text("备用模型的回答") }, Usage: w.spare.usage,
+	})
+	llm := w.config["llm"].(map[string]any)
+	llm["models"] = append(llm["models"].([]any), map[string]any{
+		"name": "spare", "base_url": w.spare.URL, "api_key": "sk-spare-key", "model": "qwen-turbo",
+	})
+	return nil
+}
+
+// cycles checks that memory was flushed before each compaction, by a forced memory_save, and once.
+func (m *scriptModel) cycles() error {
+	flushes, compactions := 0, 0
+	flushed := false
+	for _, r := range m.Requests() {
+		switch r.Kind {
+		case openaitest.Flush:
+			if r.ToolChoice != "memory_save" {
+				return fmt.Errorf("flush %d does not force memory_save, but %q", flushes+1, r.ToolChoice)
+			}
+			if flushed {
+				return fmt.Errorf("flush %d comes without a compaction after the last", flushes+1)
+			}
+			flushed = true
+			flushes++
+		case openaitest.Summary:
+			if !flushed {
+				return fmt.Errorf("compaction %d comes without a flush before it", compactions+1)
+			}
+			flushed = false
+			compactions++
+		}
+	}
+	if compactions < 2 || flushes > compactions+1 {
+		return fmt.Errorf("%d flushes and %d compactions, want at least two compactions and at most one flush more", flushes, compactions)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// scriptCommands are the words that scenarios are written in, besides those of testscript. `bot …` is the program's own
+// command line. A question Qn, said in a chat, is answered An by the scripted model; other words get its persona.
+//
+//	config KEY VALUE            set a field of the replicas' config, by its path with dots
+//	config file NAME            write the config as it is now, for a command line
+//	replica start|launch NAME   start `bot serve`, and wait until it is ready, or not
+//	replica term|kill NAME      SIGTERM and a clean exit, or SIGKILL
+//	replica freeze|thaw NAME    SIGSTOP, SIGCONT
+//	replica signal NAME SIGNAL  and go on;  replica exits NAME CODE  wait for the end
+//	ready NAME CODE             wait until /readyz answers with the code
+//	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
+//	say CONV NICK MSGID TEXT    somebody speaks to the bot in a group;  dm NICK MSGID TEXT  in private
+//	admin NICK                  makes somebody an administrator
+//	shout CONV NICK MSGID LETTER KB   a message of one letter, without a break
+//	acked MSGID [N]             wait for N acks with 200;  refused MSGID  wait for another;  ! acked MSGID  there was none
+//	reply CONV TEXT [WITHIN]    wait for a reply with the text
+//	replies CONV N [TEXT]       when all is settled, there are exactly N replies (with the text)
+//	order CONV TEXT…            when all is settled, each text was replied once, in this order
+//	mentions CONV TEXT NICK…    the reply with the text mentions these people and nobody else
+//	via CONV TEXT WAY           the reply with the text went by webhook or openapi
+//	redeliver MSGID N [same] [everywhere]   push a message again
+//	disconnect, drop [rst|fin]  end the stream, with or without a word;  online N  wait for N live connections
+//	frames CONV                 the thirteen kinds of malformed frames
+//	webhook fault CODE N [CONV] the next N calls answer with an errcode, a status, or a named action
+//	webhook expire CONV;  token revoke;  duplicate CONV  wait until a repetition was swallowed by its msgUuid
+//	violations N                the bot has broken DingTalk's protocol N times
+//	model fault WHICH WHAT [N] [RETRY-AFTER]   the next N requests go wrong
+//	model hold WHICH, model release            requests are not answered until the release
+//	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
+//	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
+//	model spare                 a second model to fall back on;  model cycles  flush and compaction take turns
+//	model within TOKENS         no request was larger
+//	talk CONV N                 N messages by three people, each answered before the next; facts are among them
+//	facts N                     N facts were said, and each is in memory or in the newest request
+//	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
+//	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start
+//	settled                     wait until nothing waits for an answer or to be sent
+//
+// CONV is the name of a group, or @NICK for the private chat with somebody. WHICH is chat, flush, summary, or words of what is asked.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	cmds := map[string]func(*testscript.TestScript, bool, []string){}
+	for name, c := range map[string]scriptCommand{
+		"config": {(*world).cmdConfig, 2, 2, nil}, "replica": {(*world).cmdReplica, 2, 3, nil}, "ready": {(*world).cmdReady, 2, 2, nil},
+		"log": {(*world).cmdLog, 2, 3, (*world).cmdNotLog}, "say": {(*world).cmdSay, 4, 4, nil}, "dm": {(*world).cmdDM, 3, 3, nil},
+		"admin": {(*world).cmdAdmin, 1, 1, nil}, "shout": {(*world).cmdShout, 5, 5, nil}, "acked": {(*world).cmdAcked, 1, 2, (*world).cmdNotAcked},
+		"refused": {(*world).cmdRefused, 1, 1, nil}, "reply": {(*world).cmdReply, 2, 3, nil}, "replies": {(*world).cmdReplies, 2, 3, nil},
+		"order": {(*world).cmdOrder, 2, 99, nil}, "mentions": {(*world).cmdMentions, 2, 99, nil}, "via": {(*world).cmdVia, 3, 3, nil},
+		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
+		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 2, 4, nil},
+		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
+		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil},
+		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 1, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
+	} {
+		cmds[name] = c.run
+	}
+	return cmds
+}
+
+// scriptCommand is one word of the language: what it does, and how many arguments it takes.
+type scriptCommand struct {
+	do       func(w *world, args []string) error
+	min, max int
+	not      func(w *world, args []string) error // behind a "!"; nil: it may not stand there
+}
+
+func (c scriptCommand) run(ts *testscript.TestScript, neg bool, args []string) {
+	w := ts.Value(worldKey{}).(*world)
+	if len(args) < c.min || len(args) > c.max {
+		ts.Fatalf("%d arguments, want %d to %d", len(args), c.min, c.max)
+	}
+	do := c.do
+	if neg {
+		do = c.not
+	}
+	if do == nil {
+		ts.Fatalf("this command can't be negated")
+	}
+	ts.Check(do(w, args))
+}
+
+// world is what a scenario plays in.
+type world struct {
+	t      testing.TB
+	dir    string // where the scenario's files are, and the replicas work
+	shared string // where database servers keep their data
+	ding   *dingtalktest.Server
+	main   *scriptModel
+	spare  *scriptModel // nil without one
+	url    string       // of the database
+	own    *sql.Private // nil without a server of the scenario's own
+	config map[string]any
+
+	replicas map[string]*replica
+	people   map[string]string // nick -> staff id
+	said     int               // questions of talk so far
+	facts    []string
+}
+
+type worldKey struct{}
+
+// patience bounds each wait. Waits end as soon as what they wait for is there; a machine under load may need long.
+const patience = 40 * time.Second
+
+func setUp(env *testscript.Env) error {
+	t := env.T().(testing.TB)
+	opts := dingtalktest.Fast()
+	opts.Routing = dingtalktest.RouteRoundRobin
+	opts.WebhookPerMinute = dingtalktest.Unlimited // scenarios say many things in a short time
+	opts.OpensPerMinute = 120
+	ding, err := dingtalktest.Start(opts)
+	if err != nil {
+		return err
+	}
+	w := &world{
+		t: t, dir: env.WorkDir, shared: sharedDir(t), ding: ding, url: sqltest.URL(t),
+		replicas: map[string]*replica{}, people: map[string]string{},
+	}
+	w.main = startModel()
+	w.config = w.newConfig()
+	env.Values[worldKey{}] = w
+	env.Defer(w.tearDown)
+	return nil
+}
+
+// tearDown ends everything. What holds in every scenario is checked here: no request that a provider would refuse, no
+// panic, no data race.
+func (w *world) tearDown() {
+	for _, name := range w.names() {
+		r := w.replicas[name]
+		r.kill()
+		for _, bad := range []string{"DATA RACE", "panic:", "panicked", "fatal error:"} {
+			if text := r.log(); strings.Contains(text, bad) {
+				w.t.Errorf("the log of replica %s has %q", name, bad)
+			}
+		}
+	}
+	for _, m := range []*scriptModel{w.main, w.spare} {
+		if m != nil {
+			m.close()
+			for _, bad := range m.Illegal() {
+				w.t.Errorf("no provider would have taken this: %s", bad)
+			}
+		}
+	}
+	if w.t.Failed() {
+		w.dump()
+	}
+	w.ding.Close()
+	if w.own != nil {
+		if err := w.stopOwn(); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// Of a scenario that failed so much is shown.
+const (
+	shownLog        = 60
+	shownTranscript = 120
+)
+
+func (w *world) dump() {
+	for _, name := range w.names() {
+		w.t.Logf("--- end of the log of replica %s\n%s", name, lastLines(w.replicas[name].log(), shownLog))
+	}
+	var lines []string
+	for _, e := range w.ding.Transcript() {
+		if e.Kind != "ping" {
+			lines = append(lines, e.String())
+		}
+	}
+	w.t.Logf("--- end of DingTalk's transcript\n%s", lastLines(strings.Join(lines, "\n"), shownTranscript))
+	for _, v := range w.ding.Violations() {
+		w.t.Logf("violation: %s", v)
+	}
+	lines = nil
+	for _, r := range w.main.Requests() {
+		lines = append(lines, fmt.Sprintf("%s %-7s %q", r.At.Format("15:04:05.000"), r.Kind, clipped(askedIn(r))))
+	}
+	w.t.Logf("--- end of what the model was asked\n%s", lastLines(strings.Join(lines, "\n"), shownLog))
+}
+
+func (w *world) names() []string {
+	var names []string
+	for name := range w.replicas {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// until polls until look says that it is so, or patience is at its end; look also says how things are.
+func (w *world) until(what string, within time.Duration, look func() (ok bool, now string)) error {
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, now := look()
+		switch {
+		case ok:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("waited %s for %s; now: %s", within, what, now)
+		}
+		<-tick.C
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+func clipped(text string) string {
+	if r := []rune(text); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return text
+}

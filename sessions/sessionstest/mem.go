@@ -1,0 +1,249 @@
+// Package sessionstest holds a sessions.Store in memory and the suite that every sessions.Store must pass.
+package sessionstest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+var _ sessions.Store = (*Mem)(nil)
+
+// Mem keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
+// stale. Several replicas of a test share one Mem. Its clock is time.Now, which a synctest bubble stops.
+type Mem struct {
+	mu        sync.Mutex
+	ttl       time.Duration
+	beats     map[sessions.ReplicaID]time.Time
+	sessions  map[sessions.Key]*session
+	lastID    int64
+	listeners map[*listener]bool
+}
+
+// session is the rows of one session.
+type session struct {
+	state     sessions.Session
+	events    []*sessions.Event
+	summaries []*sessions.Summary
+	outbox    []*outgoing
+	runs      []sessions.ToolRun
+	log       []sessions.LogEntry
+}
+
+// outgoing is a row of the outbox with its state.
+type outgoing struct {
+	sessions.Outgoing
+	sender  sessions.ReplicaID
+	sending bool // else it waits for NextAt
+	settled bool
+}
+
+// handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.
+const handTime = time.Minute
+
+// NewMem makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
+func NewMem(ttl time.Duration) *Mem {
+	return &Mem{
+		ttl:       cmp.Or(ttl, 5*time.Second),
+		beats:     map[sessions.ReplicaID]time.Time{},
+		sessions:  map[sessions.Key]*session{},
+		listeners: map[*listener]bool{},
+	}
+}
+
+// Expire makes owner's heartbeat as old as if it had died long ago.
+func (m *Mem) Expire(owner sessions.ReplicaID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.beats, owner)
+}
+
+// Session returns the state of a session, or sessions.ErrNotFound.
+func (m *Mem) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.sessions[key]
+	if !ok {
+		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, sessions.ErrNotFound)
+	}
+	return s.state, nil
+}
+
+// Events lists the whole log of a session in order of arrival.
+func (m *Mem) Events(_ context.Context, key sessions.Key) []sessions.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.sessions[key]
+	if !ok {
+		return nil
+	}
+	return copies(s.events)
+}
+
+// Compactions lists the attempts at compactions of a session, oldest first.
+func (m *Mem) Compactions(_ context.Context, key sessions.Key) []sessions.LogEntry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.sessions[key]; ok {
+		return slices.Clone(s.log)
+	}
+	return nil
+}
+
+// Accept implements sessions.Inbox.
+func (m *Mem) Accept(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message,
+) (sessions.Accepted, error) {
+	if err := ctx.Err(); err != nil {
+		return sessions.Accepted{}, err
+	}
+	if msg.ID == "" {
+		return sessions.Accepted{}, fmt.Errorf("storing a message of session %s: it has no id to know it by", key)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[key]
+	if s != nil {
+		for _, e := range s.events {
+			if e.Role == sessions.RoleUser && e.MsgID == msg.ID {
+				return sessions.Accepted{EventID: e.ID, Lease: s.state.Lease}, nil
+			}
+		}
+	} else {
+		s = &session{state: newState(key, msg)}
+		m.sessions[key] = s
+	}
+	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)
+	m.take(s, owner)
+	m.lastID++
+	s.events = append(s.events, &sessions.Event{
+		ID: m.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
+		SenderNick: msg.SenderNick, MsgID: msg.ID, State: sessions.Pending, CreatedAt: time.Now(), Message: &msg,
+	})
+	if to := s.state.Lease.Owner; to != owner {
+		m.wake(to, key)
+	}
+	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease}, nil
+}
+
+func newState(key sessions.Key, msg sessions.Message) sessions.Session {
+	now := time.Now()
+	return sessions.Session{
+		Key: key, RobotCode: msg.RobotCode, ConversationID: msg.ConversationID, ConversationType: msg.ConversationType,
+		LastActiveAt: now, CreatedAt: now, FlushEpoch: -1, CalibrationFactor: 1, Lease: sessions.Lease{Key: key},
+	}
+}
+
+// take gives the session to owner if nobody alive has it.
+func (m *Mem) take(s *session, owner sessions.ReplicaID) {
+	l := &s.state.Lease
+	if l.Owner != owner && !m.alive(l.Owner) {
+		l.Owner, l.Term = owner, l.Term+1
+	}
+}
+
+func (m *Mem) alive(owner sessions.ReplicaID) bool {
+	beat, ok := m.beats[owner]
+	return ok && time.Since(beat) < m.ttl
+}
+
+// Beat implements sessions.Leaser.
+func (m *Mem) Beat(_ context.Context, owner sessions.ReplicaID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.beats[owner] = time.Now()
+	return nil
+}
+
+// Acquire implements sessions.Leaser.
+func (m *Mem) Acquire(
+	_ context.Context, key sessions.Key, owner sessions.ReplicaID,
+) (sessions.Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.sessions[key]
+	if !ok {
+		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrNotFound)
+	}
+	m.take(s, owner)
+	if s.state.Lease.Owner != owner {
+		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrLeaseHeld)
+	}
+	return s.state.Lease, nil
+}
+
+// Resign implements sessions.Leaser.
+func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.beats, owner)
+	n := 0
+	for _, s := range m.sessions {
+		if s.state.Lease.Owner == owner {
+			s.state.Lease.Owner = ""
+			n++
+		}
+	}
+	if n > 0 {
+		m.wake("", "")
+	}
+	return n, nil
+}
+
+// Waiting implements sessions.Inbox.
+func (m *Mem) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	since := map[sessions.Key]time.Time{}
+	wait := func(key sessions.Key, t time.Time) {
+		if old, ok := since[key]; !ok || t.Before(old) {
+			since[key] = t
+		}
+	}
+	now := time.Now()
+	for key, s := range m.sessions {
+		if holder := s.state.Lease.Owner; holder != owner && m.alive(holder) {
+			continue
+		}
+		for _, e := range s.events {
+			if e.State == sessions.Pending {
+				wait(key, e.CreatedAt)
+			}
+		}
+		for _, o := range s.outbox {
+			if !o.settled && (!o.NextAt.After(now) || o.sending && o.sender != owner) {
+				wait(key, o.Created)
+			}
+		}
+	}
+	var keys []sessions.Key
+	for key := range since {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b sessions.Key) int {
+		return cmp.Or(since[a].Compare(since[b]), cmp.Compare(a, b))
+	})
+	return keys[:min(len(keys), max(limit, 0))], nil
+}
+
+// fenced returns the session that a lease covers; the caller holds the mutex.
+func (m *Mem) fenced(l sessions.Lease) (*session, error) {
+	s, ok := m.sessions[l.Key]
+	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
+		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)
+	}
+	return s, nil
+}
+
+func copies[T any](list []*T) []T {
+	var c []T
+	for _, v := range list {
+		c = append(c, *v)
+	}
+	return c
+}

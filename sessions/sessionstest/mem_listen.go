@@ -1,0 +1,68 @@
+package sessionstest
+
+import (
+	"context"
+	"sync"
+
+	"ebb/sessions"
+)
+
+// listener is one call of Listen: what it has still to be told, and a signal that there is something.
+type listener struct {
+	owner sessions.ReplicaID
+	some  chan struct{}
+
+	mu    sync.Mutex
+	queue []sessions.Key
+}
+
+func (l *listener) tell(key sessions.Key) {
+	l.mu.Lock()
+	l.queue = append(l.queue, key)
+	l.mu.Unlock()
+	select {
+	case l.some <- struct{}{}:
+	default:
+	}
+}
+
+func (l *listener) told() []sessions.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys := l.queue
+	l.queue = nil
+	return keys
+}
+
+// Listen implements sessions.Inbox. It calls wake with the empty key once it listens, as the database does.
+func (m *Mem) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+	l := &listener{owner: owner, some: make(chan struct{}, 1)}
+	m.mu.Lock()
+	m.listeners[l] = true
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.listeners, l)
+		m.mu.Unlock()
+	}()
+	wake("")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.some:
+			for _, key := range l.told() {
+				wake(key)
+			}
+		}
+	}
+}
+
+// wake tells the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
+func (m *Mem) wake(owner sessions.ReplicaID, key sessions.Key) {
+	for l := range m.listeners {
+		if owner == "" || l.owner == owner {
+			l.tell(key)
+		}
+	}
+}

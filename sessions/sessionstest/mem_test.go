@@ -1,0 +1,19 @@
+package sessionstest_test
+
+import (
+	"testing"
+
+	"ebb/sessions"
+	"ebb/sessions/sessionstest"
+)
+
+func TestMem(t *testing.T) {
+	sessionstest.TestStore(t, func(*testing.T) sessionstest.Harness {
+		m := sessionstest.NewMem(0)
+		return sessionstest.Harness{
+			Store: m, Other: m,
+			Expire: func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
+			Log:    func(t *testing.T, key sessions.Key) []sessions.Event { return m.Events(t.Context(), key) },
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package sessionstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"ebb/sessions"
+)
+
+// Harness is one fresh storage under test.
+type Harness struct {
+	// Store and Other are two views of the storage, as two replicas have it. They may be the same.
+	Store sessions.Store
+	Other sessions.Store
+	// Expire makes owner's heartbeat older than the time to live.
+	Expire func(t *testing.T, owner sessions.ReplicaID)
+	// Log reads a session's whole log in order of arrival: pending and dead messages and summaries too.
+	Log func(t *testing.T, key sessions.Key) []sessions.Event
+}
+
+// The replicas of the suite.
+const (
+	replicaA sessions.ReplicaID = "replica-a"
+	replicaB sessions.ReplicaID = "replica-b"
+)
+
+// TestStore checks that a store does what sessions.Store promises. open makes a new storage for each test.
+func TestStore(t *testing.T, open func(t *testing.T) Harness) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		run  func(*bench)
+	}{
+		{"accepting stores and dedupes", testAccept},
+		{"accepting the same message at once stores it once", testAcceptAtOnce},
+		{"accepting what databases dislike", testAcceptOddText},
+		{"accepting takes free leases only", testAcceptLease},
+		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
+		{"a message that broke a turn is taken alone", testBeginAlone},
+		{"a commit gives places in the order given", testCommitPlaces},
+		{"a commit is whole or nothing", testCommitWhole},
+		{"a commit sets dead letters aside", testCommitDead},
+		{"a commit returns attempts", testCommitReturned},
+		{"a commit keeps the counters", testCommitCounters},
+		{"tool calls survive a crash and go with the commit", testToolRuns},
+		{"every write is fenced by the term", testFencing},
+		{"leases go stale and change hands", testTakeover},
+		{"two replicas fight over a lease", testLeaseRace},
+		{"resigning frees everything at once", testResign},
+		{"the sweep finds what waits", testWaiting},
+		{"replicas wake each other", testListen},
+		{"a reply is kept until it is settled", testOutbox},
+		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
+		{"a compaction moves the cursor once", testCompact},
+		{"summaries lie end to end", testCompactTiles},
+		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
+		{"a failed compaction is remembered", testCompactFailed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(&bench{T: t, Harness: open(t), ctx: t.Context()})
+		})
+	}
+}
+
+// bench is one test with its storage and the steps that tests are made of. Steps that must work end the test.
+type bench struct {
+	*testing.T
+	Harness
+	ctx context.Context
+}
+
+// key is the session of most tests.
+var key = sessions.NewKey("robot", "cidGroup==", "")
+
+func message(n int) sessions.Message {
+	return sessions.Message{
+		RobotCode: "robot", ConversationID: "cidGroup==", ConversationType: sessions.Group, ConversationTitle: "Team",
+		ID: sessions.MessageID(fmt.Sprintf("msg-%d", n)), SenderID: "staff-1", SenderNick: "张三", Kind: "text",
+		Text: fmt.Sprintf("问题 %d", n),
+	}
+}
+
+func (b *bench) check(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// want checks that an error is the one promised.
+func (b *bench) want(err, target error, doing string) {
+	b.Helper()
+	if !errors.Is(err, target) {
+		b.Errorf("%s: got error %v, want %v", doing, err, target)
+	}
+}
+
+func (b *bench) beat(owner sessions.ReplicaID) {
+	b.Helper()
+	b.check(b.Store.Beat(b.ctx, owner))
+}
+
+func (b *bench) accept(owner sessions.ReplicaID, n int) sessions.Accepted {
+	b.Helper()
+	a, err := b.Store.Accept(b.ctx, owner, key, message(n))
+	b.check(err)
+	return a
+}
+
+func (b *bench) acquire(owner sessions.ReplicaID) sessions.Lease {
+	b.Helper()
+	l, err := b.Store.Acquire(b.ctx, key, owner)
+	b.check(err)
+	return l
+}
+
+// held accepts n messages for a living replica A and returns its lease.
+func (b *bench) held(n int) sessions.Lease {
+	b.Helper()
+	b.beat(replicaA)
+	for i := range n {
+		b.accept(replicaA, i+1)
+	}
+	return b.acquire(replicaA)
+}
+
+func (b *bench) begin(l sessions.Lease, limit int) sessions.View {
+	b.Helper()
+	v, err := b.Store.Begin(b.ctx, l, limit)
+	b.check(err)
+	return v
+}
+
+func (b *bench) commit(l sessions.Lease, t sessions.Turn) sessions.Committed {
+	b.Helper()
+	c, err := b.Store.Commit(b.ctx, l, t)
+	b.check(err)
+	return c
+}
+
+// turn takes up to limit messages and answers them with one event.
+func (b *bench) turn(l sessions.Lease, limit int) sessions.Committed {
+	b.Helper()
+	return b.commit(l, answer(b.begin(l, limit)))
+}
+
+// answer is a turn that takes all pending messages of a view, 10 tokens each, and answers with 5.
+func answer(v sessions.View) sessions.Turn {
+	t := sessions.Turn{
+		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
+		CompactedSeq: v.Session.CompactedSeq,
+		Events:       []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
+		Reply: &sessions.Reply{
+			Text: "答复", Nonce: "nonce", Target: sessions.Target{ConversationID: "cidGroup==", Webhook: "https://example.com/hook"},
+		},
+	}
+	for _, e := range v.Pending {
+		t.Taken = append(t.Taken, e.ID)
+		t.TakenTokens = append(t.TakenTokens, 10)
+	}
+	return t
+}
+
+// contents lists what events say, for comparing.
+func contents(events []sessions.Event) string {
+	s := ""
+	for _, e := range events {
+		s += fmt.Sprintf("%d:%s:%s ", e.Seq, e.Role, e.Content)
+	}
+	return s
+}

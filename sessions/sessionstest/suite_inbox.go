@@ -1,0 +1,298 @@
+package sessionstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+func testAccept(b *bench) {
+	b.beat(replicaA)
+	first := b.accept(replicaA, 1)
+	second := b.accept(replicaA, 2)
+	if !first.New || !second.New || first.EventID >= second.EventID {
+		b.Errorf("two messages were stored as %+v and %+v: want both new, in order of arrival", first, second)
+	}
+	want := sessions.Lease{Key: key, Owner: replicaA, Term: 1}
+	if first.Lease != want {
+		b.Errorf("the first message took lease %+v, want %+v", first.Lease, want)
+	}
+	again := message(1)
+	again.Text = "changed"
+	a, err := b.Other.Accept(b.ctx, replicaA, key, again)
+	b.check(err)
+	if a.New || a.EventID != first.EventID || a.Lease != want {
+		b.Errorf("a redelivered message was stored as %+v, want the old event %d and the old lease", a, first.EventID)
+	}
+	other, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot-2", "cidGroup==", ""), message(1))
+	b.check(err)
+	if !other.New {
+		b.Error("the same message for another robot was taken for a redelivery")
+	}
+	v := b.begin(first.Lease, 10)
+	if len(v.Pending) != 2 || v.Pending[0].Content != "问题 1" {
+		b.Fatalf("pending are %v, want the two messages as they came first", contents(v.Pending))
+	}
+	e := v.Pending[0]
+	if e.SenderID != "staff-1" || e.SenderNick != "张三" || e.MsgID != "msg-1" || e.Role != sessions.RoleUser ||
+		e.Message == nil || e.Message.Text != "问题 1" || e.CreatedAt.IsZero() || e.Key != key {
+		b.Errorf("the stored message lost something: %+v", e)
+	}
+	if s := v.Session; s.Title != "Team" || s.RobotCode != "robot" || s.ConversationType != sessions.Group ||
+		s.ConversationID != "cidGroup==" || s.FlushEpoch != -1 || s.CalibrationFactor != 1 || s.LastSeq != 0 {
+		b.Errorf("the new session is %+v", s)
+	}
+	if _, err := b.Store.Accept(b.ctx, replicaA, key, sessions.Message{Text: "no id"}); err == nil {
+		b.Error("a message without an id was accepted: the next one like it would be lost as its double")
+	}
+}
+
+func testAcceptAtOnce(b *bench) {
+	b.beat(replicaA)
+	const workers, messages = 8, 10
+	var mu sync.Mutex
+	fresh := map[int]int{}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			store := b.Store
+			if w%2 == 1 {
+				store = b.Other
+			}
+			for n := range messages {
+				a, err := store.Accept(b.ctx, replicaA, key, message(n))
+				if err != nil || a.EventID == 0 || a.Lease.Owner != replicaA {
+					b.Errorf("accepting message %d: %+v, %v", n, a, err)
+					return
+				}
+				if a.New {
+					mu.Lock()
+					fresh[n]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range messages {
+		if fresh[n] != 1 {
+			b.Errorf("message %d was new %d times, want once", n, fresh[n])
+		}
+	}
+	if got := len(b.begin(b.acquire(replicaA), 100).Pending); got != messages {
+		b.Errorf("%d messages are pending, want %d", got, messages)
+	}
+}
+
+func testAcceptOddText(b *bench) {
+	b.beat(replicaA)
+	m := message(1)
+	m.Text, m.SenderNick = "zero\x00byte and \xff\xfe and \\u0000", "nick\x00"
+	m.Quote = &sessions.Quote{Text: "quoted\x00"}
+	_, err := b.Store.Accept(b.ctx, replicaA, key, m)
+	b.check(err)
+	long := message(2)
+	for len(long.Text) < 300<<10 {
+		long.Text += long.Text
+	}
+	_, err = b.Store.Accept(b.ctx, replicaA, key, long)
+	b.check(err)
+	v := b.begin(b.acquire(replicaA), 10)
+	if len(v.Pending) != 2 || v.Pending[1].Content != long.Text {
+		b.Fatalf("%d messages are pending, want both, whole", len(v.Pending))
+	}
+	if v.Pending[0].Message == nil || v.Pending[0].Message.Quote == nil {
+		b.Errorf("the odd message lost its form: %+v", v.Pending[0].Message)
+	}
+}
+
+func testAcceptLease(b *bench) {
+	b.beat(replicaA)
+	b.beat(replicaB)
+	l := b.accept(replicaA, 1).Lease
+	if got := b.accept(replicaB, 2).Lease; got != l {
+		b.Errorf("a message at B for A's session shows lease %+v, want A's %+v", got, l)
+	}
+	b.Expire(b.T, replicaA)
+	if a := b.accept(replicaB, 2); a.New || a.Lease.Owner == replicaB {
+		b.Errorf("a redelivery took the lease: %+v", a)
+	}
+	want := sessions.Lease{Key: key, Owner: replicaB, Term: l.Term + 1}
+	if got := b.accept(replicaB, 3).Lease; got != want {
+		b.Errorf("a message at B after A's death took lease %+v, want %+v", got, want)
+	}
+	if got := b.accept(replicaB, 4).Lease; got != want {
+		b.Errorf("the next message changed the lease to %+v, want %+v", got, want)
+	}
+}
+
+func testWaiting(b *bench) {
+	b.beat(replicaA)
+	b.beat(replicaB)
+	waiting := func(owner sessions.ReplicaID, want ...sessions.Key) {
+		b.Helper()
+		got, err := b.Other.Waiting(b.ctx, owner, 10)
+		b.check(err)
+		if !slices.Equal(got, want) {
+			b.Errorf("waiting for %s are %v, want %v", owner, got, want)
+		}
+	}
+	waiting(replicaA)
+	second := sessions.NewKey("robot", "cidSecond", "")
+	b.accept(replicaA, 1)
+	_, err := b.Store.Accept(b.ctx, replicaA, second, message(2))
+	b.check(err)
+	waiting(replicaA, key, second)
+	waiting(replicaB)
+	if got, err := b.Store.Waiting(b.ctx, replicaA, 1); err != nil || !slices.Equal(got, []sessions.Key{key}) {
+		b.Errorf("of two waiting sessions the first is %v (%v), want the one that waits longest", got, err)
+	}
+
+	l := b.acquire(replicaA)
+	c := b.turn(l, 10)
+	waiting(replicaA, second)
+	b.Expire(b.T, replicaA)
+	waiting(replicaB, second, key) // the reply may be unsent, and is younger than the second session's message
+	b.beat(replicaA)
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, NextAt: time.Now().Add(time.Hour)}))
+	waiting(replicaA, second) // the reply's next try is not due
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, NextAt: time.Now().Add(-time.Hour)}))
+	waiting(replicaA, second, key)
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true}))
+	waiting(replicaA, second)
+	b.Expire(b.T, replicaA)
+	waiting(replicaB, second)
+}
+
+func testListen(b *bench) {
+	b.beat(replicaA)
+	b.beat(replicaB)
+	b.accept(replicaA, 1)
+	ctx, cancel := context.WithCancel(b.ctx)
+	woken := make(chan sessions.Key, 100)
+	done := make(chan error, 1)
+	go func() { done <- b.Other.Listen(ctx, replicaA, func(k sessions.Key) { woken <- k }) }()
+	expect := func(want sessions.Key, why string) {
+		b.Helper()
+		select {
+		case got := <-woken:
+			if got != want {
+				b.Errorf("woken with %q, want %q: %s", got, want, why)
+			}
+		case <-time.After(20 * time.Second):
+			b.Fatalf("not woken: %s", why)
+		}
+	}
+	expect("", "it listens now")
+	b.accept(replicaA, 2) // its own: no news to it
+	b.accept(replicaB, 3)
+	expect(key, "B stored a message for A's session")
+	b.accept(replicaB, 3) // a redelivery is no news
+	_, err := b.Store.Accept(b.ctx, replicaB, sessions.NewKey("robot", "cidB", ""), message(4))
+	b.check(err)
+	if n, err := b.Store.Resign(b.ctx, replicaB); n != 1 || err != nil {
+		b.Fatalf("B resigned %d leases (%v), want 1", n, err)
+	}
+	expect("", "B gave up its leases")
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			b.Errorf("listening ended with %v, want nothing", err)
+		}
+	case <-time.After(20 * time.Second):
+		b.Fatal("listening did not end with its context")
+	}
+}
+
+func testTakeover(b *bench) {
+	old := b.held(1)
+	b.beat(replicaB)
+	_, err := b.Other.Acquire(b.ctx, key, replicaB)
+	b.want(err, sessions.ErrLeaseHeld, "acquiring a living replica's session")
+	_, err = b.Store.Acquire(b.ctx, sessions.NewKey("nobody", "nowhere", ""), replicaB)
+	b.want(err, sessions.ErrNotFound, "acquiring a session that is not there")
+	if again := b.acquire(replicaA); again != old {
+		b.Errorf("acquiring its own lease again gave %+v, want %+v", again, old)
+	}
+	b.Expire(b.T, replicaA)
+	if again := b.acquire(replicaA); again != old {
+		b.Errorf("a late replica that nobody replaced got %+v, want its old lease %+v", again, old)
+	}
+	l, err := b.Other.Acquire(b.ctx, key, replicaB)
+	b.check(err)
+	if l.Owner != replicaB || l.Term != old.Term+1 {
+		b.Errorf("the takeover gave %+v, want term %d of B", l, old.Term+1)
+	}
+	b.beat(replicaA)
+	_, err = b.Store.Acquire(b.ctx, key, replicaA)
+	b.want(err, sessions.ErrLeaseHeld, "acquiring after waking up late")
+	if v, err := b.Other.Begin(b.ctx, l, 10); err != nil || len(v.Pending) != 1 {
+		b.Errorf("the new owner sees %d pending messages (%v), want 1", len(v.Pending), err)
+	}
+}
+
+func testLeaseRace(b *bench) {
+	b.accept("nobody", 1)
+	b.beat(replicaA)
+	b.beat(replicaB)
+	const rounds = 20
+	last := int64(1)
+	for round := range rounds {
+		var wg sync.WaitGroup
+		leases := make([]sessions.Lease, 2)
+		errs := make([]error, 2)
+		for i, store := range []sessions.Store{b.Store, b.Other} {
+			owner := []sessions.ReplicaID{replicaA, replicaB}[i]
+			wg.Go(func() { leases[i], errs[i] = store.Acquire(b.ctx, key, owner) })
+		}
+		wg.Wait()
+		winner := 0
+		if errs[0] != nil {
+			winner = 1
+		}
+		if errs[winner] != nil {
+			b.Fatalf("round %d: nobody got the lease: %v, %v", round, errs[0], errs[1])
+		}
+		b.want(errs[1-winner], sessions.ErrLeaseHeld, fmt.Sprintf("round %d: the other replica", round))
+		if leases[winner].Term != last+1 {
+			b.Fatalf("round %d: term went from %d to %d", round, last, leases[winner].Term)
+		}
+		last = leases[winner].Term
+		if n, err := b.Store.Resign(b.ctx, leases[winner].Owner); n != 1 || err != nil {
+			b.Fatalf("round %d: resigned %d leases (%v), want 1", round, n, err)
+		}
+		b.beat(leases[winner].Owner)
+	}
+}
+
+func testResign(b *bench) {
+	l := b.held(1)
+	for i := range 3 {
+		_, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint(i)), ""), message(i))
+		b.check(err)
+	}
+	b.beat(replicaB)
+	if n, err := b.Store.Resign(b.ctx, replicaA); n != 4 || err != nil {
+		b.Errorf("resigned %d leases (%v), want 4", n, err)
+	}
+	if n, err := b.Store.Resign(b.ctx, replicaA); n != 0 || err != nil {
+		b.Errorf("resigned %d leases (%v) the second time, want 0", n, err)
+	}
+	_, err := b.Store.Commit(b.ctx, l, sessions.Turn{})
+	b.want(err, sessions.ErrLeaseLost, "committing after resigning")
+	got, err := b.Other.Waiting(b.ctx, replicaB, 10)
+	b.check(err)
+	if len(got) != 4 {
+		b.Errorf("%d sessions wait for B after A resigned, want 4", len(got))
+	}
+	next, err := b.Other.Acquire(b.ctx, key, replicaB)
+	b.check(err)
+	if next.Term != l.Term+1 {
+		b.Errorf("the next term is %d, want %d", next.Term, l.Term+1)
+	}
+}

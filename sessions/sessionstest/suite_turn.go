@@ -1,0 +1,405 @@
+package sessionstest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebb/sessions"
+)
+
+func testBeginOrder(b *bench) {
+	l := b.held(5)
+	if v := b.begin(l, 0); len(v.Pending) != 0 {
+		b.Errorf("with limit 0 there are %d pending messages, want none", len(v.Pending))
+	}
+	v := b.begin(l, 3)
+	if got := contents(v.Pending); got != "0:user:问题 1 0:user:问题 2 0:user:问题 3 " {
+		b.Errorf("a turn of three sees %q", got)
+	}
+	for _, e := range v.Pending {
+		if e.Attempts != 1 || e.State != sessions.Pending {
+			b.Errorf("message %s has %d attempts and is %s, want 1 and pending", e.MsgID, e.Attempts, e.State)
+		}
+	}
+	b.commit(l, answer(v))
+	v = b.begin(l, 3)
+	if got := contents(v.Pending); got != "0:user:问题 4 0:user:问题 5 " {
+		b.Errorf("the next turn sees %q", got)
+	}
+	if got := contents(v.Tail); got != "1:user:问题 1 2:user:问题 2 3:user:问题 3 4:assistant:答复 " {
+		b.Errorf("its tail is %q", got)
+	}
+}
+
+func testBeginAlone(b *bench) {
+	l := b.held(3)
+	b.begin(l, 2)
+	v := b.begin(l, 10)
+	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-1" || v.Pending[0].Attempts != 2 {
+		b.Fatalf("after a broken turn the next sees %q with %d attempts, want the oldest message alone",
+			contents(v.Pending), v.Pending[0].Attempts)
+	}
+	b.commit(l, answer(v))
+	if v = b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-2" {
+		b.Errorf("then comes %q, want the second message, which was in the broken turn too, alone", contents(v.Pending))
+	}
+	b.commit(l, answer(v))
+	if v = b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-3" || v.Pending[0].Attempts != 1 {
+		b.Errorf("then comes %q, want the third message at its first attempt", contents(v.Pending))
+	}
+}
+
+func testCommitPlaces(b *bench) {
+	l := b.held(2)
+	v := b.begin(l, 10)
+	b.accept(replicaA, 3) // arrives while the turn runs
+	t := answer(v)
+	slices.Reverse(t.Taken)
+	t.TakenTokens = []int{7, 8}
+	t.Events = []sessions.Event{
+		{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c1", Name: "search", Arguments: `{"q":"x"}`}}, Tokens: 3},
+		{Role: sessions.RoleTool, ToolCallID: "c1", ToolName: "search", Content: "found", Tokens: 4},
+		{Role: sessions.RoleAssistant, Content: "done", Tokens: 5},
+	}
+	c := b.commit(l, t)
+	if c.LastSeq != 5 || len(c.Replies) != 1 || c.Replies[0].Resumed || c.Replies[0].Reply.Text != "答复" {
+		b.Errorf("the commit gave %+v, want place 5 and its reply", c)
+	}
+	v = b.begin(l, 10)
+	want := "1:user:问题 2 2:user:问题 1 3:assistant: 4:tool:found 5:assistant:done "
+	if contents(v.Tail) != want {
+		b.Errorf("the view is %q, want %q", contents(v.Tail), want)
+	}
+	var tokens []int
+	for _, e := range v.Tail {
+		tokens = append(tokens, e.Tokens)
+		if e.State != sessions.Done || e.Archived {
+			b.Errorf("event %d is %s, archived %t", e.Seq, e.State, e.Archived)
+		}
+	}
+	if !slices.Equal(tokens, []int{7, 8, 3, 4, 5}) {
+		b.Errorf("tokens are %v", tokens)
+	}
+	call, result := v.Tail[2], v.Tail[3]
+	if len(call.ToolCalls) != 1 || call.ToolCalls[0].Name != "search" || result.ToolCallID != "c1" || result.ToolName != "search" {
+		b.Errorf("the tool exchange was stored as %+v and %+v", call, result)
+	}
+	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-3" {
+		b.Errorf("pending is %q, want the message that came during the turn", contents(v.Pending))
+	}
+	b.commit(l, answer(v))
+	if v = b.begin(l, 10); v.Tail[5].Content != "问题 3" || v.Session.LastSeq != 7 {
+		b.Errorf("the message that came during the turn stands at %q, want after its answer", contents(v.Tail))
+	}
+}
+
+func testCommitWhole(b *bench) {
+	l := b.held(2)
+	v := b.begin(l, 10)
+	t := answer(v)
+	b.commit(l, t)
+	before := contents(b.Log(b.T, key))
+	_, err := b.Store.Commit(b.ctx, l, t)
+	b.want(err, sessions.ErrConflict, "committing a turn twice")
+	b.accept(replicaA, 3)
+	mixed := answer(b.begin(l, 10))
+	mixed.Taken, mixed.TakenTokens = append(mixed.Taken, t.Taken[0]), append(mixed.TakenTokens, 1)
+	_, err = b.Store.Commit(b.ctx, l, mixed)
+	b.want(err, sessions.ErrConflict, "taking a message that is answered")
+	dead := sessions.Turn{Dead: t.Taken[:1], Reply: t.Reply}
+	_, err = b.Store.Commit(b.ctx, l, dead)
+	b.want(err, sessions.ErrConflict, "setting an answered message aside")
+	if got := contents(b.Log(b.T, key)); got != before+"0:user:问题 3 " {
+		b.Errorf("refused commits changed the log from %q to %q", before, got)
+	}
+	unsent, err := b.Store.Unsent(b.ctx, l)
+	b.check(err)
+	if len(unsent) != 1 {
+		b.Errorf("there are %d replies, want that of the commit that worked", len(unsent))
+	}
+	if s := b.begin(l, 0).Session; s.LastSeq != 3 {
+		b.Errorf("the last place is %d, want 3", s.LastSeq)
+	}
+}
+
+func testCommitDead(b *bench) {
+	l := b.held(3)
+	v := b.begin(l, 10)
+	t := answer(v)
+	t.Taken, t.TakenTokens, t.Dead = t.Taken[1:2], t.TakenTokens[1:2], t.Taken[:1]
+	b.commit(l, t)
+	v = b.begin(l, 10)
+	if contents(v.Tail) != "1:user:问题 2 2:assistant:答复 " || contents(v.Pending) != "0:user:问题 3 " {
+		b.Errorf("after setting a message aside the view is %q and pending %q", contents(v.Tail), contents(v.Pending))
+	}
+	log := b.Log(b.T, key)
+	if log[0].State != sessions.Dead || log[0].Seq != 0 {
+		b.Errorf("the message set aside is %s at place %d, want dead without one", log[0].State, log[0].Seq)
+	}
+	if again := b.accept(replicaA, 1); again.New {
+		b.Error("a redelivered dead letter came to life")
+	}
+}
+
+func testCommitReturned(b *bench) {
+	l := b.held(3)
+	v := b.begin(l, 10)
+	t := answer(v)
+	t.Taken, t.TakenTokens, t.Returned = t.Taken[:1], t.TakenTokens[:1], t.Taken[1:]
+	b.commit(l, t)
+	v = b.begin(l, 10)
+	if len(v.Pending) != 2 || v.Pending[0].Attempts != 1 || v.Pending[1].Attempts != 1 {
+		b.Errorf("messages that a turn returned come back as %q, want both, at their first attempt", contents(v.Pending))
+	}
+}
+
+func testCommitCounters(b *bench) {
+	l := b.held(1)
+	t := answer(b.begin(l, 10))
+	t.TotalTokens, t.ObservedTokens, t.Calibration = 1234, 1200, 1.25
+	b.commit(l, t)
+	s := b.begin(l, 0).Session
+	if s.TotalTokens != 1234 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
+		b.Errorf("counters are total %d, observed %d up to %d, factor %v; want 1234, 1200 up to 1 (the answer was not in the prompt), 1.25",
+			s.TotalTokens, s.ObservedTokens, s.ObservedSeq, s.CalibrationFactor)
+	}
+	b.accept(replicaA, 2)
+	t = answer(b.begin(l, 10))
+	t.TotalTokens = 1300
+	b.commit(l, t)
+	s = b.begin(l, 0).Session
+	if s.TotalTokens != 1300 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
+		b.Errorf("a silent provider changed the counters to %+v", s)
+	}
+}
+
+func testToolRuns(b *bench) {
+	l := b.held(2)
+	first := b.begin(l, 1).Pending[0].ID
+	run := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c1", Name: "pay", Arguments: `{"amount":5}`}}
+	b.check(b.Store.RecordRun(b.ctx, l, run))
+	done := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c2", Name: "look", Arguments: `{}`}}
+	b.check(b.Store.RecordRun(b.ctx, l, done))
+	done.Finished, done.Result = true, "seen"
+	b.check(b.Store.RecordRun(b.ctx, l, done))
+
+	b.Expire(b.T, replicaA) // it died
+	b.beat(replicaB)
+	l = b.acquire(replicaB)
+	v := b.begin(l, 10)
+	if want := []sessions.ToolRun{run, done}; !slices.Equal(v.Runs, want) {
+		b.Errorf("the next attempt knows of runs %+v, want %+v", v.Runs, want)
+	}
+	b.commit(l, answer(v))
+	if v = b.begin(l, 10); len(v.Runs) != 0 {
+		b.Errorf("the turn after the commit knows of runs %+v, want none", v.Runs)
+	}
+}
+
+func testFencing(b *bench) {
+	l := b.held(2)
+	t := answer(b.begin(l, 1))
+	reply := b.commit(l, t).Replies[0]
+	pending := b.begin(l, 1).Pending[0].ID
+	before := contents(b.Log(b.T, key))
+	for name, stale := range map[string]sessions.Lease{
+		"an old term":     {Key: key, Owner: replicaA, Term: l.Term - 1},
+		"a term to come":  {Key: key, Owner: replicaA, Term: l.Term + 1},
+		"another owner":   {Key: key, Owner: replicaB, Term: l.Term},
+		"no owner":        {Key: key, Term: l.Term},
+		"another session": {Key: "robot/elsewhere", Owner: replicaA, Term: l.Term},
+	} {
+		_, err := b.Store.Begin(b.ctx, stale, 10)
+		b.want(err, sessions.ErrLeaseLost, "beginning with "+name)
+		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
+		b.want(err, sessions.ErrLeaseLost, "committing with "+name)
+		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{})
+		b.want(err, sessions.ErrLeaseLost, "committing nothing with "+name)
+		b.want(b.Store.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
+			sessions.ErrLeaseLost, "recording a run with "+name)
+		b.want(b.Store.Compact(b.ctx, stale, sessions.Compaction{Through: 2, Summary: "s"}),
+			sessions.ErrLeaseLost, "compacting with "+name)
+		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
+			sessions.ErrLeaseLost, "logging with "+name)
+		_, err = b.Store.Unsent(b.ctx, stale)
+		b.want(err, sessions.ErrLeaseLost, "listing replies with "+name)
+	}
+	if got := contents(b.Log(b.T, key)); got != before {
+		b.Errorf("fenced writes changed the log from %q to %q", before, got)
+	}
+	v := b.begin(l, 10)
+	if len(v.Pending) != 1 || v.Pending[0].Attempts != 2 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
+		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
+	}
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true whoever holds the lease
+}
+
+func testOutbox(b *bench) {
+	l := b.held(1)
+	out := b.turn(l, 1).Replies[0]
+	unsent := func() []sessions.Outgoing {
+		b.Helper()
+		list, err := b.Store.Unsent(b.ctx, l)
+		b.check(err)
+		return list
+	}
+	list := unsent()
+	if len(list) != 1 || list[0].ID != out.ID || list[0].Resumed || list[0].Attempts != 0 || !list[0].NextAt.IsZero() {
+		b.Fatalf("unsent are %+v, want the commit's reply, due and not resumed", list)
+	}
+	if r := list[0].Reply; r.Text != "答复" || r.Nonce != "nonce" || r.Target.Webhook != "https://example.com/hook" {
+		b.Errorf("the reply lost something: %+v", r)
+	}
+	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Part: 2, Error: "busy", NextAt: next}))
+	list = unsent()
+	if len(list) != 1 || list[0].Attempts != 1 || list[0].Part != 2 || !list[0].NextAt.Equal(next) {
+		b.Errorf("after a failed try unsent are %+v, want one attempt, two parts, next at %v", list, next)
+	}
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
+	if list = unsent(); len(list) != 0 {
+		b.Errorf("after it was sent unsent are %+v", list)
+	}
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, NextAt: next}))
+	if list = unsent(); len(list) != 0 {
+		b.Errorf("a late word brought a sent reply back: %+v", list)
+	}
+	b.want(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
+	b.accept(replicaA, 2)
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.turn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
+	if list = unsent(); len(list) != 0 {
+		b.Errorf("a reply given up is still listed: %+v", list)
+	}
+}
+
+func testOutboxResumed(b *bench) {
+	l := b.held(2)
+	first, second := b.turn(l, 1).Replies[0], b.turn(l, 1).Replies[0]
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, NextAt: time.Now().Add(time.Hour)}))
+	b.Expire(b.T, replicaA)
+	b.beat(replicaB)
+	for _, owner := range []sessions.ReplicaID{replicaB, "replica-c"} {
+		l := b.acquire(owner)
+		list, err := b.Other.Unsent(b.ctx, l)
+		b.check(err)
+		if len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
+			b.Fatalf("%s sees replies %+v, want both, oldest first", owner, list)
+		}
+		if !list[0].Resumed || !list[0].NextAt.IsZero() {
+			b.Errorf("%s: the reply in the dead replica's hand is %+v, want resumed and due", owner, list[0])
+		}
+		if list[1].Resumed || list[1].NextAt.IsZero() {
+			b.Errorf("%s: the reply that was waiting is %+v, want neither resumed nor due", owner, list[1])
+		}
+		b.Expire(b.T, owner)
+	}
+}
+
+func testCompact(b *bench) {
+	l := b.held(3)
+	b.turn(l, 3)
+	c := sessions.Compaction{
+		Through: 2, Summary: "摘要 one", Tokens: 9, Freed: 11, RearmTokens: 77, Pinned: "pinned",
+		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
+	}
+	b.check(b.Store.Compact(b.ctx, l, c))
+	b.want(b.Other.Compact(b.ctx, l, c), sessions.ErrConflict, "compacting the same range twice")
+	for name, bad := range map[string]sessions.Compaction{
+		"another generation": {Gen: 1, From: 2, Through: 3, Summary: "s"},
+		"an empty range":     {From: 2, Through: 2, Summary: "s"},
+		"beyond the log":     {From: 2, Through: 5, Summary: "s"},
+		"unknown summaries":  {From: 2, Through: 3, Summary: "s", Supersede: []int64{424242}},
+		"too many summaries": {From: 2, Through: 3, Summary: "s", Supersede: []int64{1, 2, 3}},
+	} {
+		b.want(b.Store.Compact(b.ctx, l, bad), sessions.ErrConflict, "compacting "+name)
+	}
+	v := b.begin(l, 0)
+	if s := v.Session; s.CompactedSeq != 2 || s.CompactionCount != 1 || s.TotalTokens != 24 || s.RearmTokens != 77 ||
+		s.Pinned != "pinned" || s.ObservedTokens != 0 {
+		b.Errorf("the session is %+v", s)
+	}
+	if got := contents(v.Tail); got != "3:user:问题 3 4:assistant:答复 " {
+		b.Errorf("the tail is %q", got)
+	}
+	log := b.Log(b.T, key)
+	if len(v.Summaries) != 1 {
+		b.Fatalf("there are %d summaries, want 1", len(v.Summaries))
+	}
+	sum := v.Summaries[0]
+	if sum.StartSeq != 1 || sum.EndSeq != 2 || sum.MsgCount != 2 || sum.Text != "摘要 one" || sum.Tokens != 9 ||
+		sum.Status != sessions.Active || sum.Level != 0 || sum.StartMsgID != log[0].ID || sum.EndMsgID != log[1].ID {
+		b.Errorf("the summary is %+v", sum)
+	}
+	last := log[len(log)-1]
+	if last.Role != sessions.RoleSummary || last.Seq != 0 || last.Content != "摘要 one" || last.Tokens != 9 {
+		b.Errorf("the mark in the log is %+v", last)
+	}
+	for _, e := range log {
+		if e.Archived != (e.Seq == 1 || e.Seq == 2) || (e.Seq > 0 && e.Content == "") {
+			b.Errorf("event %d: archived %t, content %q", e.Seq, e.Archived, e.Content)
+		}
+	}
+}
+
+func testCompactTiles(b *bench) {
+	l := b.held(6)
+	b.turn(l, 6)
+	compact := func(from, through int64, supersede ...int64) {
+		b.Helper()
+		b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{
+			From: from, Through: through, Summary: fmt.Sprintf("up to %d", through), Tokens: 1, Supersede: supersede,
+		}))
+	}
+	compact(0, 2)
+	compact(2, 3)
+	v := b.begin(l, 0)
+	if len(v.Summaries) != 2 || v.Summaries[0].EndSeq+1 != v.Summaries[1].StartSeq {
+		b.Fatalf("summaries are %+v, want two end to end", v.Summaries)
+	}
+	b.want(b.Store.Compact(b.ctx, l, sessions.Compaction{From: 3, Through: 4, Summary: "s", Supersede: []int64{v.Summaries[0].ID}}),
+		sessions.ErrConflict, "replacing a summary out of the middle")
+	compact(3, 5, v.Summaries[1].ID)
+	v = b.begin(l, 0)
+	if len(v.Summaries) != 2 || v.Summaries[1].StartSeq != 3 || v.Summaries[1].EndSeq != 5 || v.Summaries[1].MsgCount != 3 || v.Summaries[1].Level != 1 {
+		b.Fatalf("summaries are %+v, want the second to tell 3 to 5, one level up", v.Summaries)
+	}
+	compact(5, 6, v.Summaries[0].ID, v.Summaries[1].ID)
+	v = b.begin(l, 0)
+	if len(v.Summaries) != 1 || v.Summaries[0].StartSeq != 1 || v.Summaries[0].EndSeq != 6 || v.Summaries[0].MsgCount != 6 {
+		b.Errorf("summaries are %+v, want one that tells all six", v.Summaries)
+	}
+	if got := contents(v.Tail); got != "7:assistant:答复 " {
+		b.Errorf("the tail is %q", got)
+	}
+}
+
+func testCompactMidTurn(b *bench) {
+	l := b.held(3)
+	b.turn(l, 3) // 35 tokens
+	b.accept(replicaA, 4)
+	t := answer(b.begin(l, 1))
+	t.ObservedTokens = 99
+	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 2, Summary: "s", Tokens: 2, Freed: 18}))
+	b.commit(l, t)
+	s := b.begin(l, 0).Session
+	if s.TotalTokens != 35-18+15 || s.ObservedTokens != 0 {
+		b.Errorf("total is %d, observed %d; want what the compaction left and the turn added, 32, and 0: the prompt was of the old view",
+			s.TotalTokens, s.ObservedTokens)
+	}
+}
+
+func testCompactFailed(b *bench) {
+	l := b.held(1)
+	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900}))
+	s := b.begin(l, 0).Session
+	if s.CompactFailures != 2 || !s.CompactRetryAt.Equal(retry) || s.RearmTokens != 900 {
+		b.Errorf("the session remembers %d failures, retry at %v, rearm %d", s.CompactFailures, s.CompactRetryAt, s.RearmTokens)
+	}
+	b.turn(l, 1)
+	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 1, Summary: "s", Tokens: 1}))
+	if s = b.begin(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() {
+		b.Errorf("a compaction that worked left %d failures, retry at %v", s.CompactFailures, s.CompactRetryAt)
+	}
+}

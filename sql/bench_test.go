@@ -1,0 +1,102 @@
+package sql_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// BenchmarkTurn is what the store adds to a turn: accept, begin, commit and settle, by the length of the history that
+// summaries tell. The cost must not depend on it.
+func BenchmarkTurn(b *testing.B) {
+	for _, events := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("history=%d", events), func(b *testing.B) {
+			s, l := benchSession(b, events)
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				benchTurn(b, s, l, n)
+			}
+		})
+	}
+}
+
+// BenchmarkDurableCommit is the yardstick beside it: one row, one commit.
+func BenchmarkDurableCommit(b *testing.B) {
+	pool, err := pgxpool.New(b.Context(), sqltest.URL(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	for b.Loop() {
+		if _, err := pool.Exec(b.Context(), "INSERT INTO tool_runs (session_key, event_id, call_id, name, arguments) SELECT 'k', count(*), 'c', 'n', '' FROM tool_runs WHERE false ON CONFLICT DO NOTHING"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchSession(b *testing.B, events int) (*sql.Store, sessions.Lease) {
+	b.Helper()
+	s, err := sql.Open(b.Context(), sql.Options{URL: sqltest.URL(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	if err := s.Beat(b.Context(), "a"); err != nil {
+		b.Fatal(err)
+	}
+	a, err := s.Accept(b.Context(), "a", "robot/cid", sessions.Message{ID: "first", Text: "hello"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	t := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
+	for i := 1; i < events; i++ {
+		t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: "an answer of some length, as they are", Tokens: 9})
+	}
+	if _, err := s.Commit(b.Context(), a.Lease, t); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Compact(b.Context(), a.Lease, sessions.Compaction{Through: int64(events), Summary: "what was said", Tokens: 3}); err != nil {
+		b.Fatal(err)
+	}
+	return s, a.Lease
+}
+
+// benchTurn is one turn; every twentieth compacts, so that the tail stays short.
+func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
+	b.Helper()
+	ctx := b.Context()
+	if _, err := s.Accept(ctx, l.Owner, l.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint(n)), Text: "a question"}); err != nil {
+		b.Fatal(err)
+	}
+	v, err := s.Begin(ctx, l, 20)
+	if err != nil || len(v.Pending) != 1 {
+		b.Fatalf("%d pending (%v)", len(v.Pending), err)
+	}
+	c, err := s.Commit(ctx, l, sessions.Turn{
+		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{3}, CompactedSeq: v.Session.CompactedSeq,
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
+		Reply:  &sessions.Reply{Text: "an answer"},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Settle(ctx, sessions.Settled{Key: l.Key, ID: c.Replies[0].ID, Sent: true}); err != nil {
+		b.Fatal(err)
+	}
+	if n%20 != 0 {
+		return
+	}
+	supersede := []int64{v.Summaries[0].ID}
+	if err := s.Compact(ctx, l, sessions.Compaction{
+		From: v.Session.CompactedSeq, Through: c.LastSeq, Summary: "what was said", Tokens: 3, Supersede: supersede,
+	}); err != nil {
+		b.Fatal(err)
+	}
+}

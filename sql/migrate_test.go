@@ -1,0 +1,226 @@
+package sql_test
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+func TestMigrateUpDownUp(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	all := versions(t)
+
+	status, err := sql.Status(t.Context(), url)
+	if err != nil || len(status) != len(all) {
+		t.Fatalf("an empty database has %d steps (%v), want %d", len(status), err, len(all))
+	}
+	for _, m := range status {
+		if m.Applied {
+			t.Errorf("step %s is applied to an empty database", m.Name)
+		}
+	}
+	done, err := sql.Migrate(t.Context(), url)
+	if err != nil || len(done) != len(all) {
+		t.Fatalf("migrating took %d steps (%v), want %d", len(done), err, len(all))
+	}
+	before := schema(t, url)
+	if err := sql.MigrateTo(t.Context(), url, 0); err != nil {
+		t.Fatal(err)
+	}
+	if left := schema(t, url); left != "" {
+		t.Errorf("migrating down left:\n%s", left)
+	}
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if after := schema(t, url); after != before {
+		t.Errorf("up, down and up gave another schema:\n%s\nwant:\n%s", after, before)
+	}
+	if done, err = sql.Migrate(t.Context(), url); err != nil || len(done) != 0 {
+		t.Errorf("migrating what is up to date took %d steps (%v)", len(done), err)
+	}
+	if status, err = sql.Status(t.Context(), url); err != nil || !status[0].Applied || status[0].AppliedAt.IsZero() {
+		t.Errorf("the status after migrating is %+v (%v)", status, err)
+	}
+}
+
+// A replica of the first release may have filled the database before the newest one migrates it.
+func TestMigrateWithRows(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	if err := sql.MigrateTo(t.Context(), url, 1); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := fs.ReadFile(testdata, "testdata/v1.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), string(rows)); err != nil {
+		t.Fatalf("filling the first release's tables: %v", err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+
+	s, _ := open(t, url)
+	if err := s.Beat(t.Context(), "new"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Acquire(t.Context(), "robot/cid==", "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Begin(t.Context(), l, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Summaries) != 1 || len(v.Tail) != 1 || len(v.Pending) != 1 || v.Pending[0].Message == nil || l.Term != 8 {
+		t.Errorf("the old rows are seen as %+v under term %d", v, l.Term)
+	}
+	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Resumed {
+		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
+	}
+}
+
+func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	var wg sync.WaitGroup
+	steps := make([]int, 4)
+	for i := range steps {
+		wg.Go(func() {
+			done, err := sql.Migrate(t.Context(), url)
+			if err != nil {
+				t.Errorf("replica %d: %v", i, err)
+			}
+			steps[i] = len(done)
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, n := range steps {
+		total += n
+	}
+	if want := len(versions(t)); total != want {
+		t.Errorf("four replicas took %v steps together, want %d", steps, want)
+	}
+}
+
+// What a table promises, whoever writes to it.
+func TestLawsOfTheSchema(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	execute(t, pool, "INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq) VALUES ('k', 'r', 'c', '2', 5)")
+	for name, statement := range map[string]string{
+		"a pending message with a place":    "INSERT INTO dingtalk_session_events (session_key, seq, role, state, msg_id) VALUES ('k', 1, 'user', 'pending', 'm')",
+		"an answered message without one":   "INSERT INTO dingtalk_session_events (session_key, role, state, msg_id) VALUES ('k', 'user', 'done', 'm')",
+		"a summary with a place":            "INSERT INTO dingtalk_session_events (session_key, seq, role) VALUES ('k', 1, 'summary')",
+		"a pending answer":                  "INSERT INTO dingtalk_session_events (session_key, role, state) VALUES ('k', 'assistant', 'pending')",
+		"a message without an id":           "INSERT INTO dingtalk_session_events (session_key, role, state) VALUES ('k', 'user', 'pending')",
+		"a backward range":                  "INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens) VALUES ('k', 0, 2, 1, 1, 1, 1, 's', 1)",
+		"an empty summary":                  "INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens) VALUES ('k', 0, 1, 1, 1, 1, 1, '', 1)",
+		"a cursor beyond the log":           "UPDATE dingtalk_sessions SET compacted_seq = 6",
+		"a flush beyond the log":            "UPDATE dingtalk_sessions SET flushed_seq = 6",
+		"a sent reply without its time":     "INSERT INTO outbox (session_key, target, body, state, sender) VALUES ('k', '{}', 'b', 'sent', 'a')",
+		"an empty debt":                     "INSERT INTO flush_debts (session_key, from_seq, through_seq) VALUES ('k', 2, 2)",
+		"a committed attempt without proof": "INSERT INTO compaction_log (session_key, outcome) VALUES ('k', 'committed')",
+	} {
+		if _, err := pool.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "violates check constraint") {
+			t.Errorf("%s was taken: %v", name, err)
+		}
+	}
+}
+
+// An engine that spreads rows over servers can keep a session together only if its key leads every key.
+func TestSessionKeyLeadsEveryKey(t *testing.T) {
+	t.Parallel()
+	rows, err := sqltest.New(t).Query(t.Context(), `
+		SELECT c.relname, i.relname, a.attname
+		FROM pg_index x
+		JOIN pg_class c ON c.oid = x.indrelid
+		JOIN pg_class i ON i.oid = x.indexrelid
+		JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.indkey[0]
+		WHERE x.indisunique AND EXISTS (
+			SELECT 1 FROM pg_attribute k WHERE k.attrelid = c.oid AND k.attname = 'session_key')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for rows.Next() {
+		var table, index, first string
+		if err := rows.Scan(&table, &index, &first); err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if first != "session_key" {
+			t.Errorf("unique index %s of %s begins with %s", index, table, first)
+		}
+	}
+	if err := rows.Err(); err != nil || n < 9 {
+		t.Errorf("only %d unique indexes were looked at (%v)", n, err)
+	}
+}
+
+func TestMigrationsSayWhatRunsOnThem(t *testing.T) {
+	t.Parallel()
+	for _, name := range versions(t) {
+		content, err := fs.ReadFile(sql.Migrations(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(content), "\n")
+		if !regexp.MustCompile(`^-- .+\. Oldest release that can run on it: \d+\.\d+\.$`).MatchString(first) {
+			t.Errorf("%s begins with %q", name, first)
+		}
+	}
+}
+
+func versions(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(sql.Migrations(), "*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("there are no migrations (%v)", err)
+	}
+	return names
+}
+
+// schema lists columns and constraints, one a line, goose's own table aside.
+func schema(t *testing.T, url string) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	var s string
+	err = conn.QueryRow(t.Context(), `
+		SELECT coalesce(string_agg(line, E'\n' ORDER BY line), '') FROM (
+			SELECT c.table_name || '.' || c.column_name || ' ' || c.data_type || ' ' || c.is_nullable AS line
+			FROM information_schema.columns c WHERE c.table_schema = 'public' AND c.table_name NOT LIKE 'goose%'
+			UNION ALL
+			SELECT r.conrelid::regclass || ' ' || r.conname || ' ' || pg_get_constraintdef(r.oid)
+			FROM pg_constraint r WHERE r.connamespace = 'public'::regnamespace AND r.conrelid::regclass::text NOT LIKE 'goose%'
+			UNION ALL
+			SELECT i.indexdef FROM pg_indexes i WHERE i.schemaname = 'public' AND i.tablename NOT LIKE 'goose%'
+		) x`).Scan(&s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
