@@ -60,7 +60,8 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (session
 	return v, nil
 }
 
-// Commit implements sessions.Store in one statement.
+// Commit implements sessions.Store in one statement. An error that is neither sessions.ErrLeaseLost nor ErrConflict may
+// hide that the turn was committed and only the answer got lost; to commit it again then gives ErrConflict.
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
