@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -127,6 +128,7 @@ type Bot struct {
 	upkeepLock *locks
 	spare      *semaphore.Weighted // bounds maintenance over all sessions
 	draining   chan struct{}
+	toldStale  sync.Map // session key -> when it was last told of a stale backlog
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -27,8 +28,10 @@ func parseCommand(text string) (name, rest string) {
 	if !ok {
 		return "", ""
 	}
-	name, rest, _ = strings.Cut(text, " ")
-	return strings.ToLower(name), strings.TrimSpace(rest)
+	if at := strings.IndexFunc(text, unicode.IsSpace); at >= 0 {
+		text, rest = text[:at], text[at:]
+	}
+	return strings.ToLower(text), strings.TrimSpace(rest)
 }
 
 func isCommand(text string) bool {

@@ -41,7 +41,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus stri
 	if needed != nil && !needed(v) {
 		return entry, nil
 	}
-	zerolog.Ctx(ctx).Info().EmbedObject(l.Key).Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
+	zerolog.Ctx(ctx).Info().Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
 	err = b.compactView(ctx, l, v, &entry)
 	entry.Duration = time.Since(began)
 	if err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
@@ -54,20 +54,21 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus stri
 // modeSummaryOnly summarises and leaves the rest of the view as it is.
 const modeSummaryOnly = "summary_only"
 
-// compactView flushes, plans, summarises, checks and commits, and fills in the log entry as it goes.
+// compactView plans, flushes, summarises, checks and commits, and fills in the log entry as it goes.
 func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry) error {
-	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session)
 	fixed := b.fixed(v)
 	b.frame.shrink(v.Tail)
 	previous, supersede, standing := rolling(b.policy, v.Summaries)
-	cut, ok := b.policy.Plan(b.frame.window, v.Tail, fixed, standing)
+	window := inOurTokens(b.frame.window, v.Session.CalibrationFactor)
+	cut, ok := b.policy.Plan(window, v.Tail, fixed, standing)
 	if !ok {
 		return errNothing
 	}
 	entry.EndSeq = cut.Through
+	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session, cut.Through)
 	req := compaction.Request{
 		Previous: previous, Events: v.Tail[:cut.Index], Focus: entry.Focus,
-		Target: b.frame.window.SummaryCap(fixed, cut.Recent),
+		Target: window.SummaryCap(fixed, cut.Recent),
 	}
 	res, err := b.summarizer.Summarize(ctx, req)
 	entry.Usage, entry.Cost = res.Usage, res.Cost
@@ -83,6 +84,17 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
 	}
 	return b.commitCompaction(ctx, l, v, cut, res, supersede, entry)
+}
+
+// inOurTokens is a window as our own counter sees it: budgets are in the provider's tokens, events are counted in ours.
+func inOurTokens(w compaction.Window, cal float64) compaction.Window {
+	if cal <= 0 {
+		return w
+	}
+	for _, n := range []*int{&w.Context, &w.Reserve, &w.Threshold} {
+		*n = int(float64(*n) / cal)
+	}
+	return w
 }
 
 // rolling is the text that a new summary continues, the summaries that it replaces, and their tokens.
@@ -107,6 +119,7 @@ func (b *Bot) commitCompaction(ctx context.Context, l sessions.Lease, v sessions
 		return fmt.Errorf("encode audit of session %s: %w", l.Key, err)
 	}
 	entry.Audit, entry.Outcome = string(audit), "committed"
+	entry.TokensAfter += calibrated(b.counted.count(pinned)-b.counted.count(v.Session.Pinned), v.Session.CalibrationFactor)
 	w := b.frame.window
 	err = b.store.Compact(ctx, l, sessions.Compaction{
 		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: cut.Through, Summary: res.Text, Tokens: res.Tokens,
@@ -117,18 +130,19 @@ func (b *Bot) commitCompaction(ctx context.Context, l sessions.Lease, v sessions
 		entry.Outcome = "failed"
 		return fmt.Errorf("commit compaction of session %s: %w", l.Key, err)
 	}
-	zerolog.Ctx(ctx).Info().EmbedObject(l.Key).Str("trigger", entry.Trigger).Int("tokens_before", entry.TokensBefore).
+	zerolog.Ctx(ctx).Info().Str("trigger", entry.Trigger).Int("tokens_before", entry.TokensBefore).
 		Int("tokens_after", entry.TokensAfter).Int64("through", cut.Through).Str("flush", entry.FlushOutcome).Msg("Compaction completed")
 	return nil
 }
 
-// flushFirst makes sure that the cycle was flushed, and says how that went. A flush that fails does not hold the
-// compaction up: its range stays owed and is read from the log later.
-func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Session) string {
+// flushFirst makes sure that the cycle was flushed, as far as the events that are to leave the view, and says how that
+// went. A conversation may have grown long past its flush while a summary was slow. A flush that fails does not hold
+// the compaction up: its range stays owed and is read from the log later.
+func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Session, through int64) string {
 	switch {
 	case !b.policy.Flush:
 		return "off"
-	case s.FlushEpoch == s.CompactionCount:
+	case s.FlushEpoch == s.CompactionCount && s.FlushedSeq >= through:
 		return "done before"
 	case s.FlushFailures >= compaction.MaxFlushFailures:
 		return "owed"
@@ -141,7 +155,7 @@ func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Sessi
 	}
 	out, err := b.flush(ctx, l, s, s.CompactionCount)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Err(err).Msg("Memory flush did not come through, range is owed")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
 		return "owed"
 	}
 	return out.String()
@@ -190,7 +204,7 @@ func (b *Bot) logFailure(ctx context.Context, l sessions.Lease, s sessions.Sessi
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	if err := b.store.Log(one, l, *e); err != nil {
-		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Err(err).Msg("Compaction log row not written")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
 	}
 }
 

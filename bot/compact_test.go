@@ -159,7 +159,11 @@ func near(t *testing.T, what string, got, wanted int) {
 func TestManyCompactionsLoseNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
+		cycle := 0
+		w := start(t, setup{model: &script{flush: func(context.Context, Request) (Response, error) {
+			cycle++
+			return saveCall(fmt.Sprintf("In cycle %d %s", cycle, prose(cycle, 50))), nil
+		}}})
 		for n := 1; n <= 6; n++ {
 			w.talk(n)
 			v := w.view()

@@ -95,6 +95,8 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 	if err != nil {
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
+	ctx = log.WithContext(ctx)
 	v, err := b.store.Begin(ctx, lease, 0)
 	if err != nil {
 		return 0, fmt.Errorf("read session %s: %w", key, err)

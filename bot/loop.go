@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -102,6 +103,9 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 		}
 	}
 	run := sessions.ToolRun{Call: c, EventID: t.asked[0].ID}
+	for slices.ContainsFunc(t.view.Runs, func(r sessions.ToolRun) bool { return r.Call.ID == run.Call.ID }) {
+		run.Call.ID += "+" // some providers number their calls anew in every round
+	}
 	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}

@@ -99,7 +99,7 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 	for _, out := range outs {
 		if out.Resumed {
 			o.metrics.maybeDoubled.Inc()
-			zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
+			zerolog.Ctx(ctx).Warn().Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
 		}
 		o.push(parcel{out: out})
 	}
@@ -185,6 +185,13 @@ func (o *outbox) run(c conversation, q *queue) {
 		if !ok {
 			return
 		}
+		if early := time.Until(batch[0].out.NextAt); early > 0 { // as an earlier process was told
+			if !o.pause(q, early) {
+				return
+			}
+			joined = maxJoined
+			continue
+		}
 		retry := o.try(batch)
 		for i := range batch {
 			if f := batch[i].then; f != nil {
@@ -198,7 +205,6 @@ func (o *outbox) run(c conversation, q *queue) {
 		}
 		o.forgetThen(q, len(batch))
 		if !o.pause(q, time.Until(retry)) {
-			o.leave(c, q)
 			return
 		}
 		// What piled up meanwhile goes out as one message: the conversation's rate is the bottleneck.
@@ -209,12 +215,16 @@ func (o *outbox) run(c conversation, q *queue) {
 // maxJoined is how many waiting replies become one message.
 const maxJoined = 10
 
-// head is the next parcels to send as one, at most limit; ok is false, and the queue gone, where none is left.
+// head is the next parcels to send as one, at most limit. ok is false where none is left, and then the queue is gone, or
+// where the process ends: what stays in the queue then is what was not sent.
 func (o *outbox) head(c conversation, q *queue, limit int) (batch []parcel, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(q.parcels) == 0 || o.ctx.Err() != nil {
+	if len(q.parcels) == 0 {
 		delete(o.queues, c)
+		return nil, false
+	}
+	if o.ctx.Err() != nil {
 		return nil, false
 	}
 	n := 1
@@ -240,12 +250,6 @@ func (o *outbox) forgetThen(q *queue, n int) {
 	for i := range q.parcels[:n] {
 		q.parcels[i].then = nil
 	}
-}
-
-func (o *outbox) leave(c conversation, _ *queue) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.queues, c)
 }
 
 // pause waits for the next try; false: the outbox closes.
@@ -297,8 +301,10 @@ func (o *outbox) try(batch []parcel) time.Time {
 		}
 	}
 	o.mu.Unlock()
-	for _, p := range batch {
-		s.Key, s.ID = p.out.Key, p.out.ID
+	for i, p := range batch {
+		if s.Key, s.ID = p.out.Key, p.out.ID; i > 0 {
+			s.Part = 0 // parts of the joined message are not parts of this reply
+		}
 		o.record(log.WithContext(o.ctx), s)
 	}
 	return retry

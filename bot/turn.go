@@ -96,7 +96,8 @@ func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 type outcome struct {
 	answer
 	dead  bool
-	total int // tokens of the context as it would be sent next
+	mute  bool // people were told already
+	total int  // tokens of the context as it would be sent next
 	cal   float64
 }
 
@@ -126,7 +127,15 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	default:
 		o.text, o.dead = t.plan.word(t.asked, t.lang, b.cfg.Location), t.plan.kind == kindDead
 	}
-	if len(o.events) == 0 {
+	if t.plan.kind == kindStale {
+		// One word tells of a whole backlog, however many turns take it.
+		told, _ := b.toldStale.Load(t.key)
+		at, ok := told.(time.Time)
+		if o.mute = ok && at.After(t.asked[len(t.asked)-1].CreatedAt); !o.mute {
+			b.toldStale.Store(t.key, time.Now())
+		}
+	}
+	if len(o.events) == 0 && !o.mute {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: o.text}}
 	}
 	b.account(t, &o)
@@ -203,6 +212,9 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	}
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens)
+	}
+	if o.mute {
+		s.Reply = nil
 	}
 	if o.dead {
 		s.Dead, s.Taken, s.TakenTokens, s.Events = s.Taken, nil, nil, nil

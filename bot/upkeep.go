@@ -169,11 +169,11 @@ func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome,
 // What fails is recorded as owed.
 func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
-	log.Info().EmbedObject(l.Key).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
+	log.Info().Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch})
 	b.metrics.flush(out, err)
 	if err == nil {
-		log.Info().EmbedObject(l.Key).Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
+		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
 		return out, nil
 	}
 	if errors.Is(err, sessions.ErrLeaseLost) {

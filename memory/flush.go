@@ -132,8 +132,12 @@ func (f *Flusher) part(events []sessions.Event) []sessions.Event {
 }
 
 func (f *Flusher) commit(ctx context.Context, d Due, out *Outcome, through int64, drafts []Draft, c Called) error {
+	epoch := d.Epoch
+	if through < d.Through {
+		epoch = d.Session.FlushEpoch // the cycle is flushed with its last part
+	}
 	r, err := f.Store.Flush(ctx, d.Lease, Flush{
-		From: out.Through, Through: through, Epoch: d.Epoch, Drafts: drafts, Usage: c.Usage, Model: c.Model,
+		From: out.Through, Through: through, Epoch: epoch, Drafts: drafts, Usage: c.Usage, Model: c.Model,
 	})
 	if err != nil {
 		return fmt.Errorf("store facts of events %d to %d of session %s: %w", out.Through+1, through, d.Session.Key, err)

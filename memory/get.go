@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -28,7 +29,11 @@ const (
 	defaultGet = 50
 )
 
-// Get reads lines of a virtual path, from the line from, counted from 1. Its errors are written for the model.
+// ErrUnreadable says that the storage could not be read; what it wraps is for the log, not for a model.
+var ErrUnreadable = errors.New("memory can't be read at the moment")
+
+// Get reads lines of a virtual path, from the line from, counted from 1. Its errors are written for the model, but for
+// those that wrap ErrUnreadable.
 func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, loc *time.Location) (string, error) {
 	from = max(1, from)
 	if lines <= 0 {
@@ -43,7 +48,7 @@ func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, l
 		first := max(seq, 1) + int64(from) - 1
 		events, err := s.Range(ctx, r.Key, first-1, first-1+int64(lines), lines)
 		if err != nil {
-			return "", fmt.Errorf("read events: %w", err)
+			return "", fmt.Errorf("%w: events: %w", ErrUnreadable, err)
 		}
 		return EventLines(events, loc), nil
 	}
@@ -53,7 +58,7 @@ func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, l
 	}
 	all, err := s.Pinned(ctx, r, maxRead)
 	if err != nil {
-		return "", fmt.Errorf("read memories: %w", err)
+		return "", fmt.Errorf("%w: memories: %w", ErrUnreadable, err)
 	}
 	var out []string
 	for _, m := range all {

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ebb/bot"
@@ -28,5 +29,9 @@ type getter struct {
 }
 
 func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, error) {
-	return memory.Get(ctx, g.store, in.Reader, a.Path, a.From, a.Lines, g.loc)
+	text, err := memory.Get(ctx, g.store, in.Reader, a.Path, a.From, a.Lines, g.loc)
+	if errors.Is(err, memory.ErrUnreadable) {
+		err = trouble(ctx, err, "memory_get: the memory can't be read at the moment")
+	}
+	return text, err
 }

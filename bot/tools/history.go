@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ func (h historian) call(ctx context.Context, in bot.ToolInput, a historyArgs) (s
 	}
 	events, err := h.store.History(ctx, in.Lease.Key, a.Query, a.Before, a.Limit)
 	if err != nil {
-		return "", errors.New("query_history: the log can't be read at the moment")
+		return "", trouble(ctx, err, "query_history: the log can't be read at the moment")
 	}
 	slices.Reverse(events)
 	return memory.EventLines(events, h.loc), nil

@@ -25,7 +25,7 @@ func (s saver) call(ctx context.Context, in bot.ToolInput, _ memory.Save) (strin
 	}
 	r, err := s.store.Save(ctx, in.Lease, drafts)
 	if err != nil {
-		return "", fmt.Errorf("memory_save: the memory could not be stored, nothing was saved")
+		return "", trouble(ctx, err, "memory_save: the memory could not be stored, nothing was saved")
 	}
 	out := fmt.Sprintf("saved %d", len(r.Saved))
 	if n := len(r.Duplicate); n > 0 {

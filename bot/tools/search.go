@@ -38,7 +38,7 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 	}
 	hits, err := s.store.Search(ctx, in.Reader, a.Query, a.Limit)
 	if err != nil {
-		return "", errors.New("memory_search: the memory can't be read at the moment")
+		return "", trouble(ctx, err, "memory_search: the memory can't be read at the moment")
 	}
 	if len(hits) == 0 {
 		return "nothing found", nil

@@ -5,9 +5,12 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"ebb/bot"
 	"ebb/memory"
@@ -47,6 +50,12 @@ func (t tool[A]) Call(ctx context.Context, in bot.ToolInput) (string, error) {
 		return "", fmt.Errorf("arguments of %s: %w", t.spec.Name, err)
 	}
 	return t.call(ctx, in, args)
+}
+
+// trouble logs what the storage said and returns what the model may know of it.
+func trouble(ctx context.Context, err error, words string) error {
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("Tool could not use the storage")
+	return errors.New(words)
 }
 
 // object is a JSON schema of an object with these properties.

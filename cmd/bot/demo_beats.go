@@ -79,7 +79,7 @@ func (s *story) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.show.happened(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 rows saved", figure(row.TotalTokens), len(facts)), lines...)
+	s.show.happened(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 rows saved", withCommas(row.TotalTokens), len(facts)), lines...)
 	for _, f := range plantedFacts {
 		if !remembered(facts, f.proof) {
 			return fmt.Errorf("expected a memory that holds %q, got %q", f.proof, lines)
@@ -139,7 +139,7 @@ func (s *story) compact(ctx context.Context) error {
 		return fmt.Errorf("expected the gateway's log to say %d -> %d tokens, got %s", e.TokensBefore, e.TokensAfter, line.Raw)
 	}
 	s.show.happened(
-		fmt.Sprintf("压缩 compaction：%s → %s tokens", figure(e.TokensBefore), figure(e.TokensAfter)),
+		fmt.Sprintf("压缩 compaction：%s → %s tokens", withCommas(e.TokensBefore), withCommas(e.TokensAfter)),
 		fmt.Sprintf("第 %d–%d 条进了摘要 events %d–%d are told by a summary; flush: %s", e.StartSeq, e.EndSeq, e.StartSeq, e.EndSeq, e.FlushOutcome))
 	if err := s.checkLog(ctx); err != nil {
 		return err
@@ -288,6 +288,7 @@ func (s *story) kill(ctx context.Context) (err error) {
 	if err := s.dingtalk.WaitNoConns(ctx); err != nil {
 		return err
 	}
+	s.show.happened("C 启动，等 B 的租约到期（" + demoLeaseTTL + "）· C starts and waits for B's lease to run out")
 	if s.third, err = s.start(ctx, "C"); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func newPalette(color bool) palette {
 // What is real in the demo and what is not, said on every screen.
 const (
 	honestChinese = "真的：网关进程、PostgreSQL、信号。替身：钉钉是模拟器，模型照脚本答话，非大模型"
-	honestEnglish = "Real: gateways, PostgreSQL, signals. Stand-ins: DingTalk simulator, scripted model"
+	honestEnglish = "Real: gateways, PostgreSQL, signals. Simulated: DingTalk. Scripted: the model."
 )
 
 // render draws a scene into at most rows-1 lines (the cursor stands on one more), none wider than columns.
@@ -75,7 +75,7 @@ func gauge(s scene, w int, p palette) []string {
 		return []string{"", fit("上下文 context: -", w), "", ""}
 	}
 	percent := s.Tokens * 100 / s.Threshold
-	label := fmt.Sprintf("上下文 context  %s / %s tokens  %d%%", figure(s.Tokens), figure(s.Threshold), percent)
+	label := fmt.Sprintf("上下文 context  %s / %s tokens  %d%%", withCommas(s.Tokens), withCommas(s.Threshold), percent)
 	color := p.good
 	switch {
 	case s.Tokens >= s.Threshold:
@@ -184,8 +184,8 @@ func fill(lines []string, n int) []string {
 	return lines
 }
 
-// figure writes 64000 as 64,000.
-func figure(n int) string {
+// withCommas writes 64000 as 64,000.
+func withCommas(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

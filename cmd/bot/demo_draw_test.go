@@ -33,7 +33,7 @@ func sampleScene() scene {
 const sampleScreen = `
 Ebb · 不忘事的钉钉群机器人 · demo                                          23 s
 真的：网关进程、PostgreSQL、信号。替身：钉钉是模拟器，模型照脚本答话，非大模型
-Real: gateways, PostgreSQL, signals. Stand-ins: DingTalk simulator, scripted m…
+Real: gateways, PostgreSQL, signals. Simulated: DingTalk. Scripted: the model.
 
 ▶ 滚动重启：B 上线，A 收到 SIGTERM · rolling restart
 

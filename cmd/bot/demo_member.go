@@ -58,7 +58,7 @@ func (s *story) prompt(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	p := s.show.palette
-	figures := fmt.Sprintf("[%s/%s tokens · flush %d · compact %d]", figure(row.TotalTokens), figure(demoThreshold), row.FlushCount, row.CompactionCount)
+	figures := fmt.Sprintf("[%s/%s tokens · flush %d · compact %d]", withCommas(row.TotalTokens), withCommas(demoThreshold), row.FlushCount, row.CompactionCount)
 	fmt.Fprintf(out, "%s %s ", p.dim(figures), p.name(you.name+">"))
 	return nil
 }

@@ -135,7 +135,7 @@ func (s *show) happened(text string, details ...string) {
 func (s *show) context(tokens int) {
 	s.update(func(c *scene) {
 		c.Tokens = tokens
-		s.printLocked("     ", fmt.Sprintf("[上下文 context %s / %s tokens, %d%%]", figure(tokens), figure(c.Threshold), tokens*100/max(1, c.Threshold)))
+		s.printLocked("     ", fmt.Sprintf("[上下文 context %s / %s tokens, %d%%]", withCommas(tokens), withCommas(c.Threshold), tokens*100/max(1, c.Threshold)))
 	})
 }
 

@@ -62,7 +62,7 @@ type tableRow struct {
 
 // closingTable sets the figures out; lost is what still waits when the story has ended.
 func closingTable(c counts) []tableRow {
-	row := func(label string, n int, good bool) tableRow { return tableRow{label, figure(n), good} }
+	row := func(label string, n int, good bool) tableRow { return tableRow{label, withCommas(n), good} }
 	return []tableRow{
 		row("消息已确认 messages acknowledged", c.Acked, c.Acked > 0),
 		row("已回答 answered", c.Answered, c.Answered == c.Acked),

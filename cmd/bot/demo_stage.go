@@ -25,7 +25,7 @@ const (
 	demoWindow     = 16_000
 	demoReserve    = 4000
 	demoFlushRatio = 0.9
-	demoLeaseTTL   = "2s"
+	demoLeaseTTL   = "3s"
 	demoPerMinute  = 120
 )
 

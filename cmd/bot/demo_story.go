@@ -35,15 +35,15 @@ func (s *story) play(ctx context.Context) error {
 	s.ids = map[string]string{}
 	s.show.update(func(c *scene) { c.Threshold, c.FlushAt = demoThreshold, int(demoThreshold*demoFlushRatio) })
 	beats := []beat{
-		{"start", "启动网关 A · gateway A starts", 20 * time.Second, s.begin},
-		{"talk", "三个人在群里说话，先说四件要紧的事 · three people talk; four facts come first", 20 * time.Second, s.talk},
-		{"growth", "话越来越多，上下文涨到 90% · more talk, the context grows to 90%", 40 * time.Second, s.grow},
-		{"flush", "90%：先把要紧的事存进记忆 · memory is flushed before anything is cut", 15 * time.Second, s.flush},
-		{"compaction", "100%：旧的部分压缩成摘要 · the older part becomes a summary", 40 * time.Second, s.compact},
-		{"recall", "原话已不在上下文里，还记得吗 · the words are gone; does it remember?", 15 * time.Second, s.recall},
-		{"rolling restart", "滚动重启：B 上线，A 收到 SIGTERM · rolling restart", 40 * time.Second, s.roll},
-		{"memory after the restart", "重启之后问早先的事 · a question about the time before the restart", 15 * time.Second, s.afterRoll},
-		{"kill", "kill -9：刚确认的消息不会丢 · an acknowledged message survives kill -9", 30 * time.Second, s.kill},
+		{"start", "启动网关 A · gateway A starts", 30 * time.Second, s.begin},
+		{"talk", "三个人在群里说话，先说四件要紧的事 · three people talk; four facts come first", 40 * time.Second, s.talk},
+		{"growth", "话越来越多，上下文涨到 90% · more talk, the context grows to 90%", 60 * time.Second, s.grow},
+		{"flush", "90%：先把要紧的事存进记忆 · memory is flushed before anything is cut", 30 * time.Second, s.flush},
+		{"compaction", "100%：旧的部分压缩成摘要 · the older part becomes a summary", 60 * time.Second, s.compact},
+		{"recall", "原话已不在上下文里，还记得吗 · the words are gone; does it remember?", 30 * time.Second, s.recall},
+		{"rolling restart", "滚动重启：B 上线，A 收到 SIGTERM · rolling restart", 60 * time.Second, s.roll},
+		{"memory after the restart", "重启之后问早先的事 · a question about the time before the restart", 30 * time.Second, s.afterRoll},
+		{"kill", "kill -9：刚确认的消息不会丢 · an acknowledged message survives kill -9", 60 * time.Second, s.kill},
 	}
 	for _, b := range beats {
 		s.show.caption(b.caption)

@@ -48,7 +48,7 @@ func TestDemoOnce(t *testing.T) {
 	}
 	from := 0
 	for _, want := range []string{ // in this order
-		"模拟器", "scripted model",
+		"模拟器", "Scripted: the model",
 		"张伟: ", "李娜: ", "Alex: ",
 		"● 记忆整理 memory flush", "PO-20260315-7781",
 		"● 压缩 compaction", "→", "flush: done before",

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +19,10 @@ import (
 // TestMain lets the test binary be the program too: a scenario starts it under the name bot, as a process of its own
 // that can be killed.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"bot": func() {
+	// Scenarios wait for a lease or a retry most of the time, so that more of them than there are processors run well
+	// beside each other. A -parallel on the command line counts.
+	_ = flag.Set("test.parallel", "4") // the flag is there, and the value is good
+	testscript.Main(withServer{m}, map[string]func(){"bot": func() {
 		go endWithParent(os.Getppid())
 		main()
 	}})
@@ -41,38 +48,71 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// useServer starts the PostgreSQL that the scenarios' databases are on, unless EBB_TEST_DATABASE_URL names one.
-func useServer(t *testing.T) {
-	t.Helper()
-	const variable = "EBB_TEST_DATABASE_URL"
-	if os.Getenv(variable) != "" {
-		return
-	}
-	dir := sharedDir(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(dir, "pg"), NoSync: true})
-	if err != nil {
-		t.Fatalf("starting a PostgreSQL for the scenarios: %v", err)
-	}
-	if err := os.Setenv(variable, p.URL()); err != nil { // not t.Setenv, which forbids parallel scenarios
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = os.Unsetenv(variable)
-		stop, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer cancel()
-		if err := p.Stop(stop); err != nil {
-			t.Error(err)
-		}
-	})
+// server is the PostgreSQL that the scenarios' databases are on, of this process, started by the first that needs it.
+var server struct {
+	once    sync.Once
+	err     error
+	dir     string
+	private *sql.Private
 }
 
-// sharedDir is a folder that a database server can enter although it runs as another user, and short enough for the
+// useServer starts the server, unless EBB_TEST_DATABASE_URL names one.
+func useServer(t *testing.T) {
+	t.Helper()
+	server.once.Do(func() { server.err = startServer() })
+	if server.err != nil {
+		t.Fatalf("starting a PostgreSQL for the scenarios: %v", server.err)
+	}
+}
+
+func startServer() (err error) {
+	const variable = "EBB_TEST_DATABASE_URL"
+	if os.Getenv(variable) != "" {
+		return nil
+	}
+	if server.dir, err = openDir(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(server.dir, "pg"), NoSync: true})
+	if err != nil {
+		return err
+	}
+	return os.Setenv(variable, server.private.URL()) // for sqltest
+}
+
+// withServer stops the server after the tests.
+type withServer struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (w withServer) Run() int {
+	code := w.m.Run()
+	if server.private != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := errors.Join(server.private.Stop(ctx), os.RemoveAll(server.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// openDir makes a folder that a database server can enter although it runs as another user, and short enough for the
 // name of a socket.
+func openDir() (string, error) {
+	dir, err := os.MkdirTemp("/tmp", "ebb-script-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
+}
+
+// sharedDir is openDir for one test.
 func sharedDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ebb-script-")
+	dir, err := openDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +121,5 @@ func sharedDir(t testing.TB) string {
 			t.Errorf("removing %s: %v", dir, err)
 		}
 	})
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
 	return dir
 }

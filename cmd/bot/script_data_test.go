@@ -58,9 +58,12 @@ func (w *world) cmdSQL(args []string) error {
 
 func (w *world) cmdSettled([]string) error { return w.settle() }
 
-// settle waits until no message waits for its answer and no reply waits to be sent.
+// settle waits until DingTalk waits for no ack, no message for its answer, and no reply to be sent.
 func (w *world) settle() error {
 	return w.until("everything to settle", patience, func() (bool, string) {
+		if n := w.ding.State().Unacked; n > 0 {
+			return false, fmt.Sprintf("%d messages are not acknowledged", n)
+		}
 		rows, err := w.query(`SELECT (SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'),
 			(SELECT count(*) FROM outbox WHERE state IN ('sending', 'waiting'))`)
 		if err != nil {
@@ -84,6 +87,11 @@ func (w *world) cmdPostgres(args []string) error {
 		w.url = "postgres://ebb@/ebb?port=5432&sslmode=disable&host=" + dir
 		w.config["database"] = map[string]any{"url": "", "dir": dir}
 		return nil
+	case "gone":
+		return w.until("the server to be gone", patience, func() (bool, string) {
+			_, err := w.query("SELECT 1")
+			return err != nil, "it answers"
+		})
 	case "start":
 		return w.startOwn()
 	case "stop":

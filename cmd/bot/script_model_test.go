@@ -138,8 +138,6 @@ func (w *world) cmdModel(args []string) error {
 		return nil
 	case verb == "spare":
 		return w.addSpare()
-	case verb == "cycles":
-		return m.cycles()
 	case len(args) < 2:
 		return fmt.Errorf("model %s?", verb)
 	case verb == "hold":
@@ -163,6 +161,8 @@ func (w *world) cmdModel(args []string) error {
 		return fmt.Errorf("model %s: %w", args[0], err)
 	case args[0] == "calls" && len(args) == 3:
 		return w.modelCalls(args[1], n)
+	case args[0] == "cycles":
+		return m.cycles(n)
 	case args[0] == "within":
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -272,8 +272,9 @@ func (w *world) addSpare() error {
 	return nil
 }
 
-// cycles checks that memory was flushed before each compaction, by a forced memory_save, and once.
-func (m *scriptModel) cycles() error {
+// cycles checks that memory was flushed before each compaction, by a forced memory_save, and once, and that there were
+// so many compactions at least.
+func (m *scriptModel) cycles(least int) error {
 	flushes, compactions := 0, 0
 	flushed := false
 	for _, r := range m.Requests() {
@@ -295,8 +296,8 @@ func (m *scriptModel) cycles() error {
 			compactions++
 		}
 	}
-	if compactions < 2 || flushes > compactions+1 {
-		return fmt.Errorf("%d flushes and %d compactions, want at least two compactions and at most one flush more", flushes, compactions)
+	if compactions < least || flushes > compactions+1 {
+		return fmt.Errorf("%d flushes and %d compactions, want at least %d compactions and at most one flush more", flushes, compactions, least)
 	}
 	return nil
 }

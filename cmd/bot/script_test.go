@@ -44,12 +44,12 @@ import (
 //	model hold WHICH, model release            requests are not answered until the release
 //	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
 //	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
-//	model spare                 a second model to fall back on;  model cycles  flush and compaction take turns
+//	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
 //	model within TOKENS         no request was larger
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
-//	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start
+//	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with somebody. WHICH is chat, flush, summary, or words of what is asked.

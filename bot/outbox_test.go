@@ -1,0 +1,273 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// sender makes a wire's send function from one that sees the number of the try, from 1.
+func sender(f func(ctx context.Context, try int, o sessions.Outgoing) (Sent, error)) *wire {
+	var n atomic.Int32
+	return &wire{send: func(ctx context.Context, o sessions.Outgoing) (Sent, error) { return f(ctx, int(n.Add(1)), o) }}
+}
+
+var arrived = Sent{Via: "webhook", Part: 1}
+
+// unsent lists what the storage still has to send of the group.
+func (w *world) unsent() []sessions.Outgoing {
+	w.t.Helper()
+	outs, err := w.store.mem.Unsent(w.t.Context(), w.view().Session.Lease)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return outs
+}
+
+// Replies of one conversation arrive in the order of their turns, however long each send takes; another conversation
+// does not wait for them.
+func TestRepliesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+			if o.Reply.Target.ConversationID == "c1" {
+				<-time.After(time.Duration(10-try) * time.Second)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, o.Reply.Text)
+			return arrived, nil
+		})})
+		for i := range 5 {
+			w.say(fmt.Sprint("m", i), "alice", fmt.Sprint("q", i))
+		}
+		other := said("o", "bob", "elsewhere")
+		other.ConversationID = "c2"
+		w.post(other)
+		after(2 * time.Minute)
+		want(t, "order", strings.ReplaceAll(strings.Join(got, " "), "(u-alice)", ""),
+			"re: bob(u-bob): elsewhere re: alice: q0 re: alice: q1 re: alice: q2 re: alice: q3 re: alice: q4")
+	})
+}
+
+// A reply that did not arrive is tried again, later each time, under one key; what piled up meanwhile goes out as one
+// message that mentions everybody once.
+func TestFailedReplyIsRetriedAndJoined(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tries []time.Duration
+		began := time.Now()
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			tries = append(tries, time.Since(began))
+			if try <= 4 {
+				return Sent{}, errors.New("502")
+			}
+			return arrived, nil
+		})})
+		w.say("m0", "alice", "q0")
+		for i, who := range []string{"bob", "alice", "carol"} {
+			w.say(fmt.Sprint("n", i), who, fmt.Sprint("more ", i))
+		}
+		after(5 * time.Minute)
+		sent := w.wire.sends()
+		if len(sent) != 5 {
+			t.Fatalf("%d tries, want 5", len(sent))
+		}
+		for i := 2; i < len(tries); i++ {
+			if tries[i]-tries[i-1] <= tries[i-1]-tries[i-2] {
+				t.Errorf("pauses do not grow: tries at %v", tries)
+			}
+		}
+		last := sent[4]
+		want(t, "mentions", last.Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-alice", Nick: "alice"}, {StaffID: "u-bob", Nick: "bob"}, {StaffID: "u-carol", Nick: "carol"}})
+		for _, words := range []string{"q0", "more 0", "more 1", "more 2"} {
+			want(t, "times that "+words+" is in it", strings.Count(last.Reply.Text, words), 1)
+		}
+		want(t, "keys", last.Reply.Nonce, sent[0].Reply.Nonce)
+		want(t, "unsent", len(w.unsent()), 0)
+	})
+}
+
+// The transport knows when there is room again: its word counts, not the outbox's own pauses.
+func TestRetryAfterIsHeeded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var second time.Time
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 1 {
+				return Sent{}, &SendError{After: 40 * time.Second, Err: errors.New("130101")}
+			}
+			second = time.Now()
+			return arrived, nil
+		})})
+		began := time.Now()
+		w.say("m0", "alice", "q0")
+		after(2 * time.Minute)
+		if d := second.Sub(began); d < 40*time.Second || d > 45*time.Second {
+			t.Errorf("tried again after %s, want about 40 s", d)
+		}
+	})
+}
+
+// What can never arrive is given up at once, and so is what did not arrive for a day; the next reply goes out.
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		within time.Duration
+	}{
+		"refused for good": {&SendError{Permanent: true, Err: errors.New("group disbanded")}, time.Second},
+		"away for days":    {errors.New("502"), 25 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+					if strings.Contains(o.Reply.Text, "lost") {
+						return Sent{}, c.err
+					}
+					return arrived, nil
+				})})
+				w.say("m0", "alice", "lost")
+				after(c.within)
+				w.say("m1", "alice", "next")
+				sent := w.wire.sends()
+				if last := sent[len(sent)-1].Reply.Text; strings.Contains(last, "lost") || !strings.Contains(last, "next") {
+					t.Errorf("last try: %q", last)
+				}
+				want(t, "unsent", len(w.unsent()), 0)
+			})
+		})
+	}
+}
+
+// A reply of several parts goes on where it broke off, alone, in this process and in the next.
+func TestPartsGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try <= 2 {
+				return Sent{Via: "webhook", Part: 2}, errors.New("502")
+			}
+			return Sent{Via: "webhook", Part: 3}, nil
+		})})
+		w.say("m0", "alice", "long")
+		w.say("m1", "bob", "short")
+		after(time.Minute)
+		var got []string
+		for _, o := range w.wire.sends() {
+			got = append(got, fmt.Sprintf("%d:%d", o.Part, strings.Count(o.Reply.Text, "re: ")))
+		}
+		want(t, "part and replies of each try", strings.Join(got, " "), "0:1 2:1 2:1 0:1")
+	})
+}
+
+// Parts of a joined message that arrived are not taken for parts of each reply in it: after a crash the later ones
+// are sent whole.
+func TestPartsOfJoinedReplies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 1 {
+				return Sent{}, errors.New("502")
+			}
+			return Sent{Via: "webhook", Part: 1}, errors.New("502 in the second part")
+		})})
+		a.say("m0", "alice", "first")
+		a.say("m1", "bob", "second")
+		after(1500 * time.Millisecond)
+		if n := len(a.wire.sends()); n != 2 || !strings.Contains(a.wire.texts()[1], "second") {
+			t.Fatalf("%d tries: %q", n, a.wire.texts())
+		}
+		a.kill()
+		b := start(t, setup{name: "b", shelf: a.store.shelf})
+		after(time.Minute)
+		for _, o := range b.wire.sends() {
+			if strings.Contains(o.Reply.Text, "second") && !strings.Contains(o.Reply.Text, "first") && o.Part != 0 {
+				t.Errorf("of the second reply the first %d parts are left out", o.Part)
+			}
+		}
+	})
+}
+
+// A mark that could not be stored is stored when the storage is back; nothing is sent again for that.
+func TestMarksOutlastAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		w.store.fail(times(6, "settle", errAway))
+		w.say("m0", "alice", "q0")
+		after(30 * time.Second)
+		want(t, "sends", len(w.wire.sends()), 1)
+		want(t, "unsent", len(w.unsent()), 0)
+	})
+}
+
+// The list of unsent replies may be read just before one of them is marked: it is not sent again.
+func TestUnsentReadWhileSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, sending := newGate(), newGate()
+		w := start(t, setup{wire: sender(func(ctx context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 1 {
+				return arrived, sending.pass(ctx)
+			}
+			return arrived, nil
+		})})
+		w.post(said("m0", "alice", "q0"))
+		<-sending.in
+		w.bot.outbox.doubt(group)
+		var once sync.Once
+		w.store.lose(func(op string) error {
+			if op == "unsent" {
+				once.Do(func() { _ = g.pass(t.Context()) }) // the list is read and not taken up yet
+			}
+			return nil
+		})
+		w.post(said("m1", "bob", "q1"))
+		<-g.in
+		sending.out <- struct{}{}
+		synctest.Wait()
+		g.out <- struct{}{}
+		after(5 * time.Second)
+		want(t, "sends", len(w.wire.sends()), 2)
+	})
+}
+
+// At a stop a reply that waits for its next try stays in the storage; the next process sends it.
+func TestStopDuringBackoff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, setup{name: "a", wire: sender(func(context.Context, int, sessions.Outgoing) (Sent, error) {
+			return Sent{}, &SendError{After: time.Hour, Err: errors.New("130101")}
+		})})
+		a.say("m0", "alice", "q0")
+		began := time.Now()
+		a.stop()
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("the stop took %s", d)
+		}
+		if lines := a.log.lines(t, "Drained"); len(lines) != 1 || lines[0]["replies_left"] != 1.0 {
+			t.Errorf("the log says %v, want one reply left", lines)
+		}
+		b := start(t, setup{name: "b", shelf: a.store.shelf})
+		after(2 * time.Second)
+		b.say("m1", "bob", "q1")
+		want(t, "sends before its time", len(b.wire.sends()), 0)
+		after(time.Hour + 5*time.Minute)
+		want(t, "replies", len(b.wire.sends()), 1)
+		if got := b.wire.texts()[0]; !strings.Contains(got, "q0") || !strings.Contains(got, "q1") {
+			t.Errorf("sent %q", got)
+		}
+	})
+}

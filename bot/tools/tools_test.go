@@ -1,0 +1,219 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"ebb/bot"
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// shelf is a memory that keeps what it was asked.
+type shelf struct {
+	memory.Store
+	drafts  []memory.Draft
+	receipt memory.Receipt
+	hits    []memory.Hit
+	events  []sessions.Event
+	key     sessions.Key
+	query   string
+	before  int64
+	limit   int
+	err     error
+}
+
+func (s *shelf) Save(_ context.Context, l sessions.Lease, d []memory.Draft) (memory.Receipt, error) {
+	s.key, s.drafts = l.Key, d
+	return s.receipt, s.err
+}
+
+func (s *shelf) Search(_ context.Context, r memory.Reader, query string, limit int) ([]memory.Hit, error) {
+	s.key, s.query, s.limit = r.Key, query, limit
+	return s.hits, s.err
+}
+
+func (s *shelf) History(_ context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error) {
+	s.key, s.query, s.before, s.limit = key, query, before, limit
+	return s.events, s.err
+}
+
+func (s *shelf) Pinned(_ context.Context, r memory.Reader, _ int) ([]memory.Memory, error) {
+	s.key = r.Key
+	return []memory.Memory{{ID: 1, Scope: memory.ScopeGroup, Content: "the plan"}}, s.err
+}
+
+// errStorage holds what nobody but an operator may read.
+var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection refused")
+
+// run calls a built-in tool as the model would.
+func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
+	t.Helper()
+	for _, tool := range All(s, time.UTC) {
+		if tool.Spec().Name == name {
+			return tool.Call(t.Context(), bot.ToolInput{
+				Arguments: arguments, Lease: sessions.Lease{Key: "r/c"}, Reader: memory.Reader{Key: "r/c"},
+				Chat: memory.Chat{Key: "r/c", Robot: "r", Conversation: "c", Roster: map[string]sessions.UserID{"Alice": "u1"}},
+			})
+		}
+	}
+	t.Fatalf("no tool %s", name)
+	return "", nil
+}
+
+// What the model gets for its arguments, good and bad: an error says what to do better.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	full := func() *shelf {
+		return &shelf{
+			receipt: memory.Receipt{Saved: []int64{7}, Duplicate: []int64{3}},
+			hits:    []memory.Hit{{Path: "MEMORY.md", Content: "the plan", Who: "Alice"}},
+			events:  []sessions.Event{{Seq: 9, Role: sessions.RoleUser, SenderNick: "Bob", Content: "later"}, {Seq: 8, Role: sessions.RoleUser, SenderNick: "Bob", Content: "earlier"}},
+		}
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		want            string // words of the result, in order, separated by |
+		fails           bool
+	}{
+		{"memory_save", `{"facts":[{"content":"a","kind":"fact"},{"content":"b","kind":"task"}]}`, "saved 1, 1 known already", false},
+		{"memory_save", `{"facts":[{"content":"a"},{"content":"password: x1"}]}`, "saved 1|not saved: facts[1].content", false},
+		{"memory_save", `{"facts":[],"nothing_to_save":true}`, "nothing to save", false},
+		{"memory_save", `{"facts":[]}`, "no usable fact", true},
+		{"memory_save", `{"facts":"x"}`, "arguments of memory_save", true},
+		{"memory_save", ``, "arguments of memory_save", true},
+		{"memory_search", `{"query":"plan"}`, "MEMORY.md|Alice|the plan", false},
+		{"memory_search", `{"query":"  "}`, "query is empty", true},
+		{"memory_search", `{}`, "query is empty", true},
+		{"memory_search", `{"query":7}`, "arguments of memory_search", true},
+		{"memory_search", `not json`, "arguments of memory_search", true},
+		{"memory_get", `{"path":"MEMORY.md"}`, "the plan", false},
+		{"memory_get", `{"path":"../../etc/passwd"}`, "no such path|memory_search", true},
+		{"query_history", `{}`, "earlier|later", false},
+		{"query_history", `{"before":"x"}`, "arguments of query_history", true},
+	} {
+		got, err := run(t, full(), c.tool, c.arguments)
+		if (err != nil) != c.fails {
+			t.Errorf("%s %s: error %v, want one: %v", c.tool, c.arguments, err, c.fails)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		at := 0
+		for w := range strings.SplitSeq(c.want, "|") {
+			i := strings.Index(got[at:], w)
+			if i < 0 {
+				t.Errorf("%s %s: %q lacks %q", c.tool, c.arguments, got, w)
+				break
+			}
+			at += i + len(w)
+		}
+	}
+}
+
+// Facts go where the chat they were said in allows, and to the session of the turn.
+func TestSaveRoutes(t *testing.T) {
+	t.Parallel()
+	s := &shelf{}
+	if _, err := run(t, s, "memory_save", `{"facts":[{"content":"likes tea","kind":"preference","subject":"Alice","scope":"team","scope_id":"all"}]}`); err != nil {
+		t.Fatal(err)
+	}
+	if s.key != "r/c" || len(s.drafts) != 1 || s.drafts[0].Scope != memory.ScopeGroup || s.drafts[0].ScopeID != "r/c" || s.drafts[0].SubjectID != "u1" {
+		t.Errorf("saved %+v in %s", s.drafts, s.key)
+	}
+}
+
+// Limits beyond what is sensible become the default, and every read is of the turn's own session.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for arguments, want := range map[string]int{`{"query":"x"}`: 8, `{"query":"x","limit":3}`: 3, `{"query":"x","limit":9999}`: 8, `{"query":"x","limit":-1}`: 8} {
+		s := &shelf{}
+		if got, err := run(t, s, "memory_search", arguments); err != nil || s.limit != want || s.key != "r/c" || got != "nothing found" {
+			t.Errorf("%s: limit %d of %s, %q, %v", arguments, s.limit, s.key, got, err)
+		}
+	}
+	for arguments, want := range map[string]int{`{}`: 20, `{"limit":50}`: 50, `{"limit":51}`: 20, `{"limit":0}`: 20} {
+		s := &shelf{}
+		if _, err := run(t, s, "query_history", arguments); err != nil || s.limit != want || s.key != "r/c" {
+			t.Errorf("%s: limit %d of %s, %v", arguments, s.limit, s.key, err)
+		}
+	}
+	s := &shelf{}
+	if _, err := run(t, s, "query_history", `{"query":"release","before":17}`); err != nil || s.query != "release" || s.before != 17 {
+		t.Errorf("asked %q before %d, %v", s.query, s.before, err)
+	}
+}
+
+// A storage that is away is said to the model without the storage's own words.
+func TestStorageErrorsAreNotToldToTheModel(t *testing.T) {
+	t.Parallel()
+	for name, arguments := range map[string]string{
+		"memory_save": `{"facts":[{"content":"a"}]}`, "memory_search": `{"query":"x"}`, "memory_get": `{"path":"MEMORY.md"}`, "query_history": `{}`,
+	} {
+		_, err := run(t, &shelf{err: errStorage}, name, arguments)
+		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "db.internal") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Only what has no effect may be repeated after a crash; schemas are what providers take.
+func TestSpecs(t *testing.T) {
+	t.Parallel()
+	for _, tool := range All(&shelf{}, time.UTC) {
+		s := tool.Spec()
+		r, ok := tool.(bot.Repeatable)
+		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == memory.SaveTool) {
+			t.Errorf("%s may be repeated: %v", s.Name, repeatable)
+		}
+		properties, ok := s.Schema["properties"].(map[string]any)
+		if s.Schema["type"] != "object" || !ok || len(properties) == 0 || s.Description == "" {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
+		required, _ := s.Schema["required"].([]string)
+		for _, name := range required {
+			if properties[name] == nil {
+				t.Errorf("%s requires %q, which it does not describe", s.Name, name)
+			}
+		}
+	}
+}
+
+// The prompt and the built-in tools leave the window to the conversation: under 1,200 tokens in either language.
+func TestPromptAndToolsAreSmall(t *testing.T) {
+	t.Parallel()
+	counter, err := compaction.NewCounter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := 0
+	for _, tool := range All(&shelf{}, time.UTC) {
+		s := tool.Spec()
+		b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens += counter.Count(string(b))
+	}
+	source, err := os.ReadFile("../prompts/system.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := template.Must(template.New("").Parse(string(source)))
+	for _, chinese := range []bool{true, false} {
+		var b strings.Builder
+		if err := prompt.Execute(&b, map[string]any{"Chinese": chinese, "Name": "Ebb", "Extra": ""}); err != nil {
+			t.Fatal(err)
+		}
+		if n := tokens + counter.Count(b.String()); n >= 1200 {
+			t.Errorf("%d tokens with the prompt (Chinese: %v)", n, chinese)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+func testBot(t *testing.T, change func(*Config)) *Bot {
+	t.Helper()
+	cfg := Config{Counter: counter, Window: small}
+	if change != nil {
+		change(&cfg)
+	}
+	b, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// waits makes a pending event: a letter says what, a number how many tokens.
+func waits(what string, now time.Time) sessions.Event {
+	e := sessions.Event{State: sessions.Pending, Content: "words", Attempts: 1, CreatedAt: now.Add(-time.Minute), Message: &sessions.Message{}}
+	switch what {
+	case "command":
+		e.Content = "/status"
+	case "unknown command":
+		e.Content = "/dance"
+	case "bare":
+		e.Content = " \n"
+	case "old":
+		e.CreatedAt = now.Add(-31 * time.Minute)
+	case "old command":
+		e.Content, e.CreatedAt = "/status", now.Add(-31*time.Minute)
+	case "quota":
+		e.Message.OverQuota, e.Content = true, ""
+	case "broken":
+		e.Attempts = 4
+	case "tried":
+		e.Attempts = 3
+	case "large":
+		e.Tokens = 4000
+	}
+	return e
+}
+
+// Which of the waiting messages a turn takes, and as what.
+func TestTriage(t *testing.T) {
+	t.Parallel()
+	b, now := testBot(t, nil), time.Now()
+	for _, c := range []struct {
+		waiting string
+		want    string
+	}{
+		{"", " 0"},
+		{"ask,ask,ask", "ask 3"},
+		{"ask,command,ask", "ask 1"},
+		{"command,command,ask", "command 1"},
+		{"unknown command,ask", "ask 2"},
+		{"bare,bare,ask", "hello 2"},
+		{"ask,bare", "ask 1"},
+		{"old,old,old,ask", "stale 3"},
+		{"old command,ask", "stale 1"},
+		{"quota,quota,ask", "quota 2"},
+		{"broken,broken,ask", "dead 1"},
+		{"tried,ask", "ask 2"},
+		{"large,ask", "ask 2"},
+		{"large,large,large", "ask 1"},
+		{"ask,large,large", "ask 2"},
+	} {
+		var pending []sessions.Event
+		for what := range strings.SplitSeq(c.waiting, ",") {
+			if what != "" {
+				pending = append(pending, waits(what, now))
+			}
+		}
+		p := b.triage(pending, now)
+		want(t, c.waiting, fmt.Sprint(p.kind, " ", p.take), c.want)
+	}
+}
+
+// One message that is larger than the budget is taken all the same: alone.
+func TestTriageTakesAtLeastOne(t *testing.T) {
+	t.Parallel()
+	b, now := testBot(t, nil), time.Now()
+	e := waits("ask", now)
+	e.Tokens = 1 << 20
+	want(t, "taken", b.triage([]sessions.Event{e, waits("ask", now)}, now).take, 1)
+}
+
+func TestCommandsAreParsed(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"/compact the  numbers": "compact|the  numbers|true", " /STATUS ": "status||true", "/状态": "状态||true", "/压缩 重点": "压缩|重点|true",
+		"/": "||false", "compact": "||false", "/etc/passwd": "etc/passwd||false", "/help\nme": "help|me|true", "/compact\t数字": "compact|数字|true",
+	} {
+		name, rest := parseCommand(text)
+		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, isCommand(text)), wanted)
+	}
+}
+
+// Turns that ask no model: a bare mention, an old backlog, withheld content.
+func TestFixedWords(t *testing.T) {
+	t.Parallel()
+	over := said("m", "alice", "")
+	over.OverQuota = true
+	for name, c := range map[string]struct {
+		messages []sessions.Message
+		wait     time.Duration
+		want     string
+	}{
+		"bare mention":  {[]sessions.Message{said("m", "alice", "  ")}, 0, "我在"},
+		"over quota":    {[]sessions.Message{over}, 0, "额度"},
+		"status":        {[]sessions.Message{said("m", "alice", "/status")}, 0, "上下文: "},
+		"help":          {[]sessions.Message{said("m", "alice", "/帮助")}, 0, "/compact"},
+		"stale backlog": {[]sessions.Message{said("m", "alice", "早上好"), said("n", "bob", "在吗")}, 40 * time.Minute, "2 条消息"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shelf := newShelf()
+				a := start(t, setup{name: "a", shelf: shelf, model: &script{chat: hang}})
+				if c.wait > 0 {
+					a.store.fail(func(op string) error { // accepts, and gets to nothing
+						if op == "accept" {
+							return nil
+						}
+						return errAway
+					})
+				}
+				for _, m := range c.messages {
+					a.post(m)
+				}
+				synctest.Wait()
+				w := a
+				if c.wait > 0 {
+					after(c.wait)
+					w = start(t, setup{name: "b", shelf: shelf})
+					after(2 * time.Second)
+				}
+				if got := w.wire.texts(); len(got) != 1 || !strings.Contains(got[0], c.want) {
+					t.Errorf("replies %q, want one with %q", got, c.want)
+				}
+				want(t, "model calls", len(w.model.requests("chat")), 0)
+				for _, e := range shelf.mem.Events(t.Context(), group) {
+					if e.State != sessions.Done {
+						t.Errorf("event %d is %s", e.ID, e.State)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A backlog of a day is told of in one message, however long it is.
+func TestLongStaleBacklog(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []bool{false, true} {
+		t.Run(fmt.Sprint("alone each ", alone), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shelf := newShelf()
+				if err := shelf.mem.Beat(t.Context(), "old"); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 50 {
+					if _, err := shelf.mem.Accept(t.Context(), "old", group, said(fmt.Sprint("m", i), "alice", "在吗")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				after(24 * time.Hour)
+				w := start(t, setup{shelf: shelf, config: func(c *Config) { c.AloneEach = alone }})
+				after(time.Minute)
+				if n := len(w.wire.sends()); n != 1 {
+					t.Errorf("%d replies for one backlog", n)
+				}
+			})
+		})
+	}
+}
+
+func TestApologies(t *testing.T) {
+	t.Parallel()
+	for _, lang := range []string{"zh", "en"} {
+		for p := range phrases {
+			if text := say(p, lang); strings.TrimSpace(text) == "" {
+				t.Errorf("phrase %d says nothing in %s", p, lang)
+			}
+		}
+	}
+	for p, texts := range phrases {
+		if a, b := strings.Count(texts[0], "%"), strings.Count(texts[1], "%"); a != b {
+			t.Errorf("phrase %d has %d places in Chinese and %d in English", p, a, b)
+		}
+	}
+}

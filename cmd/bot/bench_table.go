@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// figure is one line of the table.
+type figure struct {
+	what     string
+	measured string
+	ratio    string // to what it is measured beside, or to its limit
+	target   string
+	reached  string
+}
+
+const reachedYes = "yes"
+
+// atMost says whether got is within its limit, and if not, how far beyond.
+func (f figure) atMost(got, limit float64) figure {
+	f.reached = reachedYes
+	if f.ratio == "" && limit > 0 {
+		f.ratio = fmt.Sprintf("%.2f of the limit", got/limit)
+	}
+	if !(got <= limit) { // NaN too
+		f.reached = "not reached"
+		if limit > 0 {
+			f.reached = fmt.Sprintf("not reached: %.2f x the limit", got/limit)
+		}
+	}
+	return f
+}
+
+// atLeast says whether got comes up to its target, and if not, how much of it there is.
+func (f figure) atLeast(got, target float64) figure {
+	f.reached = reachedYes
+	if !(got >= target) {
+		f.reached = fmt.Sprintf("not reached: %.0f %% of the target", 100*got/target)
+	}
+	return f
+}
+
+// laterFigures are the promises that nothing can be measured of yet.
+func laterFigures() []figure {
+	return []figure{
+		{what: "cost units on the LoCoMo replay", target: "balanced <= 0.50 x, token_budget <= 0.60 x", reached: "not measured yet"},
+		{what: "memory_search p95, 1 M entries", target: "<= 20 ms; <= 50 ms in large scopes", reached: "not measured yet"},
+	}
+}
+
+// drawTable sets the figures in columns that are as wide as what stands in them.
+func drawTable(figures []figure) string {
+	rows := [][]string{{"what", "measured", "ratio / limit", "target", "reached"}}
+	for _, f := range figures {
+		rows = append(rows, []string{f.what, f.measured, f.ratio, f.target, f.reached})
+	}
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	line := func(r []string, fill string) {
+		for i, cell := range r {
+			if i > 0 {
+				b.WriteString(" | ")
+			}
+			b.WriteString(cell)
+			if pad := widths[i] - utf8.RuneCountInString(cell); i+1 < len(r) {
+				b.WriteString(strings.Repeat(fill, pad))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	line(rows[0], " ")
+	rule := make([]string, len(widths))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("-", w)
+	}
+	line(rule, "-")
+	for _, r := range rows[1:] {
+		line(r, " ")
+	}
+	return b.String()
+}
+
+// quantile is the smallest of values that at least the share q of them does not exceed; 0 where there are none.
+func quantile[T time.Duration | float64](values []T, q float64) T {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(q * float64(len(sorted)))
+	if float64(rank) < q*float64(len(sorted)) {
+		rank++
+	}
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+func median[T time.Duration | float64](values []T) T { return quantile(values, 0.5) }
+
+// per divides, and gives 0 where there is nothing to divide by.
+func per(sum, by float64) float64 {
+	if by == 0 {
+		return 0
+	}
+	return sum / by
+}
+
+// millis is a duration in milliseconds, with as many digits as matter.
+func millis(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.2f ms", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.0f ms", ms)
+}

@@ -1,0 +1,277 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/sessions"
+)
+
+// shelf is a memory of one session: its log, its flush cursor, and what was saved. It refuses what a database would.
+type shelf struct {
+	Store
+	events    []sessions.Event
+	memories  []Memory
+	cursor    int64
+	epoch     int
+	flushes   []Flush
+	failStore error
+	reader    Reader
+}
+
+func (s *shelf) Range(_ context.Context, _ sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
+	var out []sessions.Event
+	for _, e := range s.events {
+		if e.Seq > from && e.Seq <= through && len(out) < limit {
+			out = append(out, e)
+		}
+	}
+	return out, s.failStore
+}
+
+func (s *shelf) Pinned(_ context.Context, r Reader, limit int) ([]Memory, error) {
+	s.reader = r
+	return s.memories[:min(limit, len(s.memories))], nil
+}
+
+func (s *shelf) Flush(_ context.Context, _ sessions.Lease, f Flush) (Receipt, error) {
+	if f.From != s.cursor {
+		return Receipt{}, sessions.ErrConflict
+	}
+	s.cursor, s.epoch, s.flushes = f.Through, f.Epoch, append(s.flushes, f)
+	var r Receipt
+	for _, d := range f.Drafts {
+		at := slices.IndexFunc(s.memories, func(m Memory) bool { return m.Content == d.Content && m.ScopeID == d.ScopeID })
+		if at >= 0 {
+			r.Duplicate = append(r.Duplicate, s.memories[at].ID)
+			continue
+		}
+		id := int64(len(s.memories) + 1)
+		s.memories = append(s.memories, Memory{ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Content: d.Content, CreatedAt: time.Unix(0, 0)})
+		r.Saved = append(r.Saved, id)
+	}
+	return r, nil
+}
+
+// callModel answers call after call from a list; its last answer stands for all later ones.
+type callModel struct {
+	asked   []CallRequest
+	answers []func() (Called, error)
+}
+
+func (m *callModel) Call(_ context.Context, r CallRequest) (Called, error) {
+	m.asked = append(m.asked, r)
+	return m.answers[min(len(m.asked), len(m.answers))-1]()
+}
+
+func args(a string) func() (Called, error) {
+	return func() (Called, error) {
+		return Called{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
+	}
+}
+
+func prose(text string) func() (Called, error) {
+	return func() (Called, error) { return Called{Text: text}, nil }
+}
+
+var errModel = errors.New("model is away")
+
+func away() (Called, error) { return Called{}, errModel }
+
+func facts(contents ...string) string {
+	var list []string
+	for _, c := range contents {
+		list = append(list, fmt.Sprintf(`{"content":%q,"kind":"fact"}`, c))
+	}
+	return `{"facts":[` + strings.Join(list, ",") + `]}`
+}
+
+// logOf makes n events of so many tokens each.
+func logOf(n, tokens int) []sessions.Event {
+	var out []sessions.Event
+	for i := range n {
+		out = append(out, sessions.Event{Seq: int64(i + 1), Role: sessions.RoleUser, SenderID: "u1", SenderNick: "Alice", Content: fmt.Sprintf("words %d", i+1), Tokens: tokens})
+	}
+	return out
+}
+
+func flusher(s Store, m Model, limit int) *Flusher {
+	return &Flusher{
+		Store: s, Model: m, Limit: limit,
+		Render: func(es []sessions.Event) string {
+			return fmt.Sprintf("events %d-%d", es[0].Seq, es[len(es)-1].Seq)
+		},
+		Fence: func(name, data string) string { return "<" + name + ">" + data },
+	}
+}
+
+// due is a flush of everything in the log.
+func due(s *shelf) Due {
+	d := Due{Session: sessions.Session{Key: "r/c", RobotCode: "r", ConversationID: "c", ConversationType: sessions.Group, FlushedSeq: s.cursor, FlushEpoch: s.epoch}, Epoch: 3}
+	d.Through = int64(len(s.events))
+	return d
+}
+
+// What a model may answer, and what becomes of it: only a stored row or an explicit word that there is nothing moves
+// the cursor.
+func TestFlushOutcomes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []func() (Called, error)
+		calls   int
+		want    string // outcome, or its error
+	}{
+		"saved":                   {[]func() (Called, error){args(facts("a", "b"))}, 1, "saved 2, known 0"},
+		"nothing":                 {[]func() (Called, error){args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
+		"known":                   {[]func() (Called, error){args(facts("old", "new", "new"))}, 1, "saved 1, known 2"},
+		"prose, then saved":       {[]func() (Called, error){prose("Alice likes tea."), args(facts("a"))}, 2, "saved 1, known 0"},
+		"prose twice":             {[]func() (Called, error){prose("Noted.")}, 2, ErrNotSaved.Error()},
+		"silent":                  {[]func() (Called, error){prose("")}, 2, ErrNotSaved.Error()},
+		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("a"))}, 2, "saved 1, known 0"},
+		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "memory_save arguments"},
+		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 2, "no usable fact"},
+		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2"))}, 2, "no usable fact"},
+		"error":                   {[]func() (Called, error){away}, 1, errModel.Error()},
+		"prose, then error":       {[]func() (Called, error){prose("Noted."), away}, 2, errModel.Error()},
+		"a fact and a credential": {[]func() (Called, error){args(facts("a", "token=abc"))}, 1, "saved 1, known 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &shelf{events: logOf(3, 10), epoch: -1, memories: []Memory{{ID: 1, ScopeID: "r/c", Content: "old"}}}
+			m := &callModel{answers: c.answers}
+			out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
+			got := out.String()
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("outcome %q, want %q", got, c.want)
+			}
+			if len(m.asked) != c.calls || out.Calls != c.calls {
+				t.Errorf("%d calls, %d said, want %d", len(m.asked), out.Calls, c.calls)
+			}
+			moved, marked := int64(3), 3
+			if err != nil {
+				moved, marked = 0, -1
+			}
+			if s.cursor != moved || s.epoch != marked || out.Through != moved {
+				t.Errorf("cursor %d (said %d), epoch %d, want %d and %d", s.cursor, out.Through, s.epoch, moved, marked)
+			}
+			for _, r := range m.asked {
+				if r.Tool != SaveTool || r.Schema == nil || r.System == "" {
+					t.Errorf("request %+v", r)
+				}
+			}
+		})
+	}
+}
+
+// A conversion is asked for with the model's own words as data, not with the whole log again.
+func TestProseIsConverted(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(3, 10)}
+	m := &callModel{answers: []func() (Called, error){prose("Alice likes tea."), args(facts("Alice likes tea"))}}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	if m.asked[1].User != "<notes>Alice likes tea." {
+		t.Errorf("the conversion asks %q", m.asked[1].User)
+	}
+}
+
+// A long range is read part by part, end to end; each part commits on its own (P88).
+func TestLongRanges(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(1234, 10)}
+	s.events[700].Tokens = 5000 // larger than any part
+	m := &callModel{answers: []func() (Called, error){args(facts("the same fact"))}}
+	out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(0)
+	for i, f := range s.flushes {
+		if f.From != at || f.Through <= f.From {
+			t.Errorf("part %d is (%d, %d], want it to begin at %d", i, f.From, f.Through, at)
+		}
+		tokens := 0
+		for _, e := range s.events[f.From:f.Through] {
+			tokens += e.Tokens
+		}
+		if tokens > 1000 && f.Through-f.From > 1 {
+			t.Errorf("part %d has %d tokens", i, tokens)
+		}
+		if !strings.HasPrefix(m.asked[i].User, fmt.Sprintf("events %d-%d", f.From+1, f.Through)) {
+			t.Errorf("part %d was asked for with %.40q", i, m.asked[i].User)
+		}
+		at = f.Through
+	}
+	if at != 1234 || out.Through != 1234 {
+		t.Errorf("flushed up to %d, said %d", at, out.Through)
+	}
+	if len(out.Receipt.Saved) != 1 || len(out.Receipt.Duplicate) != len(s.flushes)-1 || len(s.memories) != 1 {
+		t.Errorf("receipt %+v of %d parts", out.Receipt, len(s.flushes))
+	}
+	if out.Usage.Prompt != 10*len(s.flushes) || out.Cost != float64(len(s.flushes)) {
+		t.Errorf("usage %+v and cost %v of %d calls", out.Usage, out.Cost, len(s.flushes))
+	}
+}
+
+// Where a later part fails, the parts before it stand, the rest is still due in this cycle, and goes on from there.
+func TestPartlyFailedFlush(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(30, 100), epoch: -1}
+	m := &callModel{answers: []func() (Called, error){args(facts("first")), away}}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.Is(err, errModel) {
+		t.Fatalf("error %v", err)
+	}
+	if s.cursor != 10 {
+		t.Errorf("cursor at %d, want 10", s.cursor)
+	}
+	if s.epoch != -1 {
+		t.Errorf("the cycle counts as flushed (epoch %d) with two thirds of it unread", s.epoch)
+	}
+	m.answers = []func() (Called, error){args(facts("rest"))}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	if s.cursor != 30 || s.epoch != 3 || s.flushes[1].From != 10 {
+		t.Errorf("cursor %d, epoch %d, parts %+v", s.cursor, s.epoch, s.flushes)
+	}
+}
+
+// Nothing new to read costs no call; a hole in the log is stepped over.
+func TestNothingToRead(t *testing.T) {
+	t.Parallel()
+	m := &callModel{answers: []func() (Called, error){away}}
+	s := &shelf{}
+	if out, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil || !out.Nothing || out.Calls != 0 {
+		t.Errorf("empty log: %+v, %v", out, err)
+	}
+	d := due(s)
+	d.Through = 9 // events of 1 to 9 were deleted by retention
+	if out, err := flusher(s, m, 100).Flush(t.Context(), d); err != nil || s.cursor != 9 || out.Calls != 0 {
+		t.Errorf("hole: %+v, %v, cursor %d", out, err, s.cursor)
+	}
+}
+
+// Known facts are shown as data behind the transcript, read as somebody of this chat and nobody else.
+func TestKnownFactsAreShown(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(2, 10), memories: []Memory{{ID: 1, Content: "tea is green"}}}
+	m := &callModel{answers: []func() (Called, error){args(facts("x"))}}
+	if _, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "events 1-2\n\n<known>- tea is green\n"; m.asked[0].User != want {
+		t.Errorf("asked %q, want %q", m.asked[0].User, want)
+	}
+	if r := s.reader; r.Private || len(r.Users) != 0 || r.Conversation != "c" {
+		t.Errorf("read as %+v: in a group nobody's own memory is read", r)
+	}
+}

@@ -1,0 +1,178 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ebb/sessions"
+	"ebb/sessions/sessionstest"
+)
+
+const ttl = 5 * time.Second
+
+// slowBeats is a storage that takes its time with a heartbeat, or does not take it at all.
+type slowBeats struct {
+	*sessionstest.Mem
+	mu    sync.Mutex
+	delay time.Duration
+	err   error
+}
+
+func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) error {
+	s.mu.Lock()
+	delay, err := s.delay, s.err
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := s.Mem.Beat(ctx, o); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(delay):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slowBeats) set(delay time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay, s.err = delay, err
+}
+
+// opened makes a session in a store.
+func opened(t *testing.T, m *sessionstest.Mem, owner sessions.ReplicaID) sessions.Accepted {
+	t.Helper()
+	a, err := m.Accept(t.Context(), owner, "k", sessions.Message{ID: sessions.MessageID(owner), Text: "words"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// While this side trusts its lease, no other replica can take it: whatever the delays and losses of heartbeats.
+func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
+	t.Parallel()
+	for delay := time.Duration(0); delay < ttl/2; delay += 600 * time.Millisecond {
+		t.Run(fmt.Sprint(delay), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: delay}
+				l := sessions.NewLeases(s, "a", ttl)
+				if l.Trusted() {
+					t.Error("trusted before the first heartbeat")
+				}
+				if err := l.Beat(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				l.Learn(opened(t, s.Mem, "a").Lease)
+				if !l.Trusted() {
+					t.Error("not trusted after a heartbeat")
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				wg.Go(func() { l.Keep(ctx) })
+				<-time.After(7 * time.Second)
+				if !l.Trusted() {
+					t.Error("not trusted while it beats")
+				}
+				s.set(0, errors.New("away"))
+				for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+					trusted := l.Trusted()
+					if _, err := s.Acquire(t.Context(), "k", "b"); err == nil {
+						if trusted {
+							t.Error("b took a lease that a trusts")
+						}
+						break
+					}
+				}
+				if l.Trusted() {
+					t.Error("still trusted long after the last heartbeat")
+				}
+				s.set(0, nil)
+				<-time.After(ttl)
+				if !l.Trusted() {
+					t.Error("not trusted again when the storage is back")
+				}
+				stop()
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// counting counts what is asked of the storage.
+type counting struct {
+	*sessionstest.Mem
+	acquires int
+}
+
+func (c *counting) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
+	c.acquires++
+	return c.Mem.Acquire(ctx, k, o)
+}
+
+// A lease is asked for once, remembered, and forgotten when it is lost or another owner's.
+func TestLeasesAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := &counting{Mem: sessionstest.NewMem(ttl)}
+	l := sessions.NewLeases(s, "a", ttl)
+	if _, err := l.Get(t.Context(), "k"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("lease of no session: %v", err)
+	}
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, s.Mem, "a")
+	s.acquires = 0
+	first, err := l.Get(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := l.Get(t.Context(), "k")
+	if err != nil || first != second || s.acquires != 1 || l.Held() != 1 {
+		t.Errorf("leases %+v and %+v (%v) with %d questions", first, second, err, s.acquires)
+	}
+	if err := l.Check("k", errTrouble); !errors.Is(err, errTrouble) || l.Held() != 1 {
+		t.Errorf("Check gave %v and left %d leases", err, l.Held())
+	}
+	if err := l.Check("k", fmt.Errorf("commit: %w", sessions.ErrLeaseLost)); !errors.Is(err, sessions.ErrLeaseLost) || l.Held() != 0 {
+		t.Errorf("Check gave %v and left %d leases", err, l.Held())
+	}
+	l.Learn(first)
+	l.Learn(sessions.Lease{Key: "k", Owner: "b", Term: first.Term + 1})
+	if l.Held() != 0 {
+		t.Error("a lease that another replica holds is still remembered")
+	}
+}
+
+// No two sessions share a key, and what is in a key can be told apart (ids hold slashes and signs).
+func TestKeysAreDistinct(t *testing.T) {
+	t.Parallel()
+	part := rapid.StringOfN(rapid.SampledFrom([]rune("aA/%2F$:+= 中")), 1, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(n string) [3]string {
+			p := [3]string{part.Draw(t, n), part.Draw(t, n), ""}
+			if rapid.Bool().Draw(t, n) {
+				p[2] = part.Draw(t, n)
+			}
+			return p
+		}
+		key := func(p [3]string) sessions.Key {
+			return sessions.NewKey(sessions.RobotCode(p[0]), sessions.ConversationID(p[1]), sessions.UserID(p[2]))
+		}
+		a, b := draw("a"), draw("b")
+		if (a == b) != (key(a) == key(b)) {
+			t.Fatalf("%q and %q have the keys %s and %s", a, b, key(a), key(b))
+		}
+	})
+}
