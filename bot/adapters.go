@@ -39,7 +39,7 @@ func (p plainModel) Call(ctx context.Context, r memory.CallRequest) (memory.Call
 	return c, err
 }
 
-// counted remembers the counts of texts that stand in request after request, so that none is counted twice.
+// counted remembers the counts of texts that stand in request after request: names, pinned memory, summaries.
 type counted struct {
 	counter *compaction.Counter
 	mu      sync.Mutex
@@ -47,12 +47,9 @@ type counted struct {
 }
 
 // countedTexts bounds what is remembered; the map is emptied when it is full.
-const countedTexts = 4096
+const countedTexts = 1024
 
 func (c *counted) count(text string) int {
-	if len(text) < 64 {
-		return c.counter.Count(text)
-	}
 	c.mu.Lock()
 	n, ok := c.known[text]
 	c.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 	"time"
 
@@ -128,7 +127,7 @@ type Bot struct {
 	upkeepLock *locks
 	spare      *semaphore.Weighted // bounds maintenance over all sessions
 	draining   chan struct{}
-	toldStale  sync.Map // session key -> when it was last told of a stale backlog
+	told       told
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -201,15 +200,18 @@ func (b *Bot) makeFrame() error {
 
 // Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
 func (b *Bot) Run(ctx context.Context) error {
-	// Work outlives ctx: turns in flight finish after the signal. It ends with the drain.
-	work, cancelWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	// What is in hand outlives ctx: it finishes after the signal, and ends with the drain.
+	life := context.WithoutCancel(ctx)
+	work, cancelWork := context.WithCancelCause(life)
 	defer cancelWork(ErrStop)
-	spare, cancelUpkeep := context.WithCancelCause(work)
+	spare, cancelUpkeep := context.WithCancelCause(life)
 	defer cancelUpkeep(ErrStop)
+	send, cancelSend := context.WithCancelCause(life)
+	defer cancelSend(ErrStop)
 	b.turns = sessions.NewMailboxes(work, b.turn)
 	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
 	b.outbox = &outbox{
-		ctx: work, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout,
+		ctx: send, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout,
 		queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
@@ -217,7 +219,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	if err := b.leases.Beat(ctx); err != nil {
 		return fmt.Errorf("first heartbeat: %w", err)
 	}
-	keep, stopKeep := context.WithCancel(work)
+	keep, stopKeep := context.WithCancel(life) // the heart beats until the last flush
 	defer stopKeep()
 	var background errgroup.Group
 	background.Go(func() error { b.leases.Keep(keep); return nil })
@@ -228,9 +230,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		err = nil
 	}
-	b.drain(work, cancelWork, cancelUpkeep)
+	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
-	return errors.Join(err, background.Wait(), b.resign(work))
+	return errors.Join(err, background.Wait(), b.resign(life))
 }
 
 // Draining is closed when a stop has begun.
@@ -267,6 +269,9 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 		return
 	}
 	for _, key := range keys {
+		if b.turns.Busy(key) {
+			continue // its messages are being answered
+		}
 		b.outbox.doubt(key)
 		b.turns.Wake(key)
 	}

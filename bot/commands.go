@@ -68,6 +68,7 @@ func (b *Bot) status(_ context.Context, t *turn, _ string) string {
 		{"压缩", "compactions", fmt.Sprint(s.CompactionCount)},
 		{"上次压缩", "last compaction", last},
 		{"未整理消息", "events not flushed", fmt.Sprint(s.LastSeq - s.FlushedSeq)},
+		{"模型上次计数", "last count by the model", thousands(s.ObservedTokens)},
 		{"计数校准", "calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
 		{"下次重试", "next retry", retry},
 	}

@@ -64,6 +64,9 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 	if !ok {
 		return errNothing
 	}
+	if entry.Trigger == triggerThreshold && v.Session.FlushEpoch == v.Session.CompactionCount {
+		cut = within(cut, v.Tail, v.Session.FlushedSeq)
+	}
 	entry.EndSeq = cut.Through
 	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session, cut.Through)
 	req := compaction.Request{
@@ -95,6 +98,22 @@ func inOurTokens(w compaction.Window, cal float64) compaction.Window {
 		*n = int(float64(*n) / cal)
 	}
 	return w
+}
+
+// within cuts no further than the cycle's flush has read, so that one flush is enough, unless that left less than half of
+// the cut. Who compacts by hand or for want of room wants the whole of it, and another flush.
+func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction.Cut {
+	at := 0
+	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {
+		if i > 0 && tail[i-1].Seq <= flushed {
+			at = i
+		}
+	}
+	source := compaction.TokensOf(tail[:at])
+	if 2*source < cut.Source || at == 0 {
+		return cut
+	}
+	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
 }
 
 // rolling is the text that a new summary continues, the summaries that it replaces, and their tokens.

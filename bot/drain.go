@@ -15,22 +15,23 @@ import (
 // drain finishes what is in hand after intake has ended: turns in flight and their replies within one deadline, then
 // the flush of active sessions within another. What is left stays in the storage: pending messages, unsent replies,
 // owed flushes.
-func (b *Bot) drain(work context.Context, cancelWork, cancelUpkeep context.CancelCauseFunc) {
+func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
-	log := zerolog.Ctx(work)
+	log := zerolog.Ctx(ctx)
 	began := time.Now()
 	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.waiting()).Msg("Draining")
 	b.turns.Close()
 	b.upkeep.Close()
-	finish(work, b.cfg.Drain, cancelWork, b.cfg.CommitTimeout, b.turns.Wait)
+	finish(ctx, b.cfg.Drain, stop.turns, b.cfg.CommitTimeout, b.turns.Wait)
 	b.outbox.close()
-	ctx, stop := context.WithTimeout(work, max(time.Second, b.cfg.Drain-time.Since(began)))
-	defer stop()
-	_ = b.outbox.wait(ctx) // what did not go out is counted below
-	finish(work, upkeepGrace, cancelUpkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
+	finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait)
+	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
-	b.flushActive(context.WithoutCancel(work))
+	b.flushActive(ctx)
 }
+
+// stops cancel what is in hand, each with ErrStop.
+type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 
 // upkeepGrace is how long a flush or a compaction that is under way may go on when the turns are done. Cut off, it
 // changes nothing: the flush of active sessions reads the same events.
@@ -97,11 +98,11 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
-	v, err := b.store.Begin(ctx, lease, 0)
+	s, err := b.store.Session(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("read session %s: %w", key, err)
 	}
-	out, err := b.flush(ctx, lease, v.Session, v.Session.FlushEpoch)
+	out, err := b.flush(ctx, lease, s, s.FlushEpoch)
 	return out.Receipt.Rows(), err
 }
 

@@ -8,12 +8,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
 // answer is what the loop between model and tools gave.
 type answer struct {
-	events   []sessions.Event // assistant and tool events, without their counts
+	events   []sessions.Event // assistant and tool events; the last words are not counted yet
 	text     string           // for people
 	usage    sessions.Usage   // of all calls
 	last     sessions.Usage   // of the last call
@@ -24,42 +25,71 @@ type answer struct {
 // loop asks the model, runs the tools that it calls, and asks again, until it answers in words. An error is a model
 // call that failed for good; what ran before it is in the answer.
 func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, error) {
-	var a answer
-	seen := map[string]string{} // calls made in this turn, with their results
+	a := answer{estimate: t.size}
+	first := len(msgs)
+	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
-		a.estimate = b.estimate(msgs)
+		full := !b.room(t, &a, msgs, first)
 		resp, err := b.model.Generate(ctx, Request{Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
 		a.usage, a.last, a.model = a.usage.Add(resp.Usage), resp.Usage, resp.Model
 		b.metrics.usage(resp)
-		if len(resp.ToolCalls) == 0 || round > b.cfg.MaxToolRounds {
-			a.finish(resp, t.lang, round > b.cfg.MaxToolRounds)
+		last := full || round > b.cfg.MaxToolRounds
+		if len(resp.ToolCalls) == 0 || last {
+			a.finish(resp, t.lang, last)
 			return a, nil
 		}
-		msgs = a.say(b.frame, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		msgs = b.say(&a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		for _, call := range resp.ToolCalls {
 			result, err := b.call(ctx, t, call, seen)
 			if err != nil {
 				return a, err
 			}
 			if round == b.cfg.MaxToolRounds {
-				result += "\n\n[No more tool calls in this turn: answer with what you have.]"
+				result += noMoreCalls
 			}
-			msgs = a.say(b.frame, msgs, sessions.Event{
-				Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name, Tokens: b.counted.count(result),
-			})
+			msgs = b.say(&a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 		}
 	}
 }
 
-// say appends an event to the turn and, as later views will show it, to the request.
-func (a *answer) say(f *frame, msgs []ChatMessage, e sessions.Event) []ChatMessage {
+// noMoreCalls ends what a model may still find out in a turn.
+const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
+
+// say counts an event, appends it to the turn and, as later views will show it, to the request.
+func (b *Bot) say(a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
+	e.Tokens = b.countEvent(e)
 	a.events = append(a.events, e)
 	shown := []sessions.Event{e}
-	f.shrink(shown)
+	b.frame.shrink(shown)
+	a.estimate += compaction.TokensOf(shown)
 	return append(msgs, ChatMessage{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
+}
+
+// squeezed is what is left of a tool result when there is no room for it, in bytes.
+const squeezed = 400
+
+// room makes the request fit into the window by shortening the turn's own tool results, from first on, the oldest
+// first. It reports whether there is room for another round. The log keeps the results whole.
+func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
+	usable, cal := b.frame.window.Usable(), t.view.Session.CalibrationFactor
+	for i := first; i < len(msgs) && calibrated(a.estimate, cal) >= usable; i++ {
+		m := &msgs[i]
+		if m.Role != "tool" || len(m.Content) <= squeezed {
+			continue
+		}
+		before := b.counter.Count(m.Content)
+		m.Content = compaction.HeadTail(m.Content, squeezed)
+		a.estimate -= before - b.counter.Count(m.Content)
+		t.cut = true
+	}
+	if len(msgs) > first && calibrated(a.estimate, cal) >= usable {
+		msgs[len(msgs)-1].Content += noMoreCalls
+		return false
+	}
+	return true
 }
 
 // finish ends the turn with the model's words, or with a sensible one where there are none.
@@ -80,19 +110,18 @@ func (a *answer) finish(resp Response, lang string, rounds bool) {
 
 // call runs one tool call. What goes wrong inside a tool is told to the model; the error is for a lost lease or a
 // storage that can't record the run, both of which end the turn.
-func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[string]string) (string, error) {
+func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	id := c.Name + "\x00" + c.Arguments
-	if before, ok := seen[id]; ok {
-		return "Same call as before in this turn, not run again. Its result was:\n" + before, nil
+	if seen[id] {
+		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
 	tool := b.tools[c.Name]
 	if tool == nil {
 		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, b.toolNames()), nil
 	}
 	if r, ok := tool.(Repeatable); ok && r.Repeatable() {
-		result := b.run(ctx, t, tool, c)
-		seen[id] = result
-		return result, nil
+		seen[id] = true
+		return b.run(ctx, t, tool, c), nil
 	}
 	for _, r := range t.view.Runs {
 		if r.Call.Name == c.Name && r.Call.Arguments == c.Arguments {
@@ -113,7 +142,7 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
-	seen[id] = run.Result
+	seen[id] = true
 	t.view.Runs = append(t.view.Runs, run) // a turn that must ask again from the start does not run it again
 	return run.Result, nil
 }

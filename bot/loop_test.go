@@ -28,7 +28,7 @@ func call(id, name, args string) sessions.ToolCall {
 	return sessions.ToolCall{ID: id, Name: name, Arguments: args}
 }
 
-// counted makes a tool that says how often it ran.
+// countedTool makes a tool that says how often it ran.
 func countedTool(name string, reads bool, n *atomic.Int32) Tool {
 	return handTool{name: name, reads: reads, f: func(_ context.Context, in ToolInput) (string, error) {
 		return fmt.Sprintf("%s run %d with %s", name, n.Add(1), in.Arguments), nil
@@ -69,7 +69,7 @@ func TestCallsAndTheirResults(t *testing.T) {
 		want(t, "times run", []int32{acts.Load(), looks.Load()}, []int32{2, 1})
 		got := w.results()
 		for id, part := range map[string]string{
-			"1": `act run 1 with {"a":1}`, "2": "look run 1", "3": "act run 1", "4": "look run 1", "5": `act run 2 with {"a":2}`,
+			"1": `act run 1 with {"a":1}`, "2": "look run 1", "3": "stands above", "4": "stands above", "5": `act run 2 with {"a":2}`,
 			"6": "act, fail, look", "7": "path is missing",
 		} {
 			if !strings.Contains(got[id], part) {

@@ -2,9 +2,7 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -61,19 +59,24 @@ type conversation struct {
 
 type queue struct {
 	parcels []parcel
-	wake    chan struct{} // a parcel came, or the outbox closes
+	wake    chan struct{} // the outbox closes
+	// repeat is how many parcels at the head were sent as one message that may have arrived: they go out again as
+	// they were, under the same key, or DingTalk would take the message for another one. part is how much of it arrived.
+	repeat int
+	part   int
 }
 
 // parcel is one reply on its way, and what to do once it was tried for the first time.
 type parcel struct {
 	out  sessions.Outgoing
+	log  *zerolog.Logger // of the turn that it came from
 	then func()
 }
 
 // send queues replies; then runs after the last of them was tried, or at once where there is none. It never blocks.
-func (o *outbox) send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
+func (o *outbox) send(ctx context.Context, outs []sessions.Outgoing, then func()) {
 	for i, out := range outs {
-		p := parcel{out: out}
+		p := parcel{out: out, log: zerolog.Ctx(ctx)}
 		if i == len(outs)-1 {
 			p.then = then
 		}
@@ -101,7 +104,7 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 			o.metrics.maybeDoubled.Inc()
 			zerolog.Ctx(ctx).Warn().Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
 		}
-		o.push(parcel{out: out})
+		o.push(parcel{out: out, log: zerolog.Ctx(ctx)})
 	}
 	o.mu.Lock()
 	o.resumed[l.Key] = l.Term
@@ -179,36 +182,32 @@ func (o *outbox) waiting() int {
 // run sends a conversation's replies until none is left. The first parcel stays at the head while it is tried.
 func (o *outbox) run(c conversation, q *queue) {
 	defer o.wg.Done()
-	joined := 1
+	limit := 1
 	for {
-		batch, ok := o.head(c, q, joined)
+		batch, ok := o.head(c, q, limit)
 		if !ok {
 			return
 		}
-		if early := time.Until(batch[0].out.NextAt); early > 0 { // as an earlier process was told
-			if !o.pause(q, early) {
-				return
+		limit = 1
+		wait := time.Until(batch[0].out.NextAt) // as an earlier process was told
+		if wait <= 0 {
+			v := o.try(q, batch)
+			for _, p := range batch {
+				if p.then != nil {
+					p.then()
+				}
 			}
-			joined = maxJoined
-			continue
-		}
-		retry := o.try(batch)
-		for i := range batch {
-			if f := batch[i].then; f != nil {
-				f()
+			o.after(q, len(batch), v)
+			if v.done || v.apart {
+				continue
 			}
+			wait = time.Until(v.retry)
 		}
-		if retry.IsZero() {
-			o.drop(q, len(batch))
-			joined = 1
-			continue
-		}
-		o.forgetThen(q, len(batch))
-		if !o.pause(q, time.Until(retry)) {
+		if !o.pause(q, wait) {
 			return
 		}
 		// What piled up meanwhile goes out as one message: the conversation's rate is the bottleneck.
-		joined = maxJoined
+		limit = maxJoined
 	}
 }
 
@@ -227,28 +226,40 @@ func (o *outbox) head(c conversation, q *queue, limit int) (batch []parcel, ok b
 	if o.ctx.Err() != nil {
 		return nil, false
 	}
-	n := 1
-	for n < min(limit, len(q.parcels)) && q.parcels[0].out.Part == 0 && q.parcels[n].out.Part == 0 {
-		n++
+	n := max(1, q.repeat)
+	if q.repeat == 0 && whole(q.parcels[0]) {
+		for n < min(limit, len(q.parcels)) && whole(q.parcels[n]) {
+			n++
+		}
 	}
 	return slices.Clone(q.parcels[:n]), true
 }
 
-func (o *outbox) drop(q *queue, n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, p := range q.parcels[:n] {
-		o.settled.add(rowID{p.out.Key, p.out.ID})
-	}
-	q.parcels = slices.Delete(q.parcels, 0, n)
-}
+// whole reports whether nothing of a reply can have arrived, so that it may go out as a part of another message.
+func whole(p parcel) bool { return p.out.Part == 0 && !p.out.Resumed }
 
-// forgetThen notes that the first n parcels were tried.
-func (o *outbox) forgetThen(q *queue, n int) {
+// after notes what came of a try of the first n parcels.
+func (o *outbox) after(q *queue, n int, v verdict) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	q.repeat, q.part = 0, 0
+	if v.done {
+		for _, p := range q.parcels[:n] {
+			o.settled.add(rowID{p.out.Key, p.out.ID})
+		}
+		q.parcels = slices.Delete(q.parcels, 0, n)
+		return
+	}
+	if v.repeat {
+		q.repeat, q.part = n, v.part
+	}
 	for i := range q.parcels[:n] {
-		q.parcels[i].then = nil
+		p := &q.parcels[i]
+		p.then = nil
+		p.out.Attempts++
+		if n == 1 {
+			p.out.Part = v.part
+		}
 	}
 }
 
@@ -270,98 +281,4 @@ func (o *outbox) pause(q *queue, d time.Duration) bool {
 	case <-o.ctx.Done():
 		return false
 	}
-}
-
-// A reply that did not arrive within a day is given up: nobody waits for it any more.
-const giveUpAfter = 24 * time.Hour
-
-// try sends a batch as one message and records what came of it. It returns when to try again, zero for never.
-func (o *outbox) try(batch []parcel) time.Time {
-	out := join(batch)
-	log := zerolog.Ctx(o.ctx).With().EmbedObject(out.Key).Int64("reply", out.ID).Logger()
-	sent, err := o.transport.Send(o.ctx, out)
-	s := sessions.Settled{Sent: err == nil, Part: sent.Part, Via: sent.Via}
-	var retry time.Time
-	if err != nil {
-		s.Error = err.Error()
-		s.Failed = IsPermanent(err) || time.Since(out.Created) > giveUpAfter
-		if !s.Failed {
-			retry = time.Now().Add(backoff(out.Attempts, err))
-			s.NextAt = retry
-		}
-		log.Warn().Err(err).Bool("given_up", s.Failed).Int("attempt", out.Attempts+1).Msg("Reply did not arrive")
-	}
-	o.metrics.reply(s)
-	o.mu.Lock()
-	q := o.queues[conversation{out.Reply.Target.RobotCode, out.Reply.Target.ConversationID}]
-	for i := range batch {
-		q.parcels[i].out.Attempts++
-		if i == 0 {
-			q.parcels[i].out.Part = sent.Part
-		}
-	}
-	o.mu.Unlock()
-	for i, p := range batch {
-		if s.Key, s.ID = p.out.Key, p.out.ID; i > 0 {
-			s.Part = 0 // parts of the joined message are not parts of this reply
-		}
-		o.record(log.WithContext(o.ctx), s)
-	}
-	return retry
-}
-
-// record marks a reply in the storage. A mark of what was sent is tried until it is stored or the process ends:
-// without it the next process would send the reply again.
-func (o *outbox) record(ctx context.Context, s sessions.Settled) {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), o.settle)
-		err := o.store.Settle(one, s)
-		stop()
-		if err == nil || errors.Is(err, sessions.ErrNotFound) {
-			return
-		}
-		zerolog.Ctx(ctx).Warn().Err(err).Bool("sent", s.Sent).Msg("Mark of a reply not stored")
-		if !s.Sent && !s.Failed {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
-// backoff is how long to wait after a failed try: doubling from one second to a minute, never less than the transport asks.
-func backoff(attempts int, err error) time.Duration {
-	d := min(time.Second<<min(attempts, 6), time.Minute)
-	d += time.Duration(rand.Float64() * 0.2 * float64(d))
-	if s, ok := errors.AsType[*SendError](err); ok && s.After > 0 {
-		// The transport knows when there is room again; waiting longer would only delay people.
-		return s.After + time.Duration(rand.Float64()*0.05*float64(s.After))
-	}
-	return d
-}
-
-// join makes one message of replies that waited together: texts in order, everybody mentioned once, by the newest target.
-func join(batch []parcel) sessions.Outgoing {
-	out := batch[0].out
-	seen := map[sessions.Mention]bool{}
-	var mentions []sessions.Mention
-	for i, p := range batch {
-		if i > 0 {
-			out.Reply.Text += "\n\n---\n\n" + p.out.Reply.Text
-			if t := p.out.Reply.Target; !t.WebhookExpires.Before(out.Reply.Target.WebhookExpires) {
-				out.Reply.Target = t
-			}
-		}
-		for _, m := range p.out.Reply.Target.Mentions {
-			if !seen[m] {
-				seen[m] = true
-				mentions = append(mentions, m)
-			}
-		}
-	}
-	out.Reply.Target.Mentions = mentions
-	return out
 }

@@ -93,7 +93,59 @@ func TestFailedReplyIsRetriedAndJoined(t *testing.T) {
 		for _, words := range []string{"q0", "more 0", "more 1", "more 2"} {
 			want(t, "times that "+words+" is in it", strings.Count(last.Reply.Text, words), 1)
 		}
-		want(t, "keys", last.Reply.Nonce, sent[0].Reply.Nonce)
+		if last.Reply.Nonce == sent[0].Reply.Nonce {
+			t.Error("the joined message goes under the key of one of its replies: DingTalk may take it for that one")
+		}
+		want(t, "keys of the same message", last.Reply.Nonce, sent[3].Reply.Nonce)
+		want(t, "unsent", len(w.unsent()), 0)
+	})
+}
+
+// A reply whose answer was lost may have arrived: it is sent again as it was, under its key, and what waits behind it
+// goes out apart. DingTalk knows the first by its key, and shows the second.
+func TestWhatMayHaveArrivedIsRepeatedAsItWas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 1 {
+				return Sent{}, &SendError{Maybe: true, Err: errors.New("timeout")}
+			}
+			return arrived, nil
+		})})
+		w.say("m0", "alice", "q0")
+		w.say("m1", "bob", "q1")
+		after(time.Minute)
+		sent := w.wire.sends()
+		want(t, "tries", len(sent), 3)
+		want(t, "second try", sent[1].Reply, sent[0].Reply)
+		if strings.Contains(sent[2].Reply.Text, "q0") || !strings.Contains(sent[2].Reply.Text, "q1") {
+			t.Errorf("third try: %q", sent[2].Reply.Text)
+		}
+	})
+}
+
+// DingTalk refuses a joined message for the words of one reply in it: the others arrive all the same.
+func TestOneRefusedReplyTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var shown []string
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+			switch {
+			case try == 1:
+				return Sent{}, &SendError{After: 10 * time.Second, Err: errors.New("130101")}
+			case strings.Contains(o.Reply.Text, "bad"):
+				return Sent{}, &SendError{Permanent: true, Err: errors.New("430102")}
+			}
+			shown = append(shown, o.Reply.Text)
+			return arrived, nil
+		})})
+		w.say("m0", "alice", "fine")
+		w.say("m1", "bob", "bad")
+		w.say("m2", "carol", "good")
+		after(time.Minute)
+		if all := strings.Join(shown, " "); strings.Count(all, "fine") != 1 || strings.Count(all, "good") != 1 {
+			t.Errorf("shown: %q", shown)
+		}
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }

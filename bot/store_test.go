@@ -164,6 +164,17 @@ func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (session
 	})
 }
 
+func (s *store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	return do(s, "session", func() (sessions.Session, error) {
+		got, err := s.mem.Session(ctx, key)
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		f := s.of(key)
+		got.FlushedSeq, got.FlushEpoch, got.FlushCount, got.FlushFailures = f.seq, f.epoch, f.count, f.failures
+		return got, err
+	})
+}
+
 func (s *store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	return do(s, "commit", func() (sessions.Committed, error) { return s.mem.Commit(ctx, l, t) })
 }

@@ -23,6 +23,7 @@ type turn struct {
 	asked []sessions.Event // the pending messages that this turn takes
 	plan  plan
 	cut   bool // the request is of a part of the view
+	size  int  // our own count of the request, not calibrated
 	lang  string
 	delta func(text string, reset bool)
 }
@@ -52,6 +53,8 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if len(t.asked) == 0 {
 		return false, nil
 	}
+	log = log.With().Str("msg_id", string(t.asked[0].MsgID)).Logger()
+	ctx = log.WithContext(ctx)
 	began := time.Now()
 	a, err := b.answer(ctx, t)
 	if err != nil {
@@ -62,10 +65,17 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 		b.outbox.doubt(key) // an answer that was lost may have left a reply behind
 		return false, fmt.Errorf("commit turn of session %s: %w", key, err)
 	}
+	if t.plan.kind == kindStale {
+		b.told.note(key, t.asked)
+	}
 	b.metrics.turn(t.plan.kind, time.Since(began), t.asked)
-	log.Info().Str("kind", t.plan.kind).Str("msg_id", string(t.asked[0].MsgID)).Int("messages", len(t.asked)).Int("tokens", a.total).
+	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took", time.Since(began)).Msg("Turn committed")
-	b.outbox.send(ctx, lease, done.Replies, func() { b.upkeep.Wake(key) })
+	b.outbox.send(ctx, done.Replies, func() {
+		if b.due(view.Session, a.total) {
+			b.upkeep.Wake(key)
+		}
+	})
 	// A message that had broken a turn was taken alone, whatever waits behind it.
 	return len(t.asked) < len(view.Pending) || len(view.Pending) == b.cfg.mergeLimit() || view.Pending[0].Attempts > 1, nil
 }
@@ -127,14 +137,7 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	default:
 		o.text, o.dead = t.plan.word(t.asked, t.lang, b.cfg.Location), t.plan.kind == kindDead
 	}
-	if t.plan.kind == kindStale {
-		// One word tells of a whole backlog, however many turns take it.
-		told, _ := b.toldStale.Load(t.key)
-		at, ok := told.(time.Time)
-		if o.mute = ok && at.After(t.asked[len(t.asked)-1].CreatedAt); !o.mute {
-			b.toldStale.Store(t.key, time.Now())
-		}
-	}
+	o.mute = t.plan.kind == kindStale && b.told.all(t.key, t.asked)
 	if len(o.events) == 0 && !o.mute {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: o.text}}
 	}
@@ -169,21 +172,16 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	b.inline(ctx, t, nil)
 	t.cut = true
 	half := b.frame.window.Usable() / 2
-	v := emergency(t.view, func(v sessions.View) bool { return b.estimate(b.frame.assemble(v, t.asked, time.Now())) <= half })
-	return b.loop(ctx, t, b.frame.assemble(v, t.asked, time.Now()))
+	v := emergency(t.view, func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
+	return b.loop(ctx, t, b.request(t, v))
 }
 
 // account counts what the turn appends and the context as it would be sent next: by the provider's report where there
 // is one, else by our own count, corrected by what earlier reports taught.
 func (b *Bot) account(t *turn, o *outcome) {
 	for i := range o.events {
-		e := &o.events[i]
-		if e.Tokens > 0 {
-			continue // counted when it came
-		}
-		e.Tokens = b.counter.Count(e.Content)
-		for _, c := range e.ToolCalls {
-			e.Tokens += b.counter.Count(c.Name) + b.counter.Count(c.Arguments)
+		if o.events[i].Tokens == 0 { // else it was counted when it came
+			o.events[i].Tokens = b.countEvent(o.events[i])
 		}
 	}
 	o.cal = t.view.Session.CalibrationFactor
@@ -195,17 +193,22 @@ func (b *Bot) account(t *turn, o *outcome) {
 		o.cal = compaction.Calibrate(o.cal, o.last.Prompt, o.estimate)
 	}
 	if o.last.Prompt > 0 && !t.cut {
-		o.total = o.last.Prompt + o.last.Completion + compaction.MessageOverhead
+		o.total = clamp(o.last.Prompt) + clamp(o.last.Completion) + compaction.MessageOverhead
 		return
 	}
-	o.total = b.size(t.view, o.cal) + calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal)
+	// No report: what is known grows by what is appended, and is never less than our own count.
+	appended := calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal)
+	o.total = max(b.size(t.view, o.cal), t.view.Session.TotalTokens) + appended
 }
+
+// clamp takes a provider's count for what it can be: some report nonsense.
+func clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }
 
 // commit writes the turn. While the storage is away it keeps trying: what a model answered is not thrown away for
 // that, and the lease's term guards against a commit that comes too late.
 func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
-		Events: o.events, TotalTokens: o.total, ObservedTokens: o.last.Prompt, Calibration: o.cal,
+		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:     calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
 		CompactedSeq: t.view.Session.CompactedSeq, Usage: o.usage, Model: o.model,
 		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
@@ -232,7 +235,7 @@ func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 		done, err := b.store.Commit(one, l, s)
 		stop()
-		if err == nil || errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) {
+		if err == nil || errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused) {
 			return done, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Commit did not come through, trying again")
@@ -244,19 +247,18 @@ func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn
 	}
 }
 
-// giveBack uncounts the attempt of messages whose turn was cut off by a clean stop: nothing is wrong with them.
+// giveBack uncounts the attempt of messages whose turn was cut off by a stop or by trouble with the storage: nothing is
+// wrong with them. It waits for a storage that is away, and returns the cause.
 func (b *Bot) giveBack(ctx context.Context, t *turn, cause error) error {
-	if !errors.Is(cause, ErrStop) {
-		return fmt.Errorf("turn of session %s: %w", t.key, cause)
+	if errors.Is(cause, sessions.ErrRefused) {
+		return fmt.Errorf("turn of session %s: %w", t.key, cause) // it is their own
 	}
 	s := sessions.Turn{TotalTokens: t.view.Session.TotalTokens, CompactedSeq: t.view.Session.CompactedSeq, Calibration: t.view.Session.CalibrationFactor}
 	for _, e := range t.view.Pending {
 		s.Returned = append(s.Returned, e.ID)
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
-	defer stop()
-	if _, err := b.store.Commit(one, t.lease, s); err != nil {
-		return fmt.Errorf("give back messages of session %s: %w", t.key, err)
+	if _, err := b.commitUntil(ctx, t.lease, s); err != nil {
+		return fmt.Errorf("give back messages of session %s after %w: %w", t.key, cause, err)
 	}
 	return fmt.Errorf("turn of session %s: %w", t.key, cause)
 }
@@ -293,5 +295,8 @@ func target(asked []sessions.Event) sessions.Target {
 // nonce is the reply's idempotency key: the same for every try, whichever process makes it.
 func nonce(key sessions.Key, event int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, event))
-	return "ebb-" + hex.EncodeToString(sum[:12])
+	return noncePrefix + hex.EncodeToString(sum[:12])
 }
+
+// noncePrefix tells our keys from those of others that send to the same conversation.
+const noncePrefix = "ebb-"

@@ -20,17 +20,30 @@ const (
 	triggerManual    = "manual"
 )
 
-// estimate is our own count of a request, not calibrated: messages, and tools with the system prompt.
-func (b *Bot) estimate(msgs []ChatMessage) int {
-	n := b.frame.tokens
-	for _, m := range msgs {
-		if m.Role == "system" {
-			continue // counted with the frame
+// estimate is our own count of the request for asked on a view, not calibrated. Events bring their counts along;
+// what else stands in a request is short, or the same in request after request and counted once.
+func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
+	n := b.frame.tokens + b.counted.count(reference(v)) + compaction.MessageOverhead + clockTokens
+	group := v.Session.ConversationType != sessions.Private
+	for _, events := range [][]sessions.Event{v.Tail, asked} {
+		n += compaction.TokensOf(events)
+		for _, e := range events {
+			if group && e.Role == sessions.RoleUser {
+				n += b.counted.count(compaction.Speaker(e.SenderNick, e.SenderID)) + 1
+			}
 		}
-		n += b.counted.count(m.Content) + compaction.MessageOverhead
-		for _, c := range m.ToolCalls {
-			n += b.counted.count(c.Arguments) + compaction.MessageOverhead
-		}
+	}
+	return n
+}
+
+// clockTokens is what the line with time and place takes, at the most.
+const clockTokens = 120
+
+// countEvent is what an event's body takes, its calls included.
+func (b *Bot) countEvent(e sessions.Event) int {
+	n := b.counter.Count(e.Content)
+	for _, c := range e.ToolCalls {
+		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + compaction.MessageOverhead
 	}
 	return n
 }
@@ -76,16 +89,22 @@ func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	if over(t.view) {
 		b.inline(ctx, t, over)
 	}
-	// The request is looked at too: names and fences are not in the counts of events.
-	msgs, cal := b.frame.assemble(t.view, t.asked, time.Now()), t.view.Session.CalibrationFactor
-	if !over(t.view) && calibrated(b.estimate(msgs), cal) < usable {
-		return msgs
+	// The whole request is looked at too: names and fences are not in the counts of events.
+	cal := t.view.Session.CalibrationFactor
+	if !over(t.view) && calibrated(b.estimate(t.view, t.asked), cal) < usable {
+		return b.request(t, t.view)
 	}
 	v := emergency(t.view, func(v sessions.View) bool {
-		return calibrated(b.estimate(b.frame.assemble(v, t.asked, time.Now())), max(1, cal)) < usable
+		return calibrated(b.estimate(v, t.asked), max(1, cal)) < usable
 	})
 	t.cut = true
 	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
+	return b.request(t, v)
+}
+
+// request assembles the turn's request on a view and notes its size.
+func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
+	t.size = b.estimate(v, t.asked)
 	return b.frame.assemble(v, t.asked, time.Now())
 }
 
@@ -110,6 +129,12 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) bo
 	t.view = v
 }
 
+// due reports whether a context of so many tokens calls for maintenance.
+func (b *Bot) due(s sessions.Session, tokens int) bool {
+	need := b.policy.Assess(s, b.frame.window, tokens, time.Now())
+	return b.cfg.Compaction && (need.Flush || need.Compact)
+}
+
 // maintain is steps 9 to 11 for one session, after its reply was sent: it flushes and compacts what the context calls
 // for. Its failures are logged and tried again later; they never reach the group.
 func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
@@ -123,29 +148,26 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
-	v, err := b.store.Begin(ctx, lease, 0)
+	s, err := b.store.Session(ctx, key)
 	if err != nil {
-		return false, b.leases.Check(key, fmt.Errorf("read session %s: %w", key, err))
+		return false, fmt.Errorf("read session %s: %w", key, err)
 	}
-	if !b.cfg.Compaction {
-		return false, nil
+	assess := func(s sessions.Session) compaction.Need {
+		return b.policy.Assess(s, b.frame.window, s.TotalTokens, time.Now())
 	}
-	assess := func(v sessions.View) compaction.Need {
-		return b.policy.Assess(v.Session, b.frame.window, b.contextSize(v), time.Now())
-	}
-	need := assess(v)
+	need := assess(s)
 	work, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
 	switch {
 	case need.Compact:
-		_, err = b.compact(work, lease, triggerThreshold, "", func(v sessions.View) bool { return assess(v).Compact })
+		_, err = b.compact(work, lease, triggerThreshold, "", func(v sessions.View) bool { return assess(v.Session).Compact })
 	case need.Flush:
 		_, err = b.flushCycle(work, lease)
 	}
 	if err != nil {
-		log.Warn().Err(err).Msg("Upkeep did not finish")
+		log.Warn().Err(b.leases.Check(key, err)).Msg("Upkeep did not finish")
 	}
-	return false, b.leases.Check(key, nil)
+	return false, nil
 }
 
 // flushCycle makes the cycle's one flush, unless a run that was under way has made it.
@@ -155,14 +177,14 @@ func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome,
 		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
-	v, err := b.store.Begin(ctx, l, 0)
+	s, err := b.store.Session(ctx, l.Key)
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	if v.Session.FlushEpoch == v.Session.CompactionCount {
+	if s.FlushEpoch == s.CompactionCount {
 		return memory.Outcome{}, nil
 	}
-	return b.flush(ctx, l, v.Session, v.Session.CompactionCount)
+	return b.flush(ctx, l, s, s.CompactionCount)
 }
 
 // flush saves what matters of the session's events so far, whatever asked for it: threshold, compaction or shutdown.

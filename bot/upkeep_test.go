@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -242,7 +243,7 @@ func TestOverflowMeetsItsDeadline(t *testing.T) {
 			}
 		}
 		for i, r := range w.model.requests("chat") {
-			if n := w.bot.estimate(r.Messages); n >= small.Usable() {
+			if n := requestTokens(w.bot, r.Messages); n >= small.Usable() {
 				t.Errorf("request %d of %d tokens is larger than %d", i, n, small.Usable())
 			}
 		}
@@ -281,7 +282,7 @@ func TestOverflowWithReportedUsage(t *testing.T) {
 		m := &script{}
 		m.chat = func(_ context.Context, r Request) (Response, error) {
 			a := text("ok")
-			a.Usage = sessions.Usage{Prompt: w.bot.estimate(r.Messages), Completion: 2}
+			a.Usage = sessions.Usage{Prompt: requestTokens(w.bot, r.Messages), Completion: 2}
 			return a, nil
 		}
 		w = start(t, setup{model: m, config: func(c *Config) { c.Compaction = false }})
@@ -290,7 +291,7 @@ func TestOverflowWithReportedUsage(t *testing.T) {
 			w.say(fmt.Sprint("s", i), "alice", "and shortly")
 		}
 		for i, r := range w.model.requests("chat") {
-			if n := w.bot.estimate(r.Messages); n >= small.Usable() {
+			if n := requestTokens(w.bot, r.Messages); n >= small.Usable() {
 				t.Errorf("request %d of %d tokens is larger than %d", i, n, small.Usable())
 			}
 		}
@@ -342,4 +343,16 @@ func TestCompactionSwitchedOff(t *testing.T) {
 		want(t, "model calls", len(w.model.requests("flush"))+len(w.model.requests("summary")), 0)
 		want(t, "compactions", w.compactions(), 0)
 	})
+}
+
+// requestTokens counts a request from its messages alone, as a provider would.
+func requestTokens(b *Bot, msgs []ChatMessage) int {
+	n := b.frame.tokens
+	for _, m := range msgs[1:] { // the first is the system prompt
+		n += b.counter.Count(m.Content) + compaction.MessageOverhead
+		for _, c := range m.ToolCalls {
+			n += b.counter.Count(c.Arguments) + compaction.MessageOverhead
+		}
+	}
+	return n
 }

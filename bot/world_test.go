@@ -73,7 +73,7 @@ func (w *wire) texts() []string {
 	return out
 }
 
-// model answers from functions, one for each kind of request, and keeps what it was asked.
+// script is a model that answers from functions, one for each kind of request, and keeps what it was asked.
 type script struct {
 	mu                   sync.Mutex
 	asked                []Request

@@ -59,6 +59,13 @@ func (m *Mailboxes) Wake(key Key) {
 	go m.run(key, b)
 }
 
+// Busy reports whether the session has work in hand.
+func (m *Mailboxes) Busy(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.boxes[key] != nil
+}
+
 // Live is the number of sessions with work in hand.
 func (m *Mailboxes) Live() int {
 	m.mu.Lock()

@@ -16,6 +16,8 @@ var (
 	ErrConflict = errors.New("session changed meanwhile")
 	// ErrNotFound says that there is no such session, summary or row.
 	ErrNotFound = errors.New("not found")
+	// ErrRefused says that the data break a rule of the storage: nothing was written, and trying again can't help.
+	ErrRefused = errors.New("the storage refused the data")
 )
 
 // Store keeps sessions. All methods may be called at once from many goroutines; each is one transaction, and none
@@ -24,6 +26,10 @@ type Store interface {
 	Inbox
 	Leaser
 	Outbox
+
+	// Session returns the state of a session, whoever holds its lease, and nothing of its log: ErrNotFound where there
+	// is no such session.
+	Session(ctx context.Context, key Key) (Session, error)
 
 	// Begin opens a turn: it counts an attempt on up to limit of the oldest pending messages and returns the view
 	// with them. Where the oldest was in a turn before that did not commit, it is taken alone: what breaks a turn is
@@ -54,8 +60,9 @@ type Inbox interface {
 	// When Accept returns nil the message survives any crash.
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
-	// Waiting lists sessions that have pending messages or unsent replies and whose lease is free, stale or
-	// owner's, the longest waiting first. It is the sweep that makes up for every lost wake-up.
+	// Waiting lists sessions that have pending messages or unsent replies and whose lease is free, stale or owner's. It
+	// is the sweep that makes up for every lost wake-up. Those that nobody alive holds come before owner's own, so that
+	// many busy sessions of owner's can't hide one that is left alone; within each kind the longest waiting comes first.
 	Waiting(ctx context.Context, owner ReplicaID, limit int) ([]Key, error)
 
 	// Listen calls wake with the key of a session of owner's when another replica accepted a message for it, and with

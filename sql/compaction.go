@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,7 +23,7 @@ func (s *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 	})
 	if err != nil {
 		return fmt.Errorf("compacting events %d to %d of session %s at term %d: %w",
-			c.From+1, c.Through, l.Key, l.Term, err)
+			c.From+1, c.Through, l.Key, l.Term, refused(err))
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (s *Store) compact(ctx context.Context, tx pgx.Tx, key sessions.Key, c sess
 		return err
 	}
 	if err := s.q.EventSummaryInsert(ctx, tx, &dbsqlc.EventSummaryInsertParams{
-		SessionKey: key, Content: clean(c.Summary), Tokens: c.Tokens,
+		SessionKey: key, Content: clean(c.Summary), Tokens: count(c.Tokens),
 	}); err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func (s *Store) compact(ctx context.Context, tx pgx.Tx, key sessions.Key, c sess
 		return err
 	}
 	return s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
-		SessionKey: key, ThroughSeq: c.Through, Freed: c.Freed, RearmTokens: c.RearmTokens, Pinned: clean(c.Pinned),
-		PromptTokens: int64(c.Log.Usage.Prompt), CachedTokens: int64(c.Log.Usage.Cached),
-		CompletionTokens: int64(c.Log.Usage.Completion),
+		SessionKey: key, ThroughSeq: c.Through, Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens), Pinned: clean(c.Pinned),
+		PromptTokens: int64(count(c.Log.Usage.Prompt)), CachedTokens: int64(count(c.Log.Usage.Cached)),
+		CompletionTokens: int64(count(c.Log.Usage.Completion)),
 	})
 }
 
@@ -76,7 +77,7 @@ func (s *Store) summaryParams(
 ) (*dbsqlc.SummaryInsertParams, error) {
 	p := &dbsqlc.SummaryInsertParams{
 		SessionKey: key, Gen: c.Gen, StartSeq: c.From + 1, FreshSeq: c.From + 1, EndSeq: c.Through,
-		Summary: clean(c.Summary), Tokens: c.Tokens, Model: c.Log.Model,
+		Summary: clean(c.Summary), Tokens: count(c.Tokens), Model: clean(c.Log.Model),
 	}
 	if len(c.Supersede) == 0 {
 		return p, nil
@@ -112,29 +113,29 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 			return err
 		}
 		return s.q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
-			SessionKey: l.Key, CompactFailures: e.Failures, CompactRetryAt: orNil(e.RetryAt), RearmTokens: e.Rearm,
-			PromptTokens: int64(e.Usage.Prompt), CachedTokens: int64(e.Usage.Cached),
-			CompletionTokens: int64(e.Usage.Completion),
+			SessionKey: l.Key, CompactFailures: count(e.Failures), CompactRetryAt: orNil(e.RetryAt), RearmTokens: count(e.Rearm),
+			PromptTokens: int64(count(e.Usage.Prompt)), CachedTokens: int64(count(e.Usage.Cached)),
+			CompletionTokens: int64(count(e.Usage.Completion)),
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("logging a compaction attempt of session %s at term %d: %w", l.Key, l.Term, err)
+		return fmt.Errorf("logging a compaction attempt of session %s at term %d: %w", l.Key, l.Term, refused(err))
 	}
 	return nil
 }
 
 func (s *Store) logAttempt(ctx context.Context, tx pgx.Tx, e sessions.LogEntry, summary *int64) error {
 	p := &dbsqlc.CompactionInsertParams{
-		SessionKey: e.Key, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: e.Model, Focus: clean(e.Focus),
-		TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter, StartSeq: e.StartSeq, EndSeq: e.EndSeq,
-		SummaryID: summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: e.Cost,
-		PromptTokens: e.Usage.Prompt, CachedTokens: e.Usage.Cached, CompletionTokens: e.Usage.Completion,
+		SessionKey: e.Key, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: clean(e.Model), Focus: clean(e.Focus),
+		TokensBefore: count(e.TokensBefore), TokensAfter: count(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
+		SummaryID: summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: finite(e.Cost),
+		PromptTokens: count(e.Usage.Prompt), CachedTokens: count(e.Usage.Cached), CompletionTokens: count(e.Usage.Completion),
 		Outcome: e.Outcome, Error: clean(e.Error),
 	}
 	if e.Audit != "" {
 		audit, err := cleanJSON(json.RawMessage(e.Audit))
 		if err != nil {
-			return fmt.Errorf("the audit is no JSON: %w", err)
+			return fmt.Errorf("the audit is no JSON: %w: %w", sessions.ErrRefused, err)
 		}
 		p.Audit = audit
 	}

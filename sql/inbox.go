@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ func (s *Store) Accept(
 ) (sessions.Accepted, error) {
 	a, err := s.accept(ctx, owner, key, m)
 	if err != nil {
-		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, refused(err))
 	}
 	return a, nil
 }
@@ -30,7 +29,7 @@ func (s *Store) accept(
 ) (sessions.Accepted, error) {
 	id := clean(string(m.ID))
 	if id == "" {
-		return sessions.Accepted{}, errors.New("it has no id to know it by")
+		return sessions.Accepted{}, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
 	}
 	message, err := cleanJSON(m)
 	if err != nil {
@@ -61,16 +60,13 @@ func (s *Store) accept(
 // Waiting implements sessions.Inbox.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	keys, err := s.q.SessionsWaiting(ctx, s.pool, &dbsqlc.SessionsWaitingParams{
-		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxSessions: limit,
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxSessions: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for waiting sessions: %w", err)
 	}
 	return keys, nil
 }
-
-// channel is the one on which replicas wake each other. A payload is "owner|key"; an empty owner means everybody.
-const channel = "ebb"
 
 // listenCheck is how long the listening connection may be silent before it is asked whether it lives.
 const listenCheck = 15 * time.Second
@@ -80,7 +76,7 @@ const listenCheck = 15 * time.Second
 func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was told to end
 	}
 	return fmt.Errorf("listening for other replicas: %w", err)
 }
@@ -95,7 +91,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+	if err := s.q.ListenForWakes(ctx, conn); err != nil {
 		return err
 	}
 	wake("")

@@ -11,7 +11,7 @@ import (
 
 // Sessions lists sessions, the last active first, at most limit.
 func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
-	rows, err := s.q.SessionsList(ctx, s.pool, limit)
+	rows, err := s.q.SessionsList(ctx, s.pool, count(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
@@ -35,7 +35,7 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 // dead messages and summaries too, else what stands in the view from fromSeq on.
 func (s *Store) Events(ctx context.Context, key sessions.Key, fromSeq int64, limit int) ([]sessions.Event, error) {
 	rows, err := s.q.EventsList(ctx, s.pool, &dbsqlc.EventsListParams{
-		SessionKey: key, FromSeq: fromSeq, MaxRows: limit,
+		SessionKey: key, FromSeq: fromSeq, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing events of session %s: %w", key, err)
@@ -46,7 +46,7 @@ func (s *Store) Events(ctx context.Context, key sessions.Key, fromSeq int64, lim
 // Compactions lists attempts at compactions, the newest first, at most limit: of one session, or with an empty key of all.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	rows, err := s.q.CompactionsList(ctx, s.pool, &dbsqlc.CompactionsListParams{
-		SessionKey: string(key), MaxRows: limit,
+		SessionKey: string(key), MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing compactions of session %q: %w", key, err)
@@ -70,7 +70,7 @@ type Debt struct {
 
 // Debts lists what is owed to memory, the oldest first, at most limit.
 func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
-	rows, err := s.q.DebtsList(ctx, s.pool, limit)
+	rows, err := s.q.DebtsList(ctx, s.pool, count(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing flush debts: %w", err)
 	}

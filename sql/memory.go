@@ -20,7 +20,7 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 	})
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("saving %d facts of session %s at term %d: %w",
-			len(drafts), l.Key, l.Term, err)
+			len(drafts), l.Key, l.Term, refused(err))
 	}
 	return receipt, nil
 }
@@ -36,9 +36,9 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			return err
 		}
 		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
-			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch,
-			PromptTokens: int64(f.Usage.Prompt), CachedTokens: int64(f.Usage.Cached),
-			CompletionTokens: int64(f.Usage.Completion),
+			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: true,
+			PromptTokens: int64(count(f.Usage.Prompt)), CachedTokens: int64(count(f.Usage.Cached)),
+			CompletionTokens: int64(count(f.Usage.Completion)),
 		}); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 	})
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("flushing events %d to %d of session %s at term %d: %w",
-			f.From+1, f.Through, l.Key, l.Term, err)
+			f.From+1, f.Through, l.Key, l.Term, refused(err))
 	}
 	return receipt, nil
 }
@@ -72,7 +72,7 @@ func (s *Store) save(
 		d.Content = clean(d.Content)
 		p.Scopes = append(p.Scopes, string(d.Scope))
 		p.ScopeIds = append(p.ScopeIds, clean(d.ScopeID))
-		p.Kinds = append(p.Kinds, string(d.Kind))
+		p.Kinds = append(p.Kinds, clean(string(d.Kind)))
 		p.Contents = append(p.Contents, d.Content)
 		p.Hashes = append(p.Hashes, factHash(key, d))
 		p.SubjectIds = append(p.SubjectIds, clean(string(d.SubjectID)))
@@ -108,16 +108,16 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, through int64, failur
 			return sessions.ErrConflict
 		}
 		if err := s.q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
-			SessionKey: l.Key, FlushFailures: failures,
+			SessionKey: l.Key, FlushFailures: count(failures),
 		}); err != nil || through <= row.FlushedSeq {
 			return err
 		}
 		return s.q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
-			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: through, Failures: failures, Reason: clean(reason),
+			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: through, Failures: count(failures), Reason: clean(reason),
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", through, l.Key, l.Term, err)
+		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", through, l.Key, l.Term, refused(err))
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *Store) Range(
 	ctx context.Context, key sessions.Key, from, through int64, limit int,
 ) ([]sessions.Event, error) {
 	rows, err := s.q.EventsRange(ctx, s.pool, &dbsqlc.EventsRangeParams{
-		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: limit,
+		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading events %d to %d of session %s: %w", from+1, through, key, err)

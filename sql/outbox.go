@@ -58,13 +58,13 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 		state = failed
 	}
 	n, err := s.q.OutboxSettle(ctx, s.pool, &dbsqlc.OutboxSettleParams{
-		SessionKey: t.Key, ID: t.ID, State: state, Part: t.Part, Via: t.Via, Error: clean(t.Error), NextAt: t.NextAt,
+		SessionKey: t.Key, ID: t.ID, State: state, Part: count(t.Part), Via: clean(t.Via), Error: clean(t.Error), NextAt: t.NextAt,
 	})
 	if err == nil && n == 0 {
 		err = sessions.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, err)
+		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, refused(err))
 	}
 	return nil
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"ebb/memory"
@@ -15,8 +17,11 @@ import (
 
 const (
 	maxTerms      = 32   // of one query
-	maxCandidates = 2000 // rows looked at, the newest first
-	minShare      = 0.34 // of the terms, for a find to count
+	maxCandidates = 2000 // memories looked at, the newest first
+	minShare      = 0.34 // of the terms, for a find of a search to count
+	historyShare  = 0.5  // of the terms, for a find in the history to count
+	maxBody       = 2000 // characters of an event's body that are read: of a longer one, the piece with the find
+	bodyLead      = 200  // characters of that piece before the find
 )
 
 // Search implements memory.Store. A find's score is the share of the query's terms that it holds; of equals the newer
@@ -30,27 +35,24 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, query string, limit
 	if err != nil {
 		return nil, fmt.Errorf("searching memories for session %s: %w", r.Key, err)
 	}
-	events, err := s.matching(ctx, r.Key, patternsOf(terms), 0)
+	events, err := s.q.EventsMatch(ctx, s.pool, &dbsqlc.EventsMatchParams{
+		SessionKey: r.Key, Patterns: patternsOf(terms), MaxChars: maxBody, LeadChars: bodyLead, MaxRows: count(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("searching events of session %s: %w", r.Key, err)
 	}
 	var hits []memory.Hit
 	for _, m := range memories {
 		hits = append(hits, memory.Hit{
-			Path: MemoryPath(m), Content: m.Content, Who: string(m.SubjectID), At: m.CreatedAt,
+			Path: s.memoryPath(m), Content: m.Content, Who: string(m.SubjectID), At: m.CreatedAt,
 			Score: share(terms, m.Content),
 		})
 	}
 	for _, e := range events {
-		if e.Role == sessions.RoleTool || e.Content == "" {
-			continue
-		}
-		who := e.SenderNick
-		if who == "" {
-			who = cmp.Or(string(e.SenderID), string(e.Role))
-		}
 		hits = append(hits, memory.Hit{
-			Path: EventPath(e), Content: e.Content, Who: who, At: e.CreatedAt, Score: share(terms, e.Content),
+			Path: eventPath(orZero(e.Seq)), Content: piece(e.Content, e.Place), At: e.CreatedAt,
+			Who:   cmp.Or(e.SenderNick, string(e.SenderID), string(e.Role)),
+			Score: max(float64(e.Found)/float64(len(terms)), share(terms, e.Content)),
 		})
 	}
 	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Score < minShare })
@@ -58,13 +60,21 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, query string, limit
 	return hits[:min(limit, len(hits))], nil
 }
 
-// MemoryPath is where memory_get finds a memory: memory/<scope>/<day>.md#<id>.
-func MemoryPath(m memory.Memory) string {
-	return fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.Format("2006-01-02"), m.ID)
+// memoryPath is where memory_get finds a memory: memory/<scope>/<day>.md#<id>, the day as it was where the group is.
+func (s *Store) memoryPath(m memory.Memory) string {
+	return fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.In(s.loc).Format(time.DateOnly), m.ID)
 }
 
-// EventPath is where memory_get finds an event of the reader's session: session_events/<seq>.
-func EventPath(e sessions.Event) string { return fmt.Sprintf("session_events/%d", e.Seq) }
+// eventPath is where memory_get finds an event of the reader's session: session_events/<seq>.
+func eventPath(seq int64) string { return fmt.Sprintf("session_events/%d", seq) }
+
+// piece marks a text that was read from the middle of a body on.
+func piece(text string, place int) string {
+	if place > 1 {
+		return "…" + text
+	}
+	return text
+}
 
 // Pinned implements memory.Store.
 func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
@@ -98,7 +108,7 @@ func (s *Store) readable(
 	}
 	rows, err := s.q.MemoriesReadable(ctx, s.pool, &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
-		UserIds: users, Private: r.Private, Patterns: append([]string{}, patterns...), ID: id, MaxRows: limit,
+		UserIds: users, Private: r.Private, Patterns: append([]string{}, patterns...), ID: id, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, err
@@ -115,31 +125,27 @@ func (s *Store) readable(
 	return memories, nil
 }
 
-// History implements memory.Store. An event is found by a query when it holds at least half of its terms.
+// History implements memory.Store. An event is found by a query when it holds at least half of its terms. Of events it
+// gives what is shown: their place, time, speaker and, of a long body, the piece around the first find.
 func (s *Store) History(
 	ctx context.Context, key sessions.Key, query string, before int64, limit int,
 ) ([]sessions.Event, error) {
 	terms := termsOf(query)
-	events, err := s.matching(ctx, key, patternsOf(terms), before)
+	rows, err := s.q.EventsHistory(ctx, s.pool, &dbsqlc.EventsHistoryParams{
+		SessionKey: key, BeforeSeq: before, Patterns: patternsOf(terms), MaxChars: maxBody, LeadChars: bodyLead,
+		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: count(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of session %s: %w", key, err)
 	}
-	if len(terms) > 0 {
-		events = slices.DeleteFunc(events, func(e sessions.Event) bool { return share(terms, e.Content) < 0.5 })
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		events = append(events, sessions.Event{
+			ID: r.ID, Seq: orZero(r.Seq), Key: key, Role: r.Role, Content: piece(r.Content, r.Place),
+			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
+		})
 	}
-	return events[:min(max(limit, 0), len(events))], nil
-}
-
-func (s *Store) matching(
-	ctx context.Context, key sessions.Key, patterns []string, before int64,
-) ([]sessions.Event, error) {
-	rows, err := s.q.EventsMatch(ctx, s.pool, &dbsqlc.EventsMatchParams{
-		SessionKey: key, BeforeSeq: before, Patterns: append([]string{}, patterns...), MaxRows: maxCandidates,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return toEvents(rows)
+	return events, nil
 }
 
 // termsOf are the words of a query, folded, each once: a Latin word or number is one, a run of Chinese characters is

@@ -1,9 +1,11 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +30,9 @@ type Options struct {
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
 	LeaseTTL time.Duration
+	// Location is the time zone that the days in the paths of memories are of; memory_get must be given the same one.
+	// nil: UTC.
+	Location *time.Location
 }
 
 // Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
@@ -36,6 +41,7 @@ type Store struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
 	ttl  time.Duration
+	loc  *time.Location
 }
 
 // handTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
@@ -51,7 +57,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	config.MaxConns = 10
 	if o.MaxConns > 0 {
-		config.MaxConns = int32(o.MaxConns)
+		config.MaxConns = int32(min(o.MaxConns, math.MaxInt32))
 	}
 	if o.LeaseTTL <= 0 {
 		o.LeaseTTL = 5 * time.Second
@@ -60,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	s := &Store{pool: pool, q: dbsqlc.New(), ttl: o.LeaseTTL}
+	s := &Store{pool: pool, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err

@@ -37,6 +37,7 @@ func execute(t *testing.T, pool *pgxpool.Pool, statement string, args ...any) {
 
 func TestStore(t *testing.T) {
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Harness {
+		t.Helper()
 		url := sqltest.URL(t)
 		a, pool := open(t, url)
 		b, _ := open(t, url)
@@ -44,6 +45,11 @@ func TestStore(t *testing.T) {
 			Store: a, Other: b,
 			Expire: func(t *testing.T, owner sessions.ReplicaID) {
 				execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
+			},
+			FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
+				if err := a.Owe(t.Context(), l, 0, failures, "busy"); err != nil {
+					t.Fatal(err)
+				}
 			},
 			Log: func(t *testing.T, key sessions.Key) []sessions.Event {
 				events, err := a.Events(t.Context(), key, 0, 1000)

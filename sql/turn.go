@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,7 +25,7 @@ func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (session
 func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: max(limit, 0),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, sessions.ErrLeaseLost
@@ -65,7 +66,7 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (session
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
-		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, err)
+		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, refused(err))
 	}
 	return c, nil
 }
@@ -94,24 +95,24 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 
 func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, error) {
 	if len(t.Taken) != len(t.TakenTokens) {
-		return nil, fmt.Errorf("%d messages taken, but %d token counts", len(t.Taken), len(t.TakenTokens))
+		return nil, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
 	n := len(t.Events)
 	p := &dbsqlc.TurnCommitParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		// A nil slice would be NULL, whose length is not 0.
-		Taken: append([]int64{}, t.Taken...), TakenTokens: append([]int{}, t.TakenTokens...),
+		Taken: append([]int64{}, t.Taken...), TakenTokens: counts(t.TakenTokens),
 		Dead: append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
 		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
-		TotalTokens: t.TotalTokens, Appended: t.Appended, CompactedSeq: t.CompactedSeq,
-		ObservedTokens: t.ObservedTokens, ObservedEvents: observedEvents(t.Events), Calibration: t.Calibration,
-		PromptTokens: int64(t.Usage.Prompt), CachedTokens: int64(t.Usage.Cached),
-		CompletionTokens: int64(t.Usage.Completion), Model: t.Model,
+		TotalTokens: count(t.TotalTokens), Appended: count(t.Appended), CompactedSeq: t.CompactedSeq,
+		ObservedTokens: count(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: finite(t.Calibration),
+		PromptTokens: int64(count(t.Usage.Prompt)), CachedTokens: int64(count(t.Usage.Cached)),
+		CompletionTokens: int64(count(t.Usage.Completion)), Model: clean(t.Model),
 		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
 	}
 	for i, e := range t.Events {
-		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), clean(e.Content), e.Tokens
+		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), clean(e.Content), count(e.Tokens)
 		p.ToolCallIds[i], p.ToolNames[i] = clean(e.ToolCallID), clean(e.ToolName)
 		if len(e.ToolCalls) > 0 {
 			calls, err := cleanJSON(e.ToolCalls)
@@ -126,15 +127,15 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		if err != nil {
 			return nil, err
 		}
-		p.HasReply, p.Target, p.Body, p.Nonce = true, target, clean(t.Reply.Text), t.Reply.Nonce
+		p.HasReply, p.Target, p.Body, p.Nonce = true, target, clean(t.Reply.Text), clean(t.Reply.Nonce)
 	}
 	return p, nil
 }
 
 // observedEvents is how many of a turn's events stood in the prompt of its last model call: those before the answer.
 func observedEvents(events []sessions.Event) int {
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Role == sessions.RoleAssistant {
+	for i, e := range slices.Backward(events) {
+		if e.Role == sessions.RoleAssistant {
 			return i
 		}
 	}
@@ -152,7 +153,7 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 		err = sessions.ErrLeaseLost
 	}
 	if err != nil {
-		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, err)
+		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, refused(err))
 	}
 	return nil
 }

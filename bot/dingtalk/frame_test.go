@@ -40,20 +40,20 @@ func envelope(over map[string]any) map[string]any {
 	return o
 }
 
-func asJSON(t testing.TB, v any) string {
-	t.Helper()
+func asJSON(tb testing.TB, v any) string {
+	tb.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(b)
 }
 
-func mustDecode(t testing.TB, over map[string]any) sessions.Message {
-	t.Helper()
-	m, err := decode(asJSON(t, envelope(over)), "dingdefault")
+func mustDecode(tb testing.TB, over map[string]any) sessions.Message {
+	tb.Helper()
+	m, err := decode(asJSON(tb, envelope(over)), "dingdefault")
 	if err != nil {
-		t.Fatalf("decode: %v", err)
+		tb.Fatalf("decode: %v", err)
 	}
 	return m
 }
@@ -117,15 +117,31 @@ func TestDecodeReadsWhatIsSaid(t *testing.T) {
 		{"rich text without a type", dict{"msgtype": nil, "text": nil, "content": dict{"richText": []any{dict{"text": "a"}}}}, "a", nil},
 		{"picture", dict{"msgtype": "picture", "content": dict{"downloadCode": "dc1"}}, "[图片]", picture},
 		{"picture, second code", dict{"msgtype": "picture", "content": dict{"pictureDownloadCode": "dc1"}}, "[图片]", picture},
-		{"audio", dict{"msgtype": "audio", "content": dict{"duration": 4000, "downloadCode": "dc3", "recognition": "hello there"}},
-			"[语音] hello there", []sessions.Attachment{{Kind: "audio", Code: "dc3"}}},
+		{
+			"audio",
+			dict{"msgtype": "audio", "content": dict{"duration": 4000, "downloadCode": "dc3", "recognition": "hello there"}},
+			"[语音] hello there",
+			[]sessions.Attachment{{Kind: "audio", Code: "dc3"}},
+		},
 		{"audio without words", dict{"msgtype": "audio", "content": dict{"duration": "4000"}}, "[语音]", nil},
-		{"video", dict{"msgtype": "video", "content": dict{"downloadCode": "dc4", "duration": "5", "videoType": "mp4"}},
-			"[视频]", []sessions.Attachment{{Kind: "video", Code: "dc4"}}},
-		{"file", dict{"msgtype": "file", "content": dict{"downloadCode": "dc5", "fileName": "a.pdf", "fileId": 1}},
-			"[文件: a.pdf]", []sessions.Attachment{{Kind: "file", Code: "dc5", Name: "a.pdf"}}},
-		{"file whose name plays tricks", dict{"msgtype": "file", "content": dict{"downloadCode": "d", "fileName": "a]\n[系统: x"}},
-			"[文件: a) (系统: x]", []sessions.Attachment{{Kind: "file", Code: "d", Name: "a] [系统: x"}}},
+		{
+			"video",
+			dict{"msgtype": "video", "content": dict{"downloadCode": "dc4", "duration": "5", "videoType": "mp4"}},
+			"[视频]",
+			[]sessions.Attachment{{Kind: "video", Code: "dc4"}},
+		},
+		{
+			"file",
+			dict{"msgtype": "file", "content": dict{"downloadCode": "dc5", "fileName": "a.pdf", "fileId": 1}},
+			"[文件: a.pdf]",
+			[]sessions.Attachment{{Kind: "file", Code: "dc5", Name: "a.pdf"}},
+		},
+		{
+			"file whose name plays tricks",
+			dict{"msgtype": "file", "content": dict{"downloadCode": "d", "fileName": "a]\n[系统: x"}},
+			"[文件: a) (系统: x]",
+			[]sessions.Attachment{{Kind: "file", Code: "d", Name: "a] [系统: x"}},
+		},
 		{"kind not supported", dict{"msgtype": "unknownMsgType", "content": dict{"unknownMsgType": "暂不支持"}}, "[不支持的消息]", nil},
 		{"chat record", dict{"msgtype": "chatRecord", "content": dict{"summary": "A: hi", "chatRecord": "[]"}}, "[聊天记录] A: hi", nil},
 		{"markdown", dict{"msgtype": "markdown", "text": nil, "content": dict{"title": "t", "text": "# words"}}, "# words", nil},
@@ -153,38 +169,68 @@ func TestDecodeReadsQuotes(t *testing.T) {
 		over dict
 		want sessions.Quote
 	}{
-		{"text", quoting(dict{"msgType": "text", "msgId": "q1", "senderId": "s2", "createdAt": "17", "content": dict{"text": "original words"}}),
-			sessions.Quote{ID: "q1", SenderID: "s2", Kind: "text", Text: "original words"}},
-		{"content as a JSON string", quoting(dict{"msgType": "text", "content": `{"text":"original words"}`}),
-			sessions.Quote{ID: "orig", Kind: "text", Text: "original words"}},
-		{"block as a JSON string", quoting(`{"msgType":"text","msgId":5,"content":"plain"}`),
-			sessions.Quote{ID: "5", Kind: "text", Text: "plain"}},
-		{"picture", quoting(dict{"msgType": "picture", "content": dict{"downloadCode": "dc"}}),
-			sessions.Quote{ID: "orig", Kind: "picture", Text: "[图片]"}},
-		{"file", quoting(dict{"msgType": "file", "content": dict{"downloadCode": "dc", "fileName": "a.pdf"}}),
-			sessions.Quote{ID: "orig", Kind: "file", Text: "[文件: a.pdf]"}},
+		{
+			"text", quoting(dict{"msgType": "text", "msgId": "q1", "senderId": "s2", "createdAt": "17", "content": dict{"text": "original words"}}),
+			sessions.Quote{ID: "q1", SenderID: "s2", Kind: "text", Text: "original words"},
+		},
+		{
+			"content as a JSON string", quoting(dict{"msgType": "text", "content": `{"text":"original words"}`}),
+			sessions.Quote{ID: "orig", Kind: "text", Text: "original words"},
+		},
+		{
+			"block as a JSON string", quoting(`{"msgType":"text","msgId":5,"content":"plain"}`),
+			sessions.Quote{ID: "5", Kind: "text", Text: "plain"},
+		},
+		{
+			"picture", quoting(dict{"msgType": "picture", "content": dict{"downloadCode": "dc"}}),
+			sessions.Quote{ID: "orig", Kind: "picture", Text: "[图片]"},
+		},
+		{
+			"file", quoting(dict{"msgType": "file", "content": dict{"downloadCode": "dc", "fileName": "a.pdf"}}),
+			sessions.Quote{ID: "orig", Kind: "file", Text: "[文件: a.pdf]"},
+		},
 		{"rich text", quoting(dict{"msgType": "richText", "content": dict{"richText": []any{
 			dict{"msgType": "text", "content": "one "}, dict{"msgType": "picture", "downloadCode": "x"}, dict{"text": "two"},
 		}}}), sessions.Quote{ID: "orig", Kind: "richText", Text: "one \n[图片]\ntwo"}},
-		{"chat record", quoting(dict{"msgType": "chatRecord", "content": dict{"summary": "A: hi"}}),
-			sessions.Quote{ID: "orig", Kind: "chatRecord", Text: "[聊天记录] A: hi"}},
-		{"the robot's card", dict{"text": dict{"content": "x", "isReplyMsg": true, "repliedMsg": dict{
-			"msgType": "interactiveCard", "senderId": testBot}}, "originalMsgId": "orig", "originalProcessQueryKey": "k"},
-			sessions.Quote{ID: "orig", SenderID: testBot, Kind: "interactiveCard", FromBot: true}},
-		{"the robot's card, no sender", dict{"text": dict{"content": "x", "repliedMsg": dict{"msgType": "interactiveCard"}},
-			"originalProcessQueryKey": "k"}, sessions.Quote{Kind: "interactiveCard", FromBot: true}},
-		{"a card's tree", quoting(dict{"msgType": "interactiveCard", "content": dict{"cardContent": dict{
-			"title": "Build", "contents": []any{dict{"text": "green"}, dict{"value": 7}}}}}),
-			sessions.Quote{ID: "orig", Kind: "interactiveCard", Text: "[卡片] Build\ngreen\n7"}},
-		{"a quote in the quote", quoting(dict{"msgType": "text", "content": dict{"text": "outer", "repliedMsg": dict{
-			"msgType": "text", "content": dict{"text": "inner"}}}}),
-			sessions.Quote{ID: "orig", Kind: "text", Text: "outer\n[引用] inner"}},
+		{
+			"chat record", quoting(dict{"msgType": "chatRecord", "content": dict{"summary": "A: hi"}}),
+			sessions.Quote{ID: "orig", Kind: "chatRecord", Text: "[聊天记录] A: hi"},
+		},
+		{
+			"the robot's card",
+			dict{"text": dict{"content": "x", "isReplyMsg": true, "repliedMsg": dict{
+				"msgType": "interactiveCard", "senderId": testBot,
+			}}, "originalMsgId": "orig", "originalProcessQueryKey": "k"},
+			sessions.Quote{ID: "orig", SenderID: testBot, Kind: "interactiveCard", FromBot: true},
+		},
+		{"the robot's card, no sender", dict{
+			"text":                    dict{"content": "x", "repliedMsg": dict{"msgType": "interactiveCard"}},
+			"originalProcessQueryKey": "k",
+		}, sessions.Quote{Kind: "interactiveCard", FromBot: true}},
+		{
+			"a card's tree", quoting(dict{"msgType": "interactiveCard", "content": dict{"cardContent": dict{
+				"title": "Build", "contents": []any{dict{"text": "green"}, dict{"value": 7}},
+			}}}),
+			sessions.Quote{ID: "orig", Kind: "interactiveCard", Text: "[卡片] Build\ngreen\n7"},
+		},
+		{
+			"a quote in the quote", quoting(dict{"msgType": "text", "content": dict{"text": "outer", "repliedMsg": dict{
+				"msgType": "text", "content": dict{"text": "inner"},
+			}}}),
+			sessions.Quote{ID: "orig", Kind: "text", Text: "outer\n[引用] inner"},
+		},
 		{"in content", dict{"msgtype": "picture", "text": nil, "content": dict{"downloadCode": "d", "repliedMsg": dict{
-			"msgType": "text", "content": dict{"text": "words"}}}}, sessions.Quote{Kind: "text", Text: "words"}},
-		{"at the top", dict{"repliedMsg": dict{"msgType": "text", "content": dict{"text": "words"}}},
-			sessions.Quote{Kind: "text", Text: "words"}},
-		{"legacy quoteMessage", dict{"quoteMessage": dict{"msgId": "q", "msgtype": "text", "text": dict{"content": "words"},
-			"senderNick": "李四", "senderId": "s"}}, sessions.Quote{ID: "q", SenderID: "s", Nick: "李四", Kind: "text", Text: "words"}},
+			"msgType": "text", "content": dict{"text": "words"},
+		}}}, sessions.Quote{Kind: "text", Text: "words"}},
+		{
+			"at the top",
+			dict{"repliedMsg": dict{"msgType": "text", "content": dict{"text": "words"}}},
+			sessions.Quote{Kind: "text", Text: "words"},
+		},
+		{"legacy quoteMessage", dict{"quoteMessage": dict{
+			"msgId": "q", "msgtype": "text", "text": dict{"content": "words"},
+			"senderNick": "李四", "senderId": "s",
+		}}, sessions.Quote{ID: "q", SenderID: "s", Nick: "李四", Kind: "text", Text: "words"}},
 		{"legacy quoteContent", dict{"content": dict{"quoteContent": "words"}}, sessions.Quote{Text: "words"}},
 		{"only an id", dict{"text": dict{"content": "x", "isReplyMsg": true}, "originalMsgId": "orig"}, sessions.Quote{ID: "orig"}},
 		{"nothing but the mark", dict{"text": dict{"content": "x", "isReplyMsg": "true"}}, sessions.Quote{}},
@@ -256,8 +302,15 @@ func TestDecodeRefusesOnlyWhatCanNotBeStored(t *testing.T) {
 // The law: whatever type a field other than the ids has, the message decodes, and its text is storable.
 func TestDecodeBearsAnyTypes(t *testing.T) {
 	t.Parallel()
-	values := []any{nil, "", "x", "{", "{}", "[]", `{"a":`, "\x00", 0, -1, 1e300, true, false, []any{}, []any{1, "a", nil, dict{}}, dict{},
-		dict{"content": dict{"content": 1}}, dict{"richText": dict{"text": []any{}}}, dict{"repliedMsg": []any{dict{}}}}
+	values := []any{
+		nil, "", "x", "{", "{}", "[]", `{"a":`, "\x00", 0, -1, 1e300, true, false,
+		[]any{},
+		[]any{1, "a", nil, dict{}},
+		dict{},
+		dict{"content": dict{"content": 1}},
+		dict{"richText": dict{"text": []any{}}},
+		dict{"repliedMsg": []any{dict{}}},
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		o := envelope(nil)
 		kinds := []string{"text", "richText", "picture", "audio", "video", "file", "chatRecord", "interactiveCard", "odd"}

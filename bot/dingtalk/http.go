@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -39,9 +40,7 @@ func (t *Transport) post(ctx context.Context, address string, header http.Header
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
 	}
-	for k, vs := range header {
-		req.Header[k] = vs
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	resp, err := t.http.Do(req)

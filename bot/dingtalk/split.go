@@ -66,7 +66,7 @@ func cut(text string, budget int, f fence) (int, fence) {
 		}
 		size, whole := jsonLenWithin(line, budget-used)
 		if !whole {
-			return choose(text, last, border{pos, used, f}, line, budget)
+			return choose(last, border{pos, used, f}, line, budget)
 		}
 		fresh = strings.TrimSpace(line) == "" || f.mark != "" && next.mark == ""
 		pos, used, f = pos+len(line), used+size, next
@@ -87,7 +87,7 @@ func borderKind(f, next fence, fresh bool) int {
 
 // choose takes the best border that does not leave a piece mostly empty, and cuts the line that did not fit where
 // there is none.
-func choose(text string, last [kinds]border, here border, line string, budget int) (int, fence) {
+func choose(last [kinds]border, here border, line string, budget int) (int, fence) {
 	for k := kinds - 1; k >= 0; k-- {
 		if b := last[k]; b.pos > 0 && b.used >= budget/3 {
 			return b.pos, b.state

@@ -83,7 +83,7 @@ func (c *Client) stream(ctx context.Context, cancel context.CancelCauseFunc, m *
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // read to its end or given up: nothing is left to lose
 	for {
 		line, err := s.RecvRaw()
 		idle.Stop() // the caller's time with the text does not count

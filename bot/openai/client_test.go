@@ -132,7 +132,8 @@ func TestPlainAndStreamedAnswersAgree(t *testing.T) {
 func same(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, a, b bot.Response) {
+}, a, b bot.Response,
+) {
 	t.Helper()
 	if a.Text != b.Text || a.Finish != b.Finish || a.Usage != b.Usage || len(a.ToolCalls) != len(b.ToolCalls) {
 		t.Errorf("answers differ:\n%+v\n%+v", a, b)

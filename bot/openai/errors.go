@@ -53,7 +53,7 @@ func parseFailure(status int, body []byte) *providerError {
 }
 
 var (
-	saysOverflow = regexp.MustCompile(`(?i)context[_ ]?(length|window|size)|maximum context|too many (input )?tokens|(input|prompt|request)[^.]{0,20} too (long|large)|range of input length|input length|input token count|prompt exceeds|model token limit|reduce the length`)
+	saysOverflow = regexp.MustCompile(`(?i)context[_ ]?(length|window|size)|maximum context|too many (input )?tokens|(input|prompt|request)[^.]{0,20} too (long|large)|input length|input token count|prompt exceeds|model token limit|reduce the length`)
 	saysFiltered = regexp.MustCompile(`(?i)content[_ ]?(filter|policy|management)|data_?inspection|inappropriate content|responsible ?ai|sensitive (content|information)|safety (system|policy)`)
 	saysDenied   = regexp.MustCompile(`(?i)insufficient[_ ](quota|balance)|arrear|overdue|invalid[_ ]api[_ -]?key|incorrect api key`)
 	saysBusy     = regexp.MustCompile(`(?i)rate.?limit|throttl|overload|too many requests|try again|timed? ?out|unavailable|internal[_ ]?(server[_ ])?error|server_error`)

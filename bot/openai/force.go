@@ -23,8 +23,10 @@ const (
 	rungAuto                   // that tool alone on offer, and an instruction to call it
 	rungJSON                   // no tools: a JSON object that is the arguments
 	rungText                   // the same for providers without response_format
-	rungNone       rung = -1   // nothing is forced
 )
+
+// rungNone forces nothing.
+const rungNone rung = -1
 
 // String is the name that Response.Forced gives to a way.
 func (r rung) String() string {

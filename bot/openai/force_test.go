@@ -124,7 +124,7 @@ func TestProseInsteadOfTheForcedTool(t *testing.T) {
 func TestAnotherRefusalIsNotTheWaysFault(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"unpaired results": `{"error":{"message":"messages with role 'tool' must be a response to a preceeding message with 'tool_calls'"}}`,
+		"unpaired results": `{"error":{"message":"messages with role 'tool' must be a response to a preceeding message with 'tool_calls'"}}`, //nolint:misspell // as the provider spells it
 		"a bad parameter":  `{"error":{"message":"temperature is out of range"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,34 +67,54 @@ func TestToolCallsInOddPieces(t *testing.T) {
 		reply openaitest.Reply
 		want  string
 	}{
-		"id and name in pieces": {call(
-			`{"index":0,"id":"ca","function":{"name":"memory_"}}`, `{"index":0,"id":"ll_1","function":{"name":"search"}}`,
-			`{"index":0,"function":{"arguments":"{\"query\":"}}`, `{"index":0,"function":{"arguments":"\"x\"}"}}`),
-			`call_1 memory_search {"query":"x"}`},
-		"id and name repeated": {call(
-			`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{"}}`, `{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"}"}}`),
-			`c1 memory_search {}`},
-		"pieces of two calls mixed": {call(
-			`{"index":1,"id":"c2","function":{"name":"memory_save"}},{"index":0,"id":"c1","function":{"name":"memory_search"}}`,
-			`{"index":0,"function":{"arguments":"{\"query\":1}"}}`, `{"index":1,"function":{"arguments":"{\"facts\":[]}"}}`),
-			`c2 memory_save {"facts":[]}; c1 memory_search {"query":1}`},
-		"every call has index 0": {call(
-			`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{\"query\":1}"}}`, `{"index":0,"id":"c2","function":{"name":"memory_search","arguments":"{\"query\":2}"}}`),
-			`c1 memory_search {"query":1}; c2 memory_search {"query":2}`},
-		"without index": {call(
-			`{"id":"c1","function":{"name":"memory_search","arguments":"{\"query\":"}}`, `{"function":{"arguments":"1}"}}`, `{"id":"c2","function":{"name":"memory_search","arguments":"{}"}}`),
-			`c1 memory_search {"query":1}; c2 memory_search {}`},
-		"without index and arguments": {call(
-			`{"id":"c1","function":{"name":"memory_search"}}`, `{"id":"c2","function":{"name":"memory_search"}}`),
-			`c1 memory_search {}; c2 memory_search {}`},
-		"arguments as an object": {call(`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":{"query":"x"}}}`),
-			`c1 memory_search {"query":"x"}`},
-		"nulls": {call(`{"index":0,"id":"c1","type":null,"function":{"name":"memory_search","arguments":null}}`, `{"index":0,"id":null,"function":{"name":null,"arguments":"{}"}}`),
-			`c1 memory_search {}`},
-		"arguments that are cut off": {call(`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{\"que"}}`),
-			`c1 memory_search {"que`},
-		"a call without a name": {call(`{"index":0,"id":"c1","function":{"arguments":"{}"}}`, `{"index":1,"id":"c2","function":{"name":"memory_search"}}`),
-			`c2 memory_search {}`},
+		"id and name in pieces": {
+			call(
+				`{"index":0,"id":"ca","function":{"name":"memory_"}}`, `{"index":0,"id":"ll_1","function":{"name":"search"}}`,
+				`{"index":0,"function":{"arguments":"{\"query\":"}}`, `{"index":0,"function":{"arguments":"\"x\"}"}}`),
+			`call_1 memory_search {"query":"x"}`,
+		},
+		"id and name repeated": {
+			call(
+				`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{"}}`, `{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"}"}}`),
+			`c1 memory_search {}`,
+		},
+		"pieces of two calls mixed": {
+			call(
+				`{"index":1,"id":"c2","function":{"name":"memory_save"}},{"index":0,"id":"c1","function":{"name":"memory_search"}}`,
+				`{"index":0,"function":{"arguments":"{\"query\":1}"}}`, `{"index":1,"function":{"arguments":"{\"facts\":[]}"}}`),
+			`c2 memory_save {"facts":[]}; c1 memory_search {"query":1}`,
+		},
+		"every call has index 0": {
+			call(
+				`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{\"query\":1}"}}`, `{"index":0,"id":"c2","function":{"name":"memory_search","arguments":"{\"query\":2}"}}`),
+			`c1 memory_search {"query":1}; c2 memory_search {"query":2}`,
+		},
+		"without index": {
+			call(
+				`{"id":"c1","function":{"name":"memory_search","arguments":"{\"query\":"}}`, `{"function":{"arguments":"1}"}}`, `{"id":"c2","function":{"name":"memory_search","arguments":"{}"}}`),
+			`c1 memory_search {"query":1}; c2 memory_search {}`,
+		},
+		"without index and arguments": {
+			call(
+				`{"id":"c1","function":{"name":"memory_search"}}`, `{"id":"c2","function":{"name":"memory_search"}}`),
+			`c1 memory_search {}; c2 memory_search {}`,
+		},
+		"arguments as an object": {
+			call(`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":{"query":"x"}}}`),
+			`c1 memory_search {"query":"x"}`,
+		},
+		"nulls": {
+			call(`{"index":0,"id":"c1","type":null,"function":{"name":"memory_search","arguments":null}}`, `{"index":0,"id":null,"function":{"name":null,"arguments":"{}"}}`),
+			`c1 memory_search {}`,
+		},
+		"arguments that are cut off": {
+			call(`{"index":0,"id":"c1","function":{"name":"memory_search","arguments":"{\"que"}}`),
+			`c1 memory_search {"que`,
+		},
+		"a call without a name": {
+			call(`{"index":0,"id":"c1","function":{"arguments":"{}"}}`, `{"index":1,"id":"c2","function":{"name":"memory_search"}}`),
+			`c2 memory_search {}`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (f *thinkFilter) skip() bool {
 
 // nextTag is the first tag in held that is not in a code span.
 func (f *thinkFilter) nextTag() (int, string) {
-	for i := 0; i < len(f.held); i++ {
+	for i := range len(f.held) {
 		prev := f.last
 		if i > 0 {
 			prev = f.held[i-1]

@@ -37,24 +37,39 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 
 type compactionsShowCmd struct {
 	configFlag
-	ID   int64 `arg:"" help:"As bot compactions list shows it."`
-	JSON bool  `help:"As one JSON object."`
+	ID      int64  `arg:"" help:"As bot compactions list shows it."`
+	Session string `help:"Look among the attempts of this session only, for one that is too old to be found otherwise."`
+	JSON    bool   `help:"As one JSON object."`
 }
 
 // Run shows an attempt.
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
-		all, err := s.Compactions(ctx, "", exportPage)
+		newest, err := s.Compactions(ctx, sessions.Key(c.Session), showAmong)
 		if err != nil {
 			return err
 		}
-		for _, e := range all {
+		for _, e := range newest {
 			if e.ID == c.ID {
 				return showCompaction(app.Stdout, e, c.JSON)
 			}
 		}
-		return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
+		return noCompaction(c.ID, c.Session, len(newest))
 	})
+}
+
+// showAmong is how many of the newest attempts are looked through for one.
+const showAmong = 1000
+
+// noCompaction says what to do about an id that is not among the newest attempts.
+func noCompaction(id int64, session string, looked int) error {
+	switch {
+	case looked < showAmong:
+		return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", id)}
+	case session == "":
+		return usageError{fmt.Errorf("compaction %d is not among the newest %d; --session looks among those of one session", id, showAmong)}
+	}
+	return usageError{fmt.Errorf("compaction %d is not among the newest %d of the session; bot compactions list --json --limit shows older ones", id, showAmong)}
 }
 
 func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"ebb/compaction"
+)
 
 // Config is the shape of config.jsonc. Every field is in the reference file at the root of the repository, with the same
 // defaults; a key left out of a file means what the reference says. Durations are written "20s", "5m" or as a number of
@@ -80,7 +84,8 @@ type AgentConfig struct {
 	Language string `json:"language"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
-	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member of it.
+	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member of it. What is
+	// saved to memory in a group is the group's either way.
 	SessionScope string `json:"session_scope"`
 	// MergePending answers what came in during a turn together, in the next one. Default true; false: one by one.
 	MergePending bool `json:"merge_pending"`
@@ -118,7 +123,8 @@ type CompactionConfig struct {
 	ReserveTokens int `json:"reserve_tokens"`
 	// MaxHistoryShare is the share of the window that history may have after a compaction, over 0 to 1. Default 0.5.
 	MaxHistoryShare float64 `json:"max_history_share"`
-	// FlushRatio is the share of AutoCompactThreshold at which memory is flushed, over 0 to 1. Default 0.9.
+	// FlushRatio is the share of AutoCompactThreshold at which memory is flushed, more than 0 and
+	// less than 1. Default 0.9.
 	FlushRatio float64 `json:"flush_ratio"`
 	// SummaryTokens is the length that a summary aims at, in tokens. Default 1,200.
 	SummaryTokens int `json:"summary_tokens"`
@@ -126,7 +132,7 @@ type CompactionConfig struct {
 	InlineDeadline time.Duration `json:"inline_deadline"`
 	// Deadline bounds a compaction in the background, retries included. Default 120 s.
 	Deadline time.Duration `json:"deadline"`
-	// Retries is how often a failed summary is asked for again. Default 3.
+	// Retries is how often a failed summary is asked for again, 1 to 10. Default 3.
 	Retries int `json:"retries"`
 	// Model names the model that writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
@@ -160,11 +166,12 @@ type AdminConfig struct {
 	Token Secret `json:"token"`
 }
 
-// ShutdownConfig bounds the two halves of a clean stop; a supervisor should wait a little longer than their sum.
+// ShutdownConfig bounds the two long parts of a clean stop. Before them up to 3 s go by until intake has ended, and after
+// them a few more for cleaning up: a supervisor should wait twice their sum before it kills.
 type ShutdownConfig struct {
-	// Drain is how long turns in flight may take to finish. Default 20 s.
+	// Drain is how long turns in flight may take to finish, more than 0. Default 20 s.
 	Drain time.Duration `json:"drain"`
-	// Flush is how long the flush of active sessions into memory may take after that. Default 8 s.
+	// Flush is how long the flush of active sessions into memory may take after that, more than 0. Default 8 s.
 	Flush time.Duration `json:"flush"`
 }
 
@@ -187,6 +194,14 @@ func (l *LLMConfig) Model(name string) (ModelConfig, bool) {
 		}
 	}
 	return ModelConfig{}, false
+}
+
+// window is these sizes as the compaction works with them.
+func (c *CompactionConfig) window() compaction.Window {
+	return compaction.Window{
+		Context: c.ContextWindow, Reserve: c.ReserveTokens, Threshold: c.AutoCompactThreshold,
+		Share: c.MaxHistoryShare, FlushRatio: c.FlushRatio, Summary: c.SummaryTokens,
+	}
 }
 
 // Default returns the configuration of the reference file where no environment variable is set: credentials are empty.

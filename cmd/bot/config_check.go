@@ -81,10 +81,6 @@ func (k checker) between(path string, got, low, high int) {
 	k.want(got >= low && got <= high, path, got, "%d to %d", low, high)
 }
 
-func (k checker) share(path string, got float64) {
-	k.want(got > 0 && got <= 1, path, got, "more than 0 and at most 1")
-}
-
 func (k checker) positive(path string, got time.Duration) {
 	k.want(got > 0, path, durationText(got), "more than 0s")
 }
@@ -194,14 +190,19 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig) {
 	k.want(c.ReserveTokens > 0, at+"reserve_tokens", c.ReserveTokens, "more than 0")
 	k.want(c.ReserveTokens < c.ContextWindow, at+"reserve_tokens", c.ReserveTokens,
 		"less than context_window (%d)", c.ContextWindow)
-	k.share(at+"max_history_share", c.MaxHistoryShare)
-	k.share(at+"flush_ratio", c.FlushRatio)
+	k.want(c.MaxHistoryShare > 0 && c.MaxHistoryShare <= 1, at+"max_history_share", c.MaxHistoryShare, "more than 0 and at most 1")
+	// At the threshold itself a flush would come too late for the compaction that it has to come before.
+	k.want(c.FlushRatio > 0 && c.FlushRatio < 1, at+"flush_ratio", c.FlushRatio, "more than 0 and less than 1")
 	k.want(c.SummaryTokens > 0, at+"summary_tokens", c.SummaryTokens, "more than 0")
 	k.positive(at+"inline_deadline", c.InlineDeadline)
 	k.positive(at+"deadline", c.Deadline)
-	k.between(at+"retries", c.Retries, 0, 10)
+	k.between(at+"retries", c.Retries, 1, 10)
 	k.want(c.Model == "" || llm.has(c.Model), at+"model", strconv.Quote(c.Model),
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
+	// What the bot itself would refuse at its start is refused here, where its place in the file can be named.
+	if err := c.window().Validate(); err != nil && len(k.errs) == 0 {
+		k.fail("agent.compaction", "%v", err)
+	}
 }
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
@@ -222,8 +223,8 @@ func (c *Config) checkProcess(k checker) {
 	n, portErr := strconv.Atoi(port)
 	k.want(c.Admin.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(c.Admin.Listen),
 		`host:port, such as "127.0.0.1:8080", or empty for none`)
-	k.want(c.Shutdown.Drain >= 0, "shutdown.drain", durationText(c.Shutdown.Drain), "0s or more")
-	k.want(c.Shutdown.Flush >= 0, "shutdown.flush", durationText(c.Shutdown.Flush), "0s or more")
+	k.positive("shutdown.drain", c.Shutdown.Drain)
+	k.positive("shutdown.flush", c.Shutdown.Flush)
 	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
 	k.oneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
 }

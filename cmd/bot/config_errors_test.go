@@ -65,7 +65,7 @@ func TestLoadRefusesForm(t *testing.T) {
 		{"text for a list", `{"agent": {"admins": ^"me"}}`, "agent.admins: got a string, want a list"},
 		{"duration without unit", `{"shutdown": {"drain": ^"20"}}`, `shutdown.drain: got "20", want a duration such as "20s"`},
 		{"endless duration", `{"shutdown": {"drain": ^1e300}}`, "shutdown.drain: got 1e300, want a duration"},
-		{"negative duration", `{"shutdown": {"flush": ^"-1s"}}`, "shutdown.flush: got -1s, want 0s or more"},
+		{"negative duration", `{"shutdown": {"flush": ^"-1s"}}`, "shutdown.flush: got -1s, want more than 0s"},
 		{"bad variable", `{"agent": {"name": ^"${"}}`, "agent.name: got ${ without }"},
 	} {
 		t.Run(tt.name, tt.run)
@@ -110,7 +110,11 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"threshold over window", compactionFile(`"auto_compact_threshold": ^128001`), "agent.compaction.auto_compact_threshold: got 128001, want at most context_window (128000)"},
 		{"share 0", compactionFile(`"max_history_share": ^0`), "agent.compaction.max_history_share: got 0, want more than 0 and at most 1"},
 		{"share 1.01", compactionFile(`"max_history_share": ^1.01`), "agent.compaction.max_history_share: got 1.01, want more than 0 and at most 1"},
-		{"ratio", compactionFile(`"flush_ratio": ^-0.1`), "agent.compaction.flush_ratio: got -0.1, want more than 0 and at most 1"},
+		{"ratio", compactionFile(`"flush_ratio": ^-0.1`), "agent.compaction.flush_ratio: got -0.1, want more than 0 and less than 1"},
+		{"ratio at the threshold", compactionFile(`"flush_ratio": ^1`), "agent.compaction.flush_ratio: got 1, want more than 0 and less than 1"},
+		{"no retries", compactionFile(`"retries": ^0`), "agent.compaction.retries: got 0, want 1 to 10"},
+		{"no drain", `{"shutdown": {"drain": ^0}}`, "shutdown.drain: got 0s, want more than 0s"},
+		{"no flush", `{"shutdown": {"drain": 1, "flush": ^"0s"}}`, "shutdown.flush: got 0s, want more than 0s"},
 		{"summary", compactionFile(`"summary_tokens": ^0`), "agent.compaction.summary_tokens: got 0, want more than 0"},
 		{"inline deadline", compactionFile(`"inline_deadline": ^0`), "agent.compaction.inline_deadline: got 0s, want more than 0s"},
 		{"summary model", compactionFile(`"model": ^"x"`), `agent.compaction.model: got "x", want empty (llm.default) or the name of a model in llm.models: "main"`},

@@ -111,7 +111,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || g.private != nil {
+		if ctx.Err() != nil || g.private != nil || !sql.Unavailable(err) {
 			return err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Database does not answer, waiting for it")

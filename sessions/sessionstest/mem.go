@@ -63,7 +63,16 @@ func (m *Mem) Expire(owner sessions.ReplicaID) {
 	delete(m.beats, owner)
 }
 
-// Session returns the state of a session, or sessions.ErrNotFound.
+// FailFlush makes a session count failures flushes in a row that failed; memory itself is kept elsewhere.
+func (m *Mem) FailFlush(key sessions.Key, failures int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.sessions[key]; ok {
+		s.state.FlushFailures = failures
+	}
+}
+
+// Session implements sessions.Store.
 func (m *Mem) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +112,7 @@ func (m *Mem) Accept(
 		return sessions.Accepted{}, err
 	}
 	if msg.ID == "" {
-		return sessions.Accepted{}, fmt.Errorf("storing a message of session %s: it has no id to know it by", key)
+		return sessions.Accepted{}, fmt.Errorf("storing a message of session %s: it has no id to know it by: %w", key, sessions.ErrRefused)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,8 +234,14 @@ func (m *Mem) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([
 	for key := range since {
 		keys = append(keys, key)
 	}
+	own := func(key sessions.Key) int {
+		if m.sessions[key].state.Lease.Owner == owner {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(keys, func(a, b sessions.Key) int {
-		return cmp.Or(since[a].Compare(since[b]), cmp.Compare(a, b))
+		return cmp.Or(own(a)-own(b), since[a].Compare(since[b]), cmp.Compare(a, b))
 	})
 	return keys[:min(len(keys), max(limit, 0))], nil
 }

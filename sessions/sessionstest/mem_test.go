@@ -8,12 +8,14 @@ import (
 )
 
 func TestMem(t *testing.T) {
-	sessionstest.TestStore(t, func(*testing.T) sessionstest.Harness {
+	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Harness {
+		t.Helper()
 		m := sessionstest.NewMem(0)
 		return sessionstest.Harness{
 			Store: m, Other: m,
-			Expire: func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
-			Log:    func(t *testing.T, key sessions.Key) []sessions.Event { return m.Events(t.Context(), key) },
+			Expire:    func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
+			FailFlush: func(_ *testing.T, l sessions.Lease, failures int) { m.FailFlush(l.Key, failures) },
+			Log:       func(t *testing.T, key sessions.Key) []sessions.Event { return m.Events(t.Context(), key) },
 		}
 	})
 }

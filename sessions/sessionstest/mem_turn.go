@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -58,7 +59,7 @@ func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (se
 		return c, err
 	}
 	if len(t.Taken) != len(t.TakenTokens) {
-		return c, fmt.Errorf("%d messages taken, but %d token counts", len(t.Taken), len(t.TakenTokens))
+		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,14 +120,14 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 func (s *session) account(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
-	if t.Calibration > 0 {
+	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
 	if st.CompactedSeq != t.CompactedSeq { // a compaction committed meanwhile: what the turn saw is gone
 		st.TotalTokens += t.Appended
 		return
 	}
-	st.TotalTokens = t.TotalTokens
+	st.TotalTokens = max(t.TotalTokens, 0)
 	if t.ObservedTokens > 0 {
 		seen := len(t.Events)
 		for i, e := range t.Events {
@@ -199,7 +200,7 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 	st.TotalTokens = max(st.TotalTokens-c.Freed, 0)
 	st.RearmTokens, st.Pinned = c.RearmTokens, c.Pinned
 	st.ObservedTokens, st.ObservedSeq = 0, 0
-	st.CompactFailures, st.CompactRetryAt = 0, time.Time{}
+	st.FlushFailures, st.CompactFailures, st.CompactRetryAt = 0, 0, time.Time{}
 	entry := c.Log
 	entry.StartSeq, entry.EndSeq, entry.Outcome = sum.StartSeq, c.Through, "committed"
 	m.record(s, entry)

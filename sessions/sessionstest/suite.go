@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"ebb/sessions"
@@ -16,6 +17,8 @@ type Harness struct {
 	Other sessions.Store
 	// Expire makes owner's heartbeat older than the time to live.
 	Expire func(t *testing.T, owner sessions.ReplicaID)
+	// FailFlush makes the session remember failures flushes in a row that failed.
+	FailFlush func(t *testing.T, l sessions.Lease, failures int)
 	// Log reads a session's whole log in order of arrival: pending and dead messages and summaries too.
 	Log func(t *testing.T, key sessions.Key) []sessions.Event
 }
@@ -34,6 +37,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		run  func(*bench)
 	}{
 		{"accepting stores and dedupes", testAccept},
+		{"a session's state is read alone", testSession},
+		{"data that can never be kept are refused for good", testRefused},
 		{"accepting the same message at once stores it once", testAcceptAtOnce},
 		{"accepting what databases dislike", testAcceptOddText},
 		{"accepting takes free leases only", testAcceptLease},
@@ -44,12 +49,14 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a commit sets dead letters aside", testCommitDead},
 		{"a commit returns attempts", testCommitReturned},
 		{"a commit keeps the counters", testCommitCounters},
+		{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 		{"tool calls survive a crash and go with the commit", testToolRuns},
 		{"every write is fenced by the term", testFencing},
 		{"leases go stale and change hands", testTakeover},
 		{"two replicas fight over a lease", testLeaseRace},
 		{"resigning frees everything at once", testResign},
 		{"the sweep finds what waits", testWaiting},
+		{"the sweep finds orphans behind busy sessions", testWaitingOrphans},
 		{"replicas wake each other", testListen},
 		{"a reply is kept until it is settled", testOutbox},
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
@@ -57,6 +64,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"summaries lie end to end", testCompactTiles},
 		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
 		{"a failed compaction is remembered", testCompactFailed},
+		{"a compaction begins a cycle in which flushes are tried again", testCompactForgivesFlushes},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,9 +175,9 @@ func answer(v sessions.View) sessions.Turn {
 
 // contents lists what events say, for comparing.
 func contents(events []sessions.Event) string {
-	s := ""
+	var s strings.Builder
 	for _, e := range events {
-		s += fmt.Sprintf("%d:%s:%s ", e.Seq, e.Role, e.Content)
+		fmt.Fprintf(&s, "%d:%s:%s ", e.Seq, e.Role, e.Content)
 	}
-	return s
+	return s.String()
 }

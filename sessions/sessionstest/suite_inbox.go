@@ -46,8 +46,37 @@ func testAccept(b *bench) {
 		s.ConversationID != "cidGroup==" || s.FlushEpoch != -1 || s.CalibrationFactor != 1 || s.LastSeq != 0 {
 		b.Errorf("the new session is %+v", s)
 	}
-	if _, err := b.Store.Accept(b.ctx, replicaA, key, sessions.Message{Text: "no id"}); err == nil {
-		b.Error("a message without an id was accepted: the next one like it would be lost as its double")
+}
+
+func testSession(b *bench) {
+	_, err := b.Store.Session(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading a session that is not there")
+	l := b.held(2)
+	b.turn(l, 1)
+	want := b.begin(l, 0).Session
+	b.check(b.Store.Beat(b.ctx, replicaB))
+	got, err := b.Other.Session(b.ctx, key)
+	b.check(err)
+	if got.Key != key || got.Lease != l || got.LastSeq != 2 || got.TotalTokens != 15 || got.Title != "Team" || got.FlushEpoch != -1 ||
+		!got.LastActiveAt.Equal(want.LastActiveAt) {
+		b.Errorf("another replica reads %+v, want %+v", got, want)
+	}
+	if v := b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].Attempts != 1 {
+		b.Errorf("reading the session changed what waits: %+v", v.Pending)
+	}
+}
+
+func testRefused(b *bench) {
+	l := b.held(1)
+	// Accepted, the next one like it would be lost as its double.
+	_, err := b.Store.Accept(b.ctx, replicaA, key, sessions.Message{Text: "no id"})
+	b.want(err, sessions.ErrRefused, "accepting a message without an id")
+	t := answer(b.begin(l, 10))
+	t.TakenTokens = nil
+	_, err = b.Store.Commit(b.ctx, l, t)
+	b.want(err, sessions.ErrRefused, "committing a message without its count")
+	if s := b.begin(l, 0).Session; s.LastSeq != 0 {
+		b.Errorf("what was refused got place %d", s.LastSeq)
 	}
 }
 
@@ -166,6 +195,36 @@ func testWaiting(b *bench) {
 	waiting(replicaA, second)
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second)
+}
+
+// A replica whose own sessions are all busy still hears of those that nobody has.
+func testWaitingOrphans(b *bench) {
+	b.beat(replicaA)
+	accept := func(store sessions.Store, owner sessions.ReplicaID, id sessions.ConversationID) sessions.Key {
+		b.Helper()
+		k := sessions.NewKey("robot", id, "")
+		_, err := store.Accept(b.ctx, owner, k, message(1))
+		b.check(err)
+		return k
+	}
+	own := accept(b.Store, replicaA, "cidOwn")
+	own2 := accept(b.Store, replicaA, "cidOwn2")
+	b.beat(replicaB)
+	left := accept(b.Other, replicaB, "cidLeft")
+	b.beat("replica-c")
+	dead := accept(b.Other, "replica-c", "cidDead")
+	if n, err := b.Other.Resign(b.ctx, replicaB); n != 1 || err != nil {
+		b.Fatalf("B resigned %d leases (%v), want 1", n, err)
+	}
+	b.Expire(b.T, "replica-c")
+	got, err := b.Store.Waiting(b.ctx, replicaA, 10)
+	b.check(err)
+	if want := []sessions.Key{left, dead, own, own2}; !slices.Equal(got, want) {
+		b.Errorf("waiting are %v, want %v: those that nobody has first", got, want)
+	}
+	if got, err = b.Store.Waiting(b.ctx, replicaA, 1); err != nil || !slices.Equal(got, []sessions.Key{left}) {
+		b.Errorf("with room for one it is %v (%v), want %v", got, err, left)
+	}
 }
 
 func testListen(b *bench) {

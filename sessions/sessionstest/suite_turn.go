@@ -2,6 +2,7 @@ package sessionstest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -172,6 +173,42 @@ func testCommitCounters(b *bench) {
 	if s.TotalTokens != 1300 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
 		b.Errorf("a silent provider changed the counters to %+v", s)
 	}
+}
+
+// Figures come from providers, who say what they like. None is worth losing a turn or a compaction for.
+func testAbsurdFigures(b *bench) {
+	const absurd = 1 << 40
+	l := b.held(4)
+	t := answer(b.begin(l, 1))
+	t.TotalTokens, t.ObservedTokens, t.Calibration, t.Appended = absurd, absurd, math.Inf(1), absurd
+	t.TakenTokens[0], t.Events[0].Tokens = absurd, absurd
+	t.Usage = sessions.Usage{Prompt: math.MaxInt, Cached: math.MaxInt, Completion: math.MaxInt}
+	b.commit(l, t)
+	b.commit(l, with(b.begin(l, 1), t))
+	s := b.begin(l, 0).Session
+	if s.TotalTokens < math.MaxInt32 || s.ObservedTokens < math.MaxInt32 || s.CalibrationFactor != 1 || s.LastSeq != 4 {
+		b.Errorf("the session is %+v, want both turns, figures as large as they can be kept, and the factor as it was", s)
+	}
+	t = with(b.begin(l, 1), t)
+	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{
+		Through: 2, Summary: "s", Tokens: absurd, Freed: -absurd, RearmTokens: absurd,
+		Log: sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
+	}))
+	b.commit(l, t) // adds to what the compaction left
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
+	t = with(b.begin(l, 1), t)
+	t.TotalTokens, t.ObservedTokens, t.Calibration, t.CompactedSeq = -5, -5, math.NaN(), 2
+	t.TakenTokens[0], t.Events[0].Tokens, t.Usage = -5, -5, sessions.Usage{Prompt: -5}
+	b.commit(l, t)
+	if s = b.begin(l, 0).Session; s.TotalTokens != 0 || s.CalibrationFactor != 1 || s.LastSeq != 8 {
+		b.Errorf("after figures below nothing the session is %+v, want a total of 0 and the factor as it was", s)
+	}
+}
+
+// with is turn t over the messages that v shows.
+func with(v sessions.View, t sessions.Turn) sessions.Turn {
+	t.Taken = []int64{v.Pending[0].ID}
+	return t
 }
 
 func testToolRuns(b *bench) {
@@ -401,5 +438,18 @@ func testCompactFailed(b *bench) {
 	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 1, Summary: "s", Tokens: 1}))
 	if s = b.begin(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() {
 		b.Errorf("a compaction that worked left %d failures, retry at %v", s.CompactFailures, s.CompactRetryAt)
+	}
+}
+
+func testCompactForgivesFlushes(b *bench) {
+	l := b.held(1)
+	b.turn(l, 1)
+	b.FailFlush(b.T, l, 3)
+	if s := b.begin(l, 0).Session; s.FlushFailures != 3 {
+		b.Fatalf("the session counts %d flushes that failed, want 3", s.FlushFailures)
+	}
+	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 1, Summary: "s", Tokens: 1}))
+	if s := b.begin(l, 0).Session; s.FlushFailures != 0 {
+		b.Errorf("after the compaction the session counts %d flushes that failed: it would never flush again", s.FlushFailures)
 	}
 }

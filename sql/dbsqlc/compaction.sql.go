@@ -201,11 +201,12 @@ const sessionCompacted = `-- name: SessionCompacted :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
     compaction_count = s.compaction_count + 1,
-    total_tokens = greatest(s.total_tokens - $2::int, 0),
+    total_tokens = greatest(least(s.total_tokens::bigint - $2::int, 2147483647), 0),
     rearm_tokens = $3,
     pinned = $4,
     observed_tokens = 0,
     observed_seq = 0,
+    flush_failures = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
     prompt_tokens = s.prompt_tokens + $5::bigint,
@@ -227,7 +228,8 @@ type SessionCompactedParams struct {
 }
 
 // SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
-// What the provider counted was the prompt before: it says nothing of the new one, and is forgotten.
+// What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. A new cycle begins,
+// in which flushes are tried again.
 func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCompactedParams) error {
 	_, err := db.Exec(ctx, sessionCompacted,
 		arg.ThroughSeq,

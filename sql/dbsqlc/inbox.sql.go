@@ -11,6 +11,17 @@ import (
 	"ebb/sessions"
 )
 
+const listenForWakes = `-- name: ListenForWakes :exec
+LISTEN ebb
+`
+
+// ListenForWakes makes the connection hear what replicas tell each other. A payload is "owner|key"; an empty owner means
+// everybody.
+func (q *Queries) ListenForWakes(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, listenForWakes)
+	return err
+}
+
 const messageAccept = `-- name: MessageAccept :one
 WITH known AS (
     SELECT e.id FROM dingtalk_session_events e
@@ -159,8 +170,8 @@ JOIN dingtalk_sessions s ON s.session_key = w.session_key
 WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8)
-GROUP BY s.session_key
-ORDER BY min(w.since), s.session_key
+GROUP BY s.session_key, s.lease_owner
+ORDER BY s.lease_owner IS NOT DISTINCT FROM $1::text, min(w.since), s.session_key
 LIMIT $3::int
 `
 
@@ -171,7 +182,7 @@ type SessionsWaitingParams struct {
 }
 
 // SessionsWaiting is the sweep: sessions with a pending message or a reply to send whose lease is free, stale or
-// owner's. Both inner selects read partial indexes that hold what is open, and nothing else.
+// owner's, owner's last. Both inner selects read partial indexes that hold what is open, and nothing else.
 func (q *Queries) SessionsWaiting(ctx context.Context, db DBTX, arg *SessionsWaitingParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsWaiting, arg.Owner, arg.TtlSeconds, arg.MaxSessions)
 	if err != nil {

@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -69,56 +70,148 @@ func (q *Queries) DebtUpsert(ctx context.Context, db DBTX, arg *DebtUpsertParams
 	return err
 }
 
-const eventsMatch = `-- name: EventsMatch :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
-WHERE e.session_key = $1
-  AND (e.seq < $2::bigint OR $2::bigint = 0)
+const eventsHistory = `-- name: EventsHistory :many
+SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
+    substr(e.content, f.place, $1::int)::text AS content
+FROM dingtalk_session_events e
+CROSS JOIN LATERAL (
+    SELECT count(*) AS found,
+        (CASE WHEN char_length(e.content) <= $1::int THEN 1 ELSE
+            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $2::int, 1) END)::int AS place
+    FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
+) f
+WHERE e.session_key = $4
+  AND (e.seq < $5::bigint OR $5::bigint = 0)
   AND e.seq IS NOT NULL
-  AND (cardinality($3::text[]) = 0 OR e.content ILIKE ANY($3::text[]))
+  AND f.found >= $6::int
 ORDER BY e.seq DESC
-LIMIT $4::int
+LIMIT $7::int
 `
 
-type EventsMatchParams struct {
+type EventsHistoryParams struct {
+	MaxChars   int
+	LeadChars  int
+	Patterns   []string
 	SessionKey sessions.Key
 	BeforeSeq  int64
-	Patterns   []string
+	MinFound   int
 	MaxRows    int
 }
 
-// EventsMatch finds events of a session that hold one of the patterns, newest first.
-func (q *Queries) EventsMatch(ctx context.Context, db DBTX, arg *EventsMatchParams) ([]Event, error) {
-	rows, err := db.Query(ctx, eventsMatch,
+type EventsHistoryRow struct {
+	ID         int64
+	Seq        *int64
+	Role       sessions.Role
+	SenderID   sessions.UserID
+	SenderNick string
+	ToolName   string
+	CreatedAt  time.Time
+	Place      int
+	Content    string
+}
+
+// EventsHistory lists what was said in a session, newest first: all of it, or what holds at least min_found of the
+// patterns. Of a long body it reads the piece around the first word that is found.
+func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
+	rows, err := db.Query(ctx, eventsHistory,
+		arg.MaxChars,
+		arg.LeadChars,
+		arg.Patterns,
 		arg.SessionKey,
 		arg.BeforeSeq,
-		arg.Patterns,
+		arg.MinFound,
 		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Event
+	var items []EventsHistoryRow
 	for rows.Next() {
-		var i Event
+		var i EventsHistoryRow
 		if err := rows.Scan(
-			&i.SessionKey,
 			&i.ID,
 			&i.Seq,
 			&i.Role,
-			&i.State,
-			&i.Attempts,
-			&i.Content,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.MsgID,
-			&i.ToolCalls,
-			&i.ToolCallID,
 			&i.ToolName,
-			&i.Tokens,
-			&i.IsArchived,
-			&i.Message,
 			&i.CreatedAt,
+			&i.Place,
+			&i.Content,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventsMatch = `-- name: EventsMatch :many
+SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, f.found::int AS found, f.place,
+    substr(e.content, f.place, $1::int)::text AS content
+FROM dingtalk_session_events e
+CROSS JOIN LATERAL (
+    SELECT count(*) AS found,
+        (CASE WHEN char_length(e.content) <= $1::int THEN 1 ELSE
+            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $2::int, 1) END)::int AS place
+    FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
+) f
+WHERE e.session_key = $4 AND e.seq IS NOT NULL AND e.role <> 'tool' AND f.found > 0
+ORDER BY f.found DESC, e.seq DESC
+LIMIT $5::int
+`
+
+type EventsMatchParams struct {
+	MaxChars   int
+	LeadChars  int
+	Patterns   []string
+	SessionKey sessions.Key
+	MaxRows    int
+}
+
+type EventsMatchRow struct {
+	ID         int64
+	Seq        *int64
+	Role       sessions.Role
+	SenderID   sessions.UserID
+	SenderNick string
+	CreatedAt  time.Time
+	Found      int
+	Place      int
+	Content    string
+}
+
+// EventsMatch finds what people and the model said in a session that holds at least one of the patterns: first what
+// holds most of them, of equals the newer. Of a long body it reads the piece around the first word that is found.
+func (q *Queries) EventsMatch(ctx context.Context, db DBTX, arg *EventsMatchParams) ([]EventsMatchRow, error) {
+	rows, err := db.Query(ctx, eventsMatch,
+		arg.MaxChars,
+		arg.LeadChars,
+		arg.Patterns,
+		arg.SessionKey,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventsMatchRow
+	for rows.Next() {
+		var i EventsMatchRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Seq,
+			&i.Role,
+			&i.SenderID,
+			&i.SenderNick,
+			&i.CreatedAt,
+			&i.Found,
+			&i.Place,
+			&i.Content,
 		); err != nil {
 			return nil, err
 		}
@@ -377,18 +470,19 @@ func (q *Queries) SessionFlushFailed(ctx context.Context, db DBTX, arg *SessionF
 const sessionFlushed = `-- name: SessionFlushed :exec
 UPDATE dingtalk_sessions s SET
     flushed_seq = $1,
-    flush_epoch = $2::int,
-    flush_count = s.flush_count + 1,
+    flush_epoch = CASE WHEN $2::boolean THEN $3::int ELSE s.flush_epoch END,
+    flush_count = s.flush_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
-    prompt_tokens = s.prompt_tokens + $3::bigint,
-    cached_tokens = s.cached_tokens + $4::bigint,
-    completion_tokens = s.completion_tokens + $5::bigint,
+    prompt_tokens = s.prompt_tokens + $4::bigint,
+    cached_tokens = s.cached_tokens + $5::bigint,
+    completion_tokens = s.completion_tokens + $6::bigint,
     updated_at = now()
-WHERE s.session_key = $6
+WHERE s.session_key = $7
 `
 
 type SessionFlushedParams struct {
 	ThroughSeq       int64
+	Last             bool
 	FlushEpoch       int
 	PromptTokens     int64
 	CachedTokens     int64
@@ -396,10 +490,12 @@ type SessionFlushedParams struct {
 	SessionKey       sessions.Key
 }
 
-// SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor.
+// SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
+// parts counts once, and marks its cycle as flushed, with the last of them.
 func (q *Queries) SessionFlushed(ctx context.Context, db DBTX, arg *SessionFlushedParams) error {
 	_, err := db.Exec(ctx, sessionFlushed,
 		arg.ThroughSeq,
+		arg.Last,
 		arg.FlushEpoch,
 		arg.PromptTokens,
 		arg.CachedTokens,

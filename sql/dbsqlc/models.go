@@ -166,3 +166,8 @@ type ToolRun struct {
 	Result     string
 	StartedAt  time.Time
 }
+
+type Yardstick struct {
+	Worker int
+	N      int64
+}

@@ -194,23 +194,24 @@ func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]Ses
 }
 
 const sessionsUnflushed = `-- name: SessionsUnflushed :many
-SELECT s.session_key, s.lease_term, s.flushed_seq, s.last_seq, coalesce(sum(e.tokens), 0)::bigint AS tokens
+SELECT s.session_key, u.tokens
 FROM dingtalk_sessions s
-JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.seq > s.flushed_seq
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(e.tokens), 0)::bigint AS tokens FROM dingtalk_session_events e
+    WHERE e.session_key = s.session_key AND e.seq > s.flushed_seq
+) u
 WHERE s.lease_owner = $1::text AND s.flushed_seq < s.last_seq
-GROUP BY s.session_key, s.lease_term, s.flushed_seq, s.last_seq
-ORDER BY tokens DESC, s.session_key
+ORDER BY u.tokens DESC, s.session_key
 `
 
 type SessionsUnflushedRow struct {
 	SessionKey sessions.Key
-	LeaseTerm  int64
-	FlushedSeq int64
-	LastSeq    int64
 	Tokens     int64
 }
 
-// SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush.
+// SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush, with what
+// that comes to. Each session's events are read from its cursor on, by the index of places: a join would read the whole
+// log of everybody for the few events that nobody has flushed yet.
 func (q *Queries) SessionsUnflushed(ctx context.Context, db DBTX, owner string) ([]SessionsUnflushedRow, error) {
 	rows, err := db.Query(ctx, sessionsUnflushed, owner)
 	if err != nil {
@@ -220,13 +221,7 @@ func (q *Queries) SessionsUnflushed(ctx context.Context, db DBTX, owner string) 
 	var items []SessionsUnflushedRow
 	for rows.Next() {
 		var i SessionsUnflushedRow
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.LeaseTerm,
-			&i.FlushedSeq,
-			&i.LastSeq,
-			&i.Tokens,
-		); err != nil {
+		if err := rows.Scan(&i.SessionKey, &i.Tokens); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -215,7 +215,7 @@ WITH held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($3::text[]),
         total_tokens = CASE WHEN s.compacted_seq = $4::bigint
-            THEN $5::int ELSE s.total_tokens + $6::int END,
+            THEN $5::int ELSE least(s.total_tokens::bigint + $6::int, 2147483647) END,
         observed_tokens = CASE WHEN $7::int > 0 AND s.compacted_seq = $4::bigint
             THEN $7::int ELSE s.observed_tokens END,
         observed_seq = CASE WHEN $7::int > 0 AND s.compacted_seq = $4::bigint

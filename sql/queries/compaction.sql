@@ -26,15 +26,17 @@ VALUES (@session_key, 'summary', @content, @tokens);
 
 -- name: SessionCompacted :exec
 -- SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
--- What the provider counted was the prompt before: it says nothing of the new one, and is forgotten.
+-- What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. A new cycle begins,
+-- in which flushes are tried again.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
     compaction_count = s.compaction_count + 1,
-    total_tokens = greatest(s.total_tokens - @freed::int, 0),
+    total_tokens = greatest(least(s.total_tokens::bigint - @freed::int, 2147483647), 0),
     rearm_tokens = @rearm_tokens,
     pinned = @pinned,
     observed_tokens = 0,
     observed_seq = 0,
+    flush_failures = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
     prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,

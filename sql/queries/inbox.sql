@@ -1,3 +1,8 @@
+-- name: ListenForWakes :exec
+-- ListenForWakes makes the connection hear what replicas tell each other. A payload is "owner|key"; an empty owner means
+-- everybody.
+LISTEN ebb;
+
 -- name: MessageAccept :one
 -- MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 --
@@ -63,7 +68,7 @@ WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: SessionsWaiting :many
 -- SessionsWaiting is the sweep: sessions with a pending message or a reply to send whose lease is free, stale or
--- owner's. Both inner selects read partial indexes that hold what is open, and nothing else.
+-- owner's, owner's last. Both inner selects read partial indexes that hold what is open, and nothing else.
 SELECT s.session_key
 FROM (
     SELECT e.session_key, min(e.created_at) AS since
@@ -79,6 +84,6 @@ JOIN dingtalk_sessions s ON s.session_key = w.session_key
 WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
-GROUP BY s.session_key
-ORDER BY min(w.since), s.session_key
+GROUP BY s.session_key, s.lease_owner
+ORDER BY s.lease_owner IS NOT DISTINCT FROM @owner::text, min(w.since), s.session_key
 LIMIT @max_sessions::int;

@@ -13,14 +13,39 @@ ON CONFLICT (session_key) DO UPDATE SET
     from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = EXCLUDED.failures,
     reason = EXCLUDED.reason, updated_at = now();
 
--- name: EventsMatch :many
--- EventsMatch finds events of a session that hold one of the patterns, newest first.
-SELECT e.* FROM dingtalk_session_events e
+-- name: EventsHistory :many
+-- EventsHistory lists what was said in a session, newest first: all of it, or what holds at least min_found of the
+-- patterns. Of a long body it reads the piece around the first word that is found.
+SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
+    substr(e.content, f.place, @max_chars::int)::text AS content
+FROM dingtalk_session_events e
+CROSS JOIN LATERAL (
+    SELECT count(*) AS found,
+        (CASE WHEN char_length(e.content) <= @max_chars::int THEN 1 ELSE
+            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - @lead_chars::int, 1) END)::int AS place
+    FROM unnest(@patterns::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
+) f
 WHERE e.session_key = @session_key
   AND (e.seq < @before_seq::bigint OR @before_seq::bigint = 0)
   AND e.seq IS NOT NULL
-  AND (cardinality(@patterns::text[]) = 0 OR e.content ILIKE ANY(@patterns::text[]))
+  AND f.found >= @min_found::int
 ORDER BY e.seq DESC
+LIMIT @max_rows::int;
+
+-- name: EventsMatch :many
+-- EventsMatch finds what people and the model said in a session that holds at least one of the patterns: first what
+-- holds most of them, of equals the newer. Of a long body it reads the piece around the first word that is found.
+SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, f.found::int AS found, f.place,
+    substr(e.content, f.place, @max_chars::int)::text AS content
+FROM dingtalk_session_events e
+CROSS JOIN LATERAL (
+    SELECT count(*) AS found,
+        (CASE WHEN char_length(e.content) <= @max_chars::int THEN 1 ELSE
+            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - @lead_chars::int, 1) END)::int AS place
+    FROM unnest(@patterns::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
+) f
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role <> 'tool' AND f.found > 0
+ORDER BY f.found DESC, e.seq DESC
 LIMIT @max_rows::int;
 
 -- name: EventsRange :many
@@ -70,11 +95,12 @@ LIMIT @max_rows::int;
 UPDATE dingtalk_sessions s SET flush_failures = @flush_failures, updated_at = now() WHERE s.session_key = @session_key;
 
 -- name: SessionFlushed :exec
--- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor.
+-- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
+-- parts counts once, and marks its cycle as flushed, with the last of them.
 UPDATE dingtalk_sessions s SET
     flushed_seq = @through_seq,
-    flush_epoch = @flush_epoch::int,
-    flush_count = s.flush_count + 1,
+    flush_epoch = CASE WHEN @last::boolean THEN @flush_epoch::int ELSE s.flush_epoch END,
+    flush_count = s.flush_count + CASE WHEN @last::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
     prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
     cached_tokens = s.cached_tokens + @cached_tokens::bigint,

@@ -16,10 +16,14 @@ SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key;
 SELECT s.* FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
 
 -- name: SessionsUnflushed :many
--- SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush.
-SELECT s.session_key, s.lease_term, s.flushed_seq, s.last_seq, coalesce(sum(e.tokens), 0)::bigint AS tokens
+-- SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush, with what
+-- that comes to. Each session's events are read from its cursor on, by the index of places: a join would read the whole
+-- log of everybody for the few events that nobody has flushed yet.
+SELECT s.session_key, u.tokens
 FROM dingtalk_sessions s
-JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.seq > s.flushed_seq
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(e.tokens), 0)::bigint AS tokens FROM dingtalk_session_events e
+    WHERE e.session_key = s.session_key AND e.seq > s.flushed_seq
+) u
 WHERE s.lease_owner = @owner::text AND s.flushed_seq < s.last_seq
-GROUP BY s.session_key, s.lease_term, s.flushed_seq, s.last_seq
-ORDER BY tokens DESC, s.session_key;
+ORDER BY u.tokens DESC, s.session_key;

@@ -50,7 +50,7 @@ WITH held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
         total_tokens = CASE WHEN s.compacted_seq = @compacted_seq::bigint
-            THEN @total_tokens::int ELSE s.total_tokens + @appended::int END,
+            THEN @total_tokens::int ELSE least(s.total_tokens::bigint + @appended::int, 2147483647) END,
         observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint
             THEN @observed_tokens::int ELSE s.observed_tokens END,
         observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint

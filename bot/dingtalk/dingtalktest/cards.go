@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sort"
 	"strings"
@@ -54,9 +55,7 @@ func (s *Server) Cards() []Card {
 	var out []Card
 	for _, c := range s.cards {
 		params := map[string]string{}
-		for k, v := range c.params {
-			params[k] = v
-		}
+		maps.Copy(params, c.params)
 		out = append(out, Card{OutTrackID: c.id, Conversation: c.conversation, State: c.state, Params: params, Updates: c.updates})
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].OutTrackID < out[j].OutTrackID })
@@ -217,9 +216,7 @@ func (s *Server) cardUpdate(c *call) response {
 		if !q.CardUpdateOptions.UpdateCardDataByKey {
 			k.params = map[string]string{}
 		}
-		for key, v := range q.CardData.CardParamMap {
-			k.params[key] = v
-		}
+		maps.Copy(k.params, q.CardData.CardParamMap)
 		if state := flowStates[q.CardData.CardParamMap["flowStatus"]]; state != "" {
 			s.moveCardLocked(k, state)
 		}
@@ -352,7 +349,5 @@ func (s *Server) cardAnsweredLocked(p *push, ack Ack) {
 	if json.Unmarshal([]byte(ack.Data), &answer) != nil {
 		return // an empty answer changes nothing
 	}
-	for key, v := range answer.Response.CardData.CardParamMap {
-		p.card.params[key] = v
-	}
+	maps.Copy(p.card.params, answer.Response.CardData.CardParamMap)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -202,13 +203,7 @@ func (s *Server) ClearFaults(ids ...int) {
 	defer s.mu.Unlock()
 	var kept []*faultState
 	for _, f := range s.faults {
-		for _, id := range ids {
-			if f.id == id {
-				f = nil
-				break
-			}
-		}
-		if f != nil && len(ids) > 0 {
+		if len(ids) > 0 && !slices.Contains(ids, f.id) {
 			kept = append(kept, f)
 		}
 	}

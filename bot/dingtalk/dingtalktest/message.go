@@ -2,6 +2,7 @@ package dingtalktest
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 	"time"
 )
@@ -154,9 +155,7 @@ func (s *Server) payloadLocked(m Message, g *group, a *app) map[string]any {
 	for _, k := range m.Omit {
 		delete(p, k)
 	}
-	for k, v := range m.Set {
-		p[k] = v
-	}
+	maps.Copy(p, m.Set)
 	return p
 }
 
@@ -173,9 +172,7 @@ func addContent(p map[string]any, m Message, g *group) {
 	}
 	p["msgtype"] = kind
 	content := map[string]any{}
-	for k, v := range m.Content {
-		content[k] = v
-	}
+	maps.Copy(content, m.Content)
 	field := "content"
 	if kind == "text" {
 		field = "text"

@@ -2,6 +2,7 @@ package dingtalktest
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 )
@@ -66,9 +67,7 @@ func (q *Quote) block() map[string]any {
 		return b
 	}
 	content := map[string]any{}
-	for k, v := range q.Content {
-		content[k] = v
-	}
+	maps.Copy(content, q.Content)
 	if q.Inner != nil {
 		content["isReplyMsg"], content["repliedMsg"] = true, q.Inner.block()
 	}

@@ -47,6 +47,7 @@ func expired() context.Context {
 }
 
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

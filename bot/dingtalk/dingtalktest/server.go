@@ -132,11 +132,9 @@ func Start(opts Options) (*Server, error) {
 		s.addGroup(g)
 	}
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
+	s.wg.Go(func() {
 		_ = s.http.Serve(ln) // always ends with an error: closed
-	}()
+	})
 	return s, nil
 }
 
@@ -177,11 +175,9 @@ func (s *Server) spawnLocked(f func()) {
 	if s.closed {
 		return
 	}
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
+	s.wg.Go(func() {
 		f()
-	}()
+	})
 }
 
 type timer struct{ t *time.Timer }

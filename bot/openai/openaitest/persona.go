@@ -93,7 +93,7 @@ func texts(content string) []string {
 		}
 	}
 	var out []string
-	for _, line := range strings.Split(content, "\n") {
+	for line := range strings.SplitSeq(content, "\n") {
 		line = bulletRE.ReplaceAllString(strings.TrimSpace(line), "")
 		var o map[string]any
 		if json.Unmarshal([]byte(line), &o) == nil {

@@ -48,7 +48,7 @@ func read(content string) []said {
 	}
 	var out []said
 	fence, mark := "", ""
-	for _, line := range strings.Split(content, "\n") {
+	for line := range strings.SplitSeq(content, "\n") {
 		line = strings.TrimSpace(line)
 		switch m := fenceOpen.FindStringSubmatch(line); {
 		case fence == "" && m != nil:

@@ -59,7 +59,6 @@ type Server struct {
 
 	opts Options
 	http *http.Server
-	tb   TB
 	done chan struct{}
 	stop sync.Once
 

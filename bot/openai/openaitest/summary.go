@@ -132,7 +132,7 @@ func (d *digest) previous(r Request) (chatter []string) {
 			case strings.HasPrefix(line, chat):
 				chatter = append(chatter, line)
 			case about == "ids" || about == "people":
-				for _, id := range strings.Split(line, "、") {
+				for id := range strings.SplitSeq(line, "、") {
 					d.add(about, id)
 				}
 			case line != "无":

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// exportKey is the session that fillLog writes.
+const exportKey sessions.Key = "robot/cidExport"
+
+// fillLog makes a log of eight events in the database: four messages and the answer to the last two, which came first
+// into the conversation, then the answer to the first two; at the end one message that is dead and one that waits.
+func fillLog(t *testing.T, url string) *sql.Store {
+	t.Helper()
+	st, err := sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 2, LeaseTTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	if err := st.Beat(t.Context(), "me"); err != nil {
+		t.Fatal(err)
+	}
+	var lease sessions.Lease
+	accept := func(id string) int64 {
+		t.Helper()
+		a, err := st.Accept(t.Context(), "me", exportKey, sessions.Message{
+			RobotCode: "robot", ConversationID: "cidExport", ConversationType: sessions.Group, ID: sessions.MessageID(id),
+			SenderID: "u1", SenderNick: "张伟", Kind: "text", Text: "text of " + id, SentAt: time.Now(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease = a.Lease
+		return a.EventID
+	}
+	commit := func(turn sessions.Turn) {
+		t.Helper()
+		if _, err := st.Commit(t.Context(), lease, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, third, fourth := accept("m1"), accept("m2"), accept("m3"), accept("m4")
+	answer := func(text string) []sessions.Event {
+		return []sessions.Event{{Role: sessions.RoleAssistant, Content: text, Tokens: 1, State: sessions.Done}}
+	}
+	commit(sessions.Turn{Taken: []int64{third, fourth}, TakenTokens: []int{1, 1}, Events: answer("one")})
+	commit(sessions.Turn{Taken: []int64{first, second}, TakenTokens: []int{1, 1}, Events: answer("two")})
+	commit(sessions.Turn{Dead: []int64{accept("m5")}})
+	accept("m6")
+	return st
+}
+
+func TestExportReadsPageByPage(t *testing.T) {
+	useServer(t)
+	t.Parallel()
+	st := fillLog(t, sqltest.URL(t))
+	all, err := st.Events(t.Context(), exportKey, 0, 100)
+	if err != nil || len(all) != 8 {
+		t.Fatalf("the log has %d events, error %v, want 8", len(all), err)
+	}
+	for page := 1; page <= 10; page++ {
+		var got []sessions.Event
+		cut, err := exportLog(t.Context(), st, exportKey, page, func(es []sessions.Event) error {
+			if len(es) > page || len(es) == 0 {
+				t.Errorf("%d events at a time, want 1 to %d", len(es), page)
+			}
+			got = append(got, es...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[int64]int{}
+		for _, e := range got {
+			seen[e.ID]++
+		}
+		for _, e := range all {
+			if want := cut == 0 || e.Seq > 0 || e.ID <= cut; (seen[e.ID] == 1) != want || seen[e.ID] > 1 {
+				t.Errorf("pages of %d: event %d (seq %d) came %d times, the first page ended at %d", page, e.ID, e.Seq, seen[e.ID], cut)
+			}
+		}
+		if (cut == 0) != (page > len(all)) {
+			t.Errorf("pages of %d: cut is %d for a log of %d", page, cut, len(all))
+		}
+	}
+	broken := errors.New("the pipe is gone")
+	if _, err := exportLog(t.Context(), st, exportKey, 3, func([]sessions.Event) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the writer's error", err)
+	}
+}
+
+func TestExportAndShow(t *testing.T) {
+	useServer(t)
+	t.Parallel()
+	url := sqltest.URL(t)
+	fillLog(t, url)
+	getenv := env("DATABASE_URL", url)
+	code, stdout, stderr := runBot(t, getenv, "sessions", "export", string(exportKey), "--json", "-c", referencePath)
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit %d, %q", code, stderr)
+	}
+	var texts []string
+	for line := range strings.Lines(stdout) {
+		var e sessions.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		texts = append(texts, e.Content)
+	}
+	if len(texts) != 8 || !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "text of m6") }) {
+		t.Errorf("exported %q", texts)
+	}
+	for _, tt := range []struct {
+		args   []string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{[]string{"sessions", "export", string(exportKey)}, 0, "text of m1", ""},
+		{[]string{"sessions", "export", "nobody"}, 2, "", `there is no session "nobody"`},
+		{[]string{"sessions", "list"}, 0, string(exportKey), ""},
+		{[]string{"sessions", "show", string(exportKey)}, 0, "conversation", ""},
+		{[]string{"compactions", "list"}, 0, "TRIGGER", ""},
+		{[]string{"compactions", "show", "7"}, 2, "", "there is no compaction 7; bot compactions list"},
+	} {
+		code, stdout, stderr := runBot(t, getenv, append(tt.args, "-c", referencePath)...)
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("%v: exit %d\n%s%s\nwant exit %d, %q, %q", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+		}
+	}
+	old := noCompaction(3, "", showAmong).Error()
+	if !strings.Contains(old, "--session") || !strings.Contains(noCompaction(3, "k", showAmong).Error(), "--limit") {
+		t.Errorf("of one that is too old is said %q", old)
+	}
+}

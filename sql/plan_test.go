@@ -1,0 +1,73 @@
+package sql_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/sql/dbsqlc"
+	"ebb/sql/sqltest"
+)
+
+// planner stands where queries expect a database, and instead of running them has them explained.
+type planner struct {
+	*pgxpool.Pool
+	plan string
+}
+
+// Query implements dbsqlc.DBTX: no row comes back.
+func (p *planner) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	rows, err := p.Pool.Query(ctx, "EXPLAIN "+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	p.plan = strings.Join(lines, "\n")
+	return p.Pool.Query(ctx, "SELECT WHERE false")
+}
+
+// What is asked often, or in the seconds of a stop, must not cost more because others have said much.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range []string{
+		`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq, flushed_seq, lease_owner, lease_term)
+		 SELECT 's' || i, 'r', 'c' || i, '2', 100, 90, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, 1 FROM generate_series(0, 499) i`,
+		`INSERT INTO dingtalk_session_events (session_key, seq, role, content, msg_id, tokens)
+		 SELECT 's' || i % 500, i / 500 + 1, 'user', 'said ' || i, 'm' || i, 3 FROM generate_series(0, 49999) i`,
+		`ANALYZE`,
+	} {
+		execute(t, pool, statement)
+	}
+	q, p := dbsqlc.New(), &planner{Pool: pool}
+	for name, tt := range map[string]struct {
+		run    func() error
+		sorted bool
+	}{
+		"unflushed sessions": {func() error { _, err := q.SessionsUnflushed(t.Context(), p, "a"); return err }, true},
+		"all history": {func() error {
+			_, err := q.EventsHistory(t.Context(), p, &dbsqlc.EventsHistoryParams{SessionKey: "s7", Patterns: []string{}, MaxChars: 10, MaxRows: 20})
+			return err
+		}, false},
+		"a search": {func() error {
+			_, err := q.EventsMatch(t.Context(), p, &dbsqlc.EventsMatchParams{SessionKey: "s7", Patterns: []string{"%said%"}, MaxChars: 10, MaxRows: 20})
+			return err
+		}, true},
+	} {
+		if err := tt.run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(p.plan, "Seq Scan on dingtalk_session_events") || !strings.Contains(p.plan, "dingtalk_session_events_seq") {
+			t.Errorf("%s: the log of everybody is read:\n%s", name, p.plan)
+		}
+		if got := strings.Contains(p.plan, "Sort"); got != tt.sorted {
+			t.Errorf("%s: sorted is %t, want %t: what is listed in order must end with its limit:\n%s", name, got, tt.sorted, p.plan)
+		}
+	}
+}
