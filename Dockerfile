@@ -22,7 +22,7 @@ COPY config.jsonc /etc/ebb/config.jsonc
 # By number: an empty image has no names, and Kubernetes can tell that it is not root.
 USER 65532:65532
 EXPOSE 8080
-# A stop takes up to 28 s (config: shutdown), so give it more than Docker's 10: docker run --stop-timeout 40.
+# A stop takes about 30 s, at most 40 (config: shutdown), so give it more than Docker's 10: docker run --stop-timeout 60.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=4s --start-period=60s CMD ["/bot", "healthcheck"]
 ENTRYPOINT ["/bot"]

@@ -26,7 +26,7 @@ func (p plainModel) Complete(ctx context.Context, r compaction.CompleteRequest) 
 // Call answers a flush request: the one tool is forced.
 func (p plainModel) Call(ctx context.Context, r memory.CallRequest) (memory.Called, error) {
 	resp, err := p.model.Generate(ctx, Request{
-		Model: r.Model, Force: r.Tool,
+		Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,
 		Tools:    []ToolSpec{{Name: r.Tool, Description: r.Description, Schema: r.Schema}},
 		Messages: []ChatMessage{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})

@@ -166,8 +166,8 @@ func New(cfg Config) (*Bot, error) {
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: time.Second,
 	}
 	b.flusher = &memory.Flusher{
-		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Limit: cfg.Window.Usable() * 3 / 4,
-		Render: func(es []sessions.Event) string { return compaction.Transcript(es, cfg.Location) }, Fence: compaction.Fence,
+		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: cfg.Window.Context, Count: cfg.Counter.Count,
+		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
 	}
 	return b, nil
 }

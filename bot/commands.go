@@ -90,8 +90,10 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 	}
 	e, err := b.compact(ctx, t.lease, triggerManual, focus, nil)
 	switch {
-	case errors.Is(err, errNothing):
-		return say(sayNothingToCompact, t.lang, errNothingWord(t.lang))
+	case nothingToCompact(err):
+		return say(sayNothingToCompact, t.lang, nothingWord(err, t.lang))
+	case err != nil && e.Outcome == outcomeRejected:
+		return say(sayNoGain, t.lang)
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
 		return say(sayCompactFailed, t.lang)
@@ -110,9 +112,15 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 		e.Policy, e.Mode, e.Model, e.StartSeq, e.EndSeq, e.FlushOutcome, e.Duration.Round(time.Millisecond))
 }
 
-func errNothingWord(lang string) string {
-	if lang == "en" {
-		return errNothing.Error()
+// nothingWord is why there is nothing to compact, in words for people.
+func nothingWord(err error, lang string) string {
+	switch full := errors.Is(err, compaction.ErrSystemDominates); {
+	case full && lang == "en":
+		return "the system prompt, the tools and pinned memory fill the window; an administrator has to shorten the prompt or raise the thresholds"
+	case full:
+		return "系统提示、工具和置顶记忆占满了窗口，需要管理员缩短提示词或调高阈值"
+	case lang == "en":
+		return compaction.ErrAllRecent.Error()
 	}
 	return "都是最近的消息"
 }

@@ -15,8 +15,10 @@ import (
 	"ebb/sessions"
 )
 
-// errNothing says that there is nothing a compaction could take out of the view, and why.
-var errNothing = errors.New("everything in the view is recent")
+// nothingToCompact reports whether an error says that no compaction could make the view smaller.
+func nothingToCompact(err error) bool {
+	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
+}
 
 // compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
 // through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
@@ -51,6 +53,9 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus stri
 	return entry, err
 }
 
+// outcomeRejected is a compaction that would have gained too little.
+const outcomeRejected = "rejected"
+
 // modeSummaryOnly summarises and leaves the rest of the view as it is.
 const modeSummaryOnly = "summary_only"
 
@@ -60,9 +65,9 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 	b.frame.shrink(v.Tail)
 	previous, supersede, standing := rolling(b.policy, v.Summaries)
 	window := inOurTokens(b.frame.window, v.Session.CalibrationFactor)
-	cut, ok := b.policy.Plan(window, v.Tail, fixed, standing)
-	if !ok {
-		return errNothing
+	cut, err := b.policy.Plan(window, v.Tail, fixed, standing)
+	if err != nil {
+		return err
 	}
 	if entry.Trigger == triggerThreshold && v.Session.FlushEpoch == v.Session.CompactionCount {
 		cut = within(cut, v.Tail, v.Session.FlushedSeq)
@@ -83,7 +88,7 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 	freed := calibrated(cut.Source+standing-res.Tokens, v.Session.CalibrationFactor)
 	entry.TokensAfter = max(0, entry.TokensBefore-freed)
 	if err := b.policy.Progress(entry.TokensBefore, entry.TokensAfter, cut.Source+standing, res.Tokens); err != nil {
-		entry.Outcome = "rejected"
+		entry.Outcome = outcomeRejected
 		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
 	}
 	return b.commitCompaction(ctx, l, v, cut, res, supersede, entry)
@@ -209,9 +214,9 @@ func (b *Bot) logFailure(ctx context.Context, l sessions.Lease, s sessions.Sessi
 	w := b.frame.window
 	grown := e.TokensBefore + max(w.MinBatch(), w.Trigger()/4)
 	switch {
-	case errors.Is(cause, errNothing):
+	case nothingToCompact(cause):
 		e.Outcome, e.Rearm = "nothing", grown
-	case e.Outcome == "rejected":
+	case e.Outcome == outcomeRejected:
 		e.Rearm = grown
 	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop):
 		e.Outcome = "failed"

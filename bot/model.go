@@ -21,7 +21,7 @@ type Request struct {
 	Messages  []ChatMessage
 	Tools     []ToolSpec
 	Force     string // name of the tool that must be called; empty for the model's own choice
-	MaxOutput int    // tokens; 0 for the model's own limit
+	MaxOutput int    // tokens; 0 for the limit that the model is configured with
 	// Delta, where set, receives the text as it is streamed, from one goroutine, before Generate returns. After a
 	// retry it may receive a text from its beginning again, announced by reset.
 	Delta func(text string, reset bool)
@@ -91,6 +91,12 @@ const (
 func (e *ModelError) Error() string {
 	return fmt.Sprintf("model %s: %s (status %d): %v", e.Model, e.Class, e.Status, e.Err)
 }
+
+// Overflow reports whether the request was larger than the model's window.
+func (e *ModelError) Overflow() bool { return e.Class == Overflow }
+
+// Temporary reports whether the same request may be answered another time.
+func (e *ModelError) Temporary() bool { return e.Class == Busy }
 
 // Unwrap returns the cause.
 func (e *ModelError) Unwrap() error { return e.Err }

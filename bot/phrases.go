@@ -24,6 +24,7 @@ const (
 	sayOverQuota
 	sayNotAdmin
 	sayNothingToCompact
+	sayNoGain
 	sayCompactFailed
 	sayHelp
 )
@@ -45,6 +46,7 @@ var phrases = map[phrase][2]string{
 	sayOverQuota: {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
 	sayNotAdmin:  {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 
+	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	sayCompactFailed:    {"❌ 压缩失败，保持原历史不变。", "❌ Compaction failed; the history stays as it was."},
 	sayHelp: {"直接说话就行，我会记住重要的事。命令：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` 现在就压缩（群里限管理员）\n- `/help` 这段说明",

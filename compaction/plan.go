@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"errors"
 	"time"
 
 	"ebb/sessions"
@@ -34,16 +35,29 @@ type Cut struct {
 	Recent  int   // tokens of what stays
 }
 
+// Why there is nothing to compact. Neither is a failure: no model is asked, and asking again before the context has
+// changed is of no use.
+var (
+	ErrAllRecent       = errors.New("everything in the view is recent")
+	ErrSystemDominates = errors.New("system_dominates: system prompt, tools and pinned memory leave no room for a conversation")
+)
+
 // Plan says which part of the tail leaves, with fixed tokens of system prompt, tools and pinned memory in the view, and
 // standing tokens of the summary that the new one continues: where that is long, less stays raw.
 // The cut always lies before a user's message that begins a turn, so that a tool call is never parted from its
-// results, and the newest turn always stays. ok is false where nothing can leave.
-func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (cut Cut, ok bool) {
+// results, and the newest turn always stays. Where nothing can leave, the error is ErrAllRecent, or ErrSystemDominates
+// where no cut would make room.
+func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (Cut, error) {
+	available := w.Available(fixed)
 	starts := TurnStarts(tail)
-	if len(starts) < 2 {
-		return Cut{}, false
+	switch {
+	case len(tail) == 0:
+		return Cut{}, ErrAllRecent
+	case available <= 0:
+		return Cut{}, ErrSystemDominates
+	case len(starts) < 2:
+		return Cut{}, ErrAllRecent
 	}
-	available := max(0, w.Available(fixed))
 	budget := min(int(p.TailShare*float64(available)), available-standing)
 	keep, recent, turns := len(tail), 0, 0
 	for i := len(starts) - 1; i > 0; i-- {
@@ -54,7 +68,7 @@ func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (cut 
 		keep, recent, turns = starts[i], recent+turn, turns+1
 	}
 	gone := tail[:keep]
-	return Cut{Index: keep, Through: gone[len(gone)-1].Seq, Source: TokensOf(gone), Recent: recent}, true
+	return Cut{Index: keep, Through: gone[len(gone)-1].Seq, Source: TokensOf(gone), Recent: recent}, nil
 }
 
 // TurnStarts lists the indices at which turns begin: user messages that follow something else than a user message,

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -142,10 +143,13 @@ func TestPlanCutsBetweenTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, tail := windows().Draw(t, "window"), logs().Draw(t, "tail")
 		fixed := rapid.IntRange(0, 5000).Draw(t, "fixed")
-		cut, ok := p.Plan(w, tail, fixed, 0)
+		cut, err := p.Plan(w, tail, fixed, 0)
 		starts := TurnStarts(tail)
-		if !ok {
-			if len(starts) > 1 && TokensOf(tail) > w.Target() {
+		if full := w.Available(fixed) <= 0; errors.Is(err, ErrSystemDominates) != (full && len(tail) > 0) {
+			t.Fatalf("%d tokens are available, and the plan says %v", w.Available(fixed), err)
+		}
+		if err != nil {
+			if errors.Is(err, ErrAllRecent) && len(starts) > 1 && TokensOf(tail) > w.Target() {
 				t.Fatalf("%d turns of %d tokens, and nothing to cut", len(starts), TokensOf(tail))
 			}
 			return
@@ -164,6 +168,31 @@ func TestPlanCutsBetweenTurns(t *testing.T) {
 			t.Fatalf("%d tokens stay, the budget is %d and the newest turn %d", cut.Recent, budget, newest)
 		}
 	})
+}
+
+// A view that its system prompt fills is not compacted: no summary would make room.
+func TestNothingToPlan(t *testing.T) {
+	t.Parallel()
+	p := Policies["token_budget"]
+	for name, c := range map[string]struct {
+		tail  []sessions.Event
+		fixed int
+		want  error
+	}{
+		"empty":                    {nil, 100, ErrAllRecent},
+		"empty, a huge prompt":     {nil, 90000, ErrAllRecent},
+		"one turn":                 {talk(1, 50000), 100, ErrAllRecent},
+		"many turns":               {talk(9, 9000), 100, nil},
+		"prompt leaves one token":  {talk(9, 9000), seed.Target() - budgetSlack - 1, nil},
+		"prompt leaves no token":   {talk(9, 9000), seed.Target() - budgetSlack, ErrSystemDominates},
+		"prompt larger than all":   {talk(9, 9000), 500000, ErrSystemDominates},
+		"one turn, a huge prompt":  {talk(1, 10), 90000, ErrSystemDominates},
+		"one message and no reply": {talk(1, 10)[:1], 100, ErrAllRecent},
+	} {
+		if _, err := p.Plan(seed, c.tail, c.fixed, 0); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
 }
 
 func TestProgress(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,223 @@ func TestARetryTellsTheSameRange(t *testing.T) {
 	}
 }
 
+// trouble is a model's error by its class.
+type trouble struct{ overflow, temporary bool }
+
+func (e trouble) Error() string   { return "trouble" }
+func (e trouble) Overflow() bool  { return e.overflow }
+func (e trouble) Temporary() bool { return e.temporary }
+
+// P56, P57: the summariser's attempts, then one of the chat's model where that is another, then the end.
+func TestLadderOfModels(t *testing.T) {
+	t.Parallel()
+	fails := func(e error) func() (Completion, error) { return func() (Completion, error) { return Completion{}, e } }
+	empty := func() (Completion, error) { return Completion{Reply: Reply{Stop: true}}, nil }
+	for name, c := range map[string]struct {
+		model  string
+		answer func() (Completion, error)
+		want   string // models asked, when the chat's fails too
+	}{
+		"unusable answers":              {"cheap", empty, "cheap cheap cheap chat"},
+		"busy":                          {"cheap", fails(fmt.Errorf("ask: %w", trouble{temporary: true})), "cheap cheap cheap chat"},
+		"unknown errors":                {"cheap", fails(errors.New("status 500")), "cheap cheap cheap chat"},
+		"denied":                        {"cheap", fails(trouble{}), "cheap chat"},
+		"no model of its own":           {"", empty, "chat chat chat"},
+		"no model of its own, denied":   {"", fails(trouble{}), "chat"},
+		"no model of its own, overflow": {"", fails(trouble{overflow: true}), "chat chat chat chat chat"},
+		"overflow":                      {"cheap", fails(trouble{overflow: true}), "cheap cheap cheap cheap cheap chat"},
+	} {
+		for _, saves := range []bool{false, true} {
+			if saves && c.model == "" {
+				continue
+			}
+			m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+				if saves && r.Model == "" {
+					return good(), nil
+				}
+				return c.answer()
+			}}
+			s := summarizer(m)
+			s.Name = c.model
+			got, err := s.Summarize(t.Context(), Request{Events: talk(100, 20), Target: 300})
+			if (err == nil) != saves {
+				t.Errorf("%s: error %v", name, err)
+			}
+			if saves && (got.Text != goodText || got.Calls != len(m.asked)) {
+				t.Errorf("%s: %+v", name, got)
+			}
+			if asked := m.models(); asked != c.want && !saves || !strings.HasPrefix(asked, c.want) {
+				t.Errorf("%s: asked %s, want %s", name, asked, c.want)
+			}
+		}
+	}
+}
+
+func (m *modelFunc) models() string {
+	var out []string
+	for _, r := range m.asked {
+		if r.Model == "" {
+			r.Model = "chat"
+		}
+		out = append(out, r.Model)
+	}
+	return strings.Join(out, " ")
+}
+
+// The chat's model, once it stands in, tells the rest too: a summariser that is down is not asked for every chunk.
+func TestStandInTellsTheRest(t *testing.T) {
+	t.Parallel()
+	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
+		if r.Model == "cheap" && n > 1 {
+			return Completion{}, trouble{}
+		}
+		return good(), nil
+	}}
+	s := summarizer(m)
+	s.Name = "cheap"
+	if _, err := s.Summarize(t.Context(), Request{Events: talk(600, 10), Target: 300}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.models(); !strings.HasPrefix(got, "cheap cheap chat chat") || strings.Count(got, "cheap") != 2 {
+		t.Errorf("asked %s", got)
+	}
+	told(t, m, 600, func(i int) bool { return i != 1 })
+}
+
+// numbers are the events that a request tells.
+var numbers = regexp.MustCompile(`(?m)^\{"n":(\d+),`)
+
+func toldIn(r CompleteRequest) []string {
+	var out []string
+	for _, m := range numbers.FindAllStringSubmatch(r.User, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// told fails the test unless the requests that were answered tell every event of so many turns once, in order.
+func told(t *testing.T, m *modelFunc, turns int, answered func(i int) bool) {
+	t.Helper()
+	next := 1
+	for i, r := range m.asked {
+		if !answered(i) {
+			continue
+		}
+		for _, n := range toldIn(r) {
+			if n != fmt.Sprint(next) {
+				t.Fatalf("request %d tells event %s, want %d", i, n, next)
+			}
+			next++
+		}
+	}
+	if next != 2*turns+1 {
+		t.Errorf("events up to %d were told, want %d", next-1, 2*turns)
+	}
+}
+
+// P58: a model whose window is smaller than ours gets smaller chunks until they fit, never the same bytes twice, and
+// in the end everything is told once.
+func TestOverflowHalvesTheChunk(t *testing.T) {
+	t.Parallel()
+	size := func(r CompleteRequest) int { return counter().Count(r.User) }
+	m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+		if size(r) > 2500 {
+			return Completion{}, fmt.Errorf("model main: %w", trouble{overflow: true})
+		}
+		return good(), nil
+	}}
+	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: talk(200, 10), Target: 300}); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range m.asked {
+		if i > 0 && size(m.asked[i-1]) > 2500 && size(r)*3 > size(m.asked[i-1])*2 {
+			t.Errorf("request %d of %d tokens overflowed, and the next has %d", i-1, size(m.asked[i-1]), size(r))
+		}
+	}
+	told(t, m, 200, func(i int) bool { return size(m.asked[i]) <= 2500 })
+}
+
+// One message that is too long by itself is halved too.
+func TestOverflowHalvesAMessage(t *testing.T) {
+	t.Parallel()
+	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+		if n < 4 {
+			return Completion{}, trouble{overflow: true}
+		}
+		return good(), nil
+	}}
+	body := strings.Repeat("很长的一段话，", 20000)
+	events := []sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: body, Tokens: counter().Count(body)}}
+	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(m.asked); i++ {
+		if was, is := counter().Count(m.asked[i-1].User), counter().Count(m.asked[i].User); is*3 > was*2 {
+			t.Errorf("%d tokens overflowed, and the next request has %d", was, is)
+		}
+	}
+}
+
+// Law: whatever is said and however it is counted, a request with its answer fits into the window, and everything is
+// told once and in order.
+func TestRequestsFitTheWindow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := summarizer(nil)
+		s.Context = rapid.SampledFrom([]int{4000, 8000, 16000}).Draw(t, "context")
+		body := rapid.SampledFrom([]string{"收到", "ok thanks ", "\x00\"\\", "很长的一段话，", "x", "🙂👩‍👩‍👧", "\n"})
+		var events []sessions.Event
+		for i := range rapid.IntRange(1, 40).Draw(t, "events") {
+			e := sessions.Event{Seq: int64(i + 1), Role: rapid.SampledFrom([]sessions.Role{sessions.RoleUser, sessions.RoleAssistant, sessions.RoleTool}).Draw(t, "role")}
+			e.Content = strings.Repeat(body.Draw(t, "body"), rapid.SampledFrom([]int{1, 1, 1, 30, 800}).Draw(t, "times"))
+			e.Tokens = rapid.IntRange(0, 100).Draw(t, "tokens") // counts may be wrong
+			events = append(events, e)
+		}
+		next := 1
+		s.Model = &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+			if n := counter().Count(r.System+r.User) + r.MaxOutput; n > s.Context || r.MaxOutput < min(reasoningRoom, s.Context/5) {
+				t.Fatalf("%d tokens, %d of them for the answer, in a window of %d", n, r.MaxOutput, s.Context)
+			}
+			for _, n := range toldIn(r) {
+				if n != fmt.Sprint(next) {
+					t.Fatalf("event %s is told, want %d", n, next)
+				}
+				next++
+			}
+			return good(), nil
+		}}
+		r := Request{Events: events, Target: rapid.SampledFrom([]int{64, 400}).Draw(t, "target"), Focus: body.Draw(t, "focus")}
+		r.Previous = strings.Repeat(body.Draw(t, "previous"), rapid.SampledFrom([]int{0, 1, 1500}).Draw(t, "previous times"))
+		if _, err := s.Summarize(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		if next != len(events)+1 {
+			t.Fatalf("%d of %d events were told", next-1, len(events))
+		}
+	})
+}
+
+// Many short messages take several times their own tokens as lines: the chunks are sized by the lines.
+func TestShortMessagesAreSizedAsLines(t *testing.T) {
+	t.Parallel()
+	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+	var events []sessions.Event
+	for i := range 400 {
+		events = append(events,
+			sessions.Event{Seq: int64(2*i + 1), Role: sessions.RoleUser, SenderNick: "张伟", SenderID: "u0001", Content: "收到，谢谢", Tokens: 4},
+			sessions.Event{Seq: int64(2*i + 2), Role: sessions.RoleAssistant, Content: "好的，不客气。", Tokens: 4})
+	}
+	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 400}); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range m.asked {
+		if n := counter().Count(r.System) + counter().Count(r.User); n+r.MaxOutput > 16000 {
+			t.Errorf("request %d: %d tokens and %d for the answer in a window of 16,000", i, n, r.MaxOutput)
+		}
+	}
+	told(t, m, 400, func(int) bool { return true })
+}
+
 func TestLargeRangesAreToldInChunks(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
@@ -145,7 +363,11 @@ func TestLargeRangesAreToldInChunks(t *testing.T) {
 		c.Text += fmt.Sprintf("\n部分 %d 已并入", n)
 		return c, nil
 	}}
-	events := talk(40, 200) // 16,320 tokens for a window of 16,000
+	events := talk(40, 0)
+	for i := range events {
+		events[i].Content += strings.Repeat("，详情见发布说明与值班表", 20)
+		events[i].Tokens = counter().Count(events[i].Content)
+	}
 	got, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300})
 	if err != nil || got.Calls < 3 {
 		t.Fatalf("%+v, %v", got, err)

@@ -29,23 +29,92 @@ type line struct {
 // Times are in loc.
 func Transcript(events []sessions.Event, loc *time.Location) string {
 	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
 	for _, e := range events {
-		if e.Role == sessions.RoleSummary {
-			continue
+		if e.Role != sessions.RoleSummary {
+			b.WriteString(lineOf(e, loc).String())
 		}
-		// Encoding a struct of strings and integers has no way to fail.
-		_ = enc.Encode(lineOf(e, loc))
 	}
 	return Fence("transcript", b.String())
+}
+
+// Scribe writes transcripts that a request has room for. They are sized as they are written: the frame of a line is
+// several times as long as a short message in it.
+type Scribe struct {
+	Counter  *Counter
+	Location *time.Location // UTC where nil
+}
+
+// fenceTokens is what a fence around a text takes, at the most.
+const fenceTokens = 64
+
+// Write writes the longest beginning of events whose transcript takes at most limit tokens, and says how many of them
+// that is: whole turns, unless the first is too long by itself, and always at least one event. An event that alone is
+// too long is shown by its two ends.
+func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
+	var lines []string
+	room := limit - fenceTokens
+	for n < len(events) {
+		e := events[n]
+		text, tokens := "", 0
+		if e.Role != sessions.RoleSummary {
+			text, tokens = s.line(e, limit-fenceTokens)
+		}
+		if tokens > room && n > 0 {
+			break
+		}
+		lines, room, n = append(lines, text), room-tokens, n+1
+	}
+	if n < len(events) {
+		for _, at := range TurnStarts(events[:n+1]) {
+			if at > 0 {
+				n = at
+			}
+		}
+	}
+	return Fence("transcript", strings.Join(lines[:n], "")), n
+}
+
+// line is an event's line, shortened to limit tokens as far as its frame allows, and its tokens.
+func (s Scribe) line(e sessions.Event, limit int) (string, int) {
+	loc := s.Location
+	if loc == nil {
+		loc = time.UTC
+	}
+	l := lineOf(e, loc)
+	return s.Counter.shorten(l.Text, limit, func(text string) string {
+		l.Text = text
+		return l.String()
+	})
+}
+
+// shorten returns what show makes of a text, and its tokens: of the whole text, or of its two ends where that takes more
+// than limit tokens.
+func (c *Counter) shorten(text string, limit int, show func(string) string) (shown string, tokens int) {
+	shown = show(text)
+	tokens = c.Count(shown)
+	// Bytes per token differ by language and by place in a text: what is left is counted again until it fits.
+	for n := len(text); tokens > limit && n > 0; {
+		n = int(float64(n) * min(0.9, 0.95*float64(max(0, limit))/float64(tokens)))
+		shown = show(HeadTail(text, n))
+		tokens = c.Count(shown)
+	}
+	return shown, tokens
+}
+
+// String is the line as JSON, with its line break.
+func (l line) String() string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(l) // a struct of strings and integers has no way to fail
+	return b.String()
 }
 
 func lineOf(e sessions.Event, loc *time.Location) line {
 	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Role: string(e.Role), Tool: e.ToolName, Text: e.Content}
 	switch e.Role {
 	case sessions.RoleUser:
-		l.Who = Speaker(e.SenderNick, e.SenderID)
+		l.Who = sessions.Speaker(e.SenderNick, e.SenderID)
 	case sessions.RoleTool:
 		l.Text = HeadTail(e.Content, maxToolText)
 	}
@@ -55,17 +124,8 @@ func lineOf(e sessions.Event, loc *time.Location) line {
 	return l
 }
 
-// Speaker names a person to a model: the nick, which is for reading, and the id, which tells namesakes apart.
-func Speaker(nick string, id sessions.UserID) string {
-	nick = strings.Join(strings.Fields(nick), " ")
-	if nick == "" {
-		return string(id)
-	}
-	if id == "" || strings.HasPrefix(string(id), "$:") {
-		return nick
-	}
-	return nick + "(" + string(id) + ")"
-}
+// Speaker is [sessions.Speaker].
+func Speaker(nick string, id sessions.UserID) string { return sessions.Speaker(nick, id) }
 
 // Fence sets data between two lines that carry the same random mark.
 func Fence(name, data string) string {

@@ -5,15 +5,21 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strings"
 	"text/template"
 
 	"ebb/sessions"
 )
 
-// Model makes a model call one tool. Its answer may still lack the call: that is for the caller to judge.
+// Model makes a model call one tool. Its answer may still lack the call: that is for the caller to judge. An error may
+// say by [Trouble] that the request was too long.
 type Model interface {
 	Call(ctx context.Context, r CallRequest) (Called, error)
+}
+
+// Trouble is an error of a model that says whether the request was larger than the model's window.
+type Trouble interface {
+	error
+	Overflow() bool
 }
 
 // CallRequest is a request that must be answered by a call of Tool.
@@ -24,6 +30,7 @@ type CallRequest struct {
 	Tool        string
 	Description string
 	Schema      map[string]any
+	MaxOutput   int // tokens
 }
 
 // Called is the answer. Arguments is empty where the model did not call the tool.
@@ -35,21 +42,26 @@ type Called struct {
 	Cost      float64
 }
 
-// Render writes events as data for a model, between fences; see the compaction package's transcript.
-type Render func(events []sessions.Event) string
+// Render writes the longest beginning of events that takes at most limit tokens as data for a model, between fences,
+// and says how many events that is: at least one, shortened where it alone is too long. See the compaction package's
+// Scribe.
+type Render func(events []sessions.Event, limit int) (text string, n int)
 
 // Fencer sets one piece of data between fences.
 type Fencer func(name, data string) string
 
 // Flusher draws facts out of the log.
 type Flusher struct {
-	Store    Store
-	Model    Model
-	Name     string // the configured model; empty for the default
+	Store Store
+	Model Model
+	// Name is the configured model that reads; empty for the default one, the chat's. Where another is named and fails,
+	// the chat's model is asked once.
+	Name     string
 	Render   Render
 	Fence    Fencer
-	Language string // zh or en
-	Limit    int    // tokens of events that one call may read
+	Count    func(text string) int // tokens
+	Language string                // zh or en
+	Context  int                   // the window, in tokens
 }
 
 // Due says which flush is to be made.
@@ -98,92 +110,114 @@ const knownShown = 30
 // Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
 // commits on its own: after an error the cursor stands behind the last part that did.
 func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
-	out := Outcome{Nothing: true, Through: d.Session.FlushedSeq}
-	for out.Through < d.Through {
-		events, err := f.Store.Range(ctx, d.Session.Key, out.Through, d.Through, page)
+	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, out: Outcome{Nothing: true, Through: d.Session.FlushedSeq}}
+	for r.out.Through < d.Through {
+		events, err := f.Store.Range(ctx, d.Session.Key, r.out.Through, d.Through, page)
 		if err != nil {
-			return out, fmt.Errorf("read events after %d of session %s: %w", out.Through, d.Session.Key, err)
+			return r.out, fmt.Errorf("read events after %d of session %s: %w", r.out.Through, d.Session.Key, err)
 		}
-		if len(events) == 0 {
-			return out, f.commit(ctx, d, &out, d.Through, nil, Called{})
+		through, drafts, called := d.Through, []Draft(nil), Called{}
+		if len(events) > 0 {
+			if through, drafts, called, err = r.extract(ctx, events); err != nil {
+				return r.out, fmt.Errorf("extract facts of session %s: %w", d.Session.Key, err)
+			}
 		}
-		events = f.part(events)
-		through := events[len(events)-1].Seq
-		drafts, called, err := f.extract(ctx, d, events, &out)
-		if err != nil {
-			return out, err
-		}
-		if err := f.commit(ctx, d, &out, through, drafts, called); err != nil {
-			return out, err
+		if err := r.commit(ctx, through, drafts, called); err != nil {
+			return r.out, err
 		}
 	}
-	return out, nil
+	return r.out, nil
 }
 
-// part is the longest beginning of events that one call may read, at least one event.
-func (f *Flusher) part(events []sessions.Event) []sessions.Event {
-	n := 0
-	for i, e := range events {
-		if n += e.Tokens; n > f.Limit && i > 0 {
-			return events[:i]
-		}
-	}
-	return events
+// reading is one flush under way.
+type reading struct {
+	*Flusher
+	due    Due
+	model  string // that is asked
+	limit  int    // tokens of a transcript; it shrinks when the model finds a request too long
+	halved int    // how often it did
+	out    Outcome
 }
 
-func (f *Flusher) commit(ctx context.Context, d Due, out *Outcome, through int64, drafts []Draft, c Called) error {
-	epoch := d.Epoch
-	if through < d.Through {
-		epoch = d.Session.FlushEpoch // the cycle is flushed with its last part
+func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, c Called) error {
+	last := through >= r.due.Through
+	epoch := r.due.Epoch
+	if !last {
+		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
 	}
-	r, err := f.Store.Flush(ctx, d.Lease, Flush{
-		From: out.Through, Through: through, Epoch: epoch, Drafts: drafts, Usage: c.Usage, Model: c.Model,
+	key := r.due.Session.Key
+	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
+		From: r.out.Through, Through: through, Epoch: epoch, Last: last, Drafts: drafts, Usage: c.Usage, Model: c.Model,
 	})
 	if err != nil {
-		return fmt.Errorf("store facts of events %d to %d of session %s: %w", out.Through+1, through, d.Session.Key, err)
+		return fmt.Errorf("store facts of events %d to %d of session %s: %w", r.out.Through+1, through, key, err)
 	}
-	out.Receipt.Saved = append(out.Receipt.Saved, r.Saved...)
-	out.Receipt.Duplicate = append(out.Receipt.Duplicate, r.Duplicate...)
-	out.Facts = append(out.Facts, drafts...)
-	out.Nothing = out.Nothing && len(drafts) == 0
-	out.Through = through
+	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
+	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
+	r.out.Facts = append(r.out.Facts, drafts...)
+	r.out.Nothing = r.out.Nothing && len(drafts) == 0
+	r.out.Through = through
 	return nil
 }
 
 // ErrNotSaved says that the model neither saved anything nor said that there is nothing to save.
 var ErrNotSaved = errors.New("model did not call memory_save")
 
-// extract asks for the facts of events. A model that answers in prose is asked once to put it into the tool.
-func (f *Flusher) extract(ctx context.Context, d Due, events []sessions.Event, out *Outcome) ([]Draft, Called, error) {
-	req, err := f.request(ctx, d, events)
+// extract asks for the facts of a beginning of events, up to through. A model that answers in prose, or in arguments
+// that are none, is asked once more; then, where flushes have a model of their own, the chat's is asked once, for this
+// part and those to come.
+func (r *reading) extract(ctx context.Context, events []sessions.Event) (through int64, drafts []Draft, c Called, err error) {
+	p, err := r.part(ctx, events)
 	if err != nil {
-		return nil, Called{}, err
+		return 0, nil, Called{}, err
 	}
-	for try := 0; ; try++ {
-		c, err := f.Model.Call(ctx, req)
-		out.Calls++
-		out.Usage, out.Cost = out.Usage.Add(c.Usage), out.Cost+c.Cost
-		if err != nil {
-			return nil, c, fmt.Errorf("extract facts of session %s: %w", d.Session.Key, err)
+	var usage sessions.Usage
+	for again := r.model == r.Name; ; {
+		c, err = r.Model.Call(ctx, p.CallRequest)
+		r.out.Calls++
+		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
+		usage = usage.Add(c.Usage)
+		c.Usage = usage // of all the calls that the part took
+		answered := err == nil
+		if answered {
+			var save Save
+			if save, err = saveOf(c); err == nil {
+				return p.events[len(p.events)-1].Seq, r.route(p.events, save), c, nil
+			}
 		}
-		save, _, err := ParseSave(c.Arguments)
-		if err == nil {
-			return f.route(d, events, save), c, nil
-		}
-		if c.Arguments == "" {
-			err = ErrNotSaved
-		}
-		if try > 0 {
-			return nil, c, fmt.Errorf("extract facts of session %s: %w", d.Session.Key, err)
-		}
-		if c.Text != "" {
-			req.User = f.Fence("notes", c.Text)
+		trouble, known := errors.AsType[Trouble](err)
+		switch {
+		case ctx.Err() != nil:
+			return 0, nil, c, err
+		case answered && again:
+			again = false
+			if c.Text != "" { // what was found out already is asked for in the right form
+				p.User = r.Fence("notes", c.Text)
+			}
+		case known && trouble.Overflow() && r.halve(&p):
+		case r.model != "":
+			r.model, r.limit, r.halved, again = "", r.Context, maxHalved, false
+			p = r.sized(p)
+		default:
+			return 0, nil, c, err
 		}
 	}
 }
 
-func (f *Flusher) route(d Due, events []sessions.Event, s Save) []Draft {
-	chat := ChatOf(d.Session, events)
+// saveOf reads what a model answered. Where it wanted to save credentials and nothing else, there is nothing to save.
+func saveOf(c Called) (Save, error) {
+	if c.Arguments == "" {
+		return Save{}, ErrNotSaved
+	}
+	save, _, err := ParseSave(c.Arguments)
+	if errors.Is(err, ErrCredentials) {
+		return Save{Nothing: true}, nil
+	}
+	return save, err
+}
+
+func (r *reading) route(events []sessions.Event, s Save) []Draft {
+	chat := ChatOf(r.due.Session, events)
 	drafts := make([]Draft, len(s.Facts))
 	for i, fact := range s.Facts {
 		drafts[i] = Route(fact, chat)
@@ -203,26 +237,6 @@ func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 		}
 	}
 	return c
-}
-
-func (f *Flusher) request(ctx context.Context, d Due, events []sessions.Event) (CallRequest, error) {
-	known, err := f.Store.Pinned(ctx, ReaderOf(ChatOf(d.Session, events)), knownShown)
-	if err != nil {
-		return CallRequest{}, fmt.Errorf("read known facts of session %s: %w", d.Session.Key, err)
-	}
-	var sys strings.Builder
-	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": f.Language != "en", "Max": MaxFacts}); err != nil {
-		return CallRequest{}, fmt.Errorf("write flush prompt: %w", err)
-	}
-	user := f.Render(events)
-	if len(known) > 0 {
-		var b strings.Builder
-		for _, m := range known {
-			b.WriteString("- " + m.Content + "\n")
-		}
-		user += "\n\n" + f.Fence("known", b.String())
-	}
-	return CallRequest{Model: f.Name, System: sys.String(), User: user, Tool: SaveTool, Description: SaveDescription, Schema: SaveSchema()}, nil
 }
 
 // ReaderOf is who reads memory in a chat.

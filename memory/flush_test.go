@@ -100,13 +100,21 @@ func logOf(n, tokens int) []sessions.Event {
 	return out
 }
 
+// flusher reads at most limit tokens at a time. A dot is a token, and nothing else is: an event is rendered as its
+// number and as many dots as it has tokens, of which the limit may cut off some.
 func flusher(s Store, m Model, limit int) *Flusher {
 	return &Flusher{
-		Store: s, Model: m, Limit: limit,
-		Render: func(es []sessions.Event) string {
-			return fmt.Sprintf("events %d-%d", es[0].Seq, es[len(es)-1].Seq)
+		Store: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
+		Render: func(es []sessions.Event, limit int) (string, int) {
+			n, room, dots := 0, limit, ""
+			for n < len(es) && (n == 0 || es[n].Tokens <= room) {
+				dots += strings.Repeat("·", min(es[n].Tokens, max(0, room)))
+				room, n = room-es[n].Tokens, n+1
+			}
+			return fmt.Sprintf("events %d-%d", es[0].Seq, es[n-1].Seq) + dots, n
 		},
 		Fence: func(name, data string) string { return "<" + name + ">" + data },
+		Count: func(text string) int { return strings.Count(text, "·") },
 	}
 }
 
@@ -135,10 +143,11 @@ func TestFlushOutcomes(t *testing.T) {
 		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("a"))}, 2, "saved 1, known 0"},
 		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "memory_save arguments"},
 		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 2, "no usable fact"},
-		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2"))}, 2, "no usable fact"},
+		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
+		"credentials and junk":    {[]func() (Called, error){args(facts("password: hunter2", " "))}, 2, "no usable fact"},
 		"error":                   {[]func() (Called, error){away}, 1, errModel.Error()},
 		"prose, then error":       {[]func() (Called, error){prose("Noted."), away}, 2, errModel.Error()},
-		"a fact and a credential": {[]func() (Called, error){args(facts("a", "token=abc"))}, 1, "saved 1, known 0"},
+		"a fact and a credential": {[]func() (Called, error){args(facts("a", "token=abc123def456"))}, 1, "saved 1, known 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,6 +220,11 @@ func TestLongRanges(t *testing.T) {
 		}
 		at = f.Through
 	}
+	for i, f := range s.flushes {
+		if f.Last != (i == len(s.flushes)-1) {
+			t.Errorf("part %d of %d says of itself that it is the last: %v", i+1, len(s.flushes), f.Last)
+		}
+	}
 	if at != 1234 || out.Through != 1234 {
 		t.Errorf("flushed up to %d, said %d", at, out.Through)
 	}
@@ -268,10 +282,156 @@ func TestKnownFactsAreShown(t *testing.T) {
 	if _, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "events 1-2\n\n<known>- tea is green\n"; m.asked[0].User != want {
+	if want := "events 1-2" + strings.Repeat("·", 20) + "\n\n<known>- tea is green\n"; m.asked[0].User != want {
 		t.Errorf("asked %q, want %q", m.asked[0].User, want)
 	}
 	if r := s.reader; r.Private || len(r.Users) != 0 || r.Conversation != "c" {
 		t.Errorf("read as %+v: in a group nobody's own memory is read", r)
 	}
+}
+
+// tooLong is a model's word that a request is larger than its window.
+type tooLong struct{}
+
+func (tooLong) Error() string  { return "too long" }
+func (tooLong) Overflow() bool { return true }
+
+// windowModel answers what fits into a window, and keeps the rest apart.
+type windowModel struct {
+	name         string // other models answer all; "*": none does
+	window       int
+	fits, larger []CallRequest
+}
+
+func (m *windowModel) Call(_ context.Context, r CallRequest) (Called, error) {
+	if (m.name == "*" || r.Model == m.name) && strings.Count(r.User, "·")+r.MaxOutput > m.window {
+		m.larger = append(m.larger, r)
+		return Called{}, fmt.Errorf("model %s: %w", r.Model, tooLong{})
+	}
+	m.fits = append(m.fits, r)
+	return Called{Arguments: facts("f")}, nil
+}
+
+// A request and its answer fit into the window, however large the events are and however much is known.
+func TestRequestsFitTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, tokens := range []int{1, 100, 999, 1001, 300_000} {
+		s := &shelf{events: logOf(40, tokens)}
+		for i := range 30 {
+			s.memories = append(s.memories, Memory{ID: int64(i + 1), Content: strings.Repeat("·", MaxContent)})
+		}
+		m := &windowModel{name: "*"}
+		f := flusher(s, m, 1000)
+		m.window = f.Context - requestFrame
+		if _, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 40 {
+			t.Errorf("events of %d tokens: %v, cursor %d", tokens, err, s.cursor)
+		}
+		for _, r := range m.fits {
+			if r.MaxOutput < f.Context/4 && r.MaxOutput < maxAnswer {
+				t.Errorf("events of %d tokens: %d tokens are left for the answer", tokens, r.MaxOutput)
+			}
+		}
+	}
+}
+
+// Where the model's window is smaller than was said, the parts are halved until they fit: no bytes are sent again, and
+// the cursor goes on. One message alone is halved too.
+func TestOverflowHalvesThePart(t *testing.T) {
+	t.Parallel()
+	for _, events := range [][]sessions.Event{logOf(100, 50), logOf(1, 5000), append(logOf(3, 9), sessions.Event{Seq: 4, Role: sessions.RoleUser, Tokens: 9000})} {
+		s := &shelf{events: events}
+		m := &windowModel{name: "*", window: 200}
+		f := flusher(s, m, 1000)
+		f.Model = outputless{m}
+		if _, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != int64(len(events)) {
+			t.Errorf("%d events: %v, cursor %d", len(events), err, s.cursor)
+		}
+		seen := map[string]bool{}
+		for _, r := range append(m.larger, m.fits...) {
+			if seen[r.User] {
+				t.Errorf("%.60q was sent twice", r.User)
+			}
+			seen[r.User] = true
+		}
+		if len(m.larger) == 0 || len(m.larger) > maxHalved {
+			t.Errorf("%d requests overflowed", len(m.larger))
+		}
+	}
+}
+
+// outputless is a model for which only the input counts.
+type outputless struct{ m Model }
+
+func (o outputless) Call(ctx context.Context, r CallRequest) (Called, error) {
+	r.MaxOutput = 0
+	return o.m.Call(ctx, r)
+}
+
+// A model that finds everything too long is asked a bounded number of times.
+func TestOverflowForEver(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(100, 50)}
+	m := &windowModel{name: "*", window: -1}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &tooLong{}) || s.cursor != 0 {
+		t.Errorf("error %v, cursor %d", err, s.cursor)
+	}
+	if len(m.larger) != 1+maxHalved {
+		t.Errorf("%d requests", len(m.larger))
+	}
+}
+
+// Where flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
+func TestLadderOfModels(t *testing.T) {
+	t.Parallel()
+	long := func() (Called, error) { return Called{}, tooLong{} }
+	for name, c := range map[string]struct {
+		model  string
+		answer func() (Called, error)
+		want   string // models asked, when the chat's fails too
+	}{
+		"busy":                        {"cheap", away, "cheap chat"},
+		"prose":                       {"cheap", prose("Noted."), "cheap cheap chat"},
+		"junk":                        {"cheap", args("junk"), "cheap cheap chat"},
+		"overflow":                    {"cheap", long, "cheap cheap cheap cheap cheap chat"},
+		"no model of its own":         {"", away, "chat"},
+		"no model of its own, prose":  {"", prose("Noted."), "chat chat"},
+		"no model of its own, longer": {"", long, "chat chat chat chat chat"},
+	} {
+		for _, saves := range []bool{false, c.model != ""} {
+			s := &shelf{events: logOf(25, 100), epoch: -1}
+			m := &pairModel{own: c.answer, saves: saves}
+			f := flusher(s, m, 1000)
+			f.Name = c.model
+			_, err := f.Flush(t.Context(), due(s))
+			if (err == nil) != saves {
+				t.Errorf("%s: error %v", name, err)
+			}
+			want := c.want
+			if saves {
+				want += " chat chat" // three parts
+			}
+			if got := strings.Join(m.asked, " "); got != want {
+				t.Errorf("%s: asked %s, want %s", name, got, want)
+			}
+		}
+	}
+}
+
+// pairModel answers as own does, but for the chat's model where that one saves.
+type pairModel struct {
+	own   func() (Called, error)
+	saves bool
+	asked []string
+}
+
+func (m *pairModel) Call(_ context.Context, r CallRequest) (Called, error) {
+	if r.Model != "" {
+		m.asked = append(m.asked, r.Model)
+		return m.own()
+	}
+	m.asked = append(m.asked, "chat")
+	if m.saves {
+		return Called{Arguments: facts("f")}, nil
+	}
+	return m.own()
 }

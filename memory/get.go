@@ -93,10 +93,7 @@ func EventLines(events []sessions.Event, loc *time.Location) string {
 	for _, e := range events {
 		who := string(e.Role)
 		if e.Role == sessions.RoleUser {
-			who = e.SenderNick
-			if who == "" {
-				who = string(e.SenderID)
-			}
+			who = sessions.Speaker(e.SenderNick, e.SenderID)
 		}
 		text := strings.Join(strings.Fields(e.Content), " ")
 		if rs := []rune(text); len(rs) > maxEventText {

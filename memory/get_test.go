@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func aLibrary() *library {
 		{ID: 1, Scope: ScopeGroup, Content: "standup at ten", CreatedAt: day.AddDate(0, 0, -1)},
 	}}
 	for i := range 300 {
-		l.events = append(l.events, sessions.Event{Seq: int64(i + 1), Role: sessions.RoleUser, SenderNick: "Alice", Content: fmt.Sprintf("words\nof %d", i+1), CreatedAt: day})
+		l.events = append(l.events, sessions.Event{Seq: int64(i + 1), Role: sessions.RoleUser, SenderNick: "Alice", SenderID: "u1", Content: fmt.Sprintf("words\nof %d", i+1), CreatedAt: day})
 	}
 	return l
 }
@@ -70,7 +71,7 @@ func TestGet(t *testing.T) {
 		{"memory/group/2026-03-02.md#3", 0, 0, "release", "standup", 1},
 		{"memory/user/2026-03-02.md", 0, 0, "tea", "release", 1},
 		{"memory/team/2026-03-02.md", 0, 0, "0 lines", "release", 1},
-		{"session_events/7", 0, 3, "#7 2026-03-02 04:00 Alice: words of 7|#9", "#6|#10", 3},
+		{"session_events/7", 0, 3, "#7 2026-03-02 04:00 Alice(u1): words of 7|#9", "#6|#10", 3},
 		{"session_events/7", 2, 2, "#8|#9", "#7|#10", 2},
 		{"session_events/0", 0, 1, "#1", "#2", 1},
 		{"session_events/999", 0, 5, "no events there", "", 1},
@@ -128,14 +129,44 @@ func TestEventLines(t *testing.T) {
 	}
 }
 
-// Who speaks is known by id, by nick, and by both as transcripts write them.
+// Who speaks is known by id, by label as transcripts write it, and by a nick that is theirs alone.
 func TestRoster(t *testing.T) {
 	t.Parallel()
-	r := RosterOf([]sessions.Event{
-		{Role: sessions.RoleUser, SenderID: "u1", SenderNick: "Alice"}, {Role: sessions.RoleUser, SenderID: "u2"},
-		{Role: sessions.RoleAssistant, SenderID: "bot", SenderNick: "Ebb"}, {Role: sessions.RoleUser, SenderNick: "nobody"},
-	})
-	if len(r) != 4 || r["Alice"] != "u1" || r["u1"] != "u1" || r["Alice(u1)"] != "u1" || r["u2"] != "u2" {
-		t.Errorf("roster %v", r)
+	say := func(id sessions.UserID, nick string) sessions.Event {
+		return sessions.Event{Role: sessions.RoleUser, SenderID: id, SenderNick: nick}
+	}
+	const stranger = sessions.UserID("$:LWCP_v1:$x")
+	for name, c := range map[string]struct {
+		events []sessions.Event
+		want   map[string]sessions.UserID
+	}{
+		"plain": {
+			[]sessions.Event{say("u1", "Alice"), say("u2", ""), {Role: sessions.RoleAssistant, SenderID: "bot", SenderNick: "Ebb"}, say("", "nobody")},
+			map[string]sessions.UserID{"Alice": "u1", "u1": "u1", "Alice(u1)": "u1", "u2": "u2"},
+		},
+		"an outsider takes a member's label": {
+			[]sessions.Event{say("u1", "Boss"), say(stranger, "Boss(u1)")},
+			map[string]sessions.UserID{"Boss(u1)": "u1", "Boss": "u1", "u1": "u1", "Boss u1［外部］": stranger, "Boss u1": stranger, string(stranger): stranger},
+		},
+		"first the outsider, then the member": {
+			[]sessions.Event{say(stranger, "Boss(u1)"), say("u1", "Boss")},
+			map[string]sessions.UserID{"Boss(u1)": "u1", "Boss": "u1", "u1": "u1", "Boss u1［外部］": stranger, "Boss u1": stranger, string(stranger): stranger},
+		},
+		"a nick is somebody's id": {
+			[]sessions.Event{say("u1", "Boss"), say("u2", "u1")},
+			map[string]sessions.UserID{"Boss(u1)": "u1", "Boss": "u1", "u1": "u1", "u1(u2)": "u2", "u2": "u2"},
+		},
+		"namesakes": {
+			[]sessions.Event{say("u1", "Li"), say("u2", "Li"), say("u1", "Li")},
+			map[string]sessions.UserID{"Li(u1)": "u1", "u1": "u1", "Li(u2)": "u2", "u2": "u2"},
+		},
+		"namesakes from outside": {
+			[]sessions.Event{say("$:a", "Li"), say("$:b", "Li")},
+			map[string]sessions.UserID{"$:a": "$:a", "$:b": "$:b"},
+		},
+	} {
+		if got := RosterOf(c.events); !maps.Equal(got, c.want) {
+			t.Errorf("%s: roster %v, want %v", name, got, c.want)
+		}
 	}
 }

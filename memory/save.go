@@ -2,8 +2,9 @@ package memory
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"regexp"
+	"maps"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,32 +59,51 @@ func SaveSchema() map[string]any {
 	}
 }
 
+// ErrCredentials says that a call tried to save credentials and nothing else.
+var ErrCredentials = errors.New("credentials are never stored")
+
 // ParseSave reads the arguments of a call. Items that can't be facts are left out and said in rejected; the error is
-// for arguments that are no such object at all, or that neither hold a usable fact nor say that there is none.
+// for arguments that are no such object at all, or that neither hold a usable fact nor say that there is none. It wraps
+// ErrCredentials where every item was refused as one.
 func ParseSave(arguments string) (s Save, rejected []string, err error) {
-	if err := json.Unmarshal([]byte(arguments), &s); err != nil {
+	var in struct {
+		Facts   []json.RawMessage `json:"facts"`
+		Nothing bool              `json:"nothing_to_save"`
+	}
+	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
 		return Save{}, nil, fmt.Errorf("memory_save arguments: %w", err)
 	}
-	var facts []Fact
-	for i, f := range s.Facts {
-		if why := refuse(f.Content); why != "" {
-			rejected = append(rejected, fmt.Sprintf("facts[%d].content: %s", i, why))
+	s.Nothing = in.Nothing
+	credentials := 0
+	for i, item := range in.Facts {
+		if i == MaxFacts {
+			rejected = append(rejected, fmt.Sprintf("facts[%d] and all after it: more than %d at a time; save them in another call", i, MaxFacts))
+			break
+		}
+		var f Fact
+		if json.Unmarshal(item, &f) != nil {
+			rejected = append(rejected, fmt.Sprintf("facts[%d]: is no object with a content and a kind that are text", i))
 			continue
 		}
-		f.Kind = knownKind(f.Kind)
+		if why := refuse(f.Content); why != "" {
+			rejected = append(rejected, fmt.Sprintf("facts[%d].content: %s", i, why))
+			if why == sayCredential {
+				credentials++
+			}
+			continue
+		}
 		for _, part := range Split(clean(f.Content), MaxContent) {
-			facts = append(facts, Fact{Content: part, Kind: f.Kind, Subject: strings.TrimSpace(f.Subject)})
+			s.Facts = append(s.Facts, Fact{Content: part, Kind: knownKind(f.Kind), Subject: strings.TrimSpace(f.Subject)})
 		}
 	}
-	s.Facts = facts
-	if len(facts) == 0 && !s.Nothing {
-		return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
+	switch {
+	case len(s.Facts) > 0 || s.Nothing:
+		return s, rejected, nil
+	case credentials > 0 && credentials == len(rejected):
+		return Save{}, rejected, fmt.Errorf("memory_save: nothing was saved: %w", ErrCredentials)
 	}
-	return s, rejected, nil
+	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
-
-// secretRE finds credentials that people paste into chats.
-var secretRE = regexp.MustCompile(`(?i)(?:\bsk-[a-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|(?:password|passwd|密码|口令|secret|api[_ -]?key|token)\s*(?:is|是|为|[:：=])\s*\S+)`)
 
 // maxFactBytes bounds what one item may bring, however it is split.
 const maxFactBytes = 16 << 10
@@ -97,8 +117,8 @@ func refuse(content string) string {
 		return fmt.Sprintf("has %d bytes, want at most %d", len(content), maxFactBytes)
 	case !utf8.ValidString(content):
 		return "is not UTF-8"
-	case secretRE.MatchString(content):
-		return "looks like a credential, which is never stored"
+	case holdsSecret(content):
+		return sayCredential
 	}
 	return ""
 }
@@ -153,19 +173,31 @@ type Chat struct {
 	Person sessions.UserID
 }
 
-// RosterOf lists who spoke in events, by id, by nick and by the two together as transcripts show them.
+// RosterOf lists who spoke in events: by id, by the label that transcripts show, and by nick where one person alone
+// goes by it. Nicks are what people choose to write: none of them can take another's id or label.
 func RosterOf(events []sessions.Event) map[string]sessions.UserID {
-	roster := map[string]sessions.UserID{}
+	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
+	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {
+		if other, taken := names[name]; taken && other != id {
+			id = "" // of two people: of nobody
+		}
+		names[name] = id
+	}
 	for _, e := range events {
 		if e.Role != sessions.RoleUser || e.SenderID == "" {
 			continue
 		}
-		roster[string(e.SenderID)] = e.SenderID
-		if e.SenderNick != "" {
-			roster[e.SenderNick] = e.SenderID
-			roster[e.SenderNick+"("+string(e.SenderID)+")"] = e.SenderID
+		ids[string(e.SenderID)] = e.SenderID
+		name(labels, sessions.Speaker(e.SenderNick, e.SenderID), e.SenderID)
+		name(nicks, e.SenderNick, e.SenderID)
+		if shown := sessions.Nick(e.SenderNick); shown != e.SenderNick {
+			name(nicks, shown, e.SenderID)
 		}
 	}
+	roster := nicks
+	maps.Copy(roster, labels)
+	maps.Copy(roster, ids)
+	maps.DeleteFunc(roster, func(name string, id sessions.UserID) bool { return name == "" || id == "" })
 	return roster
 }
 

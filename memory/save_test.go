@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,25 +22,27 @@ func TestParseSave(t *testing.T) {
 		rejected string
 		fails    bool
 	}{
-		"one":               {`{"facts":[{"content":"Carol owns billing","kind":"profile"}]}`, []string{"profile Carol owns billing"}, "", false},
-		"kind unknown":      {`{"facts":[{"content":"x is y","kind":"rumour"}]}`, []string{"fact x is y"}, "", false},
-		"nothing to save":   {`{"facts":[],"nothing_to_save":true}`, nil, "", false},
-		"nothing said":      {`{"facts":[]}`, nil, "", true},
-		"no arguments":      {``, nil, "", true},
-		"not an object":     {`["a fact"]`, nil, "", true},
-		"broken off":        {`{"facts":[{"content":"half a`, nil, "", true},
-		"wrong type":        {`{"facts":"all of them"}`, nil, "", true},
-		"blank":             {`{"facts":[{"content":" \n","kind":"fact"}]}`, nil, "is empty", true},
-		"blank and good":    {`{"facts":[{"content":""},{"content":"good"}]}`, []string{"fact good"}, "facts[0]", false},
-		"white space":       {"{\"facts\":[{\"content\":\" a\\n\\t b\\u0000\\u0007 \"}]}", []string{"fact a b"}, "", false},
-		"password":          {`{"facts":[{"content":"管理员密码是 hunter2"}]}`, nil, "credential", true},
-		"password, English": {`{"facts":[{"content":"The password is hunter2"}]}`, nil, "credential", true},
-		"key":               {`{"facts":[{"content":"use sk-abcdefghijklmnop1234 for it"},{"content":"fine"}]}`, []string{"fact fine"}, "credential", false},
-		"private key":       {`{"facts":[{"content":"-----BEGIN RSA PRIVATE KEY----- MII"}]}`, nil, "credential", true},
-		"cloud key":         {`{"facts":[{"content":"it is AKIAIOSFODNN7EXAMPLE"}]}`, nil, "credential", true},
-		"about passwords":   {`{"facts":[{"content":"密码每 90 天要换一次"}]}`, []string{"fact 密码每 90 天要换一次"}, "", false},
-		"too long by far":   {fmt.Sprintf(`{"facts":[{"content":%q}]}`, strings.Repeat("x", 20_000)), nil, "bytes", true},
-		"long":              {fmt.Sprintf(`{"facts":[{"content":%q,"kind":"decision"}]}`, long), []string{"decision …", "decision …", "decision …"}, "", false},
+		"one":                 {`{"facts":[{"content":"Carol owns billing","kind":"profile"}]}`, []string{"profile Carol owns billing"}, "", false},
+		"kind unknown":        {`{"facts":[{"content":"x is y","kind":"rumour"}]}`, []string{"fact x is y"}, "", false},
+		"nothing to save":     {`{"facts":[],"nothing_to_save":true}`, nil, "", false},
+		"nothing said":        {`{"facts":[]}`, nil, "", true},
+		"no arguments":        {``, nil, "", true},
+		"not an object":       {`["a fact"]`, nil, "", true},
+		"broken off":          {`{"facts":[{"content":"half a`, nil, "", true},
+		"wrong type":          {`{"facts":"all of them"}`, nil, "", true},
+		"blank":               {`{"facts":[{"content":" \n","kind":"fact"}]}`, nil, "is empty", true},
+		"blank and good":      {`{"facts":[{"content":""},{"content":"good"}]}`, []string{"fact good"}, "facts[0]", false},
+		"white space":         {"{\"facts\":[{\"content\":\" a\\n\\t b\\u0000\\u0007 \"}]}", []string{"fact a b"}, "", false},
+		"password":            {`{"facts":[{"content":"管理员密码是 hunter2"}]}`, nil, "credential", true},
+		"password, English":   {`{"facts":[{"content":"The password is hunter2"}]}`, nil, "credential", true},
+		"key":                 {`{"facts":[{"content":"use sk-abcdefghijklmnop1234 for it"},{"content":"fine"}]}`, []string{"fact fine"}, "credential", false},
+		"private key":         {`{"facts":[{"content":"-----BEGIN RSA PRIVATE KEY----- MII"}]}`, nil, "credential", true},
+		"cloud key":           {`{"facts":[{"content":"it is AKIAIOSFODNN7EXAMPLE"}]}`, nil, "credential", true},
+		"one of a wrong type": {`{"facts":[{"content":"ok"},{"content":"x","kind":3},"text",null,{"content":["y"]},{"content":"fine"}]}`, []string{"fact ok", "fact fine"}, "facts[1]", false},
+		"all of wrong types":  {`{"facts":[{"content":3}]}`, nil, "facts[0]", true},
+		"about passwords":     {`{"facts":[{"content":"密码每 90 天要换一次"}]}`, []string{"fact 密码每 90 天要换一次"}, "", false},
+		"too long by far":     {fmt.Sprintf(`{"facts":[{"content":%q}]}`, strings.Repeat("x", 20_000)), nil, "bytes", true},
+		"long":                {fmt.Sprintf(`{"facts":[{"content":%q,"kind":"decision"}]}`, long), []string{"decision …", "decision …", "decision …"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +71,62 @@ func TestRefusedCredentialsAreNotRepeated(t *testing.T) {
 	_, rejected, err := ParseSave(`{"facts":[{"content":"token = s3cr3tvalue"}]}`)
 	if err == nil || strings.Contains(err.Error()+strings.Join(rejected, ""), "s3cr3tvalue") {
 		t.Errorf("error %v, rejected %v", err, rejected)
+	}
+}
+
+// One call stores so many facts; of the rest the model is told.
+func TestTooManyFacts(t *testing.T) {
+	t.Parallel()
+	var contents []string
+	for i := range 500 {
+		contents = append(contents, fmt.Sprintf("fact %d", i))
+	}
+	s, rejected, err := ParseSave(facts(contents...))
+	if err != nil || len(s.Facts) != MaxFacts || s.Facts[MaxFacts-1].Content != "fact 19" {
+		t.Errorf("%d facts, error %v", len(s.Facts), err)
+	}
+	if len(rejected) != 1 || !strings.Contains(rejected[0], "facts[20]") {
+		t.Errorf("rejected %v", rejected)
+	}
+	if _, rejected, err := ParseSave(facts(contents[:MaxFacts]...)); err != nil || len(rejected) > 0 {
+		t.Errorf("exactly so many: rejected %v, error %v", rejected, err)
+	}
+}
+
+// A call with nothing but credentials is told from one that failed.
+func TestOnlyCredentials(t *testing.T) {
+	t.Parallel()
+	if _, _, err := ParseSave(facts("密码是 hunter2", "token: ghp_16C7e42F292c6912E7")); !errors.Is(err, ErrCredentials) {
+		t.Errorf("only credentials: %v", err)
+	}
+	for _, args := range []string{facts("密码是 hunter2", ""), facts(), `{"facts":[{"content":3}]}`} {
+		if _, _, err := ParseSave(args); err == nil || errors.Is(err, ErrCredentials) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// Credentials are refused, and talk about them is not.
+func TestWhatLooksLikeACredential(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"密码是 hunter2", "密码是hunter2请记住", "password: 123456", "口令：Abc_9x", "The password is hunter2.", "pwd=x1", "管理员密码改成 qwerty12",
+		"staging password: `correcthorse`", `{"password":"hunter2"}`, "secret: s3cr3t", "Password was Tr0ub4dor&3", "密码：hunter", "密码为 20260305",
+		"token = s3cr3tvalue", "token=abc123def456", "API key: 9f8e7d6c5b4a", "api_key=AIzaSyD-abcdefghijklmnopqrstuv", "访问令牌：eyJhbGciOiJIUzI1NiJ9.e30",
+		"use sk-abcdefghijklmnop1234", "AKIAIOSFODNN7EXAMPLE", "-----BEGIN RSA PRIVATE KEY-----",
+	} {
+		if !holdsSecret(text) {
+			t.Errorf("%q was taken for a fact", text)
+		}
+	}
+	for _, text := range []string{
+		"token: 80,000", "token: 3 万", "阈值 token：80000", "max token = 4096", "每次约 1,200 token", "token is 80k", "tokens: 128,000",
+		"密码每 90 天要换一次", "密码是必填项", "密码：12 位以上", "密码是 8-16 位", "the password is required", "password reset is Friday", "the secret is out",
+		"token: expired", "API key: ask Carol", "令牌是按天发的", "secret santa is on Friday", "token is counted per day",
+	} {
+		if holdsSecret(text) {
+			t.Errorf("%q was taken for a credential", text)
+		}
 	}
 }
 

@@ -6,15 +6,14 @@ import (
 	"ebb/sessions"
 )
 
-// Reader is on whose behalf memory is read; it decides the scopes. In a private chat User is the person; in a group
-// it is empty, for what one person told the bot in private is never read out to others.
+// Reader is on whose behalf memory is read; it decides the scopes: those of the session, of the conversation, and of
+// Users. What one person told the bot in private is never read out to others.
 type Reader struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Users are people whose own memories may be read: in a private chat the person, in a group those who speak in
-	// this turn, and then only what was learnt in that very group.
+	// Users are people whose own memories may be read: in a private chat the person, in a group nobody.
 	Users []sessions.UserID
 }
 
@@ -25,7 +24,7 @@ type Store interface {
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
 	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the session's flush cursor to
-	// f.Through, counts the flush and settles what was owed up to there: all or nothing. It fails with
+	// f.Through, counts the flush with its last part and settles what was owed up to there: all or nothing. It fails with
 	// [sessions.ErrConflict] when the cursor no longer stands at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
 
@@ -58,11 +57,12 @@ type Unsaved struct {
 	Tokens int
 }
 
-// Flush is the outcome of an extraction, for [Store.Flush].
+// Flush is the outcome of an extraction, for [Store.Flush]. A flush of many events is stored part by part.
 type Flush struct {
 	From    int64
 	Through int64
-	Epoch   int // the session's compaction count when the flush was due
+	Epoch   int  // the session's compaction count when the flush was due
+	Last    bool // this is the last part: with it, and only with it, the flush counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
 	Model   string

@@ -92,6 +92,9 @@ func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
 func (l *Leases) Learn(lease Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if held, ok := l.held[lease.Key]; ok && lease.Term < held.Term {
+		return // a slow answer tells of an older term
+	}
 	if lease.Owner == l.owner {
 		l.held[lease.Key] = lease
 	} else {

@@ -36,7 +36,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			return err
 		}
 		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
-			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: true,
+			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last,
 			PromptTokens: int64(count(f.Usage.Prompt)), CachedTokens: int64(count(f.Usage.Cached)),
 			CompletionTokens: int64(count(f.Usage.Completion)),
 		}); err != nil {

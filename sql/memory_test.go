@@ -127,7 +127,7 @@ func TestFlushIsWhole(t *testing.T) {
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u1", false)
 	c.say("u1", "more")
-	f := memory.Flush{From: 0, Through: 3, Drafts: []memory.Draft{group(c, "one"), group(c, "two")}, Usage: sessions.Usage{Prompt: 9}}
+	f := memory.Flush{From: 0, Through: 3, Last: true, Drafts: []memory.Draft{group(c, "one"), group(c, "two")}, Usage: sessions.Usage{Prompt: 9}}
 	for name, bad := range map[string]memory.Flush{
 		"another cursor": {From: 1, Through: 3, Drafts: f.Drafts},
 		"beyond the log": {From: 0, Through: 5, Drafts: f.Drafts},
@@ -166,6 +166,29 @@ func TestFlushIsWhole(t *testing.T) {
 	if r, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 3, Through: 3}); err != nil || r.Rows() != 0 {
 		t.Errorf("a flush that found nothing gave %+v, %v", r, err)
 	}
+}
+
+// A flush that takes several calls of the model is one flush, and its cycle is flushed when all of it is.
+func TestFlushInParts(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	c.say("u1", "more")
+	flush := func(f memory.Flush, seq int64, epoch, count int) {
+		t.Helper()
+		if _, err := s.Flush(t.Context(), c.lease, f); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Session(t.Context(), c.reader.Key)
+		if err != nil || v.FlushedSeq != seq || v.FlushEpoch != epoch || v.FlushCount != count {
+			t.Errorf("flushed up to %d in cycle %d, %d times (%v), want up to %d in cycle %d, %d times",
+				v.FlushedSeq, v.FlushEpoch, v.FlushCount, err, seq, epoch, count)
+		}
+	}
+	flush(memory.Flush{From: 0, Through: 1, Epoch: 7}, 1, -1, 0)
+	flush(memory.Flush{From: 1, Through: 2, Epoch: 7}, 2, -1, 0)
+	flush(memory.Flush{From: 2, Through: 3, Epoch: 7, Last: true}, 3, 7, 1)
+	flush(memory.Flush{From: 3, Through: 4, Epoch: 8, Last: true}, 4, 8, 2)
 }
 
 func TestOwe(t *testing.T) {

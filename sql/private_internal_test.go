@@ -13,7 +13,7 @@ import (
 // A server whose process was killed may live on where the system does not end it with its parent.
 func TestStartPrivateEndsALeftover(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "ebb-private-")
+	dir, err := os.MkdirTemp("", "ebb-private-") //nolint:usetesting // the server's user has to pass, and its sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.lock = nil
-	pid := leftover(data)
+	pid := leftover(t.Context(), data)
 	if pid == 0 {
 		t.Fatal("the running server is not seen as a leftover")
 	}
@@ -44,7 +44,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the first server still runs beside the second")
 	}
-	if now := leftover(data); now == pid || now == 0 {
+	if now := leftover(t.Context(), data); now == pid || now == 0 {
 		t.Errorf("the server on the data is %d, was %d; want a new one", now, pid)
 	}
 	if err := second.Stop(t.Context()); err != nil {
@@ -55,7 +55,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 // A server that is killed is started again: without it nothing of Ebb works.
 func TestPrivateStartsAgain(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "ebb-private-")
+	dir, err := os.MkdirTemp("", "ebb-private-") //nolint:usetesting // the server's user has to pass, and its sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +67,10 @@ func TestPrivateStartsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := leftover(p.dir)
+	killed := leftover(t.Context(), p.dir)
 	p.signal(syscall.SIGKILL)
 	deadline := time.After(time.Minute)
-	for pid := killed; pid == killed || pid == 0; pid = leftover(p.dir) {
+	for pid := killed; pid == killed || pid == 0; pid = leftover(t.Context(), p.dir) {
 		select {
 		case <-deadline:
 			t.Fatal("the killed server was not started again")
@@ -104,7 +104,7 @@ func TestLeftoverIgnoresStrangers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "postmaster.pid"), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if pid := leftover(dir); pid != 0 {
+		if pid := leftover(t.Context(), dir); pid != 0 {
 			t.Errorf("a pid file that is %s was believed: %d", name, pid)
 		}
 	}

@@ -52,7 +52,7 @@ func (a *account) dress(cmd *exec.Cmd, dir string) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if a.switched {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)} //nolint:gosec // the system's own ids
 	}
 }
 
@@ -110,7 +110,7 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 			Msg("PostgreSQL may not run as root, and its user cannot enter the data folder: the data is kept elsewhere")
 		path = moved
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the server's user has to pass; the data's own folder is closed
 		return "", err
 	}
 	// The server works in the folder under its real name; that is how a leftover is known.
@@ -119,8 +119,8 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 		return "", err
 	}
 	path = filepath.Join(parent, filepath.Base(path))
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	return path, nil
 }
@@ -155,8 +155,8 @@ func findBinaries(ctx context.Context, dir string) (string, error) {
 func binaryFolders() []string {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			folders = append(folders, filepath.Dir(real))
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			folders = append(folders, filepath.Dir(target))
 		}
 	}
 	for _, pattern := range []string{

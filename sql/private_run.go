@@ -51,7 +51,7 @@ func (p *Private) run() error {
 	if p.noSync {
 		args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
 	}
-	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...)
+	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...) //nolint:noctx // Stop ends it, gently
 	p.user.dress(cmd, p.dir)
 	cmd.Stderr = p.log
 	// Of a group of its own: a Ctrl-C at the terminal is for Ebb, which stops the server when it is done with it.
@@ -109,7 +109,7 @@ func lockData(path string) (*os.File, error) {
 
 // endLeftover stops a server that still runs on the data although we hold its lock: its process was killed.
 func endLeftover(ctx context.Context, dir string) error {
-	pid := leftover(dir)
+	pid := leftover(ctx, dir)
 	if pid == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func endLeftover(ctx context.Context, dir string) error {
 	defer tick.Stop()
 	sig := syscall.SIGINT // ends open sessions, then shuts down cleanly
 	_ = syscall.Kill(pid, sig)
-	for leftover(dir) == pid {
+	for leftover(ctx, dir) == pid {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the server of a killed process to end: %w", ctx.Err())
@@ -129,12 +129,12 @@ func endLeftover(ctx context.Context, dir string) error {
 		case <-tick.C:
 		}
 	}
-	return nil
+	return ctx.Err() // where it has ended, nothing could be asked
 }
 
 // leftover is the id of the server that runs on the data, or 0. The id in the server's file may be long dead, and by
 // now belong to anybody: only a process that works in the data folder, as PostgreSQL does, is believed.
-func leftover(dir string) int {
+func leftover(ctx context.Context, dir string) int {
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
 	if err != nil {
 		return 0
@@ -151,7 +151,7 @@ func leftover(dir string) int {
 		}
 		return 0
 	}
-	command, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	command, err := exec.CommandContext(ctx, "ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	if err == nil && bytes.Contains(command, []byte(dir)) {
 		return pid
 	}

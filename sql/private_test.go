@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // dataDir is a folder for data that any user can get to.
 func dataDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ebb-private-")
+	dir, err := os.MkdirTemp("", "ebb-private-") //nolint:usetesting // the server's user has to pass, and its sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}

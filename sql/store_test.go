@@ -44,14 +44,17 @@ func TestStore(t *testing.T) {
 		return sessionstest.Harness{
 			Store: a, Other: b,
 			Expire: func(t *testing.T, owner sessions.ReplicaID) {
+				t.Helper()
 				execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
 			},
 			FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
+				t.Helper()
 				if err := a.Owe(t.Context(), l, 0, failures, "busy"); err != nil {
 					t.Fatal(err)
 				}
 			},
 			Log: func(t *testing.T, key sessions.Key) []sessions.Event {
+				t.Helper()
 				events, err := a.Events(t.Context(), key, 0, 1000)
 				if err != nil {
 					t.Fatal(err)

@@ -49,7 +49,7 @@ type ModelConfig struct {
 	APIKey string
 	// Model is the provider's name of the model.
 	Model string
-	// MaxOutput bounds one answer, in tokens; 0 leaves it to the provider.
+	// MaxOutput bounds one answer, in tokens, where a request does not say itself; 0 leaves it to the provider.
 	MaxOutput int
 	// Timeout bounds one attempt, from the connection to the last byte. Default 120 s.
 	Timeout time.Duration
@@ -90,6 +90,7 @@ type model struct {
 	rung             atomic.Int32 // the strictest way to force a tool that was not refused
 	noStreamOptions  atomic.Bool
 	completionTokens atomic.Bool // wants max_completion_tokens
+	ownOutput        atomic.Bool // takes no longer answers than MaxOutput
 }
 
 // New checks the configuration and returns a client; it sends nothing.

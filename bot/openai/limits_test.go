@@ -123,7 +123,7 @@ func TestWhatIsSent(t *testing.T) {
 		t.Errorf("a provider would refuse: %s", strings.Join(bad, "\n"))
 	}
 	q := s.Requests()[0]
-	if string(q.Raw["temperature"]) != "0" || string(q.Raw["max_tokens"]) != "500" {
+	if string(q.Raw["temperature"]) != "0" || string(q.Raw["max_tokens"]) != "9000" {
 		t.Errorf("temperature %s, max_tokens %s", q.Raw["temperature"], q.Raw["max_tokens"])
 	}
 	if n := len(q.Messages); n != 5 {
@@ -200,5 +200,31 @@ func TestConfigIsChecked(t *testing.T) {
 	order, _ := c.order("")
 	if order[0].Name != "b" || order[1].Name != "a" {
 		t.Errorf("the default does not lead: %s, %s", order[0].Name, order[1].Name)
+	}
+}
+
+// A request says itself how long its answer may be; the model's own limit is for those that don't, and for providers
+// that refuse more.
+func TestOutputLimit(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t,
+		openaitest.When(func(r openaitest.Request) bool { return string(r.Raw["max_tokens"]) == "9000" },
+			openaitest.Error(400, "", `{"error":{"message":"Range of max_tokens should be [1, 8192]"}}`)),
+		openaitest.Text("好").Times(5))
+	c := clientOf(t, 0, s)
+	c.models[0].MaxOutput = 500
+	for _, asked := range []int{0, 700, 9000, 300, 9000} {
+		r := ask("接着说")
+		r.MaxOutput = asked
+		if _, err := c.Generate(t.Context(), r); err != nil {
+			t.Fatalf("asking for %d: %v", asked, err)
+		}
+	}
+	var sent []string
+	for _, r := range s.Requests() {
+		sent = append(sent, string(r.Raw["max_tokens"]))
+	}
+	if got := strings.Join(sent, " "); got != "500 700 9000 500 300 500" {
+		t.Errorf("max_tokens %s", got)
 	}
 }

@@ -27,7 +27,7 @@ func (m *model) build(r bot.Request, rung rung) call {
 		stream: r.Delta != nil,
 		tools:  map[string]bool{},
 	}
-	if limit := outputLimit(r.MaxOutput, m.MaxOutput); m.completionTokens.Load() {
+	if limit := m.outputLimit(r.MaxOutput); m.completionTokens.Load() {
 		cl.req.MaxCompletionTokens = limit
 	} else {
 		cl.req.MaxTokens = limit
@@ -56,11 +56,16 @@ func (m *model) adapt(cl call, err *bot.ModelError) bool {
 		m.noStreamOptions.Store(true)
 	case cl.req.MaxTokens > 0 && strings.Contains(text, "max_completion_tokens"):
 		m.completionTokens.Store(true)
+	case m.MaxOutput > 0 && max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) > m.MaxOutput && saysOutput.MatchString(text):
+		m.ownOutput.Store(true)
 	default:
 		return false
 	}
 	return true
 }
+
+// saysOutput finds the refusal of an answer's length.
+var saysOutput = regexp.MustCompile(`max_(completion_|output_|new_)?tokens`)
 
 // wantsCompletionTokens names the models for which go-openai refuses max_tokens by itself.
 func wantsCompletionTokens(model string) bool {
@@ -72,9 +77,11 @@ func wantsCompletionTokens(model string) bool {
 	return false
 }
 
-func outputLimit(asked, most int) int {
-	if asked <= 0 || (most > 0 && most < asked) {
-		return most
+// outputLimit is what a request asks for, and the model's own limit where it asks for nothing, or for more than the
+// provider is known to take.
+func (m *model) outputLimit(asked int) int {
+	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
+		return m.MaxOutput
 	}
 	return asked
 }

@@ -78,10 +78,22 @@ func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {
 	}
 	return write(out, func(w io.Writer) {
 		for _, r := range [][2]string{
-			{"id", fmt.Sprint(e.ID)}, {"session", string(e.Key)}, {"time", when(e.CreatedAt)}, {"trigger", e.Trigger},
-			{"outcome", e.Outcome}, {"error", e.Error}, {"policy", e.Policy}, {"mode", e.Mode}, {"model", e.Model}, {"focus", e.Focus},
-			{"tokens", fmt.Sprintf("%d -> %d", e.TokensBefore, e.TokensAfter)}, {"events", fmt.Sprintf("%d-%d", e.StartSeq, e.EndSeq)},
-			{"flush", e.FlushOutcome}, {"audit", e.Audit}, {"took", e.Duration.String()}, {"cost", fmt.Sprintf("%.6f", e.Cost)},
+			{"id", fmt.Sprint(e.ID)},
+			{"session", string(e.Key)},
+			{"time", when(e.CreatedAt)},
+			{"trigger", e.Trigger},
+			{"outcome", e.Outcome},
+			{"error", e.Error},
+			{"policy", e.Policy},
+			{"mode", e.Mode},
+			{"model", e.Model},
+			{"focus", e.Focus},
+			{"tokens", fmt.Sprintf("%d -> %d", e.TokensBefore, e.TokensAfter)},
+			{"events", fmt.Sprintf("%d-%d", e.StartSeq, e.EndSeq)},
+			{"flush", e.FlushOutcome},
+			{"audit", e.Audit},
+			{"took", e.Duration.String()},
+			{"cost", fmt.Sprintf("%.6f", e.Cost)},
 			{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
 		} {
 			fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])

@@ -66,12 +66,19 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			owner = string(s.Lease.Owner)
 		}
 		rows := [][2]string{
-			{"session", string(s.Key)}, {"title", s.Title}, {"conversation", string(s.ConversationID)},
-			{"context", fmt.Sprintf("%d tokens", s.TotalTokens)}, {"events", fmt.Sprint(s.LastSeq)},
-			{"compacted through", fmt.Sprint(s.CompactedSeq)}, {"flushed through", fmt.Sprint(s.FlushedSeq)},
-			{"compactions", fmt.Sprint(s.CompactionCount)}, {"flushes", fmt.Sprint(s.FlushCount)},
-			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)}, {"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
-			{"last active", when(s.LastActiveAt)}, {"created", when(s.CreatedAt)},
+			{"session", string(s.Key)},
+			{"title", s.Title},
+			{"conversation", string(s.ConversationID)},
+			{"context", fmt.Sprintf("%d tokens", s.TotalTokens)},
+			{"events", fmt.Sprint(s.LastSeq)},
+			{"compacted through", fmt.Sprint(s.CompactedSeq)},
+			{"flushed through", fmt.Sprint(s.FlushedSeq)},
+			{"compactions", fmt.Sprint(s.CompactionCount)},
+			{"flushes", fmt.Sprint(s.FlushCount)},
+			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
+			{"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
+			{"last active", when(s.LastActiveAt)},
+			{"created", when(s.CreatedAt)},
 		}
 		return write(app.Stdout, func(w io.Writer) {
 			for _, r := range rows {
@@ -161,8 +168,20 @@ func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store) 
 			return err
 		}
 		defer s.Close()
-		return do(s)
+		return needSchema(ctx, url, do(s))
 	})
+}
+
+// needSchema adds to an error of a database whose schema is not up to date what to do about it.
+func needSchema(ctx context.Context, url string, err error) error {
+	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
+		return err
+	}
+	all, statusErr := sql.Status(ctx, url)
+	if statusErr != nil || !slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
+		return err
+	}
+	return fmt.Errorf("the database's schema is not up to date, run bot migrate: %w", err)
 }
 
 // table writes rows as a table, under a head where there is one, or as one JSON object a line.

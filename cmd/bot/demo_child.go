@@ -30,7 +30,7 @@ func startChild(name, program, config string, book *logBook) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the log pipe of gateway %s: %w", name, err)
 	}
-	cmd := exec.Command(program, "serve", "--config", config)
+	cmd := exec.Command(program, "serve", "--config", config) //nolint:noctx // it is ended by signals, which are the story
 	for _, v := range childEnv {
 		if value, ok := os.LookupEnv(v); ok {
 			cmd.Env = append(cmd.Env, v+"="+value)

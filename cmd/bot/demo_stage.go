@@ -56,7 +56,7 @@ func openStage(ctx context.Context, w *show, lost func(error)) (s *stage, err er
 		return s, fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
-	if err := os.Chmod(s.dir, 0o755); err != nil {
+	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // G302: see above
 		return s, fmt.Errorf("opening the demo's folder: %w", err)
 	}
 	s.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})

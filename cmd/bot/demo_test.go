@@ -79,10 +79,14 @@ func TestDemoConverses(t *testing.T) {
 		t.Fatalf("demo: %v\n%s\n%s", err, out, stderr)
 	}
 	_, talk, _ := strings.Cut(string(out), "全部符合预期")
-	for _, want := range []string{"@你 - 上下文", "5 月 19 日", "压缩完成", "`/compact"} {
+	for _, want := range []string{"@你 - 上下文", "5 月 19 日", "`/compact"} {
 		if !strings.Contains(talk, want) {
 			t.Errorf("no %q in\n%s", want, talk)
 		}
+	}
+	// So soon after the story's own compaction there may be too little to gain: the bot says which.
+	if !strings.Contains(talk, "压缩完成") && !strings.Contains(talk, "无需压缩") {
+		t.Errorf("/compact was not answered in\n%s", talk)
 	}
 }
 

@@ -136,6 +136,9 @@ func TestExportAndShow(t *testing.T) {
 			t.Errorf("%v: exit %d\n%s%s\nwant exit %d, %q, %q", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
 		}
 	}
+	if code, _, stderr := runBot(t, env("DATABASE_URL", sqltest.Empty(t)), "sessions", "list", "-c", referencePath); code != 1 || !strings.Contains(stderr, "run bot migrate") {
+		t.Errorf("without a schema: exit %d, %q; want exit 1 and what to do", code, stderr)
+	}
 	old := noCompaction(3, "", showAmong).Error()
 	if !strings.Contains(old, "--session") || !strings.Contains(noCompaction(3, "k", showAmong).Error(), "--limit") {
 		t.Errorf("of one that is too old is said %q", old)

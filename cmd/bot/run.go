@@ -179,11 +179,8 @@ func (g *gateway) openBot(o options) error {
 		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
 		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: c.Model, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
-		Window: compaction.Window{
-			Context: c.ContextWindow, Reserve: c.ReserveTokens, Threshold: c.AutoCompactThreshold,
-			Share: c.MaxHistoryShare, FlushRatio: c.FlushRatio, Summary: c.SummaryTokens,
-		},
-		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
+		Window: c.window(),
+		Drain:  g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
 	})
 	return err
 }

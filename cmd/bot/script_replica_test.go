@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -21,7 +20,6 @@ type replica struct {
 	start         int64 // where this process's part of the log begins
 	process       *os.Process
 	done          chan struct{} // closed when it has ended
-	once          sync.Once
 	code          int // exit code; -1 after a signal
 }
 
@@ -186,7 +184,7 @@ func (r *replica) log() string {
 // admin is the address of the process's admin server, or nothing before it listens.
 func (r *replica) admin() string {
 	text := r.log()
-	for _, line := range strings.Split(text[min(int(r.start), len(text)):], "\n") {
+	for line := range strings.SplitSeq(text[min(int(r.start), len(text)):], "\n") {
 		var e struct{ Admin string }
 		if json.Unmarshal([]byte(line), &e) == nil && e.Admin != "" {
 			return e.Admin
@@ -231,7 +229,7 @@ func (w *world) logLines(name, text string) (n int, err error) {
 	if r == nil {
 		return 0, fmt.Errorf("no replica %q was started", name)
 	}
-	for _, line := range strings.Split(r.log(), "\n") {
+	for line := range strings.SplitSeq(r.log(), "\n") {
 		if strings.Contains(line, text) {
 			n++
 		}

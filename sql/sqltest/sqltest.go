@@ -51,49 +51,49 @@ func Main(m interface{ Run() int }) {
 }
 
 // New opens a pool on a new database with the newest schema. Both go when the test ends.
-func New(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), URL(t))
+func New(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := pgxpool.New(tb.Context(), URL(tb))
 	if err != nil {
-		t.Fatalf("connecting to the test's database: %v", err)
+		tb.Fatalf("connecting to the test's database: %v", err)
 	}
-	t.Cleanup(pool.Close)
+	tb.Cleanup(pool.Close)
 	return pool
 }
 
 // URL makes a new database with the newest schema and returns its address. The database goes when the test ends, or is
 // kept and named where the test failed on a server that outlives it.
-func URL(t testing.TB) string {
-	t.Helper()
-	return create(t, func(name, template string) string {
+func URL(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, func(name, template string) string {
 		return fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)
 	})
 }
 
 // Empty makes a new database with nothing in it and returns its address.
-func Empty(t testing.TB) string {
-	t.Helper()
-	return create(t, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
+func Empty(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
 }
 
-func create(t testing.TB, statement func(name, template string) string) string {
-	t.Helper()
+func create(tb testing.TB, statement func(name, template string) string) string {
+	tb.Helper()
 	base, template, err := start()
 	if err != nil {
-		t.Fatalf("starting a PostgreSQL for tests: %v", err)
+		tb.Fatalf("starting a PostgreSQL for tests: %v", err)
 	}
 	name := "ebb_test_" + strings.ToLower(rand.Text())
-	if err := exec(t.Context(), base, statement(name, template)); err != nil {
-		t.Fatalf("making the test's database: %v", err)
+	if err := exec(tb.Context(), base, statement(name, template)); err != nil {
+		tb.Fatalf("making the test's database: %v", err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() && os.Getenv("EBB_TEST_DATABASE_URL") != "" {
-			t.Logf("the database %s is kept for a look at it", name)
+	tb.Cleanup(func() {
+		if tb.Failed() && os.Getenv("EBB_TEST_DATABASE_URL") != "" {
+			tb.Logf("the database %s is kept for a look at it", name)
 			return
 		}
-		ctx := context.WithoutCancel(t.Context())
+		ctx := context.WithoutCancel(tb.Context())
 		if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Errorf("removing the test's database: %v", err)
+			tb.Errorf("removing the test's database: %v", err)
 		}
 	})
 	return onDatabase(base, name)
