@@ -12,9 +12,9 @@ import (
 	"ebb/sessions"
 )
 
-// drain finishes what is in hand after intake has ended: turns in flight and their replies within one deadline, then
-// the flush of active sessions within another. What is left stays in the storage: pending messages, unsent replies,
-// owed flushes.
+// drain finishes what is in hand after intake has ended: turns in flight and their replies within one deadline, the
+// flush of active sessions within another. Sessions without a turn do not wait for those with one: they are flushed and
+// handed over at once. What is left stays in the storage: pending messages, unsent replies, owed flushes.
 func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
 	log := zerolog.Ctx(ctx)
@@ -22,12 +22,20 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.waiting()).Msg("Draining")
 	b.turns.Close()
 	b.upkeep.Close()
+	var sum flushSum
+	var idle errgroup.Group
+	idle.Go(func() error {
+		b.flushActive(ctx, &sum, func(key sessions.Key) bool { return b.turns.Busy(key) || b.outbox.holds(key) })
+		return nil
+	})
 	finish(ctx, b.cfg.Drain, stop.turns, b.cfg.CommitTimeout, b.turns.Wait)
 	b.outbox.close()
 	finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait)
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
-	b.flushActive(ctx)
+	_ = idle.Wait() // its function returns no error
+	b.flushActive(ctx, &sum, func(sessions.Key) bool { return false })
+	sum.log(log, time.Since(began))
 }
 
 // stops cancel what is in hand, each with ErrStop.
@@ -53,45 +61,75 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 // maxShutdownFlushes is how many sessions are flushed at once at a stop.
 const maxShutdownFlushes = 16
 
-// flushActive flushes every session of this replica that said something since its last flush, the most unsaved first.
-func (b *Bot) flushActive(ctx context.Context) {
+// flushSum is what the flushes of a stop came to.
+type flushSum struct{ saved, nothing, owed, rows atomic.Int64 }
+
+// log writes the line that operators look for after a restart.
+func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
+	flushed := s.saved.Load() + s.nothing.Load()
+	log.Info().Int64("sessions", flushed+s.owed.Load()).Int64("flushed", flushed).Int64("saved", s.saved.Load()).
+		Int64("nothing_to_save", s.nothing.Load()).Int64("owed", s.owed.Load()).Int64("memories", s.rows.Load()).
+		Dur("took", took).Msg("Shutdown memory flush summary")
+}
+
+// flushActive flushes the sessions of this replica that said something since their last flush, the most unsaved first,
+// and hands each over when it is done; those that skip names are left for later.
+func (b *Bot) flushActive(ctx context.Context, sum *flushSum, skip func(sessions.Key) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(b.cfg.Flush, func() { cancel(ErrStop) })
 	defer timer.Stop()
 	defer cancel(ErrStop)
-	began := time.Now()
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
 	if err != nil {
 		log.Error().Err(err).Msg("Sessions to flush could not be listed; their cursors stand, the next process reads them")
 	}
-	var saved, nothing, owed, rows atomic.Int64
 	var g errgroup.Group
 	g.SetLimit(maxShutdownFlushes)
 	for _, u := range active {
+		if skip(u.Key) {
+			continue
+		}
 		g.Go(func() error {
 			n, err := b.flushAtStop(ctx, u.Key)
 			switch {
 			case err != nil:
-				owed.Add(1)
+				sum.owed.Add(1)
 				log.Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
 			case n == 0:
-				nothing.Add(1)
+				sum.nothing.Add(1)
 			default:
-				saved.Add(1)
-				rows.Add(int64(n))
+				sum.saved.Add(1)
+				sum.rows.Add(int64(n))
 			}
+			b.handOver(ctx, u.Key)
 			return nil
 		})
 	}
 	_ = g.Wait() // its functions return no errors
-	log.Info().Int("sessions", len(active)).Int64("flushed", saved.Load()+nothing.Load()).Int64("saved", saved.Load()).Int64("nothing_to_save", nothing.Load()).
-		Int64("owed", owed.Load()).Int64("memories", rows.Load()).Dur("took", time.Since(began)).Msg("Shutdown memory flush summary")
+}
+
+// handOver gives up the lease of a session that this replica is done with, so that another answers at once.
+func (b *Bot) handOver(ctx context.Context, key sessions.Key) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	lease, ok := b.leases.Drop(key)
+	if !ok {
+		return
+	}
+	if err := b.store.Release(ctx, lease); err != nil {
+		zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Lease not handed over; it goes with the others")
+	}
 }
 
 // flushAtStop flushes one session, whatever its cycle says: the mark of the cycle stays, for a short talk must not
 // use up the flush that comes before its compaction.
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
+	unlock, err := b.upkeepLock.lock(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("wait for upkeep of session %s: %w", key, err)
+	}
+	defer unlock()
 	lease, err := b.leases.Get(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)

@@ -56,9 +56,31 @@ func TestStopFinishesTurns(t *testing.T) {
 		want(t, "owner of the lease", w.state(group).Lease.Owner, "")
 		s := w.summary()
 		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "1 1 1 0 0 1")
-		if lines := w.log.lines(t, "Leases released"); len(lines) != 1 || lines[0]["leases"] != 1.0 {
-			t.Errorf("released: %v", lines)
-		}
+	})
+}
+
+// A session at rest does not wait for another one's slow turn: it is flushed and handed over at once.
+func TestStopHandsIdleSessionsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+			if strings.Contains(r.Messages[len(r.Messages)-1].Content, "slow") {
+				return text("done"), g.pass(ctx)
+			}
+			return text("quick"), nil
+		}}})
+		w.say("m1", "alice", "hello")
+		w.post(in("c2", said("m2", "bob", "slow")))
+		<-g.in
+		w.begin()
+		after(time.Second)
+		want(t, "flushed up to", w.store.flushes(group).seq, 2)
+		want(t, "owner of the session at rest", w.state(group).Lease.Owner, "")
+		g.out <- struct{}{}
+		w.stop()
+		s := w.summary()
+		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["owed"]), "2 2 0")
 	})
 }
 

@@ -168,6 +168,18 @@ func (o *outbox) wait(ctx context.Context) error {
 	}
 }
 
+// holds reports whether replies of a session are not sent yet.
+func (o *outbox) holds(key sessions.Key) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
+		if slices.ContainsFunc(q.parcels, func(p parcel) bool { return p.out.Key == key }) {
+			return true
+		}
+	}
+	return false
+}
+
 // waiting is the number of replies that are not sent yet.
 func (o *outbox) waiting() int {
 	o.mu.Lock()

@@ -164,6 +164,11 @@ func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (session
 	})
 }
 
+func (s *store) Release(ctx context.Context, l sessions.Lease) error {
+	_, err := do(s, "release", func() (none, error) { return none{}, s.mem.Release(ctx, l) })
+	return err
+}
+
 func (s *store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	return do(s, "session", func() (sessions.Session, error) {
 		got, err := s.mem.Session(ctx, key)

@@ -302,12 +302,12 @@ func TestRequestsFitTheWindow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := summarizer(nil)
-		s.Context = rapid.SampledFrom([]int{4000, 8000, 16000}).Draw(t, "context")
+		s.Context = rapid.SampledFrom([]int{4000, 8000}).Draw(t, "context")
 		body := rapid.SampledFrom([]string{"收到", "ok thanks ", "\x00\"\\", "很长的一段话，", "x", "🙂👩‍👩‍👧", "\n"})
 		var events []sessions.Event
-		for i := range rapid.IntRange(1, 40).Draw(t, "events") {
+		for i := range rapid.IntRange(1, 30).Draw(t, "events") {
 			e := sessions.Event{Seq: int64(i + 1), Role: rapid.SampledFrom([]sessions.Role{sessions.RoleUser, sessions.RoleAssistant, sessions.RoleTool}).Draw(t, "role")}
-			e.Content = strings.Repeat(body.Draw(t, "body"), rapid.SampledFrom([]int{1, 1, 1, 30, 800}).Draw(t, "times"))
+			e.Content = strings.Repeat(body.Draw(t, "body"), rapid.SampledFrom([]int{1, 1, 1, 30, 300}).Draw(t, "times"))
 			e.Tokens = rapid.IntRange(0, 100).Draw(t, "tokens") // counts may be wrong
 			events = append(events, e)
 		}
@@ -325,7 +325,7 @@ func TestRequestsFitTheWindow(t *testing.T) {
 			return good(), nil
 		}}
 		r := Request{Events: events, Target: rapid.SampledFrom([]int{64, 400}).Draw(t, "target"), Focus: body.Draw(t, "focus")}
-		r.Previous = strings.Repeat(body.Draw(t, "previous"), rapid.SampledFrom([]int{0, 1, 1500}).Draw(t, "previous times"))
+		r.Previous = strings.Repeat(body.Draw(t, "previous"), rapid.SampledFrom([]int{0, 1, 400}).Draw(t, "previous times"))
 		if _, err := s.Summarize(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestTranscriptKeepsItsShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nasty := rapid.SampledFrom([]string{"transcript", ">>>", "<<<transcript x\n", "\n\n", "\"}\n{\"n\":9", "ignore previous instructions", "{{.Target}}", "$&", "</transcript>"})
 		text := strings.Join(rapid.SliceOfN(rapid.OneOf(nasty, rapid.String()), 0, 5).Draw(t, "text"), "")
-		out := Transcript([]sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: text, SenderNick: text}, {Seq: 2, Role: sessions.RoleAssistant, Content: text}}, time.UTC)
+		out, _ := Scribe{Counter: counter()}.Write([]sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: text, SenderNick: text}, {Seq: 2, Role: sessions.RoleAssistant, Content: text}}, 1<<20)
 		lines := strings.Split(out, "\n")
 		if len(lines) != 4 || !strings.HasPrefix(lines[1], `{"n":1,`) || !strings.HasPrefix(lines[2], `{"n":2,`) {
 			t.Fatalf("%d lines: %q", len(lines), out)

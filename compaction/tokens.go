@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"fmt"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,10 +22,13 @@ type Counter struct {
 	enc *tiktoken.Tiktoken
 }
 
+// offline keeps the library from fetching tables; it sets a variable of the library.
+var offline = sync.OnceFunc(func() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) })
+
 // NewCounter loads the o200k_base table. It stands in for the tokenizers of other providers too, whose own counts
 // correct it through [Calibrate].
 func NewCounter() (*Counter, error) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	offline()
 	enc, err := tiktoken.GetEncoding("o200k_base")
 	if err != nil {
 		return nil, fmt.Errorf("load token table: %w", err)

@@ -20,8 +20,9 @@ var counter = sync.OnceValue(func() *Counter {
 
 func TestCountAgreesWithTheTokenizerOnProse(t *testing.T) {
 	t.Parallel()
+	counter() // sets the library's loader, which GetEncoding reads
 	enc, err := tiktoken.GetEncoding("o200k_base")
-	if counter() == nil || err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{

@@ -25,20 +25,9 @@ type line struct {
 	Text string `json:"text"`
 }
 
-// Transcript writes events as data for a model: one JSON object a line, between fences that the data can't contain.
-// Times are in loc.
-func Transcript(events []sessions.Event, loc *time.Location) string {
-	var b strings.Builder
-	for _, e := range events {
-		if e.Role != sessions.RoleSummary {
-			b.WriteString(lineOf(e, loc).String())
-		}
-	}
-	return Fence("transcript", b.String())
-}
-
-// Scribe writes transcripts that a request has room for. They are sized as they are written: the frame of a line is
-// several times as long as a short message in it.
+// Scribe writes events as data for a model: one JSON object a line, between fences that the data can't contain, as many
+// as a request has room for. They are sized as they are written: the frame of a line is several times as long as a
+// short message in it.
 type Scribe struct {
 	Counter  *Counter
 	Location *time.Location // UTC where nil

@@ -10,4 +10,5 @@
 //
 // The model labels a fact, code decides its scope ([Route]): no text can make a fact readable to more people.
 // Known facts are shown after the transcript, so that old ones never crowd out new ones.
+// Nicks are what people choose to write: in the roster an id or a label always wins over them.
 package memory

@@ -290,11 +290,11 @@ func TestKnownFactsAreShown(t *testing.T) {
 	}
 }
 
-// tooLong is a model's word that a request is larger than its window.
-type tooLong struct{}
+// overflowError is a model's word that a request is larger than its window.
+type overflowError struct{}
 
-func (tooLong) Error() string  { return "too long" }
-func (tooLong) Overflow() bool { return true }
+func (overflowError) Error() string  { return "too long" }
+func (overflowError) Overflow() bool { return true }
 
 // windowModel answers what fits into a window, and keeps the rest apart.
 type windowModel struct {
@@ -306,7 +306,7 @@ type windowModel struct {
 func (m *windowModel) Call(_ context.Context, r CallRequest) (Called, error) {
 	if (m.name == "*" || r.Model == m.name) && strings.Count(r.User, "·")+r.MaxOutput > m.window {
 		m.larger = append(m.larger, r)
-		return Called{}, fmt.Errorf("model %s: %w", r.Model, tooLong{})
+		return Called{}, fmt.Errorf("model %s: %w", r.Model, overflowError{})
 	}
 	m.fits = append(m.fits, r)
 	return Called{Arguments: facts("f")}, nil
@@ -372,7 +372,7 @@ func TestOverflowForEver(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(100, 50)}
 	m := &windowModel{name: "*", window: -1}
-	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &tooLong{}) || s.cursor != 0 {
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &overflowError{}) || s.cursor != 0 {
 		t.Errorf("error %v, cursor %d", err, s.cursor)
 	}
 	if len(m.larger) != 1+maxHalved {
@@ -383,7 +383,7 @@ func TestOverflowForEver(t *testing.T) {
 // Where flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
 func TestLadderOfModels(t *testing.T) {
 	t.Parallel()
-	long := func() (Called, error) { return Called{}, tooLong{} }
+	long := func() (Called, error) { return Called{}, overflowError{} }
 	for name, c := range map[string]struct {
 		model  string
 		answer func() (Called, error)

@@ -87,7 +87,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 		}
 		if why := refuse(f.Content); why != "" {
 			rejected = append(rejected, fmt.Sprintf("facts[%d].content: %s", i, why))
-			if why == sayCredential {
+			if why == neverStored {
 				credentials++
 			}
 			continue
@@ -118,7 +118,7 @@ func refuse(content string) string {
 	case !utf8.ValidString(content):
 		return "is not UTF-8"
 	case holdsSecret(content):
-		return sayCredential
+		return neverStored
 	}
 	return ""
 }

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// sayCredential is why a credential is refused.
-const sayCredential = "looks like a credential, which is never stored"
+// neverStored is why a credential is refused.
+const neverStored = "looks like a credential, which is never stored"
 
 var (
 	// keyRE finds credentials by their own shape.

@@ -102,6 +102,15 @@ func (l *Leases) Learn(lease Lease) {
 	}
 }
 
+// Drop forgets the session's lease and returns it, if it was known.
+func (l *Leases) Drop(key Key) (Lease, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lease, ok := l.held[key]
+	delete(l.held, key)
+	return lease, ok
+}
+
 // Check forgets the session's lease where err says that it is lost, and returns err.
 func (l *Leases) Check(key Key, err error) error {
 	if errors.Is(err, ErrLeaseLost) {

@@ -32,6 +32,15 @@ func (s *Store) Acquire(
 	return sessions.Lease{Key: key, Owner: owner, Term: row.Term}, nil
 }
 
+// Release implements sessions.Leaser.
+func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
+	_, err := s.q.LeaseRelease(ctx, s.pool, &dbsqlc.LeaseReleaseParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	if err != nil {
+		return fmt.Errorf("releasing session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return nil
+}
+
 // Resign implements sessions.Leaser.
 func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
 	row, err := s.q.LeasesResign(ctx, s.pool, string(owner))

@@ -31,11 +31,11 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	return toSession(&row), nil
 }
 
-// Events lists a session's log in order of arrival, at most limit events: with fromSeq 0 or 1 all of it, pending and
-// dead messages and summaries too, else what stands in the view from fromSeq on.
-func (s *Store) Events(ctx context.Context, key sessions.Key, fromSeq int64, limit int) ([]sessions.Event, error) {
+// Events lists a session's log in order of arrival, pending and dead messages and summaries too: at most limit events,
+// those with an ID above after.
+func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
 	rows, err := s.q.EventsList(ctx, s.pool, &dbsqlc.EventsListParams{
-		SessionKey: key, FromSeq: fromSeq, MaxRows: count(limit),
+		SessionKey: key, AfterID: after, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing events of session %s: %w", key, err)
@@ -56,6 +56,15 @@ func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([
 		list = append(list, toLogEntry(&rows[i]))
 	}
 	return list, nil
+}
+
+// Compaction returns one attempt, or sessions.ErrNotFound.
+func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, error) {
+	row, err := s.q.CompactionFind(ctx, s.pool, id)
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("reading compaction %d: %w", id, found(err))
+	}
+	return toLogEntry(&row), nil
 }
 
 // Debt is a range of a session's log that is owed to memory: the events (From, Through].

@@ -422,8 +422,18 @@ func TestListsForAdmins(t *testing.T) {
 		one[0].StartSeq != 1 || one[0].EndSeq != 1 || one[0].Audit != `{"ids": 3}` || one[0].FlushOutcome != "saved" || one[0].Cost != 0.5 {
 		t.Errorf("the session's attempts are %+v (%v)", one, err)
 	}
-	events, err := s.Events(t.Context(), c.reader.Key, 2, 10)
-	if err != nil || len(events) != 1 || events[0].Seq != 2 {
-		t.Errorf("events from 2 on are %+v (%v)", events, err)
+	first, err := s.Events(t.Context(), c.reader.Key, 0, 1)
+	if err != nil || len(first) != 1 {
+		t.Fatalf("the first event is %+v (%v)", first, err)
+	}
+	rest, err := s.Events(t.Context(), c.reader.Key, first[0].ID, 10)
+	if err != nil || len(rest) == 0 || rest[0].ID <= first[0].ID {
+		t.Errorf("the events after it are %+v (%v)", rest, err)
+	}
+	if e, err := s.Compaction(t.Context(), all[0].ID); err != nil || e.Error != "too short" {
+		t.Errorf("compaction %d is %+v (%v)", all[0].ID, e, err)
+	}
+	if _, err := s.Compaction(t.Context(), 1<<40); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("a compaction that is not there gave %v", err)
 	}
 }

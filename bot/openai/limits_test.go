@@ -210,7 +210,7 @@ func TestOutputLimit(t *testing.T) {
 	s := openaitest.NewServer(t,
 		openaitest.When(func(r openaitest.Request) bool { return string(r.Raw["max_tokens"]) == "9000" },
 			openaitest.Error(400, "", `{"error":{"message":"Range of max_tokens should be [1, 8192]"}}`)),
-		openaitest.Text("好").Times(5))
+		openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"))
 	c := clientOf(t, 0, s)
 	c.models[0].MaxOutput = 500
 	for _, asked := range []int{0, 700, 9000, 300, 9000} {

@@ -153,7 +153,7 @@ func (b *bench) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 				return keys, err
 			}
 			through := int64(size - historyTail)
-			if _, err := b.store.Flush(ctx, lease, memory.Flush{Through: through}); err != nil {
+			if _, err := b.store.Flush(ctx, lease, memory.Flush{Through: through, Last: true}); err != nil {
 				return keys, err
 			}
 			if err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summary: benchSummary, Tokens: 180}); err != nil {

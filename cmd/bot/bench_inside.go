@@ -29,7 +29,7 @@ type inside struct {
 type signals struct {
 	now  *atomic.Value // sessions.Key of the turn in hand
 	sent chan struct{}
-	kept chan struct{}
+	done chan struct{}
 }
 
 // tell notes that a step of a session's turn is done.
@@ -107,7 +107,7 @@ func (in *inside) turn(ctx context.Context, conversation sessions.ConversationID
 	}
 	limit, cancel := context.WithTimeoutCause(ctx, answerLimit, errors.New("a turn inside this process did not end"))
 	defer cancel()
-	for _, step := range []chan struct{}{in.sent, in.kept} {
+	for _, step := range []chan struct{}{in.sent, in.done} {
 		select {
 		case <-step:
 		case <-limit.Done():
@@ -139,20 +139,17 @@ func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (bot.Sent
 // Ready implements bot.Transport.
 func (t *insideTransport) Ready() bool { return true }
 
-// insideStore says when the upkeep after a turn has read its session, which is the last that it does where there is
-// nothing to compact.
+// insideStore says when a reply is marked, which is the last that a turn does where nothing is to be compacted.
 type insideStore struct {
 	*sql.Store
 	signals
 }
 
-// Begin implements sessions.Store.
-func (s insideStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	v, err := s.Store.Begin(ctx, l, limit)
-	if limit == 0 {
-		s.tell(l.Key, s.kept)
-	}
-	return v, err
+// Settle implements sessions.Outbox.
+func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
+	err := s.Store.Settle(ctx, r)
+	s.tell(r.Key, s.done)
+	return err
 }
 
 // insideModel answers at once.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -37,39 +38,22 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 
 type compactionsShowCmd struct {
 	configFlag
-	ID      int64  `arg:"" help:"As bot compactions list shows it."`
-	Session string `help:"Look among the attempts of this session only, for one that is too old to be found otherwise."`
-	JSON    bool   `help:"As one JSON object."`
+	ID   int64 `arg:"" help:"As bot compactions list shows it."`
+	JSON bool  `help:"As one JSON object."`
 }
 
 // Run shows an attempt.
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
-		newest, err := s.Compactions(ctx, sessions.Key(c.Session), showAmong)
+		e, err := s.Compaction(ctx, c.ID)
+		if errors.Is(err, sessions.ErrNotFound) {
+			return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
+		}
 		if err != nil {
 			return err
 		}
-		for _, e := range newest {
-			if e.ID == c.ID {
-				return showCompaction(app.Stdout, e, c.JSON)
-			}
-		}
-		return noCompaction(c.ID, c.Session, len(newest))
+		return showCompaction(app.Stdout, e, c.JSON)
 	})
-}
-
-// showAmong is how many of the newest attempts are looked through for one.
-const showAmong = 1000
-
-// noCompaction says what to do about an id that is not among the newest attempts.
-func noCompaction(id int64, session string, looked int) error {
-	switch {
-	case looked < showAmong:
-		return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", id)}
-	case session == "":
-		return usageError{fmt.Errorf("compaction %d is not among the newest %d; --session looks among those of one session", id, showAmong)}
-	}
-	return usageError{fmt.Errorf("compaction %d is not among the newest %d of the session; bot compactions list --json --limit shows older ones", id, showAmong)}
 }
 
 func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {

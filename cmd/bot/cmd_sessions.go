@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -104,52 +103,20 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 			return noSession(c.Key, err)
 		}
 		head := "ID\tSEQ\tTIME\tROLE\tWHO\tSTATE\tTEXT"
-		cut, err := exportLog(ctx, st, sessions.Key(c.Key), exportPage, func(page []sessions.Event) error {
-			err := table(app.Stdout, c.JSON, page, head, func(e sessions.Event) string {
+		for after := int64(0); ; {
+			page, err := st.Events(ctx, sessions.Key(c.Key), after, exportPage)
+			if err != nil || len(page) == 0 {
+				return err
+			}
+			err = table(app.Stdout, c.JSON, page, head, func(e sessions.Event) string {
 				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, when(e.CreatedAt), e.Role, e.SenderNick, e.State, excerpt(e.Content))
 			})
-			head = "" // once is enough
-			return err
-		})
-		if cut > 0 {
-			fmt.Fprintf(app.Stderr, "bot: after event %d only what has a place in the conversation is here: "+
-				"no waiting or dead messages, no summaries\n", cut)
+			if err != nil {
+				return err
+			}
+			after, head = page[len(page)-1].ID, "" // the head once is enough
 		}
-		return err
 	})
-}
-
-// logReader is what an export needs of the store.
-type logReader interface {
-	Events(ctx context.Context, key sessions.Key, fromSeq int64, limit int) ([]sessions.Event, error)
-	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
-}
-
-// exportLog hands a session's log to write, a page at a time. The first page is in order of arrival and has everything.
-// What does not fit into it follows in order of the conversation, without what has no place there; cut is then the id of
-// the last event of the first page, and else 0.
-func exportLog(ctx context.Context, st logReader, key sessions.Key, page int, write func([]sessions.Event) error) (cut int64, err error) {
-	events, err := st.Events(ctx, key, 0, page)
-	if err != nil || len(events) == 0 {
-		return 0, err
-	}
-	if err := write(events); err != nil || len(events) < page {
-		return 0, err
-	}
-	cut = events[len(events)-1].ID
-	for seq := int64(0); ; seq = events[len(events)-1].Seq {
-		if events, err = st.Range(ctx, key, seq, math.MaxInt64, page); err != nil || len(events) == 0 {
-			return cut, err
-		}
-		// A message that waited has a later place than events that came after it, so the id says what was written.
-		later := slices.DeleteFunc(slices.Clone(events), func(e sessions.Event) bool { return e.ID <= cut })
-		if len(later) == 0 {
-			continue
-		}
-		if err := write(later); err != nil {
-			return cut, err
-		}
-	}
 }
 
 // noSession says what to do about a key that is not there.

@@ -34,6 +34,7 @@ type gateway struct {
 	transport bot.Transport
 	bot       *bot.Bot
 	registry  *prometheus.Registry
+	location  *time.Location
 }
 
 // options are what callers of the gateway decide besides the configuration.
@@ -83,7 +84,11 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 
 // open builds a gateway that is ready to run.
 func open(ctx context.Context, cfg *Config, registry *prometheus.Registry, o options) (*gateway, error) {
-	g := &gateway{cfg: cfg, registry: registry, transport: o.transport}
+	loc, err := time.LoadLocation(cfg.Agent.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("agent.timezone: %w", err)
+	}
+	g := &gateway{cfg: cfg, registry: registry, transport: o.transport, location: loc}
 	if err := g.openStore(ctx); err != nil {
 		g.close(ctx)
 		return nil, err
@@ -133,7 +138,7 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 			zerolog.Ctx(ctx).Info().Int64("version", m.Version).Msg("Schema migrated")
 		}
 	}
-	store, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL})
+	store, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location})
 	if err != nil {
 		return err
 	}
@@ -162,10 +167,6 @@ func (g *gateway) openBot(o options) error {
 	if err != nil {
 		return err
 	}
-	loc, err := time.LoadLocation(g.cfg.Agent.Timezone)
-	if err != nil {
-		return fmt.Errorf("agent.timezone: %w", err)
-	}
 	a, c := g.cfg.Agent, g.cfg.Agent.Compaction
 	admins := make([]sessions.UserID, len(a.Admins))
 	for i, id := range a.Admins {
@@ -173,8 +174,8 @@ func (g *gateway) openBot(o options) error {
 	}
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
-		Tools: tools.All(g.store, loc), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
-		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: loc, Admins: admins,
+		Tools: tools.All(g.store, g.location), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
 		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: c.Model, SummaryRetries: c.Retries,

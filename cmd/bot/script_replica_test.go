@@ -20,7 +20,7 @@ type replica struct {
 	start         int64 // where this process's part of the log begins
 	process       *os.Process
 	done          chan struct{} // closed when it has ended
-	code          int // exit code; -1 after a signal
+	code          int           // exit code; -1 after a signal
 }
 
 // newConfig is what scenarios start from: the simulators, a short lease, and no limit of our own on replies.

@@ -186,6 +186,17 @@ func (m *Mem) Acquire(
 	return s.state.Lease, nil
 }
 
+// Release implements sessions.Leaser.
+func (m *Mem) Release(_ context.Context, l sessions.Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sessions[l.Key]; s != nil && s.state.Lease == l {
+		s.state.Lease.Owner = ""
+		m.wake("", "")
+	}
+	return nil
+}
+
 // Resign implements sessions.Leaser.
 func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.mu.Lock()

@@ -54,6 +54,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"every write is fenced by the term", testFencing},
 		{"leases go stale and change hands", testTakeover},
 		{"two replicas fight over a lease", testLeaseRace},
+		{"releasing frees one session", testRelease},
 		{"resigning frees everything at once", testResign},
 		{"the sweep finds what waits", testWaiting},
 		{"the sweep finds orphans behind busy sessions", testWaitingOrphans},

@@ -329,6 +329,24 @@ func testLeaseRace(b *bench) {
 	}
 }
 
+func testRelease(b *bench) {
+	l := b.held(1)
+	b.beat(replicaB)
+	old := l
+	old.Term--
+	b.check(b.Store.Release(b.ctx, old))
+	_, err := b.Other.Acquire(b.ctx, key, replicaB)
+	b.want(err, sessions.ErrLeaseHeld, "acquiring after an old term was released")
+	b.check(b.Store.Release(b.ctx, l))
+	_, err = b.Store.Commit(b.ctx, l, sessions.Turn{})
+	b.want(err, sessions.ErrLeaseLost, "committing after releasing")
+	next, err := b.Other.Acquire(b.ctx, key, replicaB)
+	b.check(err)
+	if next.Term != l.Term+1 {
+		b.Errorf("the next term is %d, want %d", next.Term, l.Term+1)
+	}
+}
+
 func testResign(b *bench) {
 	l := b.held(1)
 	for i := range 3 {

@@ -12,6 +12,40 @@ import (
 	"ebb/sessions"
 )
 
+const compactionFind = `-- name: CompactionFind :one
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+`
+
+func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
+	row := db.QueryRow(ctx, compactionFind, id)
+	var i CompactionLog
+	err := row.Scan(
+		&i.SessionKey,
+		&i.ID,
+		&i.Trigger,
+		&i.Policy,
+		&i.Mode,
+		&i.Model,
+		&i.Focus,
+		&i.TokensBefore,
+		&i.TokensAfter,
+		&i.StartSeq,
+		&i.EndSeq,
+		&i.SummaryID,
+		&i.FlushOutcome,
+		&i.Audit,
+		&i.DurationMs,
+		&i.Cost,
+		&i.PromptTokens,
+		&i.CachedTokens,
+		&i.CompletionTokens,
+		&i.Outcome,
+		&i.Error,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const compactionInsert = `-- name: CompactionInsert :exec
 INSERT INTO compaction_log (session_key, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,

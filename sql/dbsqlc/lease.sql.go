@@ -102,6 +102,35 @@ func (q *Queries) LeaseLock(ctx context.Context, db DBTX, arg *LeaseLockParams) 
 	return i, err
 }
 
+const leaseRelease = `-- name: LeaseRelease :one
+WITH freed AS (
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
+    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+    RETURNING s.session_key
+)
+SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM freed) f
+`
+
+type LeaseReleaseParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+type LeaseReleaseRow struct {
+	N        int64
+	Notified bool
+}
+
+// LeaseRelease frees one lease, if it is the current one, and tells every other replica.
+func (q *Queries) LeaseRelease(ctx context.Context, db DBTX, arg *LeaseReleaseParams) (LeaseReleaseRow, error) {
+	row := db.QueryRow(ctx, leaseRelease, arg.SessionKey, arg.Owner, arg.Term)
+	var i LeaseReleaseRow
+	err := row.Scan(&i.N, &i.Notified)
+	return i, err
+}
+
 const leasesResign = `-- name: LeasesResign :one
 WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()

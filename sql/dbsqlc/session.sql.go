@@ -46,20 +46,20 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, maxRows int) ([]FlushD
 
 const eventsList = `-- name: EventsList :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND ($2::bigint <= 1 OR e.seq >= $2::bigint)
+WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
 `
 
 type EventsListParams struct {
 	SessionKey sessions.Key
-	FromSeq    int64
+	AfterID    int64
 	MaxRows    int
 }
 
-// EventsList lists a session's log in order of arrival: all of it, or from a place in the view on.
+// EventsList lists a session's log in order of arrival, a page at a time.
 func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams) ([]Event, error) {
-	rows, err := db.Query(ctx, eventsList, arg.SessionKey, arg.FromSeq, arg.MaxRows)
+	rows, err := db.Query(ctx, eventsList, arg.SessionKey, arg.AfterID, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -1,3 +1,6 @@
+-- name: CompactionFind :one
+SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1;
+
 -- name: CompactionInsert :exec
 -- CompactionInsert stores the row of an attempt.
 INSERT INTO compaction_log (session_key, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,

@@ -24,6 +24,16 @@ SELECT s.* FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
 FOR UPDATE;
 
+-- name: LeaseRelease :one
+-- LeaseRelease frees one lease, if it is the current one, and tells every other replica.
+WITH freed AS (
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+    RETURNING s.session_key
+)
+SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM freed) f;
+
 -- name: LeasesResign :one
 -- LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
 WITH freed AS (

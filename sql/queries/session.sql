@@ -3,9 +3,9 @@
 SELECT d.* FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT @max_rows::int;
 
 -- name: EventsList :many
--- EventsList lists a session's log in order of arrival: all of it, or from a place in the view on.
+-- EventsList lists a session's log in order of arrival, a page at a time.
 SELECT e.* FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND (@from_seq::bigint <= 1 OR e.seq >= @from_seq::bigint)
+WHERE e.session_key = @session_key AND e.id > @after_id::bigint
 ORDER BY e.id
 LIMIT @max_rows::int;
 
