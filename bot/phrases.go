@@ -49,8 +49,10 @@ var phrases = map[phrase][2]string{
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	sayCompactFailed:    {"❌ 压缩失败，保持原历史不变。", "❌ Compaction failed; the history stays as it was."},
-	sayHelp: {"直接说话就行，我会记住重要的事。命令：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` 现在就压缩（群里限管理员）\n- `/help` 这段说明",
-		"Just talk; I remember what matters. Commands:\n\n- `/status` context in use, compactions\n- `/compact [focus]` compact now (in groups: administrators)\n- `/help` this text"},
+	sayHelp: {
+		"直接说话就行，我会记住重要的事。命令：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` 现在就压缩（群里限管理员）\n- `/help` 这段说明",
+		"Just talk; I remember what matters. Commands:\n\n- `/status` context in use, compactions\n- `/compact [focus]` compact now (in groups: administrators)\n- `/help` this text",
+	},
 }
 
 // say is a phrase in a language, zh or en.

@@ -43,8 +43,6 @@ type flushState struct {
 	ranges          [][2]int64
 }
 
-func newStore() *store { return newShelf().store() }
-
 func newShelf() *shelf {
 	return &shelf{mem: sessionstest.NewMem(0), flushed: map[sessions.Key]*flushState{}}
 }

@@ -318,9 +318,9 @@ func (w *world) state(key sessions.Key) sessions.Session {
 }
 
 // want fails the test unless got is what is wanted, both printed.
-func want[T any](t testing.TB, what string, got, wanted T) {
-	t.Helper()
+func want[T any](tb testing.TB, what string, got, wanted T) {
+	tb.Helper()
 	if g, w := fmt.Sprintf("%v", got), fmt.Sprintf("%v", wanted); g != w {
-		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+		tb.Errorf("%s:\n got %s\nwant %s", what, g, w)
 	}
 }

@@ -75,10 +75,12 @@ func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (Cut,
 // since several that waited are answered together. What comes before the first is no turn of its own.
 func TurnStarts(events []sessions.Event) []int {
 	var starts []int
+	var before sessions.Role
 	for i, e := range events {
-		if i == 0 || e.Role == sessions.RoleUser && events[i-1].Role != sessions.RoleUser {
+		if i == 0 || e.Role == sessions.RoleUser && before != sessions.RoleUser {
 			starts = append(starts, i)
 		}
+		before = e.Role
 	}
 	return starts
 }

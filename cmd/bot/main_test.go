@@ -110,15 +110,15 @@ func openDir() (string, error) {
 }
 
 // sharedDir is openDir for one test.
-func sharedDir(t testing.TB) string {
-	t.Helper()
+func sharedDir(tb testing.TB) string {
+	tb.Helper()
 	dir, err := openDir()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("removing %s: %v", dir, err)
+			tb.Errorf("removing %s: %v", dir, err)
 		}
 	})
 	return dir

@@ -15,7 +15,7 @@ func TestMem(t *testing.T) {
 			Store: m, Other: m,
 			Expire:    func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
 			FailFlush: func(_ *testing.T, l sessions.Lease, failures int) { m.FailFlush(l.Key, failures) },
-			Log:       func(t *testing.T, key sessions.Key) []sessions.Event { return m.Events(t.Context(), key) },
+			Log:       func(t *testing.T, key sessions.Key) []sessions.Event { t.Helper(); return m.Events(t.Context(), key) },
 		}
 	})
 }
