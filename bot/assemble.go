@@ -49,7 +49,7 @@ func (f *frame) message(e sessions.Event, kind sessions.ConversationType) (ChatM
 	case sessions.RoleUser:
 		text := e.Content
 		if kind != sessions.Private {
-			text = compaction.Speaker(e.SenderNick, e.SenderID) + ": " + text
+			text = sessions.Speaker(e.SenderNick, e.SenderID) + ": " + text
 		}
 		return ChatMessage{Role: "user", Content: text}, true
 	case sessions.RoleAssistant:

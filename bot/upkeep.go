@@ -29,7 +29,7 @@ func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
 		n += compaction.TokensOf(events)
 		for _, e := range events {
 			if group && e.Role == sessions.RoleUser {
-				n += b.counted.count(compaction.Speaker(e.SenderNick, e.SenderID)) + 1
+				n += b.counted.count(sessions.Speaker(e.SenderNick, e.SenderID)) + 1
 			}
 		}
 	}

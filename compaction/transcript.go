@@ -113,9 +113,6 @@ func lineOf(e sessions.Event, loc *time.Location) line {
 	return l
 }
 
-// Speaker is [sessions.Speaker].
-func Speaker(nick string, id sessions.UserID) string { return sessions.Speaker(nick, id) }
-
 // Fence sets data between two lines that carry the same random mark.
 func Fence(name, data string) string {
 	mark := rand.Text()[:12]

@@ -51,7 +51,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, query string, limit
 	for _, e := range events {
 		hits = append(hits, memory.Hit{
 			Path: eventPath(orZero(e.Seq)), Content: piece(e.Content, e.Place), At: e.CreatedAt,
-			Who:   cmp.Or(e.SenderNick, string(e.SenderID), string(e.Role)),
+			Who:   cmp.Or(sessions.Speaker(e.SenderNick, e.SenderID), string(e.Role)),
 			Score: max(float64(e.Found)/float64(len(terms)), share(terms, e.Content)),
 		})
 	}

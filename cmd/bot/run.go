@@ -172,13 +172,17 @@ func (g *gateway) openBot(o options) error {
 	for i, id := range a.Admins {
 		admins[i] = sessions.UserID(id)
 	}
+	summaries := c.Model
+	if summaries == g.cfg.LLM.Default {
+		summaries = "" // there is no other to fall back to
+	}
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.location), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
-		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: c.Model, SummaryRetries: c.Retries,
+		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: summaries, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
 		Window: c.window(),
 		Drain:  g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
