@@ -86,7 +86,8 @@ type Leaser interface {
 	// Acquire takes the session's lease, or returns the one that owner holds: ErrLeaseHeld where another living
 	// replica has it, ErrNotFound where there is no such session.
 	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
-	// Release gives up one lease, where it is the current one, and wakes other replicas.
+	// Release gives up one lease, where it is the current one. Where messages wait, other replicas are woken with the
+	// session's key.
 	Release(ctx context.Context, l Lease) error
 	// Resign gives up all leases of owner at once, wakes other replicas where work waits, and removes its heartbeat.
 	// It returns the number of leases.

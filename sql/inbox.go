@@ -104,10 +104,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 			continue
 		}
 		to, key, _ := strings.Cut(n.Payload, "|")
-		switch to {
-		case "":
-			wake("")
-		case string(owner):
+		if to == "" || to == string(owner) { // nobody's name is everybody's, no key is every session
 			wake(sessions.Key(key))
 		}
 	}

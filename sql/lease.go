@@ -34,7 +34,7 @@ func (s *Store) Acquire(
 
 // Release implements sessions.Leaser.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
-	_, err := s.q.LeaseRelease(ctx, s.pool, &dbsqlc.LeaseReleaseParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	_, err := s.q.LeaseRelease(ctx, s.pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
 		return fmt.Errorf("releasing session %s at term %d: %w", l.Key, l.Term, err)
 	}

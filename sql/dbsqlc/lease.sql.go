@@ -107,13 +107,16 @@ WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
     WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
     RETURNING s.session_key
+), waiting AS (
+    SELECT f.session_key FROM freed f WHERE EXISTS (
+        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
 )
-SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM freed) f
+SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || $1::text)::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM waiting) w
 `
 
 type LeaseReleaseParams struct {
-	SessionKey sessions.Key
+	SessionKey string
 	Owner      string
 	Term       int64
 }
@@ -123,7 +126,8 @@ type LeaseReleaseRow struct {
 	Notified bool
 }
 
-// LeaseRelease frees one lease, if it is the current one, and tells every other replica.
+// LeaseRelease frees one lease, if it is the current one. Where messages wait, every other replica is told of the
+// session; where none do, the next message takes the lease by itself.
 func (q *Queries) LeaseRelease(ctx context.Context, db DBTX, arg *LeaseReleaseParams) (LeaseReleaseRow, error) {
 	row := db.QueryRow(ctx, leaseRelease, arg.SessionKey, arg.Owner, arg.Term)
 	var i LeaseReleaseRow

@@ -25,14 +25,18 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
 FOR UPDATE;
 
 -- name: LeaseRelease :one
--- LeaseRelease frees one lease, if it is the current one, and tells every other replica.
+-- LeaseRelease frees one lease, if it is the current one. Where messages wait, every other replica is told of the
+-- session; where none do, the next message takes the lease by itself.
 WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
     RETURNING s.session_key
+), waiting AS (
+    SELECT f.session_key FROM freed f WHERE EXISTS (
+        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
 )
-SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM freed) f;
+SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM waiting) w;
 
 -- name: LeasesResign :one
 -- LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
