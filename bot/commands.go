@@ -109,7 +109,12 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 	}
 	return fmt.Sprintf("✅ 压缩完成：%s → %s tokens，释放 %s\n\n- 策略 %s，模式 %s，模型 %s\n- 消息 %d–%d\n- 记忆：%s\n- 用时 %s",
 		thousands(e.TokensBefore), thousands(e.TokensAfter), thousands(e.TokensBefore-e.TokensAfter),
-		e.Policy, e.Mode, e.Model, e.StartSeq, e.EndSeq, e.FlushOutcome, e.Duration.Round(time.Millisecond))
+		e.Policy, e.Mode, e.Model, e.StartSeq, e.EndSeq, flushWord(e.FlushOutcome), e.Duration.Round(time.Millisecond))
+}
+
+// flushWord is the outcome of a flush, as the compaction log has it, in Chinese.
+func flushWord(outcome string) string {
+	return strings.NewReplacer("saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理", "owed", "未完成，稍后补上", "off", "关闭").Replace(outcome)
 }
 
 // nothingWord is why there is nothing to compact, in words for people.

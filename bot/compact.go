@@ -44,7 +44,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus stri
 		return entry, nil
 	}
 	zerolog.Ctx(ctx).Info().Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
-	err = b.compactView(ctx, l, v, &entry)
+	err = b.compactView(ctx, l, v, &entry, began)
 	entry.Duration = time.Since(began)
 	if err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
 		b.logFailure(ctx, l, v.Session, &entry, err)
@@ -60,7 +60,7 @@ const outcomeRejected = "rejected"
 const modeSummaryOnly = "summary_only"
 
 // compactView plans, flushes, summarises, checks and commits, and fills in the log entry as it goes.
-func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry) error {
+func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry, began time.Time) error {
 	fixed := b.fixed(v)
 	b.frame.shrink(v.Tail)
 	previous, supersede, standing := rolling(b.policy, v.Summaries)
@@ -91,6 +91,7 @@ func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View
 		entry.Outcome = outcomeRejected
 		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
 	}
+	entry.Duration = time.Since(began) // the row is written with the summary
 	return b.commitCompaction(ctx, l, v, cut, res, supersede, entry)
 }
 

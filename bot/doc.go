@@ -9,7 +9,7 @@
 //	 5 assemble     fit into the window                      assemble.go, upkeep.go (fit)
 //	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
-//	 8 reply        outbox -> webhook or open API            outbox.go     -> bot/dingtalk/reply.go
+//	 8 reply        outbox -> webhook or open API            outbox.go, send.go -> bot/dingtalk/reply.go, codes.go
 //	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens.go
 //	10 flush        >= 90 %: memory_save forced              upkeep.go     -> memory/flush.go
 //	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
@@ -38,7 +38,8 @@
 // the leases are handed over. After a kill nothing of that runs, and nothing is lost for it: pending messages and
 // unsent replies are rows that the next owner finds.
 //
-// Commands that people send are in commands.go, the words that Ebb says itself in phrases.go, what people are told of
+// The seams to the outside are model.go, transport.go and tool.go; adapters.go fits the model to memory and compaction.
+// Commands that people send are in commands.go, the words that Ebb says itself in phrases.go and told.go, what people are told of
 // errors in errors.go, figures for Prometheus in metrics.go.
 //
 // # Decisions

@@ -32,7 +32,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	b.outbox.close()
 	finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait)
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
-	log.Info().Dur("took", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
+	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
 	_ = idle.Wait() // its function returns no error
 	b.flushActive(ctx, &sum, func(sessions.Key) bool { return false })
 	sum.log(log, time.Since(began))
@@ -69,7 +69,7 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 	flushed := s.saved.Load() + s.nothing.Load()
 	log.Info().Int64("sessions", flushed+s.owed.Load()).Int64("flushed", flushed).Int64("saved", s.saved.Load()).
 		Int64("nothing_to_save", s.nothing.Load()).Int64("owed", s.owed.Load()).Int64("memories", s.rows.Load()).
-		Dur("took", took).Msg("Shutdown memory flush summary")
+		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
 // flushActive flushes the sessions of this replica that said something since their last flush, the most unsaved first,

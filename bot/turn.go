@@ -70,7 +70,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	}
 	b.metrics.turn(t.plan.kind, time.Since(began), t.asked)
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
-		Dur("took", time.Since(began)).Msg("Turn committed")
+		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, done.Replies, func() {
 		if b.due(view.Session, a.total) {
 			b.upkeep.Wake(key)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -97,8 +98,39 @@ func (p *Private) start(ctx context.Context, dir string) (err error) {
 	if err := p.waitReady(ctx, failed); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
+	// Behind our id: where others on this machine find the server while we hold it.
+	holder := fmt.Sprintf("%d\n%s\n", os.Getpid(), p.URL())
+	if _, err := p.lock.WriteAt([]byte(holder), 0); err != nil {
+		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
 	zerolog.Ctx(ctx).Info().Str("data", p.dir).Str("binaries", p.bin).Msg("Private PostgreSQL started")
 	return nil
+}
+
+// RunningPrivate is the connection string of the private server that another process of this machine holds on the data
+// in dir, or empty where none does.
+func RunningPrivate(ctx context.Context, dir string) (string, error) {
+	user, err := serverAccount()
+	if err != nil {
+		return "", err
+	}
+	place, err := placeData(ctx, dir, user)
+	if err != nil {
+		return "", err
+	}
+	lock, err := lockData(place + ".lock")
+	if err == nil {
+		return "", lock.Close() // nobody holds it
+	}
+	if !errors.Is(err, ErrDataInUse) {
+		return "", err
+	}
+	holder, err := os.ReadFile(place + ".lock")
+	if err != nil {
+		return "", err
+	}
+	_, address, _ := strings.Cut(strings.TrimSpace(string(holder)), "\n")
+	return address, nil
 }
 
 // URL is the connection string of the server's database. It holds no secret: the folder of the socket is the guard.

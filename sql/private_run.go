@@ -30,6 +30,9 @@ func (p *Private) keep(ctx context.Context, failed chan<- error) {
 		select {
 		case <-p.stop:
 			return
+		default:
+		}
+		select {
 		case failed <- err:
 		default:
 		}
@@ -93,8 +96,9 @@ func lockData(path string) (*os.File, error) {
 		holder, _ := os.ReadFile(path)
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
+			pid, _, _ := strings.Cut(string(holder), "\n")
 			return nil, fmt.Errorf("%w (process %s holds %s); stop that one, or give this one a database.dir of its own",
-				ErrDataInUse, strings.TrimSpace(string(holder)), path)
+				ErrDataInUse, pid, path)
 		}
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (in intake) take(f *payload.DataFrame) bool {
 	}
 	if err != nil {
 		c.rejected.Add(1)
-		log.Error().Err(err).Str("msg_id", string(m.ID)).Dur("took", time.Since(began)).Msg("Message not acknowledged")
+		log.Error().Err(err).Str("msg_id", string(m.ID)).Dur("took_ms", time.Since(began)).Msg("Message not acknowledged")
 		return false
 	}
 	c.accepted.Add(1)

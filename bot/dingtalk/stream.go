@@ -120,12 +120,12 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 	text := t.redact(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
 		if strings.Contains(text, mark) {
-			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in", wait).
+			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in_ms", wait).
 				Msg("DingTalk refuses the client id or secret: an operator must correct them")
 			return
 		}
 	}
-	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in", wait).Msg("Stream connection can't be opened")
+	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in_ms", wait).Msg("Stream connection can't be opened")
 }
 
 // breaker slows down the replacing of connections that die young, which no backoff on failed opens would notice: each

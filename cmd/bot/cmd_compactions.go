@@ -30,8 +30,8 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		return table(app.Stdout, c.JSON, all, "ID\tTIME\tSESSION\tTRIGGER\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR", func(e sessions.LogEntry) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d -> %d\t%d-%d\t%s\t%s\t%s", e.ID, when(e.CreatedAt), e.Key, e.Trigger, e.Outcome,
-				e.TokensBefore, e.TokensAfter, e.StartSeq, e.EndSeq, e.FlushOutcome, e.Duration, excerpt(e.Error))
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, when(e.CreatedAt), e.Key, e.Trigger, e.Outcome,
+				e.TokensBefore, e.TokensAfter, eventRange(e), e.FlushOutcome, e.Duration, excerpt(e.Error))
 		})
 	})
 }
@@ -73,7 +73,7 @@ func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {
 			{"model", e.Model},
 			{"focus", e.Focus},
 			{"tokens", fmt.Sprintf("%d -> %d", e.TokensBefore, e.TokensAfter)},
-			{"events", fmt.Sprintf("%d-%d", e.StartSeq, e.EndSeq)},
+			{"events", eventRange(e)},
 			{"flush", e.FlushOutcome},
 			{"audit", e.Audit},
 			{"took", e.Duration.String()},
@@ -83,4 +83,12 @@ func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
 		}
 	})
+}
+
+// eventRange is the events that a compaction took out of the view.
+func eventRange(e sessions.LogEntry) string {
+	if e.EndSeq < e.StartSeq {
+		return "-"
+	}
+	return fmt.Sprintf("%d-%d", e.StartSeq, e.EndSeq)
 }

@@ -60,15 +60,15 @@ func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run 
 }
 
 func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
-	url, where := cfg.Database.URL.Reveal(), "database.url"
-	if url == "" {
-		p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: cfg.Database.Dir})
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = p.Stop(context.WithoutCancel(ctx)) }()
-		url, where = p.URL(), "private PostgreSQL in "+cfg.Database.Dir
+	where := "database.url"
+	if cfg.Database.URL == "" {
+		where = "private PostgreSQL in " + cfg.Database.Dir
 	}
+	url, stop, err := database(ctx, cfg.Database)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
 	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 1})
 	if err != nil {
 		return "", err

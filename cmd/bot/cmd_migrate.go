@@ -58,14 +58,28 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(url strin
 	if err != nil {
 		return err
 	}
-	if url := cfg.Database.URL.Reveal(); url != "" {
-		return do(url)
-	}
 	log := newLogger(LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
-	p, err := sql.StartPrivate(log.WithContext(ctx), sql.PrivateOptions{Dir: cfg.Database.Dir})
+	url, stop, err := database(log.WithContext(ctx), cfg.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.Stop(context.WithoutCancel(ctx)) }() // the data is safe whether or not it stops in time
-	return do(p.URL())
+	defer stop()
+	return do(url)
+}
+
+// database is the address of the configured database. The private one is that of a bot which serves at the moment, or
+// is started until stop is called.
+func database(ctx context.Context, cfg DatabaseConfig) (url string, stop func(), err error) {
+	if url := cfg.URL.Reveal(); url != "" {
+		return url, func() {}, nil
+	}
+	if url, err = sql.RunningPrivate(ctx, cfg.Dir); url != "" || err != nil {
+		return url, func() {}, err
+	}
+	p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: cfg.Dir})
+	if err != nil {
+		return "", nil, err
+	}
+	// The data is safe whether or not it stops in time.
+	return p.URL(), func() { _ = p.Stop(context.WithoutCancel(ctx)) }, nil
 }

@@ -85,6 +85,11 @@ func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 	for i, e := range list.Elements {
 		if m, isModel := reflect.TypeAssert[*ModelConfig](out.Index(i).Addr()); isModel {
 			*m = defaultModel()
+			// As in the reference file; an endpoint that asks for no key is given an empty one.
+			m.APIKey = Secret(src.expand(fmt.Sprintf("%s[%d].api_key", path, i), "${LLM_API_KEY:-}"))
+			if len(list.Elements) == 1 {
+				m.Name = "main"
+			}
 		}
 		decode(src, fmt.Sprintf("%s[%d]", path, i), e, out.Index(i))
 	}
