@@ -131,6 +131,23 @@ func legal(msgs []ChatMessage) []ChatMessage {
 // interrupted stands for the result of a call that was cut off.
 const interrupted = "interrupted: the call was cut off before its result was known. It may have had an effect; do not repeat it unless the user asks."
 
+// show prepares the tail of a view for a request: without commands and what they told, which are no part of the
+// conversation, and with bodies that leave room for each other.
+func (f *frame) show(v *sessions.View) {
+	var talk []sessions.Event
+	command := false
+	for _, e := range v.Tail {
+		if e.Role == sessions.RoleUser {
+			command = isCommand(e.Content)
+		}
+		if !command {
+			talk = append(talk, e)
+		}
+	}
+	f.shrink(talk)
+	v.Tail = talk
+}
+
 // shrink shortens single events that would crowd out everything else: no body takes more than a quarter of what a
 // request may hold. The log keeps them whole. The rule looks at the event alone, so that it decides the same way for ever.
 func (f *frame) shrink(events []sessions.Event) {

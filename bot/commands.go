@@ -15,11 +15,17 @@ import (
 	"ebb/sessions"
 )
 
-// commands are the slash commands that people may send, by every name.
-var commands = map[string]func(*Bot, context.Context, *turn, string) string{
-	"status": (*Bot).status, "状态": (*Bot).status,
-	"compact": (*Bot).compactNow, "压缩": (*Bot).compactNow,
-	"help": (*Bot).help, "帮助": (*Bot).help,
+// commandNamed is the slash command of a name, in Chinese or English; nil where there is none.
+func commandNamed(name string) func(*Bot, context.Context, *turn, string) string {
+	switch name {
+	case "status", "状态":
+		return (*Bot).status
+	case "compact", "压缩":
+		return (*Bot).compactNow
+	case "help", "帮助":
+		return (*Bot).help
+	}
+	return nil
 }
 
 // parseCommand splits "/compact the numbers" into its name and the rest.
@@ -36,14 +42,14 @@ func parseCommand(text string) (name, rest string) {
 
 func isCommand(text string) bool {
 	name, _ := parseCommand(text)
-	return commands[name] != nil
+	return commandNamed(name) != nil
 }
 
 // command runs the turn's command and returns what to tell the conversation.
 func (b *Bot) command(ctx context.Context, t *turn) string {
 	name, rest := parseCommand(b.ownWords(t.asked[0]))
 	t.lang = b.cfg.Language
-	return commands[name](b, ctx, t, rest)
+	return commandNamed(name)(b, ctx, t, rest)
 }
 
 func (b *Bot) help(_ context.Context, t *turn, _ string) string { return say(sayHelp, t.lang) }

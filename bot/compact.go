@@ -62,7 +62,7 @@ const modeSummaryOnly = "summary_only"
 // compactView plans, flushes, summarises, checks and commits, and fills in the log entry as it goes.
 func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry, began time.Time) error {
 	fixed := b.fixed(v)
-	b.frame.shrink(v.Tail)
+	b.frame.show(&v)
 	previous, supersede, standing := rolling(b.policy, v.Summaries)
 	window := inOurTokens(b.frame.window, v.Session.CalibrationFactor)
 	cut, err := b.policy.Plan(window, v.Tail, fixed, standing)

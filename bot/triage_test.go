@@ -199,3 +199,24 @@ func TestApologies(t *testing.T) {
 		}
 	}
 }
+
+// Commands and their answers are in the log, and in no request: the model neither reads them nor pays for them.
+func TestCommandsAreNoConversation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		w.say("m1", "alice", "hello")
+		size := w.state(group).TotalTokens
+		w.say("m2", "alice", "/status")
+		w.say("m3", "bob", "/help")
+		want(t, "size of the context after commands", w.state(group).TotalTokens, size)
+		w.say("m4", "alice", "go on")
+		rs := w.model.requests("chat")
+		for _, m := range rs[len(rs)-1].Messages[1:] {
+			if strings.Contains(m.Content, "/status") || strings.Contains(m.Content, "/help") {
+				t.Errorf("the model reads %q", m.Content)
+			}
+		}
+		want(t, "events in the log", len(w.store.mem.Events(t.Context(), group)), 8)
+	})
+}

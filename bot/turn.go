@@ -89,7 +89,7 @@ func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 		view.Pending[i].Tokens = b.counter.Count(view.Pending[i].Content)
 	}
 	t := &turn{key: lease.Key, lease: lease, view: view}
-	b.frame.shrink(t.view.Tail)
+	b.frame.show(&t.view)
 	t.plan = b.triage(view.Pending, time.Now())
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
@@ -185,7 +185,7 @@ func (b *Bot) account(t *turn, o *outcome) {
 		}
 	}
 	o.cal = t.view.Session.CalibrationFactor
-	if o.dead {
+	if o.dead || t.plan.kind == kindCommand {
 		o.total = t.view.Session.TotalTokens // nothing enters the view
 		return
 	}
@@ -212,6 +212,9 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 		Appended:     calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
 		CompactedSeq: t.view.Session.CompactedSeq, Usage: o.usage, Model: o.model,
 		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
+	}
+	if t.plan.kind == kindCommand {
+		s.Appended = 0
 	}
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens)

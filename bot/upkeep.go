@@ -125,7 +125,7 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) bo
 		return
 	}
 	v.Pending, v.Runs = t.view.Pending, t.view.Runs
-	b.frame.shrink(v.Tail)
+	b.frame.show(&v)
 	t.view = v
 }
 
