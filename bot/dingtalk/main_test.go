@@ -73,10 +73,10 @@ func newTransport(t *testing.T, base string, change func(*Config)) *Transport {
 // start runs a transport until the test ends. accept is what to do with a message before it is handed out; nil: nothing.
 func start(t *testing.T, s *dingtalktest.Server, accept bot.Accept) *gateway {
 	t.Helper()
-	return run(t, newTransport(t, s.URL, nil), accept)
+	return run(t, s, newTransport(t, s.URL, nil), accept)
 }
 
-func run(t *testing.T, tr *Transport, accept bot.Accept) *gateway {
+func run(t *testing.T, s *dingtalktest.Server, tr *Transport, accept bot.Accept) *gateway {
 	t.Helper()
 	g := &gateway{Transport: tr, got: make(chan sessions.Message, 10_000), done: make(chan struct{}), log: &logBuffer{}}
 	ctx, cancel := context.WithCancel(zerolog.New(g.log).WithContext(context.Background()))
@@ -98,6 +98,10 @@ func run(t *testing.T, tr *Transport, accept bot.Accept) *gateway {
 	g.stop = func() { cancel(); <-g.done }
 	t.Cleanup(g.stop)
 	await(t, "a connection", tr.Ready)
+	// The client sees its handshake end a moment before the server counts the connection.
+	if err := s.WaitConns(testContext(t), 1); err != nil {
+		t.Fatal(err)
+	}
 	return g
 }
 

@@ -374,7 +374,7 @@ func TestSuccessMayBeAString(t *testing.T) {
 func TestRepliesPerMinuteAreHeld(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
-	g := run(t, newTransport(t, s.URL, func(c *Config) { c.RepliesPerMinute = 3 }), nil)
+	g := run(t, s, newTransport(t, s.URL, func(c *Config) { c.RepliesPerMinute = 3 }), nil)
 	o := asked(t, s, g, inGroup, "answer")
 	for range 3 {
 		mustSend(t, g, o)

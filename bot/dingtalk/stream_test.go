@@ -51,7 +51,7 @@ func TestMessageThatIsNotStoredIsNotAcknowledgedWith200(t *testing.T) {
 			s := simulator(t)
 			tr := newTransport(t, s.URL, nil)
 			tr.timing.accept = 200 * time.Millisecond
-			run(t, tr, accept)
+			run(t, s, tr, accept)
 			ack, err := s.WaitAck(testContext(t), s.Say(inGroup))
 			if err != nil || ack.Code != 500 || strings.Contains(ack.Message+ack.Data, "secret") {
 				t.Errorf("the ack is %+v, %v", ack, err)
@@ -260,7 +260,7 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	tr.timing.young = 0 // none is too young to have lived
 	tr.timing.first = time.Minute
 	tr.timing.longest = time.Minute
-	g := run(t, tr, nil)
+	g := run(t, s, tr, nil)
 	for i := range 5 {
 		s.Drop(dingtalktest.DropOptions{})
 		if err := s.WaitFor(testContext(t), "a new connection", func(st dingtalktest.State) bool {
@@ -317,7 +317,7 @@ func TestADyingServerSeesFewOpens(t *testing.T) {
 	s := simulator(t)
 	tr := newTransport(t, s.URL, nil)
 	tr.timing.first, tr.timing.longest = 50*time.Millisecond, time.Minute
-	run(t, tr, nil)
+	run(t, s, tr, nil)
 	stop := make(chan struct{})
 	var dropping sync.WaitGroup
 	dropping.Go(func() {
@@ -347,7 +347,7 @@ func TestHalfOpenConnectionIsNoticedByTheKeepalive(t *testing.T) {
 	opts.PingInterval = dingtalktest.Never
 	s := dingtalktest.NewServer(t, opts)
 	tr := newTransport(t, s.URL, func(c *Config) { c.KeepAlive = time.Millisecond }) // raised to 3 s by the SDK
-	g := run(t, tr, nil)
+	g := run(t, s, tr, nil)
 	s.HalfOpen("")
 	if err := s.WaitFor(testContext(t), "a connection that works", func(st dingtalktest.State) bool { return st.Live == 1 }); err != nil {
 		t.Fatal(err)
@@ -366,7 +366,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	s := dingtalktest.NewServer(t, opts)
 	tr := newTransport(t, s.URL, nil)
 	tr.timing.quiet = 300 * time.Millisecond
-	run(t, tr, nil)
+	run(t, s, tr, nil)
 	old := s.Connections()[0].ID
 	s.Zombie("")
 	if err := s.WaitFor(testContext(t), "the silent connection's end", func(st dingtalktest.State) bool {
