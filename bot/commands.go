@@ -154,6 +154,3 @@ func thousands(n int) string {
 	}
 	return s
 }
-
-// Window is the budget in force, for those who print it.
-func (b *Bot) Window() compaction.Window { return b.frame.window }

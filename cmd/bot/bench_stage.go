@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -151,13 +150,5 @@ func (r *rig) gatewayConfig(name string) (string, error) {
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
 	}
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("writing the config of gateway %s: %w", name, err)
-	}
-	path := filepath.Join(r.dir, name+".json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return "", fmt.Errorf("writing the config of gateway %s: %w", name, err)
-	}
-	return path, nil
+	return writeConfig(r.dir, name, c)
 }

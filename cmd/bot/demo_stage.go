@@ -131,12 +131,17 @@ func (s *stage) config(name string) (string, error) {
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
 	}
-	b, err := json.MarshalIndent(c, "", "  ")
+	return writeConfig(s.dir, name, c)
+}
+
+// writeConfig writes a gateway's config into a folder and returns the file.
+func writeConfig(dir, name string, config any) (string, error) {
+	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("writing the config of gateway %s: %w", name, err)
 	}
-	path := filepath.Join(s.dir, name+".json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	path := filepath.Join(dir, name+".json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", fmt.Errorf("writing the config of gateway %s: %w", name, err)
 	}
 	return path, nil
