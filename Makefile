@@ -4,9 +4,11 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 VERSION    ?= dev
 DEMO_FLAGS ?=
+# Recorded dialogues for the cost replay, where somebody has put them there; without them it makes its own.
+export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint generate bench conformance build deps
+.PHONY: help demo test lint generate bench cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +33,10 @@ generate: ## Write the Go code for the SQL again
 
 bench: deps ## Measure what the design promises, as one table
 	go run ./cmd/bot bench
+
+cost-plot: deps ## Draw what compaction policies cost into docs/
+	@mkdir -p docs
+	go run ./cmd/bot bench replay --plot docs/compaction-cost.svg
 
 conformance: ## Run the official Node SDK against the DingTalk simulator
 	go run ./bot/dingtalk/dingtalktest/conformance

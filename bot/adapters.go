@@ -96,3 +96,10 @@ func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err 
 		}
 	}
 }
+
+// busy reports whether somebody holds the session's lock.
+func (l *locks) busy(key sessions.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[key] != nil
+}

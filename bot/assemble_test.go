@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -48,7 +49,9 @@ func written(msgs []ChatMessage) string {
 	return b.String()
 }
 
-var testFrame = &frame{system: "You are Ebb.", window: small, loc: time.FixedZone("CST", 8*3600)}
+var testFrame = &frame{system: "You are Ebb.", loc: time.FixedZone("CST", 8*3600)}
+
+var aPolicy = compaction.Policies["token_budget"]
 
 var noon = time.Date(2026, 3, 2, 4, 0, 0, 0, time.UTC)
 
@@ -72,10 +75,10 @@ func aView() sessions.View {
 func TestAssembledRequest(t *testing.T) {
 	t.Parallel()
 	asked := []sessions.Event{user(0, "张伟", "那周五呢？"), user(0, "", "and me")}
-	golden(t, "request.golden", written(testFrame.assemble(aView(), asked, noon)))
+	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, asked, noon)))
 	private := aView()
 	private.Session.ConversationType, private.Session.Pinned, private.Summaries = sessions.Private, "", nil
-	golden(t, "request_private.golden", written(testFrame.assemble(private, asked[:1], noon)))
+	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, asked[:1], noon)))
 }
 
 // drawEvent is any event that a log may hold, and some that it should not.
@@ -139,14 +142,14 @@ func TestRequestsAreLegal(t *testing.T) {
 			v.Session.Pinned, v.Summaries = "", nil
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
-		msgs := testFrame.assemble(v, asked, noon)
+		msgs := testFrame.assemble(v, aPolicy, asked, noon)
 		if why := illegal(msgs); why != "" {
 			t.Fatalf("%s:\n%s", why, written(msgs))
 		}
 		if last := msgs[len(msgs)-1]; last.Content != "bob(id-bob): the question" {
 			t.Fatalf("the end is %+v", last)
 		}
-		if again := written(testFrame.assemble(v, asked, noon)); again != written(msgs) {
+		if again := written(testFrame.assemble(v, aPolicy, asked, noon)); again != written(msgs) {
 			t.Fatal("the same view gives other bytes")
 		}
 	})
@@ -168,11 +171,11 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 				asked = append(asked, e)
 			}
 			shown := slices.Clone(asked)
-			testFrame.shrink(shown)
+			shrink(shown, small.Usable())
 			tail := v
 			tail.Tail = slices.Clone(v.Tail)
-			testFrame.shrink(tail.Tail)
-			msgs := testFrame.assemble(tail, shown, now)
+			shrink(tail.Tail, small.Usable())
+			msgs := testFrame.assemble(tail, aPolicy, shown, now)
 			common := len(before) // all but clock and question
 			for i, m := range before[:max(0, common)] {
 				if written([]ChatMessage{m}) != written(msgs[i:i+1]) {
@@ -202,11 +205,15 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		v := aView()
 		first := strings.Join(evil.Draw(t, "pinned"), "\n")
 		// Even one who has read the last request: its marks are of another text.
-		v.Session.Pinned = first + "\n" + reference(v)
-		v.Summaries[0].Text = reference(v) + strings.Join(evil.Draw(t, "summary"), "\n")
-		lines := strings.Split(strings.TrimSuffix(reference(v), "\n"), "\n")[1:]
+		v.Session.Pinned = first + "\n" + reference(v, aPolicy)
+		v.Summaries[0].Text = reference(v, aPolicy) + strings.Join(evil.Draw(t, "summary"), "\n")
+		lines := strings.Split(strings.TrimSuffix(reference(v, aPolicy), "\n"), "\n")[1:]
 		blocks := 0
 		for len(lines) > 0 {
+			if lines[0] == aPolicy.Marker {
+				lines = lines[1:] // ours, and the same for everybody
+				continue
+			}
 			m := mark.FindStringSubmatch(lines[0])
 			if m == nil {
 				t.Fatalf("%q stands outside the blocks", lines[0])
@@ -221,7 +228,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		if blocks != 2 {
 			t.Fatalf("%d blocks, want 2", blocks)
 		}
-		if sys := testFrame.assemble(v, nil, noon)[0].Content; sys != testFrame.system {
+		if sys := testFrame.assemble(v, aPolicy, nil, noon)[0].Content; sys != testFrame.system {
 			t.Fatalf("the system message is %q", sys)
 		}
 	})
@@ -240,9 +247,9 @@ func TestEmergencyView(t *testing.T) {
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
-		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, asked, noon))) }
-		got := emergency(v, func(v sessions.View) bool { return size(v) <= room })
-		if why := illegal(testFrame.assemble(got, asked, noon)); why != "" {
+		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, asked, noon))) }
+		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).emergency(v, func(v sessions.View) bool { return size(v) <= room })
+		if why := illegal(testFrame.assemble(got, aPolicy, asked, noon)); why != "" {
 			t.Fatal(why)
 		}
 		left := len(v.Tail) - len(got.Tail)
@@ -250,8 +257,8 @@ func TestEmergencyView(t *testing.T) {
 			t.Fatalf("%d bytes for %d, with %d events and %d summaries", size(got), room, len(got.Tail), len(got.Summaries))
 		}
 		if left > 0 {
-			note := fmt.Sprintf("Events %d to %d are left out", v.Tail[0].Seq, v.Tail[left-1].Seq)
-			if !strings.Contains(written(testFrame.assemble(got, asked, noon)), note) {
+			note := compaction.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
+			if !strings.Contains(written(testFrame.assemble(got, aPolicy, asked, noon)), note) {
 				t.Fatalf("%q is not said", note)
 			}
 		}
@@ -267,7 +274,7 @@ func TestFrameIsStable(t *testing.T) {
 	tools := []Tool{handTool{name: "zebra"}, handTool{name: "ant"}, handTool{name: "look"}}
 	var first string
 	for range 3 {
-		b, err := New(Config{Counter: counter, Window: small, Tools: tools})
+		b, err := New(Config{Counter: counter, Compaction: smallSettings, Tools: tools})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,9 +49,9 @@ type Config struct {
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // of one try to commit [5 s]
 
-	Compaction      bool // false: nothing is compacted by itself
-	Window          compaction.Window
-	Policy          string // of compaction.Policies [token_budget]
+	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	Compaction      compaction.Settings
+	Groups          map[sessions.ConversationID]compaction.Settings
 	SummaryModel    string // empty: the default model
 	SummaryRetries  int    // [3]
 	InlineDeadline  time.Duration
@@ -93,7 +93,6 @@ func (c *Config) defaults() {
 	}
 	str(&c.Name, "Ebb")
 	str(&c.Language, "zh")
-	str(&c.Policy, "token_budget")
 	if c.Location == nil {
 		c.Location = time.UTC
 	}
@@ -117,10 +116,9 @@ type Bot struct {
 	model      Model
 	tools      map[string]Tool
 	frame      *frame
-	policy     compaction.Policy
 	counter    *compaction.Counter
 	counted    *counted
-	summarizer *compaction.Summarizer
+	engine     *compaction.Engine
 	flusher    *memory.Flusher
 	metrics    *metrics
 	leases     *sessions.Leases
@@ -143,15 +141,16 @@ const maxUpkeep = 8
 // New checks the configuration and puts the parts together; nothing runs yet.
 func New(cfg Config) (*Bot, error) {
 	cfg.defaults()
-	if err := cfg.Window.Validate(); err != nil {
+	if err := cfg.Compaction.Validate(); err != nil {
 		return nil, fmt.Errorf("compaction: %w", err)
 	}
-	policy, ok := compaction.Policies[cfg.Policy]
-	if !ok {
-		return nil, fmt.Errorf("compaction: unknown policy %q", cfg.Policy)
+	for id, own := range cfg.Groups {
+		if err := own.Validate(); err != nil {
+			return nil, fmt.Errorf("compaction of group %s: %w", id, err)
+		}
 	}
 	b := &Bot{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, tools: map[string]Tool{}, policy: policy,
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, tools: map[string]Tool{},
 		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
 		leases:     sessions.NewLeases(cfg.Store, cfg.Replica, cfg.LeaseTTL),
 		upkeepLock: &locks{held: map[sessions.Key]chan struct{}{}},
@@ -161,12 +160,13 @@ func New(cfg Config) (*Bot, error) {
 		return nil, err
 	}
 	plain := plainModel{cfg.Model}
-	b.summarizer = &compaction.Summarizer{
-		Model: plain, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: cfg.Window.Context, Language: cfg.Language,
+	window := cfg.Compaction.Window.Context
+	b.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
+		Model: plain, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: time.Second,
-	}
+	}}
 	b.flusher = &memory.Flusher{
-		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: cfg.Window.Context, Count: cfg.Counter.Count,
+		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
 		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
 	}
 	return b, nil
@@ -182,7 +182,7 @@ func (b *Bot) makeFrame() error {
 	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
 		return fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &frame{system: strings.TrimSpace(sys.String()), window: b.cfg.Window, loc: b.cfg.Location}
+	f := &frame{system: strings.TrimSpace(sys.String()), loc: b.cfg.Location}
 	f.tokens = b.counter.Count(f.system) + compaction.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()
@@ -237,6 +237,21 @@ func (b *Bot) Run(ctx context.Context) error {
 
 // Draining is closed when a stop has begun.
 func (b *Bot) Draining() <-chan struct{} { return b.draining }
+
+// Quiet returns when no session has a turn, a reply or maintenance in hand, or with ctx's cause. Measurements wait for
+// it between messages.
+func (b *Bot) Quiet(ctx context.Context) error {
+	t := time.NewTicker(time.Millisecond)
+	defer t.Stop()
+	for b.turns.Live() > 0 || b.outbox.waiting() > 0 || b.upkeep.Live() > 0 {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+	}
+	return nil
+}
 
 // The sweep makes up for every wake-up that was lost.
 const (

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,95 +14,346 @@ import (
 	"ebb/sessions"
 )
 
+// The outcomes of an attempt, as the compaction log tells them.
+const (
+	outcomeCommitted = "committed"
+	outcomeRejected  = "rejected" // it would have gained too little
+	outcomeFailed    = "failed"
+	outcomeNothing   = "nothing"
+)
+
 // nothingToCompact reports whether an error says that no compaction could make the view smaller.
 func nothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
 
+// compacted is an attempt with what the people who asked for it want to know.
+type compacted struct {
+	sessions.LogEntry
+	report  compaction.Report
+	facts   []memory.Draft // that its flush saved
+	saved   []int64        // the rows that hold them
+	deleted int            // stored tool results that no view needs any more
+	asked   string         // the model that summaries were to be made by
+}
+
 // compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
 // through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
-// in the error where nothing was committed. A failed compaction changes nothing but that row. Where needed is given it
-// is asked once the session is ours: a run that was under way may have made the room.
-func (b *Bot) compact(ctx context.Context, l sessions.Lease, trigger, focus string, needed func(sessions.View) bool) (sessions.LogEntry, error) {
+// in the error where nothing was committed. A failed compaction changes nothing but that row. needed names the trigger,
+// or nothing, once the session is ours: a run that was under way may have made the room.
+func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, needed func(sessions.View) string) (compacted, error) {
 	unlock, err := b.upkeepLock.lock(ctx, l.Key)
 	if err != nil {
-		return sessions.LogEntry{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+		return compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
 	began := time.Now()
 	v, err := b.store.Begin(ctx, l, 0)
 	if err != nil {
-		return sessions.LogEntry{}, fmt.Errorf("read session %s: %w", l.Key, err)
+		return compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	entry := sessions.LogEntry{
-		Key: l.Key, Trigger: trigger, Policy: b.policy.Name, Mode: modeSummaryOnly, Focus: focus, Model: b.summarizer.Name,
-		TokensBefore: b.contextSize(v), StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
+	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: talk(v.Tail)}
+	b.show(&v)
+	r.view, r.tokens = v, b.contextSize(v)
+	r.asked = b.cfg.SummaryModel
+	r.LogEntry = sessions.LogEntry{
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: focus, Model: r.asked,
+		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
-	entry.TokensAfter = entry.TokensBefore
-	if needed != nil && !needed(v) {
-		return entry, nil
+	if r.Trigger == "" {
+		return r.compacted, nil
 	}
-	zerolog.Ctx(ctx).Info().Str("trigger", trigger).Int("tokens", entry.TokensBefore).Msg("Auto-compacting context")
-	err = b.compactView(ctx, l, v, &entry, began)
-	entry.Duration = time.Since(began)
+	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
+	err = r.do(ctx)
+	r.Duration = time.Since(began)
 	if err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
-		b.logFailure(ctx, l, v.Session, &entry, err)
+		r.logFailure(ctx, err)
 	}
-	b.metrics.compaction(entry)
-	return entry, err
+	b.metrics.compaction(r.LogEntry)
+	return r.compacted, err
 }
 
-// outcomeRejected is a compaction that would have gained too little.
-const outcomeRejected = "rejected"
+// run is one attempt under way.
+type run struct {
+	*Bot
+	compacted
+	lease  sessions.Lease
+	set    compaction.Settings
+	view   sessions.View    // as requests show it
+	whole  []sessions.Event // its tail with whole bodies
+	tokens int
+	began  time.Time
+}
 
-// modeSummaryOnly summarises and leaves the rest of the view as it is.
-const modeSummaryOnly = "summary_only"
-
-// compactView plans, flushes, summarises, checks and commits, and fills in the log entry as it goes.
-func (b *Bot) compactView(ctx context.Context, l sessions.Lease, v sessions.View, entry *sessions.LogEntry, began time.Time) error {
-	fixed := b.fixed(v)
-	b.frame.show(&v)
-	previous, supersede, standing := rolling(b.policy, v.Summaries)
-	window := inOurTokens(b.frame.window, v.Session.CalibrationFactor)
-	cut, err := b.policy.Plan(window, v.Tail, fixed, standing)
+// do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
+func (r *run) do(ctx context.Context) error {
+	p, s := r.set.Policy, r.view.Session
+	shown, freed := r.shorten(p)
+	after := r.tokens - calibrated(freed, s.CalibrationFactor)
+	manual := r.Trigger == triggerManual
+	switch {
+	case p.Mode == compaction.OffloadThenCompact && !manual && !p.StillDue(r.set.Window, after, freed),
+		p.Mode == compaction.PruneOnly && len(shown) > 0 && after < r.set.Window.Trigger():
+		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
+	}
+	window := r.set.Window.Counted(s.CalibrationFactor)
+	cut, draft, source, err := r.tell(ctx, window)
 	if err != nil {
 		return err
 	}
-	if entry.Trigger == triggerThreshold && v.Session.FlushEpoch == v.Session.CompactionCount {
-		cut = within(cut, v.Tail, v.Session.FlushedSeq)
+	c := sessions.Compaction{Through: cut.Through, Summaries: draft.Summaries, Source: source}
+	freed = cut.Source + standing(r.view.Summaries, draft.Summaries)
+	if p.Mode != compaction.SummaryOnly {
+		for _, one := range shown {
+			if one.Seq > cut.Through {
+				c.Shown = append(c.Shown, one)
+				freed += r.tokensOf(one.Seq) - one.Tokens
+			}
+		}
 	}
-	entry.EndSeq = cut.Through
-	entry.FlushOutcome = b.flushFirst(ctx, l, v.Session, cut.Through)
-	req := compaction.Request{
-		Previous: previous, Events: v.Tail[:cut.Index], Focus: entry.Focus,
-		Target: window.SummaryCap(fixed, cut.Recent),
-	}
-	res, err := b.summarizer.Summarize(ctx, req)
-	entry.Usage, entry.Cost = res.Usage, res.Cost
-	if err != nil {
-		return fmt.Errorf("summarize session %s: %w", l.Key, err)
-	}
-	entry.Model = res.Model
-	// The source is counted with what the previous summary took: merging it is no growth.
-	freed := calibrated(cut.Source+standing-res.Tokens, v.Session.CalibrationFactor)
-	entry.TokensAfter = max(0, entry.TokensBefore-freed)
-	if err := b.policy.Progress(entry.TokensBefore, entry.TokensAfter, cut.Source+standing, res.Tokens); err != nil {
-		entry.Outcome = outcomeRejected
-		return fmt.Errorf("compaction of session %s: %w", l.Key, err)
-	}
-	entry.Duration = time.Since(began) // the row is written with the summary
-	return b.commitCompaction(ctx, l, v, cut, res, supersede, entry)
+	return r.commit(ctx, c, max(0, r.tokens-calibrated(freed, s.CalibrationFactor)))
 }
 
-// inOurTokens is a window as our own counter sees it: budgets are in the provider's tokens, events are counted in ours.
-func inOurTokens(w compaction.Window, cal float64) compaction.Window {
-	if cal <= 0 {
-		return w
+// shorten lists what the view is to show of tool results from now on, and the tokens that this frees.
+func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
+	switch p.Mode {
+	case compaction.OffloadThenCompact:
+		st := r.state(r.view, r.tokens)
+		st.Tail = r.whole
+		shown, _ = p.Offload(r.set.Window, st, r.counter.Count)
+	case compaction.SummaryPlusPrune, compaction.PruneOnly:
+		shown = p.Prune(r.whole, r.counter.Count)
 	}
-	for _, n := range []*int{&w.Context, &w.Reserve, &w.Threshold} {
-		*n = int(float64(*n) / cal)
+	for _, one := range shown {
+		freed += r.tokensOf(one.Seq) - one.Tokens
 	}
-	return w
+	return shown, freed
+}
+
+// tokensOf is what the view shows of an event now.
+func (r *run) tokensOf(seq int64) int {
+	for _, e := range r.view.Tail {
+		if e.Seq == seq {
+			return e.Tokens
+		}
+	}
+	return 0
+}
+
+// standing is the tokens that summaries take before less those that they take after new ones have replaced some.
+func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
+	n := 0
+	for _, f := range fresh {
+		n -= f.Tokens + compaction.MessageOverhead
+		for _, a := range active {
+			if f.StartSeq <= a.StartSeq && a.EndSeq <= f.EndSeq {
+				n += a.Tokens + compaction.MessageOverhead
+			}
+		}
+	}
+	return n
+}
+
+// tell plans what leaves, flushes it to memory and has it told. What was staged before a crash is taken up instead: no
+// model is asked twice for the same range. The draft has passed the policy's gate and is staged.
+func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, compaction.Draft, string, error) {
+	s, p := r.view.Session, r.set.Policy
+	cut, staged, err := r.plan(ctx, w)
+	if err != nil {
+		return cut, compaction.Draft{}, "", err
+	}
+	r.EndSeq = cut.Through
+	if !staged {
+		r.FlushOutcome = r.flushFirst(ctx, cut.Through)
+	}
+	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: compaction.PromptVersion()}
+	src, err := r.store.OpenJob(ctx, r.lease, job)
+	if err != nil {
+		return cut, compaction.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+	}
+	var draft compaction.Draft
+	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
+		r.made(draft)
+		return cut, draft, src.Hash, nil
+	}
+	fixed := r.fixed(r.view)
+	task := compaction.Task{
+		Policy: p, Session: s, Active: r.view.Summaries, Events: talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(),
+		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
+			return talk(events), err
+		},
+	}
+	if p.Mode == compaction.PruneOnly {
+		draft = r.engine.Hide(task)
+	} else {
+		draft, err = r.engine.Tell(ctx, task)
+	}
+	r.Usage, r.Cost = draft.Usage, draft.Cost
+	r.made(draft)
+	if err != nil {
+		return cut, draft, "", fmt.Errorf("summarize session %s: %w", r.Key, err)
+	}
+	if err := r.gate(p, cut, draft); err != nil {
+		return cut, draft, "", err
+	}
+	text, err := json.Marshal(draft)
+	if err != nil {
+		return cut, draft, "", fmt.Errorf("encode draft of session %s: %w", r.Key, err)
+	}
+	if err := r.store.StageJob(ctx, r.lease, job, text); err != nil {
+		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
+	}
+	return cut, draft, src.Hash, nil
+}
+
+// made takes what a draft says of itself to the attempt.
+func (r *run) made(d compaction.Draft) {
+	r.report = d.Report
+	if d.Model != "" {
+		r.Model = d.Model
+	}
+}
+
+// maxRaw is how many events at most are read to roll summaries up from what was said.
+const maxRaw = 2000
+
+// target is the length to ask of the new summary. A segment of a few turns is not asked to be longer than a part of them.
+func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
+	if n := r.set.Policy.SummaryTokens; n > 0 {
+		w.Summary = n
+	}
+	most := w.SummaryCap(fixed, cut.Recent)
+	if r.set.Policy.Rolling {
+		return most
+	}
+	return min(most, max(minSegment, cut.Source/4))
+}
+
+// minSegment is the least length to ask of a segment, in tokens.
+const minSegment = 120
+
+// plan is the policy's cut, or that of a job which was staged and not committed.
+func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, staged bool, err error) {
+	s := r.view.Session
+	job, err := r.store.Job(ctx, r.Key)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return cut, false, fmt.Errorf("read job of session %s: %w", r.Key, err)
+	}
+	if err == nil && job.Staged && job.Gen == s.Gen && job.From == s.CompactedSeq && job.Version == compaction.PromptVersion() {
+		if cut, ok := cutAt(r.view.Tail, job.Through); ok {
+			return cut, true, nil
+		}
+	}
+	st := r.state(r.view, r.tokens)
+	cut, err = r.set.Policy.Plan(w, st)
+	if err != nil {
+		return cut, false, err
+	}
+	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
+		cut = within(cut, r.view.Tail, s.FlushedSeq)
+	}
+	return cut, false, nil
+}
+
+// cutAt is the cut whose last event is through, where there is one.
+func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
+	for _, i := range append(compaction.TurnStarts(tail), len(tail)) {
+		if i > 0 && tail[i-1].Seq == through {
+			return compaction.Cut{Index: i, Through: through, Source: compaction.TokensOf(tail[:i]), Recent: compaction.TokensOf(tail[i:])}, true
+		}
+	}
+	return compaction.Cut{}, false
+}
+
+// gate refuses a draft that gains too little. The source is counted with what replaced summaries took: merging them is no
+// growth.
+func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) error {
+	source, summary := cut.Source, 0
+	for _, one := range d.Summaries {
+		if one.EndSeq == cut.Through {
+			summary = one.Tokens
+			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + compaction.MessageOverhead
+		}
+	}
+	freed := calibrated(cut.Source+standing(r.view.Summaries, d.Summaries), r.view.Session.CalibrationFactor)
+	r.TokensAfter = max(0, r.tokens-freed)
+	if err := p.Progress(r.tokens, r.TokensAfter, source, summary); err != nil {
+		r.Outcome = outcomeRejected
+		return fmt.Errorf("compaction of session %s: %w", r.Key, err)
+	}
+	return nil
+}
+
+// audit is what the compaction log keeps of how an attempt was made.
+type audit struct {
+	compaction.Report
+	Memories []int64 `json:"memories,omitempty"` // rows that its flush saved
+}
+
+// commit writes what changes, with the memory that the view shows from now on.
+func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
+	s, p, w := r.view.Session, r.set.Policy, r.set.Window
+	pinned, err := r.pinned(ctx, r.view)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(audit{r.report, r.saved})
+	if err != nil {
+		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
+	}
+	r.Audit, r.Outcome, r.EndSeq = string(text), outcomeCommitted, c.Through
+	r.TokensAfter = max(0, after+calibrated(r.counted.count(pinned)-r.counted.count(s.Pinned), s.CalibrationFactor))
+	r.Duration = time.Since(r.began) // the row is written with the summary
+	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, pinned, r.LogEntry
+	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone are no reason to rest
+	if len(c.Summaries) > 0 {
+		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
+	}
+	done, err := r.store.Compact(ctx, r.lease, c)
+	if err != nil {
+		r.Outcome = outcomeFailed
+		return fmt.Errorf("commit compaction of session %s: %w", r.Key, err)
+	}
+	r.deleted = done.BlobsDeleted
+	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
+		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", r.FlushOutcome).Msg("Compaction completed")
+	return nil
+}
+
+// logFailure records an attempt that changed nothing, and when the next may run: after trouble that may pass, by the
+// clock; after one that gained nothing, when the context has grown.
+func (r *run) logFailure(ctx context.Context, cause error) {
+	s, e := r.view.Session, &r.LogEntry
+	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	grown := r.set.Policy.RearmAfter(r.set.Window, e.TokensBefore, false)
+	switch {
+	case nothingToCompact(cause):
+		e.Outcome, e.Rearm = outcomeNothing, grown
+	case e.Outcome == outcomeRejected:
+		// What can't wait looks at the clock alone.
+		e.Rearm, e.RetryAt = grown, time.Now().Add(time.Minute)
+	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop):
+		e.Outcome = outcomeFailed
+	default:
+		e.Outcome, e.Failures = outcomeFailed, s.CompactFailures+1
+		e.RetryAt = time.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+	}
+	e.TokensAfter = e.TokensBefore
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
+	defer stop()
+	if err := r.store.Log(one, r.lease, *e); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
+	}
+}
+
+// compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
+func compactTrouble(err error) string {
+	if _, ok := errors.AsType[*ModelError](err); ok {
+		return "model error: " + string(ClassOf(err))
+	}
+	return err.Error()
 }
 
 // within cuts no further than the cycle's flush has read, so that one flush is enough, unless that left less than half of
@@ -120,123 +370,4 @@ func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction
 		return cut
 	}
 	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
-}
-
-// rolling is the text that a new summary continues, the summaries that it replaces, and their tokens.
-func rolling(p compaction.Policy, active []sessions.Summary) (previous string, supersede []int64, tokens int) {
-	if !p.Rolling {
-		return "", nil, 0
-	}
-	var texts []string
-	for _, s := range active {
-		texts, supersede, tokens = append(texts, s.Text), append(supersede, s.ID), tokens+s.Tokens
-	}
-	return strings.Join(texts, "\n\n"), supersede, tokens
-}
-
-func (b *Bot) commitCompaction(ctx context.Context, l sessions.Lease, v sessions.View, cut compaction.Cut, res compaction.Result, supersede []int64, entry *sessions.LogEntry) error {
-	pinned, err := b.pinned(ctx, v)
-	if err != nil {
-		return err
-	}
-	audit, err := json.Marshal(map[string]int{"summary_tokens": res.Tokens, "source_tokens": cut.Source, "calls": res.Calls})
-	if err != nil {
-		return fmt.Errorf("encode audit of session %s: %w", l.Key, err)
-	}
-	entry.Audit, entry.Outcome = string(audit), "committed"
-	entry.TokensAfter += calibrated(b.counted.count(pinned)-b.counted.count(v.Session.Pinned), v.Session.CalibrationFactor)
-	w := b.frame.window
-	err = b.store.Compact(ctx, l, sessions.Compaction{
-		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: cut.Through, Summary: res.Text, Tokens: res.Tokens,
-		Supersede: supersede, Freed: entry.TokensBefore - entry.TokensAfter, Pinned: pinned, Log: *entry,
-		RearmTokens: entry.TokensAfter + max(w.MinBatch(), w.Trigger()*15/100),
-	})
-	if err != nil {
-		entry.Outcome = "failed"
-		return fmt.Errorf("commit compaction of session %s: %w", l.Key, err)
-	}
-	zerolog.Ctx(ctx).Info().Str("trigger", entry.Trigger).Int("tokens_before", entry.TokensBefore).
-		Int("tokens_after", entry.TokensAfter).Int64("through", cut.Through).Str("flush", entry.FlushOutcome).Msg("Compaction completed")
-	return nil
-}
-
-// flushFirst makes sure that the cycle was flushed, as far as the events that are to leave the view, and says how that
-// went. A conversation may have grown long past its flush while a summary was slow. A flush that fails does not hold
-// the compaction up: its range stays owed and is read from the log later.
-func (b *Bot) flushFirst(ctx context.Context, l sessions.Lease, s sessions.Session, through int64) string {
-	switch {
-	case !b.policy.Flush:
-		return "off"
-	case s.FlushEpoch == s.CompactionCount && s.FlushedSeq >= through:
-		return "done before"
-	case s.FlushFailures >= compaction.MaxFlushFailures:
-		return "owed"
-	}
-	// Half of the time is the summary's: a flush that is late can be made up for, an answer that is late can't.
-	if deadline, ok := ctx.Deadline(); ok {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/2)
-		defer stop()
-	}
-	out, err := b.flush(ctx, l, s, s.CompactionCount)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
-		return "owed"
-	}
-	return out.String()
-}
-
-// pinnedMemories is how many memories a view shows at its head, and pinnedBytes how much of them.
-const (
-	pinnedMemories = 20
-	pinnedBytes    = 1500
-)
-
-// pinned is the memory that the view shows from the next turn on, the newest first.
-func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
-	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, v.Tail)), pinnedMemories)
-	if err != nil {
-		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
-	}
-	var s strings.Builder
-	for _, m := range ms {
-		if s.Len()+len(m.Content) > pinnedBytes {
-			break
-		}
-		s.WriteString("- " + m.Content + "\n")
-	}
-	return s.String(), nil
-}
-
-// logFailure records an attempt that changed nothing, and when the next may run: after trouble that may pass, by the
-// clock; after one that gained nothing, when the context has grown.
-func (b *Bot) logFailure(ctx context.Context, l sessions.Lease, s sessions.Session, e *sessions.LogEntry, cause error) {
-	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
-	w := b.frame.window
-	grown := e.TokensBefore + max(w.MinBatch(), w.Trigger()/4)
-	switch {
-	case nothingToCompact(cause):
-		e.Outcome, e.Rearm = "nothing", grown
-	case e.Outcome == outcomeRejected:
-		e.Rearm = grown
-	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop):
-		e.Outcome = "failed"
-	default:
-		e.Outcome, e.Failures = "failed", s.CompactFailures+1
-		e.RetryAt = time.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
-	}
-	e.TokensAfter = e.TokensBefore
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
-	defer stop()
-	if err := b.store.Log(one, l, *e); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
-	}
-}
-
-// compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
-func compactTrouble(err error) string {
-	if _, ok := errors.AsType[*ModelError](err); ok {
-		return "model error: " + string(ClassOf(err))
-	}
-	return err.Error()
 }

@@ -122,25 +122,14 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) {
 	}
 }
 
-// flushAtStop flushes one session, whatever its cycle says: the mark of the cycle stays, for a short talk must not
-// use up the flush that comes before its compaction.
+// flushAtStop flushes one session and says how many rows hold what it saved.
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
-	unlock, err := b.upkeepLock.lock(ctx, key)
-	if err != nil {
-		return 0, fmt.Errorf("wait for upkeep of session %s: %w", key, err)
-	}
-	defer unlock()
 	lease, err := b.leases.Get(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = log.WithContext(ctx)
-	s, err := b.store.Session(ctx, key)
-	if err != nil {
-		return 0, fmt.Errorf("read session %s: %w", key, err)
-	}
-	out, err := b.flush(ctx, lease, s, s.FlushEpoch)
+	out, err := b.flushAll(log.WithContext(ctx), lease)
 	return out.Receipt.Rows(), err
 }
 

@@ -181,7 +181,7 @@ func TestFlushAtStopIsNotTheCyclesOwn(t *testing.T) {
 		c := start(t, setup{name: "c", shelf: shelf, model: m})
 		c.talk(1)
 		want(t, "flushes up to the compaction", len(m.requests("flush")), 2)
-		if o := shelf.mem.Compactions(t.Context(), group)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(o, "saved") {
+		if o := attempts(t, shelf.mem)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(o, "saved") {
 			t.Errorf("flush of the compaction: %s", o)
 		}
 	})

@@ -41,7 +41,7 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 			a.finish(resp, t.lang, last)
 			return a, nil
 		}
-		msgs = b.say(&a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		msgs = b.say(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		for _, call := range resp.ToolCalls {
 			result, err := b.call(ctx, t, call, seen)
 			if err != nil {
@@ -50,7 +50,7 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 			if round == b.cfg.MaxToolRounds {
 				result += noMoreCalls
 			}
-			msgs = b.say(&a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+			msgs = b.say(t, &a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 		}
 	}
 }
@@ -59,11 +59,11 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
 // say counts an event, appends it to the turn and, as later views will show it, to the request.
-func (b *Bot) say(a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
+func (b *Bot) say(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
 	e.Tokens = b.countEvent(e)
 	a.events = append(a.events, e)
 	shown := []sessions.Event{e}
-	b.frame.shrink(shown)
+	shrink(shown, b.settings(t.view.Session).Window.Usable())
 	a.estimate += compaction.TokensOf(shown)
 	return append(msgs, ChatMessage{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
@@ -74,7 +74,7 @@ const squeezed = 400
 // room makes the request fit into the window by shortening the turn's own tool results, from first on, the oldest
 // first. It reports whether there is room for another round. The log keeps the results whole.
 func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
-	usable, cal := b.frame.window.Usable(), t.view.Session.CalibrationFactor
+	usable, cal := b.settings(t.view.Session).Window.Usable(), t.view.Session.CalibrationFactor
 	for i := first; i < len(msgs) && calibrated(a.estimate, cal) >= usable; i++ {
 		m := &msgs[i]
 		if m.Role != "tool" || len(m.Content) <= squeezed {

@@ -258,7 +258,7 @@ func TestHugeToolResult(t *testing.T) {
 		w := start(t, setup{
 			config: func(c *Config) {
 				c.Tools = []Tool{handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) { return huge, nil }}}
-				c.Window.Threshold = 1 << 20
+				c.Compaction.Window.Threshold = 1 << 20
 			},
 			model: &script{chat: rounds(calls(call("1", "look", `{}`)))},
 		})

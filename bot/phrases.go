@@ -26,6 +26,13 @@ const (
 	sayNothingToCompact
 	sayNoGain
 	sayCompactFailed
+	sayUndone
+	sayNothingToUndo
+	sayUndoFailed
+	sayLogEmpty
+	sayLogUnreadable
+	sayRenewed
+	sayNotRenewed
 	sayHelp
 )
 
@@ -49,9 +56,16 @@ var phrases = map[phrase][2]string{
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	sayCompactFailed:    {"❌ 压缩失败，保持原历史不变。", "❌ Compaction failed; the history stays as it was."},
+	sayUndone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},
+	sayNothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
+	sayUndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
+	sayLogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
+	sayLogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
+	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
+	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
 	sayHelp: {
-		"直接说话就行，我会记住重要的事。命令：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` 现在就压缩（群里限管理员）\n- `/help` 这段说明",
-		"Just talk; I remember what matters. Commands:\n\n- `/status` context in use, compactions\n- `/compact [focus]` compact now (in groups: administrators)\n- `/help` this text",
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` * 现在就压缩\n- `/compact undo` * 撤销上一次压缩\n- `/compact log` * 最近的压缩记录\n- `/new` * 开始新的对话\n- `/help` 这段说明",
+		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/help` this text",
 	},
 }
 

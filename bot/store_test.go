@@ -187,17 +187,54 @@ func (s *store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 	return err
 }
 
-func (s *store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) error {
-	_, err := do(s, "compact", func() (none, error) {
-		err := s.mem.Compact(ctx, l, c)
-		if err == nil {
+func (s *store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	return do(s, "compact", func() (sessions.Compacted, error) {
+		done, err := s.mem.Compact(ctx, l, c)
+		if err == nil && len(c.Summaries) > 0 {
 			s.shelf.mu.Lock()
 			s.of(l.Key).failures = 0 // they are counted in a cycle, and this begins one
+			s.shelf.mu.Unlock()
+		}
+		return done, err
+	})
+}
+
+func (s *store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	return do(s, "open", func() (sessions.Source, error) { return s.mem.OpenJob(ctx, l, j) })
+}
+
+func (s *store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+	_, err := do(s, "stage", func() (none, error) { return none{}, s.mem.StageJob(ctx, l, j, staged) })
+	return err
+}
+
+func (s *store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
+	return do(s, "job", func() (sessions.Job, error) { return s.mem.Job(ctx, key) })
+}
+
+func (s *store) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+	return do(s, "undo", func() (sessions.LogEntry, error) { return s.mem.Undo(ctx, l, rest) })
+}
+
+func (s *store) Renew(ctx context.Context, l sessions.Lease) error {
+	_, err := do(s, "renew", func() (none, error) {
+		err := s.mem.Renew(ctx, l)
+		if err == nil {
+			s.shelf.mu.Lock()
+			s.of(l.Key).epoch = -1
 			s.shelf.mu.Unlock()
 		}
 		return none{}, err
 	})
 	return err
+}
+
+func (s *store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.mem.Compactions(ctx, key, limit) })
+}
+
+func (s *store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
+	return do(s, "blob", func() (string, error) { return s.mem.Blob(ctx, key, blob) })
 }
 
 func (s *store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {

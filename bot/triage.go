@@ -26,13 +26,14 @@ type plan struct {
 	take int
 }
 
-// triage sorts the waiting messages from the oldest on: the turn takes as many as go together.
-func (b *Bot) triage(pending []sessions.Event, now time.Time) plan {
+// triage sorts the waiting messages from the oldest on: the turn takes as many as go together, in half of what a request
+// may hold.
+func (b *Bot) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
 	}
 	p := plan{kind: b.kindOf(pending[0], now)}
-	budget := b.frame.window.Usable() / 2
+	budget := usable / 2
 	for i, e := range pending {
 		if b.kindOf(e, now) != p.kind || i > 0 && (p.kind == kindCommand || p.kind == kindDead) {
 			break

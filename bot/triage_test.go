@@ -12,7 +12,7 @@ import (
 
 func testBot(t *testing.T, change func(*Config)) *Bot {
 	t.Helper()
-	cfg := Config{Counter: counter, Window: small}
+	cfg := Config{Counter: counter, Compaction: smallSettings}
 	if change != nil {
 		change(&cfg)
 	}
@@ -79,7 +79,7 @@ func TestTriage(t *testing.T) {
 				pending = append(pending, waits(what, now))
 			}
 		}
-		p := b.triage(pending, now)
+		p := b.triage(pending, small.Usable(), now)
 		want(t, c.waiting, fmt.Sprint(p.kind, " ", p.take), c.want)
 	}
 }
@@ -90,7 +90,7 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	b, now := testBot(t, nil), time.Now()
 	e := waits("ask", now)
 	e.Tokens = 1 << 20
-	want(t, "taken", b.triage([]sessions.Event{e, waits("ask", now)}, now).take, 1)
+	want(t, "taken", b.triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).take, 1)
 }
 
 func TestCommandsAreParsed(t *testing.T) {

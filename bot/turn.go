@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,7 +73,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, done.Replies, func() {
-		if b.due(view.Session, a.total) {
+		if b.due(t.after(a), a.total) {
 			b.upkeep.Wake(key)
 		}
 	})
@@ -89,8 +90,8 @@ func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 		view.Pending[i].Tokens = b.counter.Count(view.Pending[i].Content)
 	}
 	t := &turn{key: lease.Key, lease: lease, view: view}
-	b.frame.show(&t.view)
-	t.plan = b.triage(view.Pending, time.Now())
+	b.show(&t.view)
+	t.plan = b.triage(view.Pending, b.settings(view.Session).Window.Usable(), time.Now())
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
 		last := t.asked[len(t.asked)-1]
@@ -169,10 +170,10 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 		return a, err
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
-	b.inline(ctx, t, nil)
+	b.inline(ctx, t, b.overflowed)
 	t.cut = true
-	half := b.frame.window.Usable() / 2
-	v := emergency(t.view, func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
+	half := b.settings(t.view.Session).Window.Usable() / 2
+	v := b.emergency(t.view, func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
 	return b.loop(ctx, t, b.request(t, v))
 }
 
@@ -264,6 +265,15 @@ func (b *Bot) giveBack(ctx context.Context, t *turn, cause error) error {
 		return fmt.Errorf("give back messages of session %s after %w: %w", t.key, cause, err)
 	}
 	return fmt.Errorf("turn of session %s: %w", t.key, cause)
+}
+
+// after is the view as the turn leaves it, without the numbers that its commit gave.
+func (t *turn) after(o outcome) sessions.View {
+	v := t.view
+	if !o.dead && t.plan.kind != kindCommand {
+		v.Tail = slices.Concat(v.Tail, t.asked, o.events)
+	}
+	return v
 }
 
 // chat is where the turn's facts are said, and reader who reads memory in it.

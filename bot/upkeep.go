@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,127 +14,31 @@ import (
 	"ebb/sessions"
 )
 
-// What set a compaction off, as the compaction log tells it.
-const (
-	triggerThreshold = "threshold"
-	triggerOverflow  = "overflow"
-	triggerManual    = "manual"
-)
+// triggerManual is a compaction that somebody asked for.
+const triggerManual = "manual"
 
-// estimate is our own count of the request for asked on a view, not calibrated. Events bring their counts along;
-// what else stands in a request is short, or the same in request after request and counted once.
-func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
-	n := b.frame.tokens + b.counted.count(reference(v)) + compaction.MessageOverhead + clockTokens
-	group := v.Session.ConversationType != sessions.Private
-	for _, events := range [][]sessions.Event{v.Tail, asked} {
-		n += compaction.TokensOf(events)
-		for _, e := range events {
-			if group && e.Role == sessions.RoleUser {
-				n += b.counted.count(sessions.Speaker(e.SenderNick, e.SenderID)) + 1
-			}
-		}
-	}
-	return n
+// spent reports whether a session's flushes and compactions have used up what they may take in a day. Until midnight
+// (UTC) nothing asks a model on its behalf but people; what the window can't hold is left out of the view.
+func spent(set compaction.Settings, s sessions.Session) bool {
+	return set.DailyTokens > 0 && s.SpentToday >= set.DailyTokens
 }
 
-// clockTokens is what the line with time and place takes, at the most.
-const clockTokens = 120
-
-// countEvent is what an event's body takes, its calls included.
-func (b *Bot) countEvent(e sessions.Event) int {
-	n := b.counter.Count(e.Content)
-	for _, c := range e.ToolCalls {
-		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + compaction.MessageOverhead
+// soft is what a view at so many tokens calls for when no answer waits for it.
+func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
+	if set := b.settings(v.Session); !set.Enabled || spent(set, v.Session) {
+		return compaction.Need{}
 	}
-	return n
+	return b.decide(v, tokens)
 }
 
-// fixed is what a view holds besides conversation and summaries.
-func (b *Bot) fixed(v sessions.View) int {
-	return b.frame.tokens + b.counted.count(v.Session.Pinned) + compaction.MessageOverhead
+// due reports whether a view at so many tokens calls for maintenance.
+func (b *Bot) due(v sessions.View, tokens int) bool {
+	need := b.soft(v, tokens)
+	return need.Flush || need.Compact
 }
 
-// size is our estimate of a view as a request, corrected by cal.
-func (b *Bot) size(v sessions.View, cal float64) int {
-	n := b.fixed(v) + compaction.TokensOf(v.Tail)
-	for _, s := range v.Summaries {
-		n += s.Tokens + compaction.MessageOverhead
-	}
-	return calibrated(n, cal)
-}
-
-func calibrated(tokens int, cal float64) int {
-	if cal <= 0 {
-		cal = 1
-	}
-	return int(float64(tokens) * cal)
-}
-
-// contextSize is the size of the session's context as it would be sent now: as last reported, or as estimated before
-// the first report.
-func (b *Bot) contextSize(v sessions.View) int {
-	if v.Session.TotalTokens > 0 {
-		return v.Session.TotalTokens
-	}
-	return b.size(v, v.Session.CalibrationFactor)
-}
-
-// fit assembles the turn's request. A context that would overflow is compacted first, within a deadline; where that
-// does not make room, the emergency view does.
-func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
-	b.frame.shrink(t.asked)
-	usable := b.frame.window.Usable()
-	over := func(v sessions.View) bool {
-		return b.contextSize(v)+calibrated(compaction.TokensOf(t.asked), v.Session.CalibrationFactor) >= usable
-	}
-	if over(t.view) {
-		b.inline(ctx, t, over)
-	}
-	// The whole request is looked at too: names and fences are not in the counts of events.
-	cal := t.view.Session.CalibrationFactor
-	if !over(t.view) && calibrated(b.estimate(t.view, t.asked), cal) < usable {
-		return b.request(t, t.view)
-	}
-	v := emergency(t.view, func(v sessions.View) bool {
-		return calibrated(b.estimate(v, t.asked), max(1, cal)) < usable
-	})
-	t.cut = true
-	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
-	return b.request(t, v)
-}
-
-// request assembles the turn's request on a view and notes its size.
-func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
-	t.size = b.estimate(v, t.asked)
-	return b.frame.assemble(v, t.asked, time.Now())
-}
-
-// inline compacts before the model is asked, and reloads the turn's view. A compaction that fails or takes too long
-// leaves the view as it is: that is for the emergency view to mend, never for the people to read.
-func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) bool) {
-	if !b.cfg.Compaction || time.Now().Before(t.view.Session.CompactRetryAt) {
-		return // the emergency view is all there is; nobody waits for a summariser that has just failed
-	}
-	work, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
-	defer stop()
-	if _, err := b.compact(work, t.lease, triggerOverflow, "", needed); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
-	}
-	v, err := b.store.Begin(ctx, t.lease, 0)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
-		return
-	}
-	v.Pending, v.Runs = t.view.Pending, t.view.Runs
-	b.frame.show(&v)
-	t.view = v
-}
-
-// due reports whether a context of so many tokens calls for maintenance.
-func (b *Bot) due(s sessions.Session, tokens int) bool {
-	need := b.policy.Assess(s, b.frame.window, tokens, time.Now())
-	return b.cfg.Compaction && (need.Flush || need.Compact)
-}
+// maxRounds bounds the compactions of one session in a row. What is due after that waits its turn behind others.
+const maxRounds = 5
 
 // maintain is steps 9 to 11 for one session, after its reply was sent: it flushes and compacts what the context calls
 // for. Its failures are logged and tried again later; they never reach the group.
@@ -148,30 +53,53 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
-	s, err := b.store.Session(ctx, key)
-	if err != nil {
-		return false, fmt.Errorf("read session %s: %w", key, err)
-	}
-	assess := func(s sessions.Session) compaction.Need {
-		return b.policy.Assess(s, b.frame.window, s.TotalTokens, time.Now())
-	}
-	need := assess(s)
 	work, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
-	switch {
-	case need.Compact:
-		_, err = b.compact(work, lease, triggerThreshold, "", func(v sessions.View) bool { return assess(v.Session).Compact })
-	case need.Flush:
-		_, err = b.flushCycle(work, lease)
+	for range maxRounds {
+		again, err := b.maintainOnce(work, lease)
+		if err != nil {
+			log.Warn().Err(b.leases.Check(key, err)).Msg("Upkeep did not finish")
+			return false, nil
+		}
+		if !again {
+			return false, nil
+		}
 	}
+	return true, nil
+}
+
+// maintainOnce does the one thing that the session needs first, and reports whether there may be another.
+func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
+	v, err := b.store.Begin(ctx, l, 0)
 	if err != nil {
-		log.Warn().Err(b.leases.Check(key, err)).Msg("Upkeep did not finish")
+		return false, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	return false, nil
+	b.show(&v)
+	switch need := b.soft(v, b.contextSize(v)); {
+	case need.Compact:
+		done, err := b.compact(ctx, l, "", func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
+		return done.Outcome == outcomeCommitted, err
+	case need.Flush:
+		_, err = b.flushCycle(ctx, l)
+	}
+	return false, err
 }
 
 // flushCycle makes the cycle's one flush, unless a run that was under way has made it.
 func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
+	return b.flushAs(ctx, l, func(s sessions.Session) (epoch int, due bool) {
+		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
+	})
+}
+
+// flushAll flushes what is not flushed yet, whatever the cycle says. The mark of the cycle stays: a short talk must not
+// use up the flush that comes before its compaction.
+func (b *Bot) flushAll(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
+	return b.flushAs(ctx, l, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
+}
+
+// flushAs flushes the session once it is ours, where it is due, and marks the cycle with epoch.
+func (b *Bot) flushAs(ctx context.Context, l sessions.Lease, as func(sessions.Session) (epoch int, due bool)) (memory.Outcome, error) {
 	unlock, err := b.upkeepLock.lock(ctx, l.Key)
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
@@ -181,10 +109,11 @@ func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome,
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	if s.FlushEpoch == s.CompactionCount {
+	epoch, due := as(s)
+	if !due {
 		return memory.Outcome{}, nil
 	}
-	return b.flush(ctx, l, s, s.CompactionCount)
+	return b.flush(ctx, l, s, epoch)
 }
 
 // flush saves what matters of the session's events so far, whatever asked for it: threshold, compaction or shutdown.
@@ -222,4 +151,78 @@ func flushTrouble(err error) string {
 		return "ran out of time"
 	}
 	return "model error: " + string(ClassOf(err))
+}
+
+// flushFirst makes sure that the cycle was flushed, as far as the events that are to leave the view, and says how that
+// went. A conversation may have grown long past its flush while a summary was slow. A flush that fails does not hold
+// the compaction up: its range stays owed and is read from the log later.
+func (r *run) flushFirst(ctx context.Context, through int64) string {
+	s, p := r.view.Session, r.set.Policy
+	switch {
+	case !p.Flush:
+		return "off"
+	case s.FlushEpoch == s.CompactionCount && s.FlushedSeq >= through:
+		return "done before"
+	case s.FlushFailures >= compaction.MaxFlushFailures:
+		return "owed"
+	case p.FlushLag > 0 && r.unflushed() < p.FlushLag:
+		return "later"
+	}
+	// Half of the time is the summary's: a flush that is late can be made up for, an answer that is late can't.
+	if deadline, ok := ctx.Deadline(); ok {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer stop()
+	}
+	out, err := r.flush(ctx, r.lease, s, s.CompactionCount)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
+		return "owed"
+	}
+	r.facts, r.saved = out.Facts, out.Receipt.Saved
+	return out.String()
+}
+
+// unflushed is about how many tokens the log holds after the flush cursor. What left the view is taken to be like what
+// is in it.
+func (r *run) unflushed() int {
+	if len(r.whole) == 0 {
+		return 0
+	}
+	each := compaction.TokensOf(r.whole) / len(r.whole)
+	return each * int(r.view.Session.LastSeq-r.view.Session.FlushedSeq)
+}
+
+// pinnedMemories is how many memories a view shows at its head, and pinnedBytes how much of them.
+const (
+	pinnedMemories = 20
+	pinnedBytes    = 1500
+)
+
+// pinned is the memory that the view shows from the next turn on: of the people who talk, then of everything else, each
+// the newest first.
+func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
+	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, v.Tail)), pinnedMemories)
+	if err != nil {
+		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
+	}
+	var people, shared strings.Builder
+	for _, m := range ms {
+		if people.Len()+shared.Len()+len(m.Content) > pinnedBytes {
+			break
+		}
+		to := &shared
+		if m.Scope == memory.ScopeUser {
+			to = &people
+		}
+		to.WriteString("- " + m.Content + "\n")
+	}
+	var out string
+	if people.Len() > 0 {
+		out += "[User Memory]\n" + people.String()
+	}
+	if shared.Len() > 0 {
+		out += "[Scope Memory]\n" + shared.String()
+	}
+	return out, nil
 }

@@ -46,7 +46,7 @@ func TestOneFlushACycle(t *testing.T) {
 			want(t, "begin of a flushed range", r[0], at)
 			at = r[1]
 		}
-		if c := shelf.mem.Compactions(t.Context(), group); len(c) != cycles || c[0].FlushOutcome == "owed" {
+		if c := attempts(t, shelf.mem); len(c) != cycles || c[0].FlushOutcome == "owed" {
 			t.Errorf("compaction log: %+v", c)
 		}
 	})
@@ -154,7 +154,7 @@ func TestFailedSummaryChangesNothing(t *testing.T) {
 						t.Errorf("event %d is %s, archived %v", e.ID, e.Role, e.Archived)
 					}
 				}
-				for _, c := range w.store.mem.Compactions(t.Context(), group) {
+				for _, c := range attempts(t, w.store.mem) {
 					if c.Outcome == "committed" || c.Error == "" || strings.Contains(c.Error, "sk-key") {
 						t.Errorf("log row %+v", c)
 					}
@@ -182,13 +182,13 @@ func TestFailingCompactionRests(t *testing.T) {
 			w.say(fmt.Sprint("x", i), "alice", "short")
 			after(2 * time.Second)
 		}
-		if n := len(w.store.mem.Compactions(t.Context(), group)); n != 1 {
+		if n := len(attempts(t, w.store.mem)); n != 1 {
 			t.Errorf("%d compactions were tried within a minute of the first failure", n)
 		}
 		after(5 * time.Minute)
 		w.say("later", "alice", "short")
 		after(10 * time.Second)
-		want(t, "tried later", len(w.store.mem.Compactions(t.Context(), group)), 2)
+		want(t, "tried later", len(attempts(t, w.store.mem)), 2)
 	})
 }
 
@@ -227,7 +227,7 @@ func TestOverflowMeetsItsDeadline(t *testing.T) {
 		m := &script{}
 		w := start(t, setup{model: m, config: func(c *Config) {
 			c.InlineDeadline = 7 * time.Second
-			c.Window.Threshold = 1 << 20
+			c.Compaction.Window.Threshold = 1 << 20
 		}})
 		m.mu.Lock()
 		m.summary, m.flush = hang, hang
@@ -247,7 +247,7 @@ func TestOverflowMeetsItsDeadline(t *testing.T) {
 				t.Errorf("request %d of %d tokens is larger than %d", i, n, small.Usable())
 			}
 		}
-		if last := w.model.requests("chat"); !strings.Contains(last[len(last)-1].Messages[1].Content, "left out") {
+		if last := w.model.requests("chat"); !strings.Contains(last[len(last)-1].Messages[1].Content, "query_history") {
 			t.Errorf("the emergency view does not say what is missing: %.300s", last[len(last)-1].Messages[1].Content)
 		}
 	})
@@ -258,7 +258,7 @@ func TestOverflowDoesNotWaitAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{}
-		w := start(t, setup{model: m, config: func(c *Config) { c.InlineDeadline, c.Window.Threshold = 7*time.Second, 1<<20 }})
+		w := start(t, setup{model: m, config: func(c *Config) { c.InlineDeadline, c.Compaction.Window.Threshold = 7*time.Second, 1<<20 }})
 		w.fill(11600)
 		m.mu.Lock()
 		m.summary = hang
@@ -285,7 +285,7 @@ func TestOverflowWithReportedUsage(t *testing.T) {
 			a.Usage = sessions.Usage{Prompt: requestTokens(w.bot, r.Messages), Completion: 2}
 			return a, nil
 		}
-		w = start(t, setup{model: m, config: func(c *Config) { c.Compaction = false }})
+		w = start(t, setup{model: m, config: func(c *Config) { c.Compaction.Enabled = false }})
 		for i := range 40 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 400))
 			w.say(fmt.Sprint("s", i), "alice", "and shortly")
@@ -337,7 +337,7 @@ func TestOverflowInMidTurn(t *testing.T) {
 func TestCompactionSwitchedOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { c.Compaction = false }})
+		w := start(t, setup{config: func(c *Config) { c.Compaction.Enabled = false }})
 		w.fill(9000)
 		after(time.Minute)
 		want(t, "model calls", len(w.model.requests("flush"))+len(w.model.requests("summary")), 0)

@@ -23,6 +23,9 @@ import (
 // small is a window in which a conversation is compacted after a few dozen short turns.
 var small = compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 
+// smallSettings are the default policy in that window.
+var smallSettings = compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies["token_budget"]}
+
 // wire is a transport without a network: tests say what arrives, and see what is sent.
 type wire struct {
 	mu      sync.Mutex
@@ -248,7 +251,7 @@ func start(t *testing.T, s setup) *world {
 	w := &world{t: t, store: s.shelf.store(), wire: s.wire, model: s.model, log: &logBuffer{}, ended: make(chan error, 1)}
 	cfg := Config{
 		Store: w.store, Memory: w.store, Transport: w.wire, Model: w.model, Counter: counter, Replica: s.name,
-		Tools: []Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Window: small, Compaction: true,
+		Tools: []Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Compaction: smallSettings,
 		Metrics: prometheus.NewRegistry(),
 	}
 	w.gather = cfg.Metrics.(*prometheus.Registry).Gather

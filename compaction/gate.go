@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"ebb/sessions"
 )
 
 // Reply is a model's answer to a summary request.
@@ -23,15 +25,24 @@ func CleanSummary(text string) string {
 	return strings.TrimSpace(thinkRE.ReplaceAllString(text, ""))
 }
 
+// Checked is what a summary is compared with.
+type Checked struct {
+	Source, Got int              // tokens of what it tells, the summary before it included, and of itself
+	Events      []sessions.Event // what it tells
+	Previous    string           // the summary that it continues
+	Request     string           // the instructions that the model was given; its headings are the sections to write
+	Language    string           // zh or en; empty: any will do
+}
+
 // refusals begin answers that are about the request instead of the conversation.
 var refusals = []string{
-	"i cannot", "i can't", "i'm sorry", "i am sorry", "as an ai", "sorry,", "error generating", "error:",
-	"抱歉", "对不起", "很抱歉", "作为一个", "作为ai", "我无法", "无法生成",
+	"i cannot", "i can't", "i can not", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "as an ai", "sorry,", "error generating", "error:",
+	"unable to generate", "抱歉", "对不起", "很抱歉", "非常抱歉", "作为一个", "作为ai", "作为 ai", "我无法", "我不能", "无法生成", "无法总结", "生成摘要失败",
 }
 
 // CheckSummary is the gate that every summary passes before it may take the place of what was said: nil, or why it is
-// not a summary. source and got are tokens of what it tells and of itself.
-func CheckSummary(r Reply, source, got int) error {
+// not a summary. It looks for what models do instead of telling; whether a summary is a good one is the audit's to say.
+func CheckSummary(r Reply, c Checked) error {
 	text := CleanSummary(r.Text)
 	low := strings.ToLower(text)
 	switch {
@@ -41,25 +52,31 @@ func CheckSummary(r Reply, source, got int) error {
 		return errors.New("the summary is empty")
 	case !r.Stop:
 		return errors.New("the summary was cut off")
-	case source > 1000 && got < shortest(source):
-		return fmt.Errorf("%d tokens are too few for a source of %d", got, source)
-	case strings.HasPrefix(low, "<!doctype") || strings.HasPrefix(low, "<html") || strings.HasPrefix(low, `{"error`):
+	case c.Source > largeSource && c.Got < shortest(c.Source):
+		return fmt.Errorf("%d tokens are too few for a source of %d", c.Got, c.Source)
+	case c.Source > largeSource && c.Got*10 >= c.Source*8:
+		return fmt.Errorf("%d tokens are too many for a source of %d", c.Got, c.Source)
+	case isErrorPage(text):
 		return errors.New("the summary is an error page")
-	case strings.HasPrefix(low, "<<<") || strings.Count("\n"+text, "\n{\"n\":") > 2:
+	case strings.HasPrefix(low, "<<<") || strings.Count("\n"+text, "\n{\"n\":") > 2 || echoes(text, c.Request):
 		return errors.New("the summary repeats its request")
 	case len(text) > 1000 && len(text) > maxPacking*packed(text):
 		return errors.New("the summary is one text over and over")
 	}
 	for _, p := range refusals {
-		if strings.HasPrefix(low, p) && !strings.Contains(text, "\n#") {
+		if strings.HasPrefix(strings.TrimLeft(low, "#*> \"“\n"), p) && coverage(text, c.Request) < minCoverage {
 			return fmt.Errorf("the summary is a refusal (%q)", p)
 		}
 	}
 	if n := mostRepeated(low); n > maxRepeats {
 		return fmt.Errorf("one phrase stands %d times in the summary", n)
 	}
-	return nil
+	return c.compare(text)
 }
+
+// largeSource is from how many tokens on the length of a summary says something: three short turns can't be told in much
+// less than they are.
+const largeSource = 1000
 
 // shortest is the least that a summary may take: 1.5 % of its source, as far as that tells an answer from a brush-off.
 func shortest(source int) int { return min(50, max(20, source*15/1000)) }

@@ -2,30 +2,12 @@ package compaction
 
 import (
 	"errors"
-	"time"
+	"fmt"
+	"math"
+	"sort"
 
 	"ebb/sessions"
 )
-
-// Need says what a context calls for.
-type Need struct {
-	Flush   bool
-	Compact bool
-	Hard    bool // a request would not fit: do it before the next call
-}
-
-// Assess decides from the size of the context, in tokens, what it needs. It looks at state alone, so that the same
-// question has the same answer in every process.
-func (p Policy) Assess(s sessions.Session, w Window, tokens int, now time.Time) Need {
-	n := Need{Hard: tokens >= w.Usable()}
-	rested := tokens >= s.RearmTokens && !now.Before(s.CompactRetryAt)
-	n.Compact = n.Hard || p.Tokens && tokens >= w.Trigger() && rested
-	n.Flush = p.Flush && tokens >= w.FlushAt() && s.FlushEpoch != s.CompactionCount && s.FlushFailures < MaxFlushFailures
-	return n
-}
-
-// MaxFlushFailures is how many failed flushes in a row end the attempts of a cycle: the range stays owed.
-const MaxFlushFailures = 3
 
 // Cut is a planned compaction: the events of the tail before Index leave the view, those from it on stay.
 type Cut struct {
@@ -35,49 +17,157 @@ type Cut struct {
 	Recent  int   // tokens of what stays
 }
 
-// Why there is nothing to compact. Neither is a failure: no model is asked, and asking again before the context has
-// changed is of no use.
+// Why there is nothing to compact. None is a failure: no model is asked, and asking again before the context has
+// changed is of no use. ErrBlockedHead is an ErrAllRecent too.
 var (
 	ErrAllRecent       = errors.New("everything in the view is recent")
+	ErrBlockedHead     = fmt.Errorf("blocked_head: a tool call that waits for its result begins the view: %w", ErrAllRecent)
 	ErrSystemDominates = errors.New("system_dominates: system prompt, tools and pinned memory leave no room for a conversation")
 )
 
-// Plan says which part of the tail leaves, with fixed tokens of system prompt, tools and pinned memory in the view, and
-// standing tokens of the summary that the new one continues: where that is long, less stays raw.
+// leastTail is how many events a tail in messages keeps although they take more than its share, in a row of large ones.
+const leastTail = 8
+
+// Plan says which part of the tail leaves. w is in the tokens that events are counted in: see [Window.Counted].
 // The cut always lies before a user's message that begins a turn, so that a tool call is never parted from its
-// results, and the newest turn always stays. Where nothing can leave, the error is ErrAllRecent, or ErrSystemDominates
-// where no cut would make room.
-func (p Policy) Plan(w Window, tail []sessions.Event, fixed, standing int) (Cut, error) {
-	available := w.Available(fixed)
-	starts := TurnStarts(tail)
+// results, a call that has none yet stays, and so does the newest turn. Where nothing can leave, the error is
+// ErrAllRecent or ErrBlockedHead, or ErrSystemDominates where no cut would make room.
+func (p Policy) Plan(w Window, s State) (Cut, error) {
+	starts, available := TurnStarts(s.Tail), w.Available(s.Fixed)
 	switch {
-	case len(tail) == 0:
-		return Cut{}, ErrAllRecent
-	case available <= 0:
+	case len(starts) > 0 && available <= 0:
 		return Cut{}, ErrSystemDominates
 	case len(starts) < 2:
 		return Cut{}, ErrAllRecent
 	}
-	budget := min(int(p.TailShare*float64(available)), available-standing)
-	keep, recent, turns := len(tail), 0, 0
-	for i := len(starts) - 1; i > 0; i-- {
+	var at int
+	if p.Segment > 0 {
+		at = p.segment(s.Tail, starts)
+	} else {
+		at = p.tail(s.Tail, starts, available, available-s.Standing)
+	}
+	if at == 0 {
+		return Cut{}, ErrAllRecent
+	}
+	// A call that still waits when nothing else fits has waited in vain.
+	overflows := s.Fixed+s.Standing+TokensOf(s.Tail) >= w.Usable()
+	closed := closedBefore(s.Tail, starts, at, overflows)
+	if closed == 0 || p.Segment > 0 && closed < at { // a segment is whole or not at all
+		return Cut{}, ErrBlockedHead
+	}
+	gone := s.Tail[:closed]
+	cut := Cut{Index: closed, Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}
+	for _, e := range gone {
+		cut.Through = max(cut.Through, e.Seq)
+	}
+	return cut, nil
+}
+
+// segment is where the oldest Segment turns end, if as many turns as the policy wants stay after them; else 0. A turn
+// counts once it was answered. What stands before the first question belongs to the first turn.
+func (p Policy) segment(tail []sessions.Event, starts []int) int {
+	if tail[0].Role != sessions.RoleUser {
+		starts = starts[1:]
+	}
+	answered := len(starts)
+	if tail[len(tail)-1].Role == sessions.RoleUser {
+		answered--
+	}
+	if answered < p.Segment+max(1, p.TailTurns) {
+		return 0
+	}
+	return starts[p.Segment]
+}
+
+// tail is where the part of the tail begins that stays: at a turn's beginning, so that a number of events is at least
+// that many. available is what conversation and summaries may take together, room what is left next to the summary
+// that the new one continues: where that is long, less stays raw.
+func (p Policy) tail(tail []sessions.Event, starts []int, available, room int) int {
+	budget := min(int(p.TailShare*float64(available)), room)
+	keep, tokens := len(tail), 0
+	for i := len(starts) - 1; i >= 0; i-- {
+		turns, events := len(starts)-1-i, len(tail)-keep
 		turn := TokensOf(tail[starts[i]:keep])
-		if turns >= max(1, p.TailTurns) && recent+turn > budget {
+		if turns > 0 && turns >= p.TailTurns && !p.wants(events, tokens+turn, budget, room) {
 			break
 		}
-		keep, recent, turns = starts[i], recent+turn, turns+1
+		keep, tokens = starts[i], tokens+turn
 	}
-	gone := tail[:keep]
-	return Cut{Index: keep, Through: gone[len(gone)-1].Seq, Source: TokensOf(gone), Recent: recent}, nil
+	return keep
+}
+
+// wants reports whether a turn that would make the tail take so many tokens still belongs to one of so many events.
+func (p Policy) wants(events, tokens, budget, room int) bool {
+	switch {
+	case p.TailMessages > 0 && events >= p.TailMessages:
+		return false
+	case p.TailShare > 0 && tokens <= budget:
+		return true
+	case p.TailMessages > 0 && p.TailShare > 0:
+		return events < leastTail && tokens <= room
+	}
+	return p.TailMessages > 0
+}
+
+// closedBefore moves a cut left to the beginning of a turn before which every call has its result. Calls without any
+// are overlooked where giveUp says so.
+func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int {
+	all := exchanges(tail)
+	for parted := true; parted; {
+		parted = false
+		for _, x := range all {
+			if x.call < at && at <= x.result && !(giveUp && x.result == pending) {
+				at, parted = starts[sort.SearchInts(starts, x.call+1)-1], true
+			}
+		}
+	}
+	return at
+}
+
+// exchange is a tool call and its result, by their indices.
+type exchange struct{ call, result int }
+
+// pending stands for the index of a result that is not there.
+const pending = math.MaxInt
+
+// exchanges pairs the calls of a tail with their results. Providers use ids again: a call whose id comes again before
+// its result has none.
+func exchanges(tail []sessions.Event) []exchange {
+	var out []exchange
+	open := map[string]int{}
+	for i, e := range tail {
+		for _, c := range e.ToolCalls {
+			if at, reused := open[c.ID]; reused {
+				out = append(out, exchange{at, pending})
+			}
+			open[c.ID] = i
+		}
+		if e.Role == sessions.RoleTool {
+			if at, ok := open[e.ToolCallID]; ok {
+				out = append(out, exchange{at, i})
+				delete(open, e.ToolCallID)
+			}
+		}
+	}
+	for _, at := range open {
+		out = append(out, exchange{at, pending})
+	}
+	return out
 }
 
 // TurnStarts lists the indices at which turns begin: user messages that follow something else than a user message,
-// since several that waited are answered together. What comes before the first is no turn of its own.
+// since several that waited are answered together. What comes before the first is taken for a turn, and summaries are
+// nobody's words.
 func TurnStarts(events []sessions.Event) []int {
 	var starts []int
 	var before sessions.Role
 	for i, e := range events {
-		if i == 0 || e.Role == sessions.RoleUser && before != sessions.RoleUser {
+		switch {
+		case e.Role == sessions.RoleSummary:
+			continue
+		case starts == nil:
+			starts = append(starts, 0)
+		case e.Role == sessions.RoleUser && before != sessions.RoleUser:
 			starts = append(starts, i)
 		}
 		before = e.Role

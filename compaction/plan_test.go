@@ -2,154 +2,75 @@ package compaction
 
 import (
 	"errors"
-	"math"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"ebb/sessions"
 )
 
-var seed = Window{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
-
-func TestBudgetsOfTheDefaults(t *testing.T) {
-	t.Parallel()
-	for name, got := range map[string][2]int{
-		"usable":  {seed.Usable(), 108000},
-		"max":     {seed.MaxTokens(), 64000},
-		"trigger": {seed.Trigger(), 80000},
-		"flush":   {seed.FlushAt(), 72000},
-		"target":  {seed.Target(), 64000},
-	} {
-		if got[0] != got[1] {
-			t.Errorf("%s is %d, want %d", name, got[0], got[1])
-		}
-	}
-}
-
-func windows() *rapid.Generator[Window] {
-	return rapid.Custom(func(t *rapid.T) Window {
-		ctx := rapid.IntRange(2000, 2_000_000).Draw(t, "context")
-		return Window{
-			Context: ctx, Reserve: rapid.IntRange(0, ctx-1000).Draw(t, "reserve"), Threshold: rapid.IntRange(500, 3_000_000).Draw(t, "threshold"),
-			Share: rapid.Float64Range(0.01, 1).Draw(t, "share"), FlushRatio: rapid.Float64Range(0.1, 0.99).Draw(t, "ratio"), Summary: 1200,
-		}
-	})
-}
-
-// P26, P35: maxTokens is the smaller of share and usable; no budget grows with the reserve; the flush comes before the
-// compaction, which aims below what set it off.
-func TestBudgetLaws(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		w := windows().Draw(t, "window")
-		if err := w.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		if m := w.MaxTokens(); m > w.Usable() || float64(m) > float64(w.Context)*w.Share {
-			t.Fatalf("max %d of %+v", m, w)
-		}
-		if w.FlushAt() >= w.Trigger() || w.Trigger() > w.Usable() {
-			t.Fatalf("flush at %d, trigger %d, usable %d", w.FlushAt(), w.Trigger(), w.Usable())
-		}
-		if w.Target() >= w.Trigger() {
-			t.Fatalf("target %d is not below trigger %d", w.Target(), w.Trigger())
-		}
-		more := w
-		more.Reserve += rapid.IntRange(0, w.Context-w.Reserve-1).Draw(t, "more")
-		if more.MaxTokens() > w.MaxTokens() || more.Trigger() > w.Trigger() || more.Usable() > w.Usable() {
-			t.Fatalf("a larger reserve raised a budget: %+v", more)
-		}
-	})
-}
-
-func TestImpossibleWindowsAreRefused(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*Window){
-		"no window":          func(w *Window) { w.Context = 0 },
-		"reserve is all":     func(w *Window) { w.Reserve = w.Context },
-		"negative reserve":   func(w *Window) { w.Reserve = -1 },
-		"no threshold":       func(w *Window) { w.Threshold = 0 },
-		"share 0":            func(w *Window) { w.Share = 0 },
-		"share above 1":      func(w *Window) { w.Share = 1.01 },
-		"share NaN":          func(w *Window) { w.Share = math.NaN() },
-		"flush at trigger":   func(w *Window) { w.FlushRatio = 1 },
-		"flush ratio is NaN": func(w *Window) { w.FlushRatio = math.NaN() },
-	} {
-		w := seed
-		if change(&w); w.Validate() == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-func TestAssess(t *testing.T) {
-	t.Parallel()
-	p, now := Policies["token_budget"], time.Now()
-	fresh := sessions.Session{FlushEpoch: -1}
-	flushed := sessions.Session{FlushEpoch: 0}
-	for name, c := range map[string]struct {
-		s      sessions.Session
-		tokens int
-		want   Need
-	}{
-		"small":                         {fresh, 71999, Need{}},
-		"at 90 %":                       {fresh, 72000, Need{Flush: true}},
-		"at 90 %, flushed in the cycle": {flushed, 72000, Need{}},
-		"T - 1":                         {flushed, 79999, Need{}},
-		"T":                             {flushed, 80000, Need{Compact: true}},
-		"one message jumped over both":  {fresh, 95000, Need{Flush: true, Compact: true}},
-		"next cycle":                    {sessions.Session{FlushEpoch: 0, CompactionCount: 1}, 72000, Need{Flush: true}},
-		"overflow":                      {flushed, 108000, Need{Compact: true, Hard: true}},
-		"resting after no progress":     {sessions.Session{RearmTokens: 100000}, 90000, Need{}},
-		"rested, but it overflows":      {sessions.Session{RearmTokens: 200000}, 110000, Need{Compact: true, Hard: true}},
-		"retry later":                   {sessions.Session{CompactRetryAt: now.Add(time.Minute)}, 90000, Need{}},
-		"flush failed three times":      {sessions.Session{FlushEpoch: -1, FlushFailures: 3}, 73000, Need{}},
-	} {
-		if got := p.Assess(c.s, seed, c.tokens, now); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
-
 // logs draws a tail of whole turns, as the store holds it.
 func logs() *rapid.Generator[[]sessions.Event] {
 	return rapid.Custom(func(t *rapid.T) []sessions.Event {
 		var out []sessions.Event
-		add := func(e sessions.Event) {
-			e.Seq, e.Tokens = int64(len(out)+1), rapid.IntRange(1, 3000).Draw(t, "tokens")
-			out = append(out, e)
-		}
 		for range rapid.IntRange(0, 12).Draw(t, "turns") {
-			for range rapid.IntRange(1, 3).Draw(t, "asked") {
-				add(sessions.Event{Role: sessions.RoleUser})
-			}
-			for range rapid.IntRange(0, 3).Draw(t, "rounds") {
-				add(sessions.Event{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c"}}})
-				add(sessions.Event{Role: sessions.RoleTool, ToolCallID: "c"})
-			}
-			add(sessions.Event{Role: sessions.RoleAssistant})
+			out = append(out, drawTurn(t, int64(len(out)+1), 3000)...)
 		}
 		return out
 	})
 }
 
-// P4, P16: a cut lies before a turn's first message, never inside an exchange with a tool; the newest turn stays.
-// P27: where more than one turn is there, there is something to cut.
+// longestTurn is the most events of a drawn turn.
+const longestTurn = 13
+
+// drawTurn is a turn whose events are numbered from seq: questions, perhaps tools in between, an answer.
+func drawTurn(t *rapid.T, seq int64, most int) []sessions.Event {
+	var out []sessions.Event
+	add := func(e sessions.Event) {
+		e.Seq, e.Tokens = seq+int64(len(out)), rapid.IntRange(1, most).Draw(t, "tokens")
+		out = append(out, e)
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "asked") {
+		add(sessions.Event{Role: sessions.RoleUser})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "rounds") {
+		// Some providers number calls from 0 in every turn.
+		add(sessions.Event{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "a"}, {ID: "b"}}})
+		add(sessions.Event{Role: sessions.RoleTool, ToolCallID: "b", ToolName: "look"})
+		add(sessions.Event{Role: sessions.RoleTool, ToolCallID: "a", ToolName: "look"})
+	}
+	add(sessions.Event{Role: sessions.RoleAssistant})
+	return out
+}
+
+// policies draws any of the policies, in any of its modes.
+func policies() *rapid.Generator[Policy] {
+	return rapid.Custom(func(t *rapid.T) Policy {
+		p := Policies[rapid.SampledFrom(slices.Sorted(maps.Keys(Policies))).Draw(t, "policy")]
+		if p.OffloadOver == 0 {
+			p.Mode = rapid.SampledFrom([]Mode{SummaryOnly, SummaryPlusPrune, PruneOnly}).Draw(t, "mode")
+		}
+		return p
+	})
+}
+
+// P16: whatever the policy, a cut leaves every event on one side of it, before a turn's first message, never inside an
+// exchange with a tool; the newest turn stays, and a tail within its bounds.
 func TestPlanCutsBetweenTurns(t *testing.T) {
 	t.Parallel()
-	p := Policies["token_budget"]
 	rapid.Check(t, func(t *rapid.T) {
-		w, tail := windows().Draw(t, "window"), logs().Draw(t, "tail")
-		fixed := rapid.IntRange(0, 5000).Draw(t, "fixed")
-		cut, err := p.Plan(w, tail, fixed, 0)
+		p, w, tail := policies().Draw(t, "policy"), windows().Draw(t, "window"), logs().Draw(t, "tail")
+		s := State{Tail: tail, Fixed: rapid.IntRange(0, 5000).Draw(t, "fixed"), Standing: rapid.IntRange(0, 2000).Draw(t, "standing")}
+		cut, err := p.Plan(w, s)
 		starts := TurnStarts(tail)
-		if full := w.Available(fixed) <= 0; errors.Is(err, ErrSystemDominates) != (full && len(tail) > 0) {
-			t.Fatalf("%d tokens are available, and the plan says %v", w.Available(fixed), err)
+		if full := w.Available(s.Fixed) <= 0; errors.Is(err, ErrSystemDominates) != (full && len(tail) > 0) {
+			t.Fatalf("%d tokens are available, and the plan says %v", w.Available(s.Fixed), err)
 		}
 		if err != nil {
-			if errors.Is(err, ErrAllRecent) && len(starts) > 1 && TokensOf(tail) > w.Target() {
+			if p.Name == "token_budget" && errors.Is(err, ErrAllRecent) && len(starts) > 1 && TokensOf(tail) > w.Target() {
 				t.Fatalf("%d turns of %d tokens, and nothing to cut", len(starts), TokensOf(tail))
 			}
 			return
@@ -160,17 +81,88 @@ func TestPlanCutsBetweenTurns(t *testing.T) {
 		if cut.Index > starts[len(starts)-1] {
 			t.Fatal("the newest turn was cut")
 		}
-		if cut.Through != tail[cut.Index-1].Seq || cut.Source+cut.Recent != TokensOf(tail) {
+		if cut.Through != int64(cut.Index) || cut.Source+cut.Recent != TokensOf(tail) {
 			t.Fatalf("cut %+v does not add up", cut)
 		}
-		budget := int(0.6 * float64(max(0, w.Available(fixed))))
-		if newest := TokensOf(tail[starts[len(starts)-1]:]); cut.Recent > max(budget, newest) {
+		budget := int(0.6 * float64(max(0, w.Available(s.Fixed))))
+		if newest := TokensOf(tail[starts[len(starts)-1]:]); p.Name == "token_budget" && cut.Recent > max(budget, newest) {
 			t.Fatalf("%d tokens stay, the budget is %d and the newest turn %d", cut.Recent, budget, newest)
 		}
 	})
 }
 
+// P5: after a cut the tail has as many messages or turns as the policy promises.
+func TestPlanKeepsTheTail(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, tail := policies().Draw(t, "policy"), logs().Draw(t, "tail")
+		p.TailMessages = min(p.TailMessages, rapid.IntRange(1, 40).Draw(t, "most"))
+		if p.Segment == 0 {
+			p.TailTurns = rapid.IntRange(0, 6).Draw(t, "tail turns")
+		}
+		cut, err := p.Plan(seed, State{Tail: tail})
+		if err != nil {
+			return
+		}
+		rest := tail[cut.Index:]
+		if p.TailShare == 0 && len(rest) < p.TailMessages {
+			t.Fatalf("%d events of %d stay, want %d", len(rest), len(tail), p.TailMessages)
+		}
+		if n := len(TurnStarts(rest)); n < p.TailTurns {
+			t.Fatalf("%d turns stay, want %d", n, p.TailTurns)
+		}
+		if p.Segment > 0 && len(TurnStarts(tail[:cut.Index])) != p.Segment {
+			t.Fatalf("%d turns leave, want %d", len(TurnStarts(tail[:cut.Index])), p.Segment)
+		}
+	})
+}
+
+// P4, P19: a call that waits for its result stays raw, with everything after it, and one that is answered in a later
+// turn is not parted from its result.
+func TestPlanKeepsOpenCalls(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p, tail := policies().Draw(t, "policy"), logs().Draw(t, "tail")
+		p.TailMessages = min(p.TailMessages, rapid.IntRange(0, 10).Draw(t, "tail messages"))
+		if len(tail) == 0 || TokensOf(tail) > seed.Usable()/2 {
+			return // where the context overflows, a call has waited in vain
+		}
+		at := rapid.IntRange(0, len(tail)-1).Draw(t, "at")
+		if tail[at].Role != sessions.RoleAssistant {
+			return
+		}
+		tail[at].ToolCalls = append(slices.Clone(tail[at].ToolCalls), sessions.ToolCall{ID: "slow"})
+		result := len(tail)
+		if rapid.Bool().Draw(t, "answered") {
+			result = rapid.IntRange(at+1, len(tail)).Draw(t, "result")
+			tail = slices.Insert(slices.Clone(tail), result, sessions.Event{Role: sessions.RoleTool, ToolCallID: "slow", Tokens: 10})
+			for i := range tail {
+				tail[i].Seq = int64(i + 1)
+			}
+		}
+		cut, err := p.Plan(seed, State{Tail: tail})
+		if err == nil && at < cut.Index && cut.Index <= result {
+			t.Fatalf("cut at %d between a call at %d and its result at %d of %d", cut.Index, at, result, len(tail))
+		}
+	})
+}
+
+func TestPlanWithACallThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	p := Policies["sliding_window"]
+	tail := talk(40, 10)
+	tail[1].ToolCalls = []sessions.ToolCall{{ID: "lost"}}
+	if _, err := p.Plan(seed, State{Tail: tail}); !errors.Is(err, ErrBlockedHead) || !errors.Is(err, ErrAllRecent) {
+		t.Errorf("a waiting call begins the view: %v", err)
+	}
+	if cut, err := p.Plan(seed, State{Tail: tail, Standing: seed.Usable()}); err != nil || cut.Index != 40 {
+		t.Errorf("the context overflows, and a call that was lost is still waited for: %+v, %v", cut, err)
+	}
+}
+
 // A view that its system prompt fills is not compacted: no summary would make room.
+//
+// P33
 func TestNothingToPlan(t *testing.T) {
 	t.Parallel()
 	p := Policies["token_budget"]
@@ -183,33 +175,99 @@ func TestNothingToPlan(t *testing.T) {
 		"empty, a huge prompt":     {nil, 90000, ErrAllRecent},
 		"one turn":                 {talk(1, 50000), 100, ErrAllRecent},
 		"many turns":               {talk(9, 9000), 100, nil},
+		"all of it fits":           {talk(9, 100), 100, ErrAllRecent},
 		"prompt leaves one token":  {talk(9, 9000), seed.Target() - budgetSlack - 1, nil},
 		"prompt leaves no token":   {talk(9, 9000), seed.Target() - budgetSlack, ErrSystemDominates},
 		"prompt larger than all":   {talk(9, 9000), 500000, ErrSystemDominates},
 		"one turn, a huge prompt":  {talk(1, 10), 90000, ErrSystemDominates},
 		"one message and no reply": {talk(1, 10)[:1], 100, ErrAllRecent},
 	} {
-		if _, err := p.Plan(seed, c.tail, c.fixed, 0); !errors.Is(err, c.want) {
+		if _, err := p.Plan(seed, State{Tail: c.tail, Fixed: c.fixed}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	keep := Policies["offload"]
+	for n, want := range map[int]error{5: ErrAllRecent, 6: ErrAllRecent, 7: nil} { // five is at least five: the cut lies before a turn
+		if _, err := keep.Plan(seed, State{Tail: talk(4, 10)[:n]}); !errors.Is(err, want) {
+			t.Errorf("%d messages with a tail of 5: %v, want %v", n, err, want)
 		}
 	}
 }
 
+func TestTailInMessagesHasABound(t *testing.T) {
+	t.Parallel()
+	p := Policies["balanced"] // 40 messages, 0.6 of 63,500 tokens
+	for name, c := range map[string]struct{ turns, tokens, stay int }{
+		"small messages":         {60, 30, 40},
+		"messages that fill it":  {60, 1200, 30},
+		"large messages":         {20, 5000, 8},
+		"messages that overflow": {20, 20000, 2},
+	} {
+		tail := talk(c.turns, c.tokens)
+		cut, err := p.Plan(seed, State{Tail: tail})
+		if stay := len(tail) - cut.Index; err != nil || stay != c.stay {
+			t.Errorf("%s: %d of %d stay (%v), want %d", name, stay, len(tail), err, c.stay)
+		}
+	}
+}
+
+// P21: a summary is nobody's question, and a question that looks like one is a question.
+func TestSummariesBeginNoTurn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tail := logs().Draw(t, "tail")
+		var with []sessions.Event
+		place := map[int]int{} // of an event of with in tail
+		for i, e := range tail {
+			if rapid.Bool().Draw(t, "summary before") {
+				with = append(with, sessions.Event{Role: sessions.RoleSummary, Content: "[对话历史摘要]"})
+			}
+			place[len(with)] = i
+			if e.Role == sessions.RoleUser {
+				e.Content = "## PREVIOUS CONTEXT SUMMARY"
+			}
+			with = append(with, e)
+		}
+		var got []int
+		for i, at := range TurnStarts(with) {
+			if i == 0 {
+				got = append(got, 0) // what comes before the first belongs to it
+				continue
+			}
+			got = append(got, place[at])
+		}
+		if want := TurnStarts(tail); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("turns begin at %v, want %v", got, want)
+		}
+	})
+}
+
+// A commit gate by size, and one by count.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	p := Policies["token_budget"]
 	for name, c := range map[string]struct {
+		policy                         string
 		before, after, source, summary int
 		ok                             bool
 	}{
-		"good":                 {80000, 32000, 60000, 1200, true},
-		"frees exactly 10 %":   {80000, 72000, 60000, 1200, true},
-		"frees less than 10 %": {80000, 72001, 60000, 1200, false},
-		"frees less than 512":  {3000, 2500, 1200, 100, false},
-		"grows":                {80000, 90000, 60000, 1200, false},
-		"summary as long":      {80000, 60000, 10000, 8000, false},
+		"good":                        {"token_budget", 80000, 32000, 60000, 1200, true},
+		"frees exactly 10 %":          {"token_budget", 80000, 72000, 60000, 1200, true},
+		"frees less than 10 %":        {"token_budget", 80000, 72001, 60000, 1200, false},
+		"frees less than 512":         {"token_budget", 3000, 2500, 1200, 100, false},
+		"grows":                       {"token_budget", 80000, 90000, 60000, 1200, false},
+		"summary as long":             {"token_budget", 80000, 60000, 10000, 8000, false},
+		"three short turns":           {"turns", 3000, 2950, 200, 150, true},
+		"three short turns, at 256":   {"turns", 3000, 3056, 200, 256, true},
+		"three short turns, a novel":  {"turns", 3000, 3057, 200, 257, false},
+		"a segment of some length":    {"turns", 9000, 8000, 2000, 1600, true},
+		"a segment told too long":     {"turns", 9000, 8399, 2000, 1601, false},
+		"a window of short messages":  {"sliding_window", 30000, 29900, 420, 320, true},
+		"an archive of few tokens":    {"archive", 30000, 29900, 420, 337, false},
+		"results moved out":           {"offload", 80000, 79488, 0, 0, true},
+		"results moved out for less":  {"offload", 80000, 79489, 0, 0, false},
+		"balanced frees less than it": {"balanced", 80000, 75000, 6000, 400, false},
 	} {
-		if err := p.Progress(c.before, c.after, c.source, c.summary); (err == nil) != c.ok {
+		if err := Policies[c.policy].Progress(c.before, c.after, c.source, c.summary); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

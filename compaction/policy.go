@@ -1,37 +1,224 @@
 package compaction
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
-// Policy says when a conversation is compacted and what stays. A zero field means that the rule is not in force.
+// Policy says when a conversation is compacted, what stays and how the rest is told. It is data: one planner, one view
+// and one commit serve them all. A zero field means that the rule is not in force.
 type Policy struct {
 	Name string
-	// Trigger.
-	Tokens bool // at Window.Trigger
-	// Tail: what stays raw, at least the newest turn.
-	TailShare float64 // of Window.Available
-	TailTurns int     // at least so many turns
-	// Flush memory at Window.FlushAt.
-	Flush bool
-	// Rolling: the new summary replaces the old ones and tells their ranges too.
-	Rolling bool
+	Mode Mode
+
+	// Triggers: any of them sets a compaction off.
+	Tokens      bool          // the context reaches Window.Trigger
+	Batch       bool          // what may leave reaches [BatchSize]
+	MaxMessages int           // more events than this are raw
+	Window      int           // so many events may leave
+	HardLimit   int           // so many may leave: before the next answer, whatever rests
+	ContextSize int           // events that a view shows at most; more are raw: as HardLimit
+	Cooldown    time.Duration // so long since the last compaction, where at least CooldownMin events may leave
+	CooldownMin int
+	Segment     int // turns that one summary tells, exactly; a compaction is due with Segment + TailTurns raw turns
+
+	// Tail: what stays raw. The newest turn always does.
+	TailMessages int     // at least so many events
+	TailTurns    int     // at least so many turns
+	TailShare    float64 // turns as far as this part of Window.Available goes; a bound to TailMessages where that is set too
+
+	// Offload: large tool results leave the view before anything is summarised.
+	OffloadOver   int     // tokens of a result from which on it is large
+	OffloadAt     float64 // part of Window.Trigger at which offloading begins
+	OffloadEnough int     // tokens; when offloading freed as much, nothing is summarised
+
+	// Telling.
+	Rolling        bool // the new summary replaces the old ones and tells their ranges too; else summaries are segments
+	RollUpTokens   int  // segments together take at most so much, or the older ones become one
+	RollUpSegments int  // and are at most so many
+	SummaryTokens  int  // aim for the length of a summary; 0: Window.Summary
+	Profile        Profile
+	Marker         string // line over the summaries in a view; empty for none
+	TailMarker     string // line between them and the raw events; empty for none
+
+	// Flush memory at Window.FlushAt and before a compaction, once a cycle; FlushLag puts the second off until so many
+	// tokens are not flushed.
+	Flush    bool
+	FlushLag int
+	// Inline compacts before the next answer instead of after the last.
+	Inline bool
+	// CachePrice is what a cached input token costs, as a part of an uncached one: what [BatchSize] reckons with.
+	CachePrice float64
 }
 
-// Policies are the policies that a configuration may name.
+// Mode says what a compaction does besides, or instead of, telling what leaves.
+type Mode string
+
+// The modes.
+const (
+	SummaryOnly        Mode = "summary_only"         // the tail stays as it is
+	SummaryPlusPrune   Mode = "summary_plus_prune"   // tool results of the tail are shortened too
+	PruneOnly          Mode = "prune_only"           // no model is asked: results are shortened, then old turns become a note
+	OffloadThenCompact Mode = "offload_then_compact" // large results are moved out; told is only what is still too much
+)
+
+// Profile names the sections of a summary.
+type Profile string
+
+// The profiles.
+const (
+	ProfileChat      Profile = "chat"      // people, work, decisions, identifiers
+	ProfileWork      Profile = "work"      // the state of the work first
+	ProfileTechnical Profile = "technical" // eight sections about code and systems
+	ProfileEvents    Profile = "events"    // a log of what happened, line by line
+)
+
+// Settings are what one conversation is compacted by.
+type Settings struct {
+	Enabled bool // false: nothing is compacted by itself
+	Window  Window
+	Policy  Policy
+	// DailyTokens bounds what flushes and compactions of one session may take a day, input and output together; 0: no
+	// bound.
+	DailyTokens int
+}
+
+// Policies are the policies that a configuration may name, as their designs have them.
 var Policies = map[string]Policy{
-	"token_budget": {Name: "token_budget", Tokens: true, TailShare: 0.6, TailTurns: 1, Flush: true, Rolling: true},
+	"token_budget": {
+		Name: "token_budget", Mode: SummaryOnly, Tokens: true, TailShare: 0.6, TailTurns: 1, Flush: true, Rolling: true,
+		Profile: ProfileWork, Marker: "[对话历史摘要]",
+	},
+	"sliding_window": {
+		Name: "sliding_window", Mode: SummaryOnly, Window: 12, HardLimit: 30, ContextSize: 75, Cooldown: 900 * time.Second,
+		CooldownMin: 6, TailMessages: 40, Rolling: true, Profile: ProfileChat,
+	},
+	"archive": {
+		Name: "archive", Mode: SummaryOnly, MaxMessages: 30, TailMessages: 10, ContextSize: 60, RollUpTokens: 1200, RollUpSegments: 8,
+		Profile: ProfileChat, Marker: "## PREVIOUS CONTEXT SUMMARY", TailMarker: "## RECENT MESSAGES",
+	},
+	"turns": {
+		Name: "turns", Mode: SummaryOnly, TailTurns: 4, Segment: 3, RollUpTokens: 1200, RollUpSegments: 8, Flush: true,
+		Profile: ProfileEvents, Marker: "[Session Memory]",
+	},
+	"offload": {
+		Name: "offload", Mode: OffloadThenCompact, Tokens: true, TailMessages: 5, OffloadOver: 2000, OffloadAt: 0.7,
+		OffloadEnough: 15000, Rolling: true, SummaryTokens: 8000, Profile: ProfileTechnical, Marker: "[Compressed History]", Inline: true,
+	},
+	"balanced": {
+		Name: "balanced", Mode: SummaryPlusPrune, Tokens: true, Batch: true, TailMessages: 40, TailShare: 0.6, RollUpTokens: 1200,
+		RollUpSegments: 8, Flush: true, FlushLag: 12000, Profile: ProfileChat, CachePrice: 0.1,
+	},
 }
 
-// minFreed is the least that a compaction must free, in tokens, to count as progress.
-const minFreed = 512
-
-// Progress is the commit gate: it says why a compaction that was computed must not be committed, or nil. Success means
-// that the context became smaller, not that a model answered.
-func (p Policy) Progress(before, after, source, summary int) error {
-	if freed := before - after; freed < max(minFreed, before/10) {
-		return fmt.Errorf("frees %d of %d tokens, want at least %d", freed, before, max(minFreed, before/10))
+// Validate names what of a policy can't work in a window, or of the window itself, with the figures, as a [FieldError].
+func (p Policy) Validate(w Window) error {
+	if err := w.Validate(); err != nil {
+		return err
 	}
-	if float64(summary) >= 0.8*float64(source) {
-		return fmt.Errorf("summary of %d tokens for a source of %d", summary, source)
+	for _, check := range []func(Window) *FieldError{p.checkSigns, p.checkShares, p.checkTail, p.checkTelling} {
+		if err := check(w); err != nil {
+			return err
+		}
+	}
+	return p.checkTriggers()
+}
+
+// checkTriggers looks for a policy that would never compact anything by itself.
+func (p Policy) checkTriggers() error {
+	switch {
+	case p.Tokens, p.Batch, p.counts(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
+		return nil
+	case p.TailTurns > 0:
+		return &FieldError{segmentKey, p.Segment, "at least 1"}
+	}
+	return &FieldError{"policy", p.Name, "one that sets compactions off"}
+}
+
+// segmentKey is the name by which the configuration sets Segment.
+const segmentKey = "cached_context_turns"
+
+// turnsKey is the name by which the configuration sets TailTurns.
+func (p Policy) turnsKey() string {
+	if p.Segment > 0 {
+		return "full_context_turns"
+	}
+	return "tail_turns"
+}
+
+// checkSigns looks for what is less than nothing.
+func (p Policy) checkSigns(Window) *FieldError {
+	for _, f := range []struct {
+		key string
+		n   int
+	}{
+		{"context_size", p.ContextSize},
+		{"window_messages", p.Window},
+		{"hard_limit", p.HardLimit},
+		{"cooldown_min", p.CooldownMin},
+		{"tail_messages", p.TailMessages},
+		{p.turnsKey(), p.TailTurns},
+		{"max_messages", p.MaxMessages},
+		{segmentKey, p.Segment},
+		{"offload_over", p.OffloadOver},
+		{"offload_enough", p.OffloadEnough},
+		{"roll_up_tokens", p.RollUpTokens},
+		{"roll_up_segments", p.RollUpSegments},
+		{"summary_tokens", p.SummaryTokens},
+	} {
+		if f.n < 0 {
+			return &FieldError{f.key, f.n, "0 or more"}
+		}
+	}
+	if p.Cooldown < 0 {
+		return &FieldError{"cooldown", p.Cooldown, "0s or more"}
+	}
+	return nil
+}
+
+// checkShares looks for parts that are none.
+func (p Policy) checkShares(Window) *FieldError {
+	for _, f := range []struct {
+		key string
+		x   float64
+	}{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}} {
+		if math.IsNaN(f.x) || f.x < 0 || f.x > 1 {
+			return &FieldError{f.key, f.x, "0 to 1"}
+		}
+	}
+	return nil
+}
+
+// checkTail looks for tails that leave nothing to compact.
+func (p Policy) checkTail(Window) *FieldError {
+	switch {
+	case p.ContextSize > 0 && p.TailMessages >= p.ContextSize:
+		return &FieldError{"tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize)}
+	case p.MaxMessages > 0 && p.TailMessages >= p.MaxMessages:
+		return &FieldError{"tail_messages", p.TailMessages, fmt.Sprintf("less than max_messages (%d)", p.MaxMessages)}
+	case p.Segment > 0 && p.TailTurns < 1:
+		return &FieldError{p.turnsKey(), p.TailTurns, fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment)}
+	}
+	return nil
+}
+
+// checkTelling looks at modes and at summaries that leave no room for a conversation.
+func (p Policy) checkTelling(w Window) *FieldError {
+	switch p.Mode {
+	case SummaryOnly, SummaryPlusPrune, PruneOnly:
+	case OffloadThenCompact:
+		if p.OffloadOver == 0 {
+			return &FieldError{"offload_over", 0, "more than 0 in mode " + string(OffloadThenCompact)}
+		}
+	default:
+		return &FieldError{"mode", fmt.Sprintf("%q", p.Mode), fmt.Sprintf("%s, %s, %s or %s", SummaryOnly, SummaryPlusPrune, PruneOnly, OffloadThenCompact)}
+	}
+	switch {
+	case p.RollUpTokens >= w.Usable():
+		return &FieldError{"roll_up_tokens", p.RollUpTokens, fmt.Sprintf("less than context_window without reserve_tokens (%d)", w.Usable())}
+	case p.RollUpSegments == 1:
+		return &FieldError{"roll_up_segments", 1, "0, or at least 2"}
 	}
 	return nil
 }

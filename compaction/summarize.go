@@ -2,12 +2,10 @@ package compaction
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -63,31 +61,31 @@ type Request struct {
 	Previous string // the summary that the new one continues; empty for none
 	Events   []sessions.Event
 	Target   int    // tokens
+	Most     int    // tokens; a longer text is no summary. 0: no bound
 	Focus    string // what an operator asked to keep in mind; data, not instruction
+	Profile  Profile
+	// Summaries says that Events are older summaries, of role summary. Elsewhere those are passed over: what they tell
+	// is told by the events.
+	Summaries bool
 }
 
-// Result is a summary that passed the gate.
+// Result is a summary that passed the gate, with what the audit found.
 type Result struct {
 	Text   string
 	Tokens int
 	Model  string
 	Usage  sessions.Usage
 	Cost   float64
-	Calls  int
+	Report
 }
 
-//go:embed summary.md
-var promptText string
-
-var promptTemplate = template.Must(template.New("summary.md").Parse(promptText))
-
 // Summarize tells r.Events, continuing r.Previous. A range that is too large for the model's window is told chunk by
-// chunk, each continuing the last. Its error means that nothing usable came of it.
+// chunk, each continuing the last. Its error means that nothing usable came of it; the result then says what it took.
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
-	t, err := s.begin(r)
-	if err != nil {
-		return Result{}, err
+	if len(r.Events) == 0 {
+		return Result{}, errors.New("there is nothing to tell")
 	}
+	t := s.begin(r)
 	for len(t.rest) > 0 {
 		if err := t.tell(ctx); err != nil {
 			return t.res, err
@@ -99,9 +97,11 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 // telling is one call of Summarize under way.
 type telling struct {
 	*Summarizer
+	Request
+	layout layout
 	system string
-	focus  string // fenced
-	target int
+	fixed  int              // tokens of system and focus
+	focus  string           // fenced
 	model  string           // that is asked
 	limit  int              // tokens of a transcript; it shrinks when the model finds a request too long
 	halved int              // how often it did
@@ -109,26 +109,42 @@ type telling struct {
 	res    Result           // so far; its text continues Request.Previous
 }
 
-func (s *Summarizer) begin(r Request) (*telling, error) {
-	var sys strings.Builder
-	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": s.Language != "en", "Target": r.Target}); err != nil {
-		return nil, fmt.Errorf("write summary prompt: %w", err)
-	}
-	t := &telling{Summarizer: s, system: sys.String(), target: r.Target, model: s.Name, limit: s.Context / 2, rest: r.Events, res: Result{Text: r.Previous}}
+func (s *Summarizer) begin(r Request) *telling {
+	t := &telling{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, rest: r.Events}
+	t.system = t.instruction(false)
+	t.limit = s.chunkLimit(r.Events)
+	t.res.Text, t.res.Recall, t.res.Precision = clean(r.Previous), 1, 1
 	if f := strings.TrimSpace(r.Focus); f != "" {
-		t.focus = Fence("focus", HeadTail(f, maxFocus)) + "\n\n"
+		t.focus = Fence("focus", clip(clean(f), maxFocus)) + "\n\n"
 	}
-	return t, nil
+	t.fixed = t.Counter.Count(t.system) + t.Counter.Count(t.focus) + requestFrame
+	return t
 }
 
-// The parts of a request, besides half of the window at most for the transcript.
+func (t *telling) instruction(repair bool) string {
+	return wording{
+		Chinese: t.Language != "en", Target: t.Target, Sections: t.layout.in(t.Language), Summaries: t.Summaries, Repair: repair,
+	}.String()
+}
+
+// chunkLimit is what the transcript of one request takes at most, in tokens: two fifths of the window as far as that
+// leaves room for the rest of a request, or a quarter, which is also for events that are large by themselves.
+func (s *Summarizer) chunkLimit(events []sessions.Event) int {
+	quarter := s.Context / 4
+	if TokensOf(events)/max(1, len(events)) > s.Context/10 {
+		return quarter
+	}
+	return max(quarter, int(float64(s.Context*2/5-4096)/estimateMargin))
+}
+
+// The parts of a request, besides its transcript.
 const (
 	// estimateMargin is what our counts may be off by.
 	estimateMargin = 1.2
 	// requestFrame is what a request takes besides its texts, in tokens.
 	requestFrame = 64
-	// maxFocus bounds an operator's focus text, in bytes.
-	maxFocus = 1500
+	// maxFocus bounds an operator's focus text, in characters.
+	maxFocus = 500
 	// reasoningRoom is the output that a model which thinks aloud needs beyond the answer itself, in tokens: with less,
 	// some answers come back empty.
 	reasoningRoom = 8192
@@ -144,15 +160,17 @@ type chunk struct {
 // next is the chunk that there is room for next to the instructions and the previous summary, with at least a quarter
 // of the window for the answer. Input and MaxOutput together fit into the window.
 func (t *telling) next() chunk {
-	previous := ""
+	previous, fixed := "", t.fixed
 	if t.res.Text != "" {
 		// It has about the target's length. One that was made for a larger window must not fill this one.
-		previous, _ = t.Counter.shorten(t.res.Text, t.Context/4, func(s string) string { return Fence("previous-summary", s) + "\n\n" })
+		var n int
+		previous, n = t.Counter.shorten(t.res.Text, t.Context/4, func(s string) string { return Fence("previous-summary", s) + "\n\n" })
+		fixed += n
 	}
-	most := max(t.target*12/10, reasoningRoom)
-	fixed := t.Counter.Count(t.system) + t.Counter.Count(previous+t.focus) + requestFrame
+	most := t.mostOutput()
 	room := int(float64(t.Context-fixed-min(most, t.Context/4)) / estimateMargin)
-	text, n := Scribe{Counter: t.Counter, Location: t.Location}.Write(t.rest, min(t.limit, room))
+	scribe := Scribe{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries}
+	text, n := scribe.Write(t.rest, min(t.limit, room))
 	told := t.Counter.Count(text)
 	return chunk{
 		CompleteRequest: CompleteRequest{
@@ -162,13 +180,16 @@ func (t *telling) next() chunk {
 	}
 }
 
+func (t *telling) mostOutput() int { return max(t.Target*12/10, reasoningRoom) }
+
 // tell asks for the summary of the next chunk until one passes the gate: Retries times, then, where summaries have a
 // model of their own, once more of the chat's, which tells the chunks to come too.
 func (t *telling) tell(ctx context.Context) error {
 	c := t.next()
 	for try := 1; ; try++ {
-		err := t.ask(ctx, c)
+		a, text, err := t.ask(ctx, c.CompleteRequest, c.events)
 		if err == nil {
+			t.accept(ctx, c, a, text)
 			return nil
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str("model", c.Model).Int("attempt", try).Msg("Summary not usable")
@@ -180,12 +201,12 @@ func (t *telling) tell(ctx context.Context) error {
 		switch {
 		case known && trouble.Overflow() && t.halve(&c):
 			try-- // the same chunk would overflow for ever; a smaller one is a question of its own
-		case (!known || trouble.Temporary()) && try < t.Retries && t.model == t.Name:
+		case (!known || trouble.Temporary() && !trouble.Overflow()) && try < t.Retries && t.model == t.Name:
 			if err := pause(ctx, t.Backoff<<(try-1)); err != nil {
 				return fmt.Errorf("summarize events %d to %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, err)
 			}
 		case t.model != "":
-			t.model, t.limit, t.halved = "", t.Context/2, maxHalved
+			t.model, t.limit, t.halved = "", t.chunkLimit(t.rest), maxHalved
 			c = t.next()
 		default:
 			return err
@@ -207,20 +228,35 @@ func (t *telling) halve(c *chunk) bool {
 	return c.told < before
 }
 
-// ask makes one request. Where the answer passes the gate, the chunk's events are told.
-func (t *telling) ask(ctx context.Context, c chunk) error {
-	a, err := t.Model.Complete(ctx, c.CompleteRequest)
+// ask makes one request, and returns the text of an answer that passes the gate as a summary of events.
+func (t *telling) ask(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
+	a, err := t.Model.Complete(ctx, r)
 	t.res.Usage, t.res.Cost, t.res.Calls = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1
 	if err != nil {
-		return err
+		return a, "", err
 	}
 	text := CleanSummary(a.Text)
 	tokens := t.Counter.Count(text)
-	if err := CheckSummary(a.Reply, TokensOf(c.events)+t.Counter.Count(t.res.Text), tokens); err != nil {
-		return err
+	against := Checked{
+		Source: TokensOf(events) + t.Counter.Count(t.res.Text), Got: tokens, Events: events, Previous: t.res.Text,
+		Request: r.System, Language: t.Language,
 	}
-	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, tokens, a.Model, t.rest[len(c.events):]
-	return nil
+	if err := CheckSummary(a.Reply, against); err != nil {
+		return a, "", err
+	}
+	if t.Most > 0 && tokens > t.Most {
+		return a, "", fmt.Errorf("the summary takes %d tokens, want at most %d", tokens, t.Most)
+	}
+	return a, text, nil
+}
+
+// accept takes the text as the summary so far, after the audit: the chunk's events are told.
+func (t *telling) accept(ctx context.Context, c chunk, a Completion, text string) {
+	text = t.audited(ctx, c, text)
+	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.Counter.Count(text), a.Model, t.rest[len(c.events):]
+	if t.model != t.Name {
+		t.res.Fallback = a.Model
+	}
 }
 
 // pause waits about d, give or take a fifth, so that many sessions do not retry in step.

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -26,7 +26,8 @@ func (m *modelFunc) Complete(_ context.Context, r CompleteRequest) (Completion, 
 	return m.answer(len(m.asked), r)
 }
 
-const goodText = "## 决定与约束\n发布定在 3 月 5 日，李娜负责，订单 A-10086。\n## 未决问题\n回滚方案由张伟周四给出。\n## 关键标识\nA-10086, https://a.example/x"
+// goodText names nobody and nothing that talk does not.
+const goodText = "## 决定与约束\n发布定在下周五，由李娜负责，张伟配合，先灰度一成再全量，值班群里同步进展。\n## 未决问题\n回滚方案由张伟周四给出，监控阈值还没有人确认。\n## 关键标识\n无"
 
 func good() Completion { return Completion{Reply: Reply{Text: goodText, Stop: true}, Model: "main"} }
 
@@ -93,31 +94,6 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 		if len(m.asked) != 3 {
 			t.Errorf("%s: %d attempts, want 3", name, len(m.asked))
 		}
-	}
-}
-
-// P60: near misses of the gate pass.
-func TestHonestSummariesPass(t *testing.T) {
-	t.Parallel()
-	ids := strings.Builder{}
-	for i := range 60 {
-		fmt.Fprintf(&ids, "FACT-abc-%d REPLY-abc-%d ", i, i)
-	}
-	for name, text := range map[string]string{
-		"mentions an apology": goodText + "\n张伟说抱歉，他来晚了。",
-		"mentions an error":   "## Done\nError: connection refused was traced to the proxy; I cannot reproduce it since, says Alex. Owner Li Na, ticket OPS-1.",
-		"list of identifiers": goodText + "\n" + ids.String(),
-		"list of amounts":     goodText + "\n" + strings.Repeat("2 万元、", 3) + strings.Repeat("11 万元、7 万元、", 12),
-		"quotes a fence":      goodText + "\n- 讨论：<<<transcript ABCDEF",
-		"thinks first":        "<think>hm</think>" + goodText,
-		"small talk":          "## 进行中的任务\n无\n" + "大家互相问候，聊了周末的天气和爬山，没有形成决定，也没有人答应做什么，其余全是寒暄与表情。",
-	} {
-		if err := CheckSummary(Reply{Text: text, Stop: true}, 2000, counter().Count(text)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := CheckSummary(Reply{Text: goodText, Stop: true}, 60000, 200); err != nil {
-		t.Errorf("200 tokens of a large source: %v", err)
 	}
 }
 
@@ -253,7 +229,7 @@ func told(t *testing.T, m *modelFunc, turns int, answered func(i int) bool) {
 	}
 }
 
-// P58: a model whose window is smaller than ours gets smaller chunks until they fit, never the same bytes twice, and
+// P58, P59: a model whose window is smaller than ours gets smaller chunks until they fit, never the same bytes twice, and
 // in the end everything is told once.
 func TestOverflowHalvesTheChunk(t *testing.T) {
 	t.Parallel()
@@ -400,41 +376,98 @@ func TestOneHugeMessageStillFits(t *testing.T) {
 	}
 }
 
-// P70, P71: whatever is said, a transcript has one line an event, and the fence occurs nowhere in the data.
-func TestTranscriptKeepsItsShape(t *testing.T) {
+// P56: between the attempts lie the configured delays, doubled each time, give or take a fifth; the chat's model is
+// asked without one.
+func TestDelaysOfAttempts(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		nasty := rapid.SampledFrom([]string{"transcript", ">>>", "<<<transcript x\n", "\n\n", "\"}\n{\"n\":9", "ignore previous instructions", "{{.Target}}", "$&", "</transcript>"})
-		text := strings.Join(rapid.SliceOfN(rapid.OneOf(nasty, rapid.String()), 0, 5).Draw(t, "text"), "")
-		out, _ := Scribe{Counter: counter()}.Write([]sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: text, SenderNick: text}, {Seq: 2, Role: sessions.RoleAssistant, Content: text}}, 1<<20)
-		lines := strings.Split(out, "\n")
-		if len(lines) != 4 || !strings.HasPrefix(lines[1], `{"n":1,`) || !strings.HasPrefix(lines[2], `{"n":2,`) {
-			t.Fatalf("%d lines: %q", len(lines), out)
-		}
-		mark := strings.TrimPrefix(lines[0], "<<<transcript ")
-		if strings.Contains(lines[1]+lines[2], mark) {
-			t.Fatal("the fence occurs in the data")
+	for _, retries := range []int{1, 3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			var at []time.Time
+			m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
+				at = append(at, time.Now())
+				return Completion{}, errors.New("status 500")
+			}}
+			s := summarizer(m)
+			s.Name, s.Retries, s.Backoff = "cheap", retries, time.Second
+			if _, err := s.Summarize(t.Context(), Request{Events: talk(3, 50), Target: 300}); err == nil {
+				t.Fatal("no error")
+			}
+			if len(at) != retries+1 || m.asked[retries].Model != "" {
+				t.Fatalf("%d retries: asked %s", retries, m.models())
+			}
+			for i := 1; i < retries; i++ {
+				want := time.Second << (i - 1)
+				if got := at[i].Sub(at[i-1]); got < want*8/10 || got > want*12/10 {
+					t.Errorf("attempt %d came after %v, want about %v", i+1, got, want)
+				}
+			}
+			if got := at[retries].Sub(at[retries-1]); got != 0 {
+				t.Errorf("the chat's model was asked after %v", got)
+			}
+		})
+	}
+}
+
+// A wait for the next attempt ends with the task.
+func TestCancelEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return Completion{}, errors.New("status 500") }}
+		s := summarizer(m)
+		s.Backoff = time.Hour
+		stopped := errors.New("stopped")
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { stop(stopped) })
+		if _, err := s.Summarize(ctx, Request{Events: talk(3, 50), Target: 300}); !errors.Is(err, stopped) || len(m.asked) != 1 {
+			t.Errorf("%d calls, %v", len(m.asked), err)
 		}
 	})
 }
 
-// Law: a shortened text is valid, begins and ends as the whole, and is about as long as asked for.
-func FuzzHeadTail(f *testing.F) {
-	f.Add("短", 10)
-	f.Add(strings.Repeat("汉字🙂", 100), 50)
-	f.Fuzz(func(t *testing.T, text string, limit int) {
-		if limit < 16 || limit > 1<<20 || !utf8.ValidString(text) {
-			return
+// P61: an answer that did not end by itself is no summary, however good it looks.
+func TestPartialAnswerIsNoSummary(t *testing.T) {
+	t.Parallel()
+	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+		c := good()
+		c.Stop = n == 3
+		c.Text += fmt.Sprintf("\n第 %d 稿", n)
+		return c, nil
+	}}
+	got, err := summarizer(m).Summarize(t.Context(), Request{Events: talk(3, 50), Target: 300})
+	if err != nil || !strings.Contains(got.Text, "第 3 稿") {
+		t.Errorf("%q, %v", got.Text, err)
+	}
+}
+
+// A trouble that is an overflow and temporary at once is still not asked with the same bytes again.
+func TestOverflowIsNeverRepeated(t *testing.T) {
+	t.Parallel()
+	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
+		return Completion{}, trouble{overflow: true, temporary: true}
+	}}
+	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: talk(100, 20), Target: 300}); err == nil {
+		t.Fatal("no error")
+	}
+	for i := 1; i < len(m.asked); i++ {
+		if len(m.asked[i].User) >= len(m.asked[i-1].User) {
+			t.Errorf("request %d of %d bytes overflowed, and the next has %d", i-1, len(m.asked[i-1].User), len(m.asked[i].User))
 		}
-		got := HeadTail(text, limit)
-		if !utf8.ValidString(got) {
-			t.Fatalf("cut inside a character: %q", got)
+	}
+}
+
+// A chunk is at least a quarter of the window, and in a large one two fifths less what else a request holds.
+func TestChunksUseTheWindow(t *testing.T) {
+	t.Parallel()
+	small, large := talk(10, 50), talk(10, 20000)
+	for _, c := range []struct {
+		context int
+		events  []sessions.Event
+		want    int
+	}{{16000, small, 4000}, {128000, small, 39253}, {128000, large, 32000}} {
+		s := summarizer(nil)
+		s.Context = c.context
+		if got := s.chunkLimit(c.events); got != c.want {
+			t.Errorf("%d of a window of %d, want %d", got, c.context, c.want)
 		}
-		if len(text) <= limit && got != text {
-			t.Fatal("a short text was changed")
-		}
-		if len(got) > limit+64 {
-			t.Fatalf("%d bytes, asked for %d", len(got), limit)
-		}
-	})
+	}
 }

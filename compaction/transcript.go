@@ -11,8 +11,11 @@ import (
 	"ebb/sessions"
 )
 
-// maxToolText bounds what a transcript shows of one tool result, in bytes.
-const maxToolText = 2000
+// What a transcript shows of one tool result, and of the arguments of one call, in characters.
+const (
+	maxToolText = 2000
+	maxCallText = 500
+)
 
 // line is one event as a transcript shows it. Everything that people or tools said is inside JSON strings, so that
 // nothing of it can look like structure.
@@ -27,10 +30,12 @@ type line struct {
 
 // Scribe writes events as data for a model: one JSON object a line, between fences that the data can't contain, as many
 // as a request has room for. They are sized as they are written: the frame of a line is several times as long as a
-// short message in it.
+// short message in it. Credentials and pictures that stand in a text are left out of it.
 type Scribe struct {
 	Counter  *Counter
 	Location *time.Location // UTC where nil
+	// Summaries shows events of role summary, which tell what other events say, as lines; else they are passed over.
+	Summaries bool
 }
 
 // fenceTokens is what a fence around a text takes, at the most.
@@ -45,7 +50,7 @@ func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
 	for n < len(events) {
 		e := events[n]
 		text, tokens := "", 0
-		if e.Role != sessions.RoleSummary {
+		if e.Role != sessions.RoleSummary || s.Summaries {
 			text, tokens = s.line(e, limit-fenceTokens)
 		}
 		if tokens > room && n > 0 {
@@ -100,22 +105,35 @@ func (l line) String() string {
 }
 
 func lineOf(e sessions.Event, loc *time.Location) line {
-	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Role: string(e.Role), Tool: e.ToolName, Text: e.Content}
-	switch e.Role {
-	case sessions.RoleUser:
+	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Role: string(e.Role), Tool: e.ToolName, Text: tellable(e)}
+	if e.Role == sessions.RoleUser {
 		l.Who = sessions.Speaker(e.SenderNick, e.SenderID)
-	case sessions.RoleTool:
-		l.Text = HeadTail(e.Content, maxToolText)
-	}
-	for _, c := range e.ToolCalls {
-		l.Text += fmt.Sprintf(" [%s %s]", c.Name, HeadTail(c.Arguments, maxToolText/4))
 	}
 	return l
 }
 
-// Fence sets data between two lines that carry the same random mark.
+// tellable is what a summary may know of an event: its words, and the calls that it made.
+func tellable(e sessions.Event) string {
+	text := clean(e.Content)
+	if e.Role == sessions.RoleTool {
+		text = clip(text, maxToolText)
+	}
+	for _, c := range e.ToolCalls {
+		text += fmt.Sprintf(" [%s %s]", c.Name, clip(clean(c.Arguments), maxCallText))
+	}
+	return text
+}
+
+// clean leaves out of a text what no request of ours may hold: pictures, and then credentials. It comes before all
+// cutting, which could leave half of one behind that is not recognised any more.
+func clean(text string) string { return sessions.Redact(breadcrumbs(text)) }
+
+// Fence sets data between two lines that carry the same random mark, which does not occur in the data.
 func Fence(name, data string) string {
 	mark := rand.Text()[:12]
+	for strings.Contains(data, mark) {
+		mark = rand.Text()[:12]
+	}
 	return fmt.Sprintf("<<<%s %s\n%s\n%s %s>>>", name, mark, strings.TrimRight(data, "\n"), name, mark)
 }
 
@@ -133,4 +151,16 @@ func HeadTail(text string, limit int) string {
 		tail++
 	}
 	return fmt.Sprintf("%s …[%d bytes left out]… %s", text[:head], tail-head, text[tail:])
+}
+
+// clip shortens a text to its two ends, with a note of what is missing, to so many characters together.
+func clip(text string, chars int) string {
+	if len(text) <= chars || utf8.RuneCountInString(text) <= chars {
+		return text
+	}
+	runes := []rune(text)
+	note := func(n int) string { return fmt.Sprintf(" …[%d characters left out]… ", n) }
+	room := max(0, chars-utf8.RuneCountInString(note(len(runes))))
+	head, tail := room*2/3, room/3
+	return string(runes[:head]) + note(len(runes)-head-tail) + string(runes[len(runes)-tail:])
 }

@@ -15,21 +15,43 @@ type Window struct {
 	Summary    int     // aim for the length of a summary
 }
 
-// Validate names what can't work, with the figures.
+// FieldError says which setting can't work. Key is the setting's name in the configuration, where its line can be
+// looked up.
+type FieldError struct {
+	Key  string
+	Got  any
+	Want string
+}
+
+// Error is the setting, what it is and what it has to be.
+func (e *FieldError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Key, e.Got, e.Want) }
+
+// Validate names what can't work, with the figures, as a [FieldError].
 func (w Window) Validate() error {
 	switch {
 	case w.Context <= 0:
-		return fmt.Errorf("context_window is %d, want more than 0", w.Context)
+		return &FieldError{"context_window", w.Context, "more than 0"}
 	case w.Reserve < 0 || w.Reserve >= w.Context:
-		return fmt.Errorf("reserve_tokens is %d, want 0 to less than context_window (%d)", w.Reserve, w.Context)
+		return &FieldError{"reserve_tokens", w.Reserve, fmt.Sprintf("0 to less than context_window (%d)", w.Context)}
 	case w.Threshold <= 0:
-		return fmt.Errorf("auto_compact_threshold is %d, want more than 0", w.Threshold)
+		return &FieldError{"auto_compact_threshold", w.Threshold, "more than 0"}
 	case math.IsNaN(w.Share) || w.Share <= 0 || w.Share > 1:
-		return fmt.Errorf("max_history_share is %v, want more than 0 and at most 1", w.Share)
+		return &FieldError{"max_history_share", w.Share, "more than 0 and at most 1"}
 	case math.IsNaN(w.FlushRatio) || w.FlushRatio <= 0 || w.FlushRatio >= 1:
-		return fmt.Errorf("flush_ratio is %v, want more than 0 and less than 1", w.FlushRatio)
+		return &FieldError{"flush_ratio", w.FlushRatio, "more than 0 and less than 1"}
 	}
 	return nil
+}
+
+// Counted is the window as our own counter sees it. Budgets are in the provider's tokens and events are counted in
+// ours; factor is the ratio of the two, as [Calibrate] learns it.
+func (w Window) Counted(factor float64) Window {
+	if factor > 0 { // false for NaN too
+		for _, n := range []*int{&w.Context, &w.Reserve, &w.Threshold} {
+			*n = int(float64(*n) / factor)
+		}
+	}
+	return w
 }
 
 // Usable is what a request may hold at most.
@@ -55,8 +77,22 @@ func (w Window) Target() int {
 	return int(0.7 * float64(w.Trigger()))
 }
 
+// leastBatch is the least growth between two compactions that is worth one in any window, in tokens.
+const leastBatch = 1000
+
 // MinBatch is the least growth between two compactions that is worth one.
-func (w Window) MinBatch() int { return max(1000, w.Trigger()/20) }
+func (w Window) MinBatch() int { return max(leastBatch, w.Trigger()/20) }
+
+// RearmAfter is how large a context of so many tokens has to grow before its size sets off the next compaction: after
+// one that gained room, and, more patiently, after one that did not. It goes by size, so that a quiet session is never
+// tried again.
+func (w Window) RearmAfter(tokens int, gained bool) int {
+	part := w.Trigger() / 4
+	if gained {
+		part = w.Trigger() * 15 / 100
+	}
+	return tokens + max(w.MinBatch(), part)
+}
 
 // budgetSlack is kept out of every compaction's budget for framing that is not counted message by message.
 const budgetSlack = 500

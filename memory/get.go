@@ -22,11 +22,11 @@ var (
 	eventPath = regexp.MustCompile(`^session_events/(\d{1,18})$`)
 )
 
-// Limits of one read.
+// Limits of one read, in lines.
 const (
-	maxLines   = 200
-	maxRead    = 1000
-	defaultGet = 50
+	MaxLines     = 200
+	DefaultLines = 50 // where the reader does not say
+	maxRead      = 1000
 )
 
 // ErrUnreadable says that the storage could not be read; what it wraps is for the log, not for a model.
@@ -37,9 +37,9 @@ var ErrUnreadable = errors.New("memory can't be read at the moment")
 func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, loc *time.Location) (string, error) {
 	from = max(1, from)
 	if lines <= 0 {
-		lines = defaultGet
+		lines = DefaultLines
 	}
-	lines = min(lines, maxLines)
+	lines = min(lines, MaxLines)
 	if m := eventPath.FindStringSubmatch(path); m != nil {
 		seq, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil {

@@ -105,6 +105,9 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
 
+// neverStored is why a credential is refused.
+const neverStored = "looks like a credential, which is never stored"
+
 // maxFactBytes bounds what one item may bring, however it is split.
 const maxFactBytes = 16 << 10
 
@@ -117,7 +120,7 @@ func refuse(content string) string {
 		return fmt.Sprintf("has %d bytes, want at most %d", len(content), maxFactBytes)
 	case !utf8.ValidString(content):
 		return "is not UTF-8"
-	case holdsSecret(content):
+	case sessions.HoldsSecret(content):
 		return neverStored
 	}
 	return ""

@@ -39,7 +39,10 @@ type Event struct {
 	ToolCallID string     // of a tool event: the call that it answers
 	ToolName   string     // of a tool event
 
-	Tokens    int // counted once, when the turn that took it committed
+	Tokens int // counted once, when the turn that took it committed; in a view, of what that shows
+	// Blob is the address of a tool result that was moved out of the view: Content is then what the view shows in its
+	// place. The log keeps the whole.
+	Blob      string
 	State     State
 	Attempts  int // turns that began with it
 	Archived  bool

@@ -14,20 +14,25 @@ type Session struct {
 	FlushCount        int
 	LastActiveAt      time.Time
 	CreatedAt         time.Time
-	LastSeq           int64 // of the newest event that has a place in the view; 0 for none
-	Gen               int   // grows when a conversation is begun anew: what belongs to an older one never commits
-	Lease             Lease // as stored: Owner is empty when nobody holds it
-	CompactedSeq      int64 // events up to here are told by summaries
-	FlushedSeq        int64 // events up to here were flushed into memory
-	FlushEpoch        int   // CompactionCount at the last flush; -1 before the first
-	FlushFailures     int   // in a row, in this cycle
-	CompactFailures   int   // in a row
+	LastSeq           int64     // of the newest event that has a place in the view; 0 for none
+	Gen               int       // grows when a conversation is begun anew: what belongs to an older one never commits
+	BaseSeq           int64     // events up to here belong to older generations: they are in no view
+	Lease             Lease     // as stored: Owner is empty when nobody holds it
+	CompactedSeq      int64     // events up to here are told by summaries
+	FlushedSeq        int64     // events up to here were flushed into memory
+	FlushEpoch        int       // CompactionCount at the last flush; -1 before the first
+	FlushFailures     int       // in a row, in this cycle
+	CompactFailures   int       // in a row
+	CompactedAt       time.Time // the last compaction that committed; zero before the first
+	CompactError      string    // why the last attempt changed nothing, or undone; empty after one that did
 	CompactRetryAt    time.Time
 	RearmTokens       int     // soft compaction rests until the context is this large; 0 for armed
 	ObservedTokens    int     // prompt tokens of the last chat call as the provider counted them; 0 for never
 	ObservedSeq       int64   // newest event that ObservedTokens covers
 	CalibrationFactor float64 // provider's count over our estimate, smoothed; 1 at birth
 	Pinned            string  // memory shown at the head of the view, refreshed only by a compaction
+	Usage             Usage   // of all model calls of the session
+	SpentToday        int     // tokens that flushes and compactions took since midnight UTC, input and output together
 }
 
 // Lease is the right to run turns of one session and to write what they give. Term grows with every change of
@@ -61,6 +66,8 @@ type SummaryStatus string
 const (
 	Active     SummaryStatus = "active"
 	Superseded SummaryStatus = "superseded" // a newer summary tells its range: kept for undo
+	Undone     SummaryStatus = "undone"     // its compaction was taken back
+	Closed     SummaryStatus = "closed"     // it belongs to an older generation
 )
 
 // View is what a session's context is assembled from: the active summaries, oldest first, the events after them in
@@ -71,4 +78,6 @@ type View struct {
 	Tail      []Event
 	Pending   []Event
 	Runs      []ToolRun // calls recorded by an earlier attempt at the pending messages
+	// Gap says what the view leaves out between summaries and tail; empty for nothing. Whoever cuts a view writes it.
+	Gap string
 }

@@ -44,9 +44,38 @@ type Store interface {
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 
-	// Compact stores a summary of (c.From, c.Through] and moves the cursor there, if it still stands at c.From and
-	// the session's generation is c.Gen: else ErrConflict.
-	Compact(ctx context.Context, l Lease, c Compaction) error
+	// Compact changes what the view shows: see [Compaction]. It fails with ErrConflict, and writes nothing, when the
+	// session's generation is not c.Gen, its cursor does not stand at c.From, or the events that the summaries tell are
+	// not those of c.Source any more. It also ends the session's job, and deletes blobs that no event of the view needs.
+	Compact(ctx context.Context, l Lease, c Compaction) (Compacted, error)
+
+	// OpenJob records that a compaction of (j.From, j.Through] is under way, in place of any other job of the session,
+	// and returns what there is to tell. Where the same job was staged before, over the same events, it is found again:
+	// Source.Staged is its text, and no model need be asked.
+	OpenJob(ctx context.Context, l Lease, j Job) (Source, error)
+
+	// StageJob keeps what came of the session's job, so that a crash before Compact does not pay for it twice.
+	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
+
+	// Job returns the session's job: ErrNotFound where there is none.
+	Job(ctx context.Context, key Key) (Job, error)
+
+	// Undo takes back the newest compaction of the session's generation that committed and was not undone: cursor and
+	// summaries stand as before it, and its events are shown as before it; bodies that the view refers to again are kept
+	// again. What was said since stays. The session rests for rest tokens more than its context then has. It returns the
+	// row of the compaction log that says so: ErrNotFound where there is nothing to undo.
+	Undo(ctx context.Context, l Lease, rest int) (LogEntry, error)
+
+	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, what waits and what is not flushed
+	// yet stay too.
+	Renew(ctx context.Context, l Lease) error
+
+	// Compactions lists the compaction log, newest first, at most limit rows; an empty key stands for all sessions.
+	Compactions(ctx context.Context, key Key, limit int) ([]LogEntry, error)
+
+	// Blob reads a tool result that was moved out of a view of the session: ErrNotFound where it is gone, or was never
+	// the session's.
+	Blob(ctx context.Context, key Key, blob string) (string, error)
 
 	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
 	// Rearm in the session.
@@ -121,27 +150,75 @@ type Committed struct {
 	Replies []Outgoing // the row of Turn.Reply, if there was one
 }
 
-// Compaction is a new summary and what it replaces, for [Store.Compact].
+// Compaction is a change of what a session's view shows, for [Store.Compact].
 type Compaction struct {
 	Gen     int
 	From    int64 // the cursor as planned: CompactedSeq
-	Through int64 // the last event that the summary tells
-	Summary string
-	Tokens  int // of the summary
-	// Supersede are ids of active summaries whose ranges the new one tells too.
-	Supersede []int64
+	Through int64 // where it goes: the last event that summaries tell; From where only bodies are shown shortened
+	// Summaries are the new ones, oldest first. Each takes the place of the active ones within its range. After that the
+	// active summaries must lie end to end, from the first event of the generation to Through.
+	Summaries []NewSummary
+	// Shown are events that the view shows otherwise from now on.
+	Shown []Shown
+	// Source is the hash of the events that the summaries were made from, as OpenJob gave it; empty: not compared.
+	Source string
 	// Freed is taken from the session's TotalTokens, to which a turn may have added since the plan.
 	Freed       int
 	RearmTokens int
-	Pinned      string
-	Log         LogEntry
+	Pinned      string // what the view shows of memory from now on, as it is
+	// Log is the row of the compaction log; where there are summaries its range is theirs. An undo gives back what its
+	// TokensBefore is more than its TokensAfter.
+	Log LogEntry
+}
+
+// NewSummary tells the events StartSeq to EndSeq.
+type NewSummary struct {
+	StartSeq int64  `json:"start_seq"`
+	EndSeq   int64  `json:"end_seq"`
+	Text     string `json:"text"`
+	Tokens   int    `json:"tokens"`
+	Level    int    `json:"level"` // 0: made from events
+}
+
+// Shown is what a view shows of an event from now on. The log keeps the body.
+type Shown struct {
+	Seq    int64
+	Text   string
+	Tokens int
+	// Blob, where set, is the address under which the body is kept for whoever reads the reference in Text: see
+	// [BlobOf].
+	Blob string
+}
+
+// Compacted is the outcome of [Store.Compact].
+type Compacted struct {
+	BlobsDeleted int
+}
+
+// Job is a compaction under way.
+type Job struct {
+	Gen      int
+	From     int64
+	Through  int64
+	Version  string // of the instructions that the text is made by: staged text of others is not used
+	Attempts int    // how often it was opened
+	Staged   bool
+}
+
+// Source is what a compaction tells.
+type Source struct {
+	// Events are those of the range as they were said, results that had been moved out of the view among them. One
+	// that can't be read any more is [Unavailable], and its Blob is set; no other's is.
+	Events []Event
+	Hash   string
+	Staged []byte // of the same job before a crash; nil for none
 }
 
 // LogEntry is one row of compaction_log: one attempt at a compaction.
 type LogEntry struct {
 	ID           int64
 	Key          Key
-	Trigger      string // threshold, overflow, manual, shutdown
+	Trigger      string // threshold, window, hard_limit, cooldown, messages, turns, batch, offload, overflow, manual, undo
 	Policy       string
 	Mode         string
 	Model        string
@@ -157,6 +234,7 @@ type LogEntry struct {
 	Outcome      string // committed, rejected, failed, nothing
 	Error        string
 	Focus        string
+	Undone       time.Time // when it was taken back; zero for never
 	CreatedAt    time.Time
 
 	// Failures and RetryAt go to the session with a failed attempt: how many in a row, and when the next may run.

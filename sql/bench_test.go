@@ -62,7 +62,7 @@ func benchSession(b *testing.B, events int) (*sql.Store, sessions.Lease) {
 	if _, err := s.Commit(b.Context(), a.Lease, t); err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Compact(b.Context(), a.Lease, sessions.Compaction{Through: int64(events), Summary: "what was said", Tokens: 3}); err != nil {
+	if _, err := s.Compact(b.Context(), a.Lease, told(0, int64(events), "what was said")); err != nil {
 		b.Fatal(err)
 	}
 	return s, a.Lease
@@ -93,10 +93,9 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if n%20 != 0 {
 		return
 	}
-	supersede := []int64{v.Summaries[0].ID}
-	if err := s.Compact(ctx, l, sessions.Compaction{
-		From: v.Session.CompactedSeq, Through: c.LastSeq, Summary: "what was said", Tokens: 3, Supersede: supersede,
-	}); err != nil {
+	rolling := told(v.Session.CompactedSeq, c.LastSeq, "what was said")
+	rolling.Summaries[0].StartSeq = 1
+	if _, err := s.Compact(ctx, l, rolling); err != nil {
 		b.Fatal(err)
 	}
 }

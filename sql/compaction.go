@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -13,109 +12,143 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// viewBefore is how a view stood before a compaction, as the log keeps it for an undo.
+type viewBefore struct {
+	Cursor    int64         `json:"cursor"`
+	Summaries []int64       `json:"summaries"`
+	Shown     []shownBefore `json:"shown,omitempty"`
+}
+
+// shownBefore is what a view showed of an event that it shows otherwise now. Text is nil where that was its content.
+type shownBefore struct {
+	Seq    int64   `json:"seq"`
+	Text   *string `json:"text"`
+	Tokens int     `json:"tokens"`
+	Blob   string  `json:"blob,omitempty"`
+}
+
 // Compact implements sessions.Store.
-func (s *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) error {
-	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		if row.Gen != c.Gen || row.CompactedSeq != c.From || c.Through <= c.From || c.Through > row.LastSeq {
-			return sessions.ErrConflict
+func (s *Store) Compact(
+	ctx context.Context, l sessions.Lease, c sessions.Compaction,
+) (sessions.Compacted, error) {
+	var done sessions.Compacted
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		if err := within(row, c.Gen, c.From, c.Through); err != nil {
+			return err
 		}
-		return s.compact(ctx, tx, l.Key, c)
+		if err := s.unchanged(ctx, tx, l.Key, c); err != nil {
+			return err
+		}
+		done, err = s.compact(ctx, tx, row, c)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("compacting events %d to %d of session %s at term %d: %w",
+		return sessions.Compacted{}, fmt.Errorf("compacting events %d to %d of session %s at term %d: %w",
 			c.From+1, c.Through, l.Key, l.Term, refused(err))
+	}
+	return done, nil
+}
+
+// within compares what a compaction was planned on with the session as it stands.
+func within(row *dbsqlc.Session, gen int, from, through int64) error {
+	if row.Gen != gen || row.CompactedSeq != from || through < from || through > row.LastSeq {
+		return sessions.ErrConflict
 	}
 	return nil
 }
 
-func (s *Store) compact(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
-	insert, err := s.summaryParams(ctx, tx, key, c)
+// unchanged compares the events that a compaction tells with those that its summaries were made from.
+func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
+	if c.Source == "" {
+		return nil
+	}
+	rows, err := s.q.EventsRange(ctx, tx, &dbsqlc.EventsRangeParams{
+		SessionKey: key, AfterSeq: c.From, ThroughSeq: c.Through, MaxRows: math.MaxInt32,
+	})
 	if err != nil {
 		return err
 	}
-	id, err := s.q.SummaryInsert(ctx, tx, insert)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("the log has a gap: %w", sessions.ErrConflict)
-	}
+	events, err := toEvents(rows)
 	if err != nil {
 		return err
 	}
-	if _, err := s.q.SummariesSupersede(ctx, tx, &dbsqlc.SummariesSupersedeParams{
-		SessionKey: key, By: &id, Ids: append([]int64{}, c.Supersede...),
-	}); err != nil {
-		return err
+	if sessions.HashEvents(events) != c.Source {
+		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
 	}
-	if err := s.q.SummaryActivate(ctx, tx, &dbsqlc.SummaryActivateParams{SessionKey: key, ID: id}); err != nil {
-		return err
+	return nil
+}
+
+func (s *Store) compact(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction,
+) (sessions.Compacted, error) {
+	var done sessions.Compacted
+	key := row.SessionKey
+	entry, before := c.Log, viewBefore{Cursor: c.From}
+	newest, err := s.summarise(ctx, tx, row, c, &before)
+	if err != nil {
+		return done, err
 	}
 	if err := s.q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
 		SessionKey: key, StartSeq: c.From + 1, EndSeq: c.Through,
 	}); err != nil {
-		return err
+		return done, err
 	}
-	if err := s.q.EventSummaryInsert(ctx, tx, &dbsqlc.EventSummaryInsertParams{
-		SessionKey: key, Content: clean(c.Summary), Tokens: count(c.Tokens),
-	}); err != nil {
-		return err
+	if before.Shown, err = s.show(ctx, tx, key, c); err != nil {
+		return done, err
 	}
-	entry := c.Log
-	entry.Key, entry.StartSeq, entry.EndSeq, entry.Outcome = key, insert.StartSeq, c.Through, "committed"
-	if err := s.logAttempt(ctx, tx, entry, &id); err != nil {
-		return err
+	deleted, err := s.q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: c.Through})
+	if err != nil {
+		return done, err
 	}
-	return s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
-		SessionKey: key, ThroughSeq: c.Through, Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens), Pinned: clean(c.Pinned),
-		PromptTokens: int64(count(c.Log.Usage.Prompt)), CachedTokens: int64(count(c.Log.Usage.Cached)),
-		CompletionTokens: int64(count(c.Log.Usage.Completion)),
+	if done.BlobsDeleted = int(deleted); deleted > 0 {
+		entry.Audit = sessions.AuditOffloads(entry.Audit, done.BlobsDeleted)
+	}
+	if err := s.q.JobDelete(ctx, tx, key); err != nil {
+		return done, err
+	}
+	entry.Key, entry.Outcome = key, "committed"
+	for i, n := range c.Summaries {
+		if entry.EndSeq = c.Through; i == 0 || n.StartSeq < entry.StartSeq {
+			entry.StartSeq = n.StartSeq
+		}
+	}
+	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
+		return done, err
+	}
+	if err := s.spend(ctx, tx, key, c.Log.Usage); err != nil {
+		return done, err
+	}
+	return done, s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
+		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
+		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens), Pinned: clean(c.Pinned),
 	})
 }
 
-// summaryParams is the row of a new summary. Where it replaces others, it begins where they begin: they must be the
-// newest ones in the view, without a gap, or summaries would no longer lie end to end.
-func (s *Store) summaryParams(
-	ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction,
-) (*dbsqlc.SummaryInsertParams, error) {
-	p := &dbsqlc.SummaryInsertParams{
-		SessionKey: key, Gen: c.Gen, StartSeq: c.From + 1, FreshSeq: c.From + 1, EndSeq: c.Through,
-		Summary: clean(c.Summary), Tokens: count(c.Tokens), Model: clean(c.Log.Model),
+// spend adds what maintenance took to the session's usage and to that of the day.
+func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, u sessions.Usage) error {
+	p := &dbsqlc.SessionSpendParams{
+		SessionKey: key, PromptTokens: int64(count(u.Prompt)), CachedTokens: int64(count(u.Cached)),
+		CompletionTokens: int64(count(u.Completion)),
 	}
-	if len(c.Supersede) == 0 {
-		return p, nil
+	if p.Spent = p.PromptTokens + p.CompletionTokens; p.Spent+p.CachedTokens == 0 {
+		return nil
 	}
-	active, err := s.q.SummariesActive(ctx, tx, key)
-	if err != nil {
-		return nil, err
-	}
-	replaced := make(map[int64]bool, len(c.Supersede))
-	for _, id := range c.Supersede {
-		replaced[id] = true
-	}
-	if len(active) < len(replaced) {
-		return nil, sessions.ErrConflict
-	}
-	for _, a := range active[len(active)-len(replaced):] {
-		if !replaced[a.ID] {
-			return nil, sessions.ErrConflict
-		}
-		p.ToldCount += a.MsgCount
-		p.Level = max(p.Level, a.Level+1)
-	}
-	first := active[len(active)-len(replaced)]
-	p.StartSeq, p.StartMsgID = first.StartSeq, first.StartMsgID
-	return p, nil
+	return s.q.SessionSpend(ctx, tx, p)
 }
 
 // Log implements sessions.Store.
 func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	e.Key = l.Key
-	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
-		if err := s.logAttempt(ctx, tx, e, nil); err != nil {
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
+			return err
+		}
+		if err := s.spend(ctx, tx, l.Key, e.Usage); err != nil {
 			return err
 		}
 		return s.q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
 			SessionKey: l.Key, CompactFailures: count(e.Failures), CompactRetryAt: orNil(e.RetryAt), RearmTokens: count(e.Rearm),
-			PromptTokens: int64(count(e.Usage.Prompt)), CachedTokens: int64(count(e.Usage.Cached)),
-			CompletionTokens: int64(count(e.Usage.Completion)),
+			Failed: e.Outcome == "failed" || e.Outcome == "rejected", Error: clean(e.Error),
 		})
 	})
 	if err != nil {
@@ -124,20 +157,39 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 	return nil
 }
 
-func (s *Store) logAttempt(ctx context.Context, tx pgx.Tx, e sessions.LogEntry, summary *int64) error {
+// attempt is what the row of an attempt has that nobody but the storage knows.
+type attempt struct {
+	gen     int
+	summary *int64      // the newest one
+	before  *viewBefore // of what can be undone
+}
+
+// logAttempt stores a row and returns it as it is then.
+func (s *Store) logAttempt(
+	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
+) (sessions.LogEntry, error) {
 	p := &dbsqlc.CompactionInsertParams{
-		SessionKey: e.Key, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: clean(e.Model), Focus: clean(e.Focus),
+		SessionKey: e.Key, Gen: a.gen, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: clean(e.Model), Focus: clean(e.Focus),
 		TokensBefore: count(e.TokensBefore), TokensAfter: count(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
-		SummaryID: summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: finite(e.Cost),
+		SummaryID: a.summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: finite(e.Cost),
 		PromptTokens: count(e.Usage.Prompt), CachedTokens: count(e.Usage.Cached), CompletionTokens: count(e.Usage.Completion),
 		Outcome: e.Outcome, Error: clean(e.Error),
 	}
 	if e.Audit != "" {
 		audit, err := cleanJSON(json.RawMessage(e.Audit))
 		if err != nil {
-			return fmt.Errorf("the audit is no JSON: %w: %w", sessions.ErrRefused, err)
+			return e, fmt.Errorf("the audit is no JSON: %w: %w", sessions.ErrRefused, err)
 		}
 		p.Audit = audit
 	}
-	return s.q.CompactionInsert(ctx, tx, p)
+	if a.before != nil {
+		b, err := json.Marshal(a.before)
+		if err != nil {
+			return e, err
+		}
+		p.ViewBefore = b
+	}
+	row, err := s.q.CompactionInsert(ctx, tx, p)
+	e.ID, e.CreatedAt = row.ID, row.CreatedAt
+	return e, err
 }

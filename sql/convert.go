@@ -68,7 +68,7 @@ func orNil[T comparable](v T) *T {
 	return &v
 }
 
-func toSession(r *dbsqlc.Session) sessions.Session {
+func toSession(r *dbsqlc.Session, spentToday int64) sessions.Session {
 	owner := orZero(r.LeaseOwner)
 	epoch := -1
 	if r.FlushEpoch != nil {
@@ -84,7 +84,9 @@ func toSession(r *dbsqlc.Session) sessions.Session {
 		CompactedSeq: r.CompactedSeq, FlushedSeq: r.FlushedSeq, FlushEpoch: epoch, FlushFailures: r.FlushFailures,
 		CompactFailures: r.CompactFailures, CompactRetryAt: orZero(r.CompactRetryAt), RearmTokens: r.RearmTokens,
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
-		Pinned: r.Pinned,
+		Pinned: r.Pinned, BaseSeq: r.BaseSeq, CompactedAt: orZero(r.CompactedAt), CompactError: r.CompactError,
+		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+		SpentToday: int(spentToday),
 	}
 }
 
@@ -107,6 +109,17 @@ func toEvent(r *dbsqlc.Event) (sessions.Event, error) {
 		}
 	}
 	return e, nil
+}
+
+// toShown is an event as the view shows it.
+func toShown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
+	e, err := toEvent(&dbsqlc.Event{
+		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+		SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
+		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+	})
+	e.Blob = orZero(r.BlobID)
+	return e, err
 }
 
 func toEvents(rows []dbsqlc.Event) ([]sessions.Event, error) {
@@ -185,7 +198,7 @@ func toLogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 		FlushOutcome: r.FlushOutcome, Audit: string(r.Audit), Duration: time.Duration(r.DurationMs) * time.Millisecond,
 		Cost:    r.Cost,
 		Usage:   sessions.Usage{Prompt: r.PromptTokens, Cached: r.CachedTokens, Completion: r.CompletionTokens},
-		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, CreatedAt: r.CreatedAt,
+		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, Undone: orZero(r.UndoneAt), CreatedAt: r.CreatedAt,
 	}
 }
 

@@ -14,6 +14,12 @@
 // Accepting a message is one statement, committing a turn is one statement, beginning a turn is two: a statement is a
 // transaction of its own, so that each of the two durable steps of a turn costs one flush of the server's log.
 //
+// # Compaction
+//
+// The log's bodies never change. A view is the active summaries and the events after the cursor, each as its column shown
+// has it or else as it was said. Before a compaction commits its row of the log notes what it changes, so that an undo
+// gives the same view back; blobs are a copy for readers of references, swept with every compaction.
+//
 // # Decisions
 //
 // No foreign keys on hot tables: they would lock the session's row at each accepted message. Counting an attempt and a

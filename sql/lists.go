@@ -17,7 +17,7 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, er
 	}
 	list := make([]sessions.Session, 0, len(rows))
 	for i := range rows {
-		list = append(list, toSession(&rows[i]))
+		list = append(list, toSession(&rows[i].Session, rows[i].SpentToday))
 	}
 	return list, nil
 }
@@ -28,7 +28,7 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	if err != nil {
 		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, found(err))
 	}
-	return toSession(&row), nil
+	return toSession(&row.Session, row.SpentToday), nil
 }
 
 // Events lists a session's log in order of arrival, pending and dead messages and summaries too: at most limit events,
@@ -43,7 +43,7 @@ func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit
 	return toEvents(rows)
 }
 
-// Compactions lists attempts at compactions, the newest first, at most limit: of one session, or with an empty key of all.
+// Compactions implements sessions.Store.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	rows, err := s.q.CompactionsList(ctx, s.pool, &dbsqlc.CompactionsListParams{
 		SessionKey: string(key), MaxRows: count(limit),

@@ -37,9 +37,10 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}
 		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
 			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last,
-			PromptTokens: int64(count(f.Usage.Prompt)), CachedTokens: int64(count(f.Usage.Cached)),
-			CompletionTokens: int64(count(f.Usage.Completion)),
 		}); err != nil {
+			return err
+		}
+		if err := s.spend(ctx, tx, l.Key, f.Usage); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)

@@ -57,6 +57,18 @@ func (c *chat) say(person sessions.UserID, text string) {
 	}
 }
 
+// result commits a turn with a tool result in it and no person's message: the call, the result, the answer.
+func (c *chat) result(body string) {
+	c.t.Helper()
+	if _, err := c.store.Commit(c.t.Context(), c.lease, sessions.Turn{Events: []sessions.Event{
+		{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: "{}"}}, Tokens: 2},
+		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "n", Content: body, Tokens: 100},
+		{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1},
+	}}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 func (c *chat) save(drafts ...memory.Draft) memory.Receipt {
 	c.t.Helper()
 	r, err := c.store.Save(c.t.Context(), c.lease, drafts)
@@ -362,7 +374,7 @@ func TestHistoryAndRange(t *testing.T) {
 	for i := range 5 {
 		c.say("zhang", fmt.Sprintf("第%d次 release", i))
 	}
-	if err := s.Compact(t.Context(), c.lease, sessions.Compaction{Through: 6, Summary: "早先的对话", Tokens: 3}); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, told(0, 6, "早先的对话")); err != nil {
 		t.Fatal(err)
 	}
 	history := func(query string, before int64, limit int) []int64 {
@@ -404,10 +416,9 @@ func TestListsForAdmins(t *testing.T) {
 	if _, err := s.Session(t.Context(), "nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a session that is not there gave %v", err)
 	}
-	if err := s.Compact(t.Context(), c.lease, sessions.Compaction{
-		Through: 1, Summary: "s", Tokens: 1,
-		Log: sessions.LogEntry{Trigger: "manual", TokensBefore: 100, TokensAfter: 40, Audit: `{"ids": 3}`, FlushOutcome: "saved", Cost: 0.5},
-	}); err != nil {
+	compaction := told(0, 1, "s")
+	compaction.Log = sessions.LogEntry{Trigger: "manual", TokensBefore: 100, TokensAfter: 40, Audit: `{"ids": 3}`, FlushOutcome: "saved", Cost: 0.5}
+	if _, err := s.Compact(t.Context(), c.lease, compaction); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Log(t.Context(), newer.lease, sessions.LogEntry{Outcome: "rejected", Error: "too short", Failures: 1}); err != nil {

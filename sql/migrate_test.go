@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"errors"
 	"io/fs"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
@@ -95,6 +97,66 @@ func TestMigrateWithRows(t *testing.T) {
 	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Resumed {
 		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
 	}
+	// What the old release compacted can be compacted on, but not undone: it kept no view to go back to.
+	rolling := told(2, 3, "They asked again.")
+	rolling.Summaries[0].StartSeq = 1
+	if _, err := s.Compact(t.Context(), l, rolling); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Undo(t.Context(), l, 0); err != nil {
+		t.Error(err)
+	}
+	if v, err = s.Begin(t.Context(), l, 0); err != nil || len(v.Summaries) != 1 || v.Summaries[0].Text != "They asked and were answered." || len(v.Tail) != 1 {
+		t.Errorf("after an undo the old rows are seen as %+v (%v)", v, err)
+	}
+	if _, err := s.Undo(t.Context(), l, 0); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("undoing the old release's compaction gave %v", err)
+	}
+}
+
+// The way down keeps what the first release knows: the log, and summaries that lie end to end.
+func TestMigrateDownWithRows(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	s, pool := open(t, url)
+	c := newChat(t, s, "cid", "u", false)
+	c.result("said by a tool")
+	shown := sessions.Compaction{Shown: []sessions.Shown{{Seq: 4, Text: "cut", Tokens: 1, Blob: sessions.BlobOf("said by a tool")}}}
+	for _, step := range []func() error{
+		func() error { _, err := s.Compact(t.Context(), c.lease, shown); return err },
+		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 3, "undone")); return err },
+		func() error { _, err := s.Undo(t.Context(), c.lease, 0); return err },
+		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 2, "closed")); return err },
+		func() error { return s.Renew(t.Context(), c.lease) },
+		func() error { c.say("u", "again"); return nil },
+		func() error {
+			last := told(5, 6, "active")
+			last.Gen = 1
+			_, err := s.Compact(t.Context(), c.lease, last)
+			return err
+		},
+		func() error { return sql.MigrateTo(t.Context(), url, 1) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[string]string{
+		`SELECT string_agg(content, '|' ORDER BY seq) FROM dingtalk_session_events WHERE seq IS NOT NULL`:                 "hello|ok||said by a tool|ok|again|ok",
+		`SELECT string_agg(concat_ws(':', summary, status), ' ' ORDER BY id) FROM session_summaries`:                      "undone:superseded closed:superseded active:active",
+		`SELECT string_agg(concat_ws(':', outcome, summary_id IS NOT NULL), ' ' ORDER BY id) FROM compaction_log`:         "committed:t committed:t committed:t",
+		`SELECT concat_ws(' ', last_seq, compacted_seq, compaction_count) FROM dingtalk_sessions`:                         "7 6 3",
+		`SELECT count(*)::text FROM information_schema.tables WHERE table_name IN ('blobs', 'compaction_jobs')`:           "0",
+		`SELECT count(*)::text FROM information_schema.columns WHERE column_name IN ('shown', 'base_seq', 'view_before')`: "0",
+	} {
+		var got string
+		if err := pool.QueryRow(t.Context(), query).Scan(&got); err != nil || got != want {
+			t.Errorf("%s\ngave %q (%v), want %q", query, got, err, want)
+		}
+	}
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMigrateAtOnce(t *testing.T) {
@@ -138,7 +200,12 @@ func TestLawsOfTheSchema(t *testing.T) {
 		"a flush beyond the log":            "UPDATE dingtalk_sessions SET flushed_seq = 6",
 		"a sent reply without its time":     "INSERT INTO outbox (session_key, target, body, state, sender) VALUES ('k', '{}', 'b', 'sent', 'a')",
 		"an empty debt":                     "INSERT INTO flush_debts (session_key, from_seq, through_seq) VALUES ('k', 2, 2)",
-		"a committed attempt without proof": "INSERT INTO compaction_log (session_key, outcome) VALUES ('k', 'committed')",
+		"a failed attempt with a summary":   "INSERT INTO compaction_log (session_key, outcome, summary_id) VALUES ('k', 'failed', 1)",
+		"an undo of what failed":            "INSERT INTO compaction_log (session_key, outcome, view_before) VALUES ('k', 'failed', '{}')",
+		"a generation beyond its summaries": "UPDATE dingtalk_sessions SET base_seq = 1",
+		"a reference without its text":      "INSERT INTO dingtalk_session_events (session_key, seq, role, blob_id) VALUES ('k', 1, 'tool', 'b')",
+		"a shown text without its count":    "INSERT INTO dingtalk_session_events (session_key, seq, role, shown) VALUES ('k', 1, 'tool', 's')",
+		"a backward job":                    "INSERT INTO compaction_jobs (session_key, gen, from_seq, through_seq, source_hash) VALUES ('k', 0, 2, 1, 'h')",
 	} {
 		if _, err := pool.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "violates check constraint") {
 			t.Errorf("%s was taken: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sql/dbsqlc"
@@ -30,6 +31,15 @@ func (p *planner) Query(ctx context.Context, query string, args ...any) (pgx.Row
 	}
 	p.plan = strings.Join(lines, "\n")
 	return p.Pool.Query(ctx, "SELECT WHERE false")
+}
+
+// Exec implements dbsqlc.DBTX: nothing is changed.
+func (p *planner) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
+	rows, err := p.Query(ctx, query, args...)
+	if err == nil {
+		rows.Close()
+	}
+	return pgconn.CommandTag{}, err
 }
 
 // What is asked often, or in the seconds of a stop, must not cost more because others have said much.
@@ -59,6 +69,22 @@ func TestPlans(t *testing.T) {
 			_, err := q.EventsMatch(t.Context(), p, &dbsqlc.EventsMatchParams{SessionKey: "s7", Patterns: []string{"%said%"}, MaxChars: 10, MaxRows: 20})
 			return err
 		}, true},
+		"what there is to tell": {func() error {
+			_, err := q.EventsSource(t.Context(), p, &dbsqlc.EventsSourceParams{SessionKey: "s7", AfterSeq: 40, ThroughSeq: 60})
+			return err
+		}, true},
+		"bodies that no view needs": {func() error {
+			_, err := q.BlobsSweep(t.Context(), p, &dbsqlc.BlobsSweepParams{SessionKey: "s7", AfterSeq: 90})
+			return err
+		}, false},
+		"bodies that a view needs": {func() error {
+			return q.BlobsKeep(t.Context(), p, &dbsqlc.BlobsKeepParams{SessionKey: "s7", AfterSeq: 90})
+		}, false},
+		"showing results otherwise": {func() error {
+			return q.EventsShow(t.Context(), p, &dbsqlc.EventsShowParams{
+				SessionKey: "s7", Seqs: []int64{95}, Texts: []string{""}, Tokens: []int{1}, BlobIds: []string{""}, Whole: []bool{false},
+			})
+		}, false},
 	} {
 		if err := tt.run(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -40,7 +40,8 @@ func TestRefusedForGood(t *testing.T) {
 			return s.RecordRun(t.Context(), c.lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
 		},
 		"an empty summary": func() error {
-			return s.Compact(t.Context(), c.lease, sessions.Compaction{Through: 1, Summary: "\x00"})
+			_, err := s.Compact(t.Context(), c.lease, told(0, 1, "\x00"))
+			return err
 		},
 		"an audit that is no JSON": func() error {
 			return s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Audit: "{"})

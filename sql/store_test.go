@@ -4,6 +4,7 @@ import (
 	"embed"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sessions"
@@ -41,28 +42,75 @@ func TestStore(t *testing.T) {
 		url := sqltest.URL(t)
 		a, pool := open(t, url)
 		b, _ := open(t, url)
-		return sessionstest.Harness{
-			Store: a, Other: b,
-			Expire: func(t *testing.T, owner sessions.ReplicaID) {
-				t.Helper()
-				execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
-			},
-			FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
-				t.Helper()
-				if err := a.Owe(t.Context(), l, 0, failures, "busy"); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Log: func(t *testing.T, key sessions.Key) []sessions.Event {
-				t.Helper()
-				events, err := a.Events(t.Context(), key, 0, 1000)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return events
-			},
-		}
+		return harness(a, b, pool)
 	})
+}
+
+// harness is what the suite needs of two stores on one database.
+func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
+	return sessionstest.Harness{
+		Store: a, Other: b, Histories: 12,
+		Expire: func(t *testing.T, owner sessions.ReplicaID) {
+			t.Helper()
+			execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
+		},
+		FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
+			t.Helper()
+			if err := a.Owe(t.Context(), l, 0, failures, "busy"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Log: func(t *testing.T, key sessions.Key) []sessions.Event {
+			t.Helper()
+			events, err := a.Events(t.Context(), key, 0, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return events
+		},
+		Summaries: func(t *testing.T, key sessions.Key) []sessions.Summary {
+			t.Helper()
+			return collect(t, pool, `SELECT id, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary AS text, level, status
+				FROM session_summaries WHERE session_key = $1 ORDER BY id`, pgx.RowToStructByNameLax[sessions.Summary], key)
+		},
+		Blobs: func(t *testing.T, key sessions.Key) []string {
+			t.Helper()
+			return collect(t, pool, "SELECT blob_id FROM blobs WHERE session_key = $1 ORDER BY blob_id", pgx.RowTo[string], key)
+		},
+		SpoilBlob: func(t *testing.T, key sessions.Key, blob, body string) {
+			t.Helper()
+			if body == "" {
+				execute(t, pool, "DELETE FROM blobs WHERE session_key = $1 AND blob_id = $2", key, blob)
+				return
+			}
+			execute(t, pool, "UPDATE blobs SET body = $3 WHERE session_key = $1 AND blob_id = $2", key, blob, body)
+		},
+		Edit: func(t *testing.T, key sessions.Key, seq int64, content string) {
+			t.Helper()
+			execute(t, pool, "UPDATE dingtalk_session_events SET content = $3 WHERE session_key = $1 AND seq = $2", key, seq, content)
+		},
+	}
+}
+
+// told is a compaction of the events (from, through] into one summary.
+func told(from, through int64, text string) sessions.Compaction {
+	return sessions.Compaction{
+		From: from, Through: through,
+		Summaries: []sessions.NewSummary{{StartSeq: from + 1, EndSeq: through, Text: text, Tokens: 3}},
+	}
+}
+
+func collect[T any](t *testing.T, pool *pgxpool.Pool, query string, to pgx.RowToFunc[T], args ...any) []T {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 //go:embed testdata

@@ -149,7 +149,7 @@ func TestTablesForOthers(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
-	if err := s.Compact(t.Context(), c.lease, sessions.Compaction{Through: 2, Summary: "s", Tokens: 1}); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, told(0, 2, "s")); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{

@@ -33,7 +33,7 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (session
 	if err != nil {
 		return v, err
 	}
-	v.Session = toSession(&row.Session)
+	v.Session = toSession(&row.Session, row.SpentToday)
 	if v.Summaries, err = toSummaries(row.Summaries); err != nil {
 		return v, err
 	}
@@ -47,11 +47,11 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (session
 	if err != nil {
 		return v, err
 	}
-	events, err := toEvents(rows)
-	if err != nil {
-		return v, err
-	}
-	for _, e := range events {
+	for i := range rows {
+		e, err := toShown(&rows[i])
+		if err != nil {
+			return v, err
+		}
 		if e.State == sessions.Pending {
 			v.Pending = append(v.Pending, e)
 		} else {

@@ -16,15 +16,16 @@ import (
 	"ebb/memory"
 )
 
-// All returns the built-in tools over a memory store. Times are shown in loc.
-func All(store memory.Store, loc *time.Location) []bot.Tool {
+// All returns the built-in tools over a memory store and the results that were moved out of views. Times are shown in
+// loc.
+func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	return []bot.Tool{
 		tool[memory.Save]{
 			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
 			call: (saver{store}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},
-		tool[getArgs]{spec: getSpec, call: (getter{store, loc}).call, reads: true},
+		tool[getArgs]{spec: getSpec, call: (getter{store, blobs, loc}).call, reads: true},
 		tool[historyArgs]{spec: historySpec, call: (historian{store, loc}).call, reads: true},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -53,10 +54,44 @@ func (s *shelf) Pinned(_ context.Context, r memory.Reader, _ int) ([]memory.Memo
 // errStorage holds what nobody but an operator may read.
 var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection refused")
 
+// shelved has one result that was moved out of the view of the session r/c.
+type shelved struct{}
+
+var bigResult = strings.Repeat("0123456789", 50) + "\nthe end"
+
+func (shelved) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
+	if key != "r/c" || blob != sessions.BlobOf(bigResult) {
+		return "", fmt.Errorf("blob %s: %w", blob, sessions.ErrNotFound)
+	}
+	return bigResult, nil
+}
+
+// A stored result is read by the path that the view shows, page by page, and only by the session that it belongs to.
+func TestStoredResult(t *testing.T) {
+	t.Parallel()
+	path := sessions.BlobPath(sessions.BlobOf(bigResult))
+	for arguments, want := range map[string]string{
+		`{"path":"` + path + `"}`:                                          "the end",
+		`{"path":"` + path + `","from":2,"lines":1}`:                       "lines 2-2 of 4",
+		`{"path":"` + sessions.BlobPath(sessions.BlobOf("another")) + `"}`: "[Content unavailable: ",
+	} {
+		got, err := run(t, &shelf{}, "memory_get", arguments)
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, %q, want %q in it", arguments, err, got, want)
+		}
+	}
+	// P72
+	for _, path := range []string{"/etc/passwd", "offloaded/../../etc/passwd", "offloaded/" + strings.Repeat("z", 32) + ".txt"} {
+		if got, err := run(t, &shelf{}, "memory_get", `{"path":"`+path+`"}`); err == nil {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
 // run calls a built-in tool as the model would.
 func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
 	t.Helper()
-	for _, tool := range All(s, time.UTC) {
+	for _, tool := range All(s, shelved{}, time.UTC) {
 		if tool.Spec().Name == name {
 			return tool.Call(t.Context(), bot.ToolInput{
 				Arguments: arguments, Lease: sessions.Lease{Key: "r/c"}, Reader: memory.Reader{Key: "r/c"},
@@ -167,7 +202,7 @@ func TestStorageErrorsAreNotToldToTheModel(t *testing.T) {
 // Only what has no effect may be repeated after a crash; schemas are what providers take.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	for _, tool := range All(&shelf{}, time.UTC) {
+	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
 		s := tool.Spec()
 		r, ok := tool.(bot.Repeatable)
 		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == memory.SaveTool) {
@@ -194,7 +229,7 @@ func TestPromptAndToolsAreSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := 0
-	for _, tool := range All(&shelf{}, time.UTC) {
+	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
 		s := tool.Spec()
 		b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}})
 		if err != nil {

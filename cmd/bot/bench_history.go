@@ -156,7 +156,8 @@ func (b *bench) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 			if _, err := b.store.Flush(ctx, lease, memory.Flush{Through: through, Last: true}); err != nil {
 				return keys, err
 			}
-			if err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summary: benchSummary, Tokens: 180}); err != nil {
+			told := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: benchSummary, Tokens: 180}
+			if _, err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summaries: []sessions.NewSummary{told}}); err != nil {
 				return keys, err
 			}
 		}

@@ -81,14 +81,11 @@ func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, 
 	if err != nil {
 		return nil, err
 	}
-	c := Default().Agent.Compaction
+	config := Default()
+	set, _ := config.compaction()
 	return bot.New(bot.Config{
 		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
-		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, time.UTC), Compaction: true,
-		Window: compaction.Window{
-			Context: c.ContextWindow, Reserve: c.ReserveTokens, Threshold: c.AutoCompactThreshold, Share: c.MaxHistoryShare,
-			FlushRatio: c.FlushRatio, Summary: c.SummaryTokens,
-		},
+		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,
 		Flush: time.Millisecond, // the stop is not measured, and its flush is not needed
 	})
 }

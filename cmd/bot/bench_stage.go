@@ -29,6 +29,9 @@ type bench struct {
 	store   *sql.Store
 	perTurn float64 // durable commits a turn, once measured
 	rigs    int     // made so far: names come from it
+
+	locomo   string // folder with dialogues for the cost replay; empty for synthetic ones
+	appendix string // what a row has to say besides its figures
 }
 
 // openBench starts PostgreSQL. What it returns may be closed whatever the error.

@@ -182,7 +182,7 @@ func TestWaitForAnAnswerEndsWithItsContext(t *testing.T) {
 
 func TestBenchRefusesARowThatIsNone(t *testing.T) {
 	t.Parallel()
-	err := benchCmd{Only: []string{"turns", "speed"}}.Run(t.Context(), &App{})
+	err := benchAllCmd{Only: []string{"turns", "speed"}}.Run(t.Context(), &App{})
 	if usage := (usageError{}); !errors.As(err, &usage) || !strings.Contains(err.Error(), `"speed"`) {
 		t.Errorf("got %v", err)
 	}

@@ -50,6 +50,12 @@ func TestCommandLine(t *testing.T) {
 		{"check no file", env(), []string{"config", "check", "-c", bad + "x"}, 2, "", "no such file"},
 		{"print without credentials", env(), []string{"config", "print", "-c", referencePath}, 0, `"context_window": 128000`, ""},
 		{"print hides", credentials(), []string{"config", "print", "-c", referencePath}, 0, `"client_secret": "***"`, ""},
+		{"chat with an unknown policy", credentials(), []string{"chat", "-c", referencePath, "--policy", "x"}, 2, "", `--policy: got "x", want "archive" or "balanced"`},
+		{"chat with an unknown mode", credentials(), []string{"chat", "-c", referencePath, "--mode", "x"}, 2, "", `--mode: got "x", want "summary_only"`},
+		{"chat with a threshold of nothing", credentials(), []string{"chat", "-c", referencePath, "--threshold", "0"}, 2, "", "--threshold: got 0, want more than 0"},
+		{"chat with turns below nothing", credentials(), []string{"chat", "-c", referencePath, "--policy", "turns", "--full-context-turns=-1"}, 2, "", "--full-context-turns: got -1"},
+		{"chat with half a turn", credentials(), []string{"chat", "-c", referencePath, "--cached-context-turns", "x"}, 2, "", "--cached-context-turns"},
+		{"import without a robot", env(), []string{"sessions", "import", bad}, 2, "", "--robot"},
 		{"print a bad file", env(), []string{"config", "print", "-c", bad}, 2, "", "no such key"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

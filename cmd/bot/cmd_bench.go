@@ -3,14 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 )
 
-// benchCmd is bot bench: it measures on this machine what the design promises, and prints it as one table.
+// benchCmd is bot bench: it measures on this machine what the design promises.
 type benchCmd struct {
-	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, takeover, restart, memory, later." placeholder:"ROW"`
+	All    benchAllCmd    `cmd:"" default:"withargs" help:"Measure row after row and print them as one table."`
+	Replay benchReplayCmd `cmd:"" help:"Compare only what compaction policies cost, and draw it."`
+}
+
+// benchAllCmd measures row after row and prints them as one table.
+type benchAllCmd struct {
+	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, later." placeholder:"ROW"`
 }
 
 // benchRow is one thing to measure, which may give several lines of the table.
@@ -28,6 +35,7 @@ var benchRows = []benchRow{
 	{"history", (*bench).history},
 	{"tokens", (*bench).tokens},
 	{"upkeep", (*bench).upkeep},
+	{"replay", (*bench).replay},
 	{"takeover", (*bench).takeover},
 	{"restart", (*bench).restart},
 	{"memory", (*bench).memory},
@@ -36,7 +44,7 @@ var benchRows = []benchRow{
 
 // Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could
 // not be measured says why in the table, and makes the exit code 1; a target that is not reached does not.
-func (c benchCmd) Run(ctx context.Context, app *App) (err error) {
+func (c benchAllCmd) Run(ctx context.Context, app *App) (err error) {
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(benchRows, func(r benchRow) bool { return r.name == name }) {
 			return usageError{fmt.Errorf("bench: there is no row %q", name)}
@@ -47,6 +55,7 @@ func (c benchCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
+	b.locomo = app.Getenv(locomoVariable)
 	head, err := b.machine(ctx)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -71,9 +80,36 @@ func (c benchCmd) Run(ctx context.Context, app *App) (err error) {
 		fmt.Fprintf(app.Stderr, "%5.1f s\n", time.Since(began).Seconds())
 		all = append(all, figures...)
 	}
-	fmt.Fprintf(app.Stdout, "\n%s\n\n%s", head, drawTable(all))
+	fmt.Fprintf(app.Stdout, "\n%s\n\n%s%s", head, drawTable(all), b.appendix)
 	if failed {
 		return errReported
+	}
+	return nil
+}
+
+// benchReplayCmd is bot bench replay: the row of that name alone.
+type benchReplayCmd struct {
+	Plot string `help:"Draw the figures into this SVG file." placeholder:"FILE"`
+}
+
+// Run replays every policy, prints what it costs, and draws it where asked to.
+func (c benchReplayCmd) Run(ctx context.Context, app *App) (err error) {
+	b, err := openBench(ctx)
+	defer func() { err = joinStop(err, b.close(ctx)) }()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	b.locomo = app.Getenv(locomoVariable)
+	all, err := b.compare(ctx)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	fmt.Fprintf(app.Stdout, "%s\n%s", drawTable(all.figures()), all.table())
+	if c.Plot == "" {
+		return nil
+	}
+	if err := os.WriteFile(c.Plot, []byte(all.plot()), 0o644); err != nil { //nolint:gosec // a picture for everybody
+		return fmt.Errorf("bench: writing the plot: %w", err)
 	}
 	return nil
 }

@@ -23,11 +23,38 @@ import (
 type chatCmd struct {
 	configFlag
 	Session string `default:"terminal" help:"Name of the conversation; the same name goes on with it (default: ${default})."`
+
+	Policy             *string `placeholder:"NAME" help:"In place of agent.compaction.policy, as the next four are of their keys."`
+	Mode               *string `placeholder:"NAME" help:"What a compaction does besides, or instead of, summarising."`
+	FullContextTurns   *int    `placeholder:"A" help:"Turns that stay raw with the policy turns."`
+	CachedContextTurns *int    `placeholder:"B" help:"Turns that become one summary with the policy turns."`
+	Threshold          *int    `placeholder:"TOKENS" help:"Size of a context that is compacted: agent.compaction.auto_compact_threshold."`
+}
+
+// overrides are the values of agent.compaction that the flags set.
+func (c chatCmd) overrides() []override {
+	var all []override
+	text := func(flag, key string, value *string, of func(*CompactionSettings) *string) {
+		if value != nil {
+			all = append(all, override{flag, key, func(s *CompactionSettings) { *of(s) = *value }})
+		}
+	}
+	number := func(flag, key string, value *int, of func(*CompactionSettings) *int) {
+		if value != nil {
+			all = append(all, override{flag, key, func(s *CompactionSettings) { *of(s) = *value }})
+		}
+	}
+	text("--policy", "policy", c.Policy, func(s *CompactionSettings) *string { return &s.Policy })
+	text("--mode", "mode", c.Mode, func(s *CompactionSettings) *string { return &s.Mode })
+	number("--full-context-turns", "full_context_turns", c.FullContextTurns, func(s *CompactionSettings) *int { return &s.FullContextTurns })
+	number("--cached-context-turns", "cached_context_turns", c.CachedContextTurns, func(s *CompactionSettings) *int { return &s.CachedContextTurns })
+	number("--threshold", "auto_compact_threshold", c.Threshold, func(s *CompactionSettings) *int { return &s.AutoCompactThreshold })
+	return all
 }
 
 // Run talks with the configured model over the same engine as serve, until the input ends.
 func (c chatCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedLLM)
+	cfg, err := Load(c.Config, app.Getenv, NeedLLM, c.overrides()...)
 	if err != nil {
 		return err
 	}

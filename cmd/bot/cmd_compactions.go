@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"ebb/sessions"
 	"ebb/sql"
@@ -29,9 +30,10 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		return table(app.Stdout, c.JSON, all, "ID\tTIME\tSESSION\tTRIGGER\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR", func(e sessions.LogEntry) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, when(e.CreatedAt), e.Key, e.Trigger, e.Outcome,
-				e.TokensBefore, e.TokensAfter, eventRange(e), e.FlushOutcome, e.Duration, excerpt(e.Error))
+		head := "ID\tTIME\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR"
+		return table(app.Stdout, c.JSON, views(all, viewCompaction), head, func(e compactionView) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, when(e.CreatedAt), e.Session, e.Trigger,
+				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), excerpt(e.Error))
 		})
 	})
 }
@@ -52,41 +54,48 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		return showCompaction(app.Stdout, e, c.JSON)
+		return showCompaction(app.Stdout, viewCompaction(e), c.JSON)
 	})
 }
 
-func showCompaction(out io.Writer, e sessions.LogEntry, asJSON bool) error {
+func showCompaction(out io.Writer, e compactionView, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
-	return write(out, func(w io.Writer) {
-		for _, r := range [][2]string{
-			{"id", fmt.Sprint(e.ID)},
-			{"session", string(e.Key)},
-			{"time", when(e.CreatedAt)},
-			{"trigger", e.Trigger},
-			{"outcome", e.Outcome},
-			{"error", e.Error},
-			{"policy", e.Policy},
-			{"mode", e.Mode},
-			{"model", e.Model},
-			{"focus", e.Focus},
-			{"tokens", fmt.Sprintf("%d -> %d", e.TokensBefore, e.TokensAfter)},
-			{"events", eventRange(e)},
-			{"flush", e.FlushOutcome},
-			{"audit", e.Audit},
-			{"took", e.Duration.String()},
-			{"cost", fmt.Sprintf("%.6f", e.Cost)},
-			{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
-		} {
-			fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
-		}
-	})
+	rows := [][2]string{
+		{"id", fmt.Sprint(e.ID)},
+		{"session", string(e.Session)},
+		{"time", when(e.CreatedAt)},
+		{"trigger", e.Trigger},
+		{"outcome", e.Outcome},
+		{"undone", when(e.UndoneAt)},
+		{"error", e.Error},
+		{"policy", e.Policy},
+		{"mode", e.Mode},
+		{"model", e.Model},
+		{"focus", e.Focus},
+		{"tokens", fmt.Sprintf("%d -> %d (%d freed)", e.TokensBefore, e.TokensAfter, e.TokensBefore-e.TokensAfter)},
+		{"events", e.events()},
+		{"flush", e.FlushOutcome},
+		{"took", e.took().String()},
+		{"cost", fmt.Sprintf("%.6f", e.Cost)},
+		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
+	}
+	return writeRows(out, append(rows, auditRows(string(e.Audit))...))
 }
 
-// eventRange is the events that a compaction took out of the view.
-func eventRange(e sessions.LogEntry) string {
+// came is what came of an attempt, in a table.
+func (e compactionView) came() string {
+	if !e.UndoneAt.IsZero() {
+		return e.Outcome + ", undone"
+	}
+	return e.Outcome
+}
+
+func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }
+
+// events is what a compaction took out of the view.
+func (e compactionView) events() string {
 	if e.EndSeq < e.StartSeq {
 		return "-"
 	}

@@ -20,6 +20,7 @@ type sessionsCmd struct {
 	List   sessionsListCmd   `cmd:"" default:"withargs" help:"List sessions, the last active first."`
 	Show   sessionsShowCmd   `cmd:"" help:"Show one session's state."`
 	Export sessionsExportCmd `cmd:"" help:"Write one session's whole log, compacted events too: one JSON object a line, or a table."`
+	Import sessionsImportCmd `cmd:"" help:"Take over a conversation that an older bot kept in a file."`
 }
 
 // listFlags are the flags of every command that lists.
@@ -38,8 +39,8 @@ func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		return table(app.Stdout, c.JSON, all, "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\tLAST ACTIVE", func(s sessions.Session) string {
-			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Key, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, when(s.LastActiveAt))
+		return table(app.Stdout, c.JSON, views(all, viewSession), "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\tLAST ACTIVE", func(s sessionView) string {
+			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Session, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, when(s.LastActiveAt))
 		})
 	})
 }
@@ -58,7 +59,7 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			return noSession(c.Key, err)
 		}
 		if c.JSON {
-			return json.NewEncoder(app.Stdout).Encode(s)
+			return json.NewEncoder(app.Stdout).Encode(viewSession(s))
 		}
 		owner := "nobody"
 		if s.Lease.Owner != "" {
@@ -70,20 +71,21 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"conversation", string(s.ConversationID)},
 			{"context", fmt.Sprintf("%d tokens", s.TotalTokens)},
 			{"events", fmt.Sprint(s.LastSeq)},
+			{"generation", fmt.Sprintf("%d, from event %d", s.Gen, s.BaseSeq+1)},
 			{"compacted through", fmt.Sprint(s.CompactedSeq)},
 			{"flushed through", fmt.Sprint(s.FlushedSeq)},
 			{"compactions", fmt.Sprint(s.CompactionCount)},
+			{"last compaction", when(s.CompactedAt)},
+			{"compaction error", s.CompactError},
+			{"next attempt", when(s.CompactRetryAt)},
 			{"flushes", fmt.Sprint(s.FlushCount)},
+			{"maintenance today", fmt.Sprintf("%d tokens", s.SpentToday)},
 			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
 			{"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
 			{"last active", when(s.LastActiveAt)},
 			{"created", when(s.CreatedAt)},
 		}
-		return write(app.Stdout, func(w io.Writer) {
-			for _, r := range rows {
-				fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
-			}
-		})
+		return writeRows(app.Stdout, rows)
 	})
 }
 
@@ -108,7 +110,7 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 			if err != nil || len(page) == 0 {
 				return err
 			}
-			err = table(app.Stdout, c.JSON, page, head, func(e sessions.Event) string {
+			err = table(app.Stdout, c.JSON, views(page, viewEvent), head, func(e eventView) string {
 				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, when(e.CreatedAt), e.Role, e.SenderNick, e.State, excerpt(e.Content))
 			})
 			if err != nil {
@@ -168,6 +170,24 @@ func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T)
 		}
 		for _, r := range rows {
 			fmt.Fprintln(w, row(r))
+		}
+	})
+}
+
+// views makes of each of all what --json shows of it.
+func views[T, V any](all []T, view func(T) V) []V {
+	out := make([]V, len(all))
+	for i, x := range all {
+		out[i] = view(x)
+	}
+	return out
+}
+
+// writeRows writes names and what they are, two columns.
+func writeRows(out io.Writer, rows [][2]string) error {
+	return write(out, func(w io.Writer) {
+		for _, r := range rows {
+			fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
 		}
 	})
 }

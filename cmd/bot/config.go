@@ -22,6 +22,9 @@ type Config struct {
 	// Warnings are values that were lowered to fit others, or that will not do what they say, one line each with its
 	// place in the file. They are for the log at the start; a config with warnings is usable.
 	Warnings []string `json:"-"`
+
+	// policies are compaction.Policies as the environment changes them.
+	policies map[string]compaction.Policy
 }
 
 // DingTalkConfig says which DingTalk app the bot is, and how it answers.
@@ -101,41 +104,8 @@ type AgentConfig struct {
 	Timezone string `json:"timezone"`
 	// Admins are the staff ids that may use the admin commands in a chat. Default none.
 	Admins []string `json:"admins"`
-	// Compaction says when a context is flushed and compacted.
+	// Compaction says when and how a context is flushed and compacted.
 	Compaction CompactionConfig `json:"compaction"`
-}
-
-// CompactionConfig sizes the window of a session. Where the counts are taken: memory is flushed at FlushRatio x
-// AutoCompactThreshold, the context is compacted at AutoCompactThreshold.
-type CompactionConfig struct {
-	// Enabled lets contexts be compacted by themselves. Default true; false: an overflowing context is only cut in what
-	// is sent.
-	Enabled bool `json:"enabled"`
-	// Policy names the set of triggers and cuts. Default "token_budget", for now the only one.
-	Policy string `json:"policy"`
-	// Mode says what a compaction does to what it keeps. Default "summary_only", for now the only one.
-	Mode string `json:"mode"`
-	// AutoCompactThreshold is the size of a context that is compacted, in tokens. Default 80,000.
-	AutoCompactThreshold int `json:"auto_compact_threshold"`
-	// ContextWindow is the model's window, in tokens. Default 128,000.
-	ContextWindow int `json:"context_window"`
-	// ReserveTokens is kept free in the window for the answer, in tokens. Default 20,000.
-	ReserveTokens int `json:"reserve_tokens"`
-	// MaxHistoryShare is the share of the window that history may have after a compaction, over 0 to 1. Default 0.5.
-	MaxHistoryShare float64 `json:"max_history_share"`
-	// FlushRatio is the share of AutoCompactThreshold at which memory is flushed, more than 0 and
-	// less than 1. Default 0.9.
-	FlushRatio float64 `json:"flush_ratio"`
-	// SummaryTokens is the length that a summary aims at, in tokens. Default 1,200.
-	SummaryTokens int `json:"summary_tokens"`
-	// InlineDeadline is how long a reply waits for a compaction that cannot be put off. Default 20 s.
-	InlineDeadline time.Duration `json:"inline_deadline"`
-	// Deadline bounds a compaction in the background, retries included. Default 120 s.
-	Deadline time.Duration `json:"deadline"`
-	// Retries is how often a failed summary is asked for again, 1 to 10. Default 3.
-	Retries int `json:"retries"`
-	// Model names the model that writes summaries. Default empty: llm.default.
-	Model string `json:"model"`
 }
 
 // ClusterConfig is about several replicas on one database.
@@ -196,14 +166,6 @@ func (l *LLMConfig) Model(name string) (ModelConfig, bool) {
 	return ModelConfig{}, false
 }
 
-// window is these sizes as the compaction works with them.
-func (c *CompactionConfig) window() compaction.Window {
-	return compaction.Window{
-		Context: c.ContextWindow, Reserve: c.ReserveTokens, Threshold: c.AutoCompactThreshold,
-		Share: c.MaxHistoryShare, FlushRatio: c.FlushRatio, Summary: c.SummaryTokens,
-	}
-}
-
 // Default returns the configuration of the reference file where no environment variable is set: credentials are empty.
 func Default() *Config {
 	return defaults(newSource("", nil, func(string) string { return "" }))
@@ -238,15 +200,7 @@ func defaults(src *source) *Config {
 		Admin:    AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},
 		Shutdown: ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
 		Log:      LogConfig{Level: "info", Format: "auto"},
-	}
-}
-
-func defaultCompaction() CompactionConfig {
-	return CompactionConfig{
-		Enabled: true, Policy: "token_budget", Mode: "summary_only",
-		AutoCompactThreshold: 80_000, ContextWindow: 128_000, ReserveTokens: 20_000,
-		MaxHistoryShare: 0.5, FlushRatio: 0.9, SummaryTokens: 1200,
-		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3,
+		policies: ownPolicies(src),
 	}
 }
 

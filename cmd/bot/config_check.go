@@ -36,7 +36,7 @@ func (c *Config) check(src *source, need Need) {
 	c.DingTalk.check(k, need)
 	c.LLM.check(k, need)
 	c.Agent.check(k)
-	c.Agent.Compaction.check(k, c.LLM)
+	c.Agent.Compaction.check(k, c.LLM, c.policies)
 	c.checkProcess(k)
 	if len(src.errs) == 0 {
 		c.fit(src)
@@ -64,17 +64,13 @@ func (k checker) required(path, value, what string) {
 	}
 }
 
-// oneOf refuses a value that is not among the choices; later are choices that a coming release will have.
-func (k checker) oneOf(path, got string, choices []string, later ...string) {
+// oneOf refuses a value that is not among the choices.
+func (k checker) oneOf(path, got string, choices []string) {
 	quoted := make([]string, len(choices))
 	for i, c := range choices {
 		quoted[i] = strconv.Quote(c)
 	}
-	hint := ""
-	if slices.Contains(later, got) {
-		hint = fmt.Sprintf(" (%q comes in a later release)", got)
-	}
-	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s%s", strings.Join(quoted, " or "), hint)
+	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", strings.Join(quoted, " or "))
 }
 
 func (k checker) between(path string, got, low, high int) {
@@ -179,32 +175,6 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
-func (c *CompactionConfig) check(k checker, llm LLMConfig) {
-	const at = "agent.compaction."
-	k.oneOf(at+"policy", c.Policy, []string{"token_budget"}, "balanced")
-	k.oneOf(at+"mode", c.Mode, []string{"summary_only"}, "summary_plus_prune", "prune_only", "offload_then_compact")
-	k.want(c.ContextWindow > 0, at+"context_window", c.ContextWindow, "more than 0")
-	k.want(c.AutoCompactThreshold > 0, at+"auto_compact_threshold", c.AutoCompactThreshold, "more than 0")
-	k.want(c.AutoCompactThreshold <= c.ContextWindow, at+"auto_compact_threshold", c.AutoCompactThreshold,
-		"at most context_window (%d)", c.ContextWindow)
-	k.want(c.ReserveTokens > 0, at+"reserve_tokens", c.ReserveTokens, "more than 0")
-	k.want(c.ReserveTokens < c.ContextWindow, at+"reserve_tokens", c.ReserveTokens,
-		"less than context_window (%d)", c.ContextWindow)
-	k.want(c.MaxHistoryShare > 0 && c.MaxHistoryShare <= 1, at+"max_history_share", c.MaxHistoryShare, "more than 0 and at most 1")
-	// At the threshold itself a flush would come too late for the compaction that it has to come before.
-	k.want(c.FlushRatio > 0 && c.FlushRatio < 1, at+"flush_ratio", c.FlushRatio, "more than 0 and less than 1")
-	k.want(c.SummaryTokens > 0, at+"summary_tokens", c.SummaryTokens, "more than 0")
-	k.positive(at+"inline_deadline", c.InlineDeadline)
-	k.positive(at+"deadline", c.Deadline)
-	k.between(at+"retries", c.Retries, 1, 10)
-	k.want(c.Model == "" || llm.has(c.Model), at+"model", strconv.Quote(c.Model),
-		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
-	// What the bot itself would refuse at its start is refused here, where its place in the file can be named.
-	if err := c.window().Validate(); err != nil && len(k.errs) == 0 {
-		k.fail("agent.compaction", "%v", err)
-	}
-}
-
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
 // checkProcess checks what is about this process rather than about conversations.
@@ -227,28 +197,4 @@ func (c *Config) checkProcess(k checker) {
 	k.positive("shutdown.flush", c.Shutdown.Flush)
 	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
 	k.oneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
-}
-
-// answerMargin is what has to be free in the reserve beside the answer: counts are estimates, and a request has overhead.
-const answerMargin = 1024
-
-// fit lowers what the window has no room for, and says so in Warnings.
-func (c *Config) fit(src *source) {
-	comp := c.Agent.Compaction
-	room := comp.ReserveTokens - answerMargin
-	if room < answerMargin/4 {
-		room = max(1, comp.ReserveTokens/2) // so small a reserve cannot hold the margin; half of it is still an answer
-	}
-	for i := range c.LLM.Models {
-		if m := &c.LLM.Models[i]; m.MaxOutput > room {
-			path := fmt.Sprintf("llm.models[%d].max_output", i)
-			c.Warnings = append(c.Warnings, src.warning(path, "lowered from %d to %d, to fit agent.compaction.reserve_tokens (%d)",
-				m.MaxOutput, room, comp.ReserveTokens))
-			m.MaxOutput = room
-		}
-	}
-	if usable := comp.ContextWindow - comp.ReserveTokens; comp.AutoCompactThreshold > usable {
-		c.Warnings = append(c.Warnings, src.warning("agent.compaction.auto_compact_threshold",
-			"%d is more than context_window - reserve_tokens (%d), which is what counts", comp.AutoCompactThreshold, usable))
-	}
 }

@@ -21,6 +21,8 @@ var durationType = reflect.TypeFor[time.Duration]()
 // keys and keys in other letter case in silence, and stops at the first wrong type.
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
+	decodeContextWindow(src, root, cfg)
+	decodeGroups(src, root, cfg)
 }
 
 func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
@@ -30,6 +32,8 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 		decodeDuration(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
+	case dst.Kind() == reflect.Map:
+		return // of groups: read when everything that they start from is
 	case dst.Kind() == reflect.Slice:
 		decodeList(src, path, v, dst)
 	case dst.Kind() == reflect.Pointer:
@@ -52,26 +56,104 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 		return
 	}
 	fields := jsonFields(dst.Type())
-	seen := map[string]int{}
+	seen := map[string]member{}
 	for _, m := range obj.Members {
-		name, _ := m.Name.Value.(hujson.Literal) // the parser takes nothing else for a name
-		key := name.String()
-		if !plainKey.MatchString(key) {
-			key = strconv.Quote(key) // a line break in it must not break the line of the error
-		}
-		child := join(path, key)
-		if first, twice := seen[key]; twice {
-			src.failAt(m.Name.StartOffset, child, "given twice, first in line %d", src.place(first, "", "").Line)
+		this := member{memberKey(m), m.Name.StartOffset}
+		name := canonicalKey(dst.Type(), this.key)
+		if src.twice(path, seen[name], this) {
 			continue
 		}
-		seen[key] = m.Name.StartOffset
-		index, known := fields.index[key]
+		seen[name] = this
+		if this.key == contextWindowKey && dst.Type() == reflect.TypeFor[AgentConfig]() {
+			continue
+		}
+		child := join(path, name)
+		index, known := fields.index[name]
 		if !known {
 			src.failAt(m.Name.StartOffset, child, "no such key, want one of %s", keyList(fields.names))
 			continue
 		}
-		decode(src, child, m.Value, dst.Field(index))
+		if name != this.key {
+			src.written[child] = join(path, this.key)
+		}
+		field := dst.FieldByIndex(index)
+		if m.Value.Value.Kind() == 'n' && fields.optional[name] {
+			src.at[child] = m.Value.StartOffset
+			field.SetZero()
+			continue
+		}
+		decode(src, child, m.Value, field)
 	}
+}
+
+// member is a key of an object as it is written, and where.
+type member struct {
+	key    string
+	offset int
+}
+
+func memberKey(m hujson.ObjectMember) string {
+	name, _ := m.Name.Value.(hujson.Literal) // the parser takes nothing else for a name
+	key := name.String()
+	if !plainKey.MatchString(key) {
+		key = strconv.Quote(key) // a line break in it must not break the line of the error
+	}
+	return key
+}
+
+// twice reports whether an object at path has a key again, and records that.
+func (s *source) twice(path string, first, again member) bool {
+	line := s.place(first.offset, "", "").Line
+	switch first.key {
+	case "":
+		return false
+	case again.key:
+		s.failAt(again.offset, join(path, again.key), "given twice, first in line %d", line)
+	default:
+		s.failAt(again.offset, join(path, again.key), "the same as %s, which is given in line %d, want one of the two", first.key, line)
+	}
+	return true
+}
+
+// decodeGroups reads agent.compaction.groups. Each group starts from the common settings, which stand by then.
+func decodeGroups(src *source, root hujson.Value, cfg *Config) {
+	v := root.Find("/agent/compaction/groups")
+	if v == nil {
+		return
+	}
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		src.fail(groupsPath, "got %s, want an object", kindName(*v))
+		return
+	}
+	comp := &cfg.Agent.Compaction
+	comp.Groups = map[string]CompactionSettings{}
+	seen := map[string]member{}
+	for _, m := range obj.Members {
+		name, _ := m.Name.Value.(hujson.Literal)
+		id, this := name.String(), member{memberKey(m), m.Name.StartOffset}
+		if src.twice(groupsPath, seen[id], this) {
+			continue
+		}
+		seen[id] = this
+		if id == "" {
+			src.failAt(this.offset, groupsPath, "got an empty key, want the id of a conversation")
+			continue
+		}
+		group := comp.CompactionSettings
+		decode(src, groupPath(id), m.Value, reflect.ValueOf(&group).Elem())
+		comp.Groups[id] = group
+	}
+}
+
+const groupsPath = "agent.compaction.groups"
+
+// groupPath is the path of a group's settings.
+func groupPath(id string) string {
+	if !plainKey.MatchString(id) {
+		id = strconv.Quote(id)
+	}
+	return join(groupsPath, id)
 }
 
 func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
@@ -165,19 +247,30 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 
 // fieldSet is the keys of a struct, in its order, and where they are.
 type fieldSet struct {
-	names []string
-	index map[string]int
+	names    []string
+	index    map[string][]int
+	optional map[string]bool // null may stand for them
 }
 
+// jsonFields lists the fields of a config type with those of the types embedded in it.
 func jsonFields(t reflect.Type) fieldSet {
-	set := fieldSet{index: map[string]int{}}
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("json"); name != "" && name != "-" {
+	set := fieldSet{index: map[string][]int{}, optional: map[string]bool{}}
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("json"); name != "" && name != "-" {
 			set.names = append(set.names, name)
-			set.index[name] = i
+			set.index[name] = f.Index
+			set.optional[name] = ownerOf(t, f) == reflect.TypeFor[PolicyRules]()
 		}
 	}
 	return set
+}
+
+// ownerOf is the struct type that a visible field of t stands in.
+func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
+	if len(f.Index) == 1 {
+		return t
+	}
+	return t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
 }
 
 func join(path, key string) string {

@@ -100,9 +100,6 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"merged", `{"agent": {"max_merged": ^0}}`, "agent.max_merged: got 0, want 1 to 100"},
 		{"admin", `{"agent": {"admins": ["a", ^""]}}`, "agent.admins[1]: is empty, want a staff id"},
 
-		{"policy", compactionFile(`"policy": ^"balanced"`), `agent.compaction.policy: got "balanced", want "token_budget" ("balanced" comes in a later release)`},
-		{"no such policy", compactionFile(`"policy": ^"x"`), `agent.compaction.policy: got "x", want "token_budget"`},
-		{"mode", compactionFile(`"mode": ^"prune_only"`), `agent.compaction.mode: got "prune_only", want "summary_only" ("prune_only" comes in a later release)`},
 		{"reserve", compactionFile(`"reserve_tokens": ^200000`), "agent.compaction.reserve_tokens: got 200000, want less than context_window (128000)"},
 		{"no reserve", compactionFile(`"reserve_tokens": ^0`), "agent.compaction.reserve_tokens: got 0, want more than 0"},
 		{"window", compactionFile(`"context_window": ^-1, "auto_compact_threshold": -1, "reserve_tokens": -2`), "agent.compaction.context_window: got -1, want more than 0"},
@@ -115,7 +112,6 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"no retries", compactionFile(`"retries": ^0`), "agent.compaction.retries: got 0, want 1 to 10"},
 		{"no drain", `{"shutdown": {"drain": ^0}}`, "shutdown.drain: got 0s, want more than 0s"},
 		{"no flush", `{"shutdown": {"drain": 1, "flush": ^"0s"}}`, "shutdown.flush: got 0s, want more than 0s"},
-		{"summary", compactionFile(`"summary_tokens": ^0`), "agent.compaction.summary_tokens: got 0, want more than 0"},
 		{"inline deadline", compactionFile(`"inline_deadline": ^0`), "agent.compaction.inline_deadline: got 0s, want more than 0s"},
 		{"summary model", compactionFile(`"model": ^"x"`), `agent.compaction.model: got "x", want empty (llm.default) or the name of a model in llm.models: "main"`},
 

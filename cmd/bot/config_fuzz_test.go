@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"reflect"
@@ -19,6 +20,8 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[", `{"llm":{"models":[{}]}}`, `{"a":1,"a":2}`, `{"log":{"level":"${X:-info}"}}`, "{\"\\u0000\":\"\xff\"}",
 		`{"shutdown":{"drain":1e9,"flush":"1h"}}`, `{"agent":{"compaction":{"reserve_tokens":-1}}}`, "\xef\xbb\xbf{}", "// x\n{/**/}",
+		`{"agent":{"compaction":{"policy":"turns","full_context_turns":2,"groups":{"cid=":{"policy":"offload","keep_last":null},"b":{"cooldown":1.5}}}}}`,
+		`{"agent":{"contextWindow":{"fullContextTurns":3},"compaction":{"policy":"sliding_window","tail_keep_size":80,"mode":"prune_only"}}}`,
 		`{"agent":{"prompt":"$${x} ${Y}"},"database":{"url":"postgres://u:p@h/d?x=y"}}`,
 	} {
 		f.Add([]byte(seed))
@@ -52,7 +55,10 @@ func assertPrintsAsLoaded(t *testing.T, cfg *Config) {
 	if err != nil {
 		t.Fatalf("loading what was printed: %v\n%s", err, out)
 	}
-	if !reflect.DeepEqual(again.Agent.Compaction, cfg.Agent.Compaction) || again.Shutdown != cfg.Shutdown {
-		t.Errorf("printed and loaded again: %+v, want %+v", again, cfg)
+	if want := cfg.inForce(); !reflect.DeepEqual(again.Agent.Compaction, want.Agent.Compaction) || again.Shutdown != cfg.Shutdown {
+		t.Errorf("printed and loaded again: %+v, want %+v", again, want)
+	}
+	if twice, err := again.JSON(); err != nil || !bytes.Equal(twice, out) {
+		t.Errorf("printed twice, it is\n%s\nwant\n%s", twice, out)
 	}
 }

@@ -20,10 +20,10 @@ const maxConfigSize = 256 << 10
 
 // Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need says which
 // credentials have to be there. An empty path means the defaults alone. The error is a *ConfigError that lists
-// everything that is wrong, each with file, line and column.
-func Load(path string, getenv func(string) string, need Need) (*Config, error) {
+// everything that is wrong, each with file, line and column. Overrides come from the command line.
+func Load(path string, getenv func(string) string, need Need, overrides ...override) (*Config, error) {
 	if path == "" {
-		return load(newSource("", nil, getenv), need)
+		return load(newSource("", nil, getenv), need, overrides...)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -33,18 +33,35 @@ func Load(path string, getenv func(string) string, need Need) (*Config, error) {
 		}
 		return nil, &ConfigError{[]*FieldError{{File: path, Problem: "reading the config: " + problem + "; --config names another file"}}}
 	}
-	return parseConfig(path, data, getenv, need)
+	return parseConfig(path, data, getenv, need, overrides...)
+}
+
+// override is a value of agent.compaction that a flag sets in place of the file's, in every group too.
+type override struct {
+	flag string // as in --policy
+	key  string // as in policy
+	set  func(*CompactionSettings)
+}
+
+func (o override) apply(src *source, c *CompactionConfig) {
+	o.set(&c.CompactionSettings)
+	src.at["agent.compaction."+o.key], src.written["agent.compaction."+o.key] = 0, o.flag
+	for id, g := range c.Groups {
+		o.set(&g)
+		c.Groups[id] = g
+		src.at[groupPath(id)+"."+o.key], src.written[groupPath(id)+"."+o.key] = 0, o.flag
+	}
 }
 
 // parseConfig is Load for a file that was read.
-func parseConfig(name string, data []byte, getenv func(string) string, need Need) (*Config, error) {
+func parseConfig(name string, data []byte, getenv func(string) string, need Need, overrides ...override) (*Config, error) {
 	if data == nil {
 		data = []byte{}
 	}
-	return load(newSource(name, bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), getenv), need)
+	return load(newSource(name, bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), getenv), need, overrides...)
 }
 
-func load(src *source, need Need) (*Config, error) {
+func load(src *source, need Need, overrides ...override) (*Config, error) {
 	cfg := defaults(src)
 	if src.data != nil {
 		root, ok := src.parse()
@@ -53,6 +70,10 @@ func load(src *source, need Need) (*Config, error) {
 		}
 		decodeInto(src, root, cfg)
 	}
+	for _, o := range overrides {
+		o.apply(src, &cfg.Agent.Compaction)
+	}
+	olderSummarizer(src, &cfg.Agent.Compaction, cfg.LLM)
 	cfg.check(src, need)
 	if err := src.err(); err != nil {
 		return nil, err

@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
 
 // JSON returns the config as it is in force, in the order of the reference file: durations as in "20s", secrets and the
-// password in the database's URL as ***. Apart from those it can be loaded again.
+// password in the database's URL as ***, and the rules of a compaction's policy spelled out. Apart from the secrets it can
+// be loaded again.
 func (c *Config) JSON() ([]byte, error) {
 	var compact, pretty bytes.Buffer
-	if err := writeJSON(&compact, reflect.ValueOf(*c)); err != nil {
+	if err := writeJSON(&compact, reflect.ValueOf(c.inForce())); err != nil {
 		return nil, err
 	}
 	if err := json.Indent(&pretty, compact.Bytes(), "", "  "); err != nil {
@@ -33,12 +35,14 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 		for i, name := range set.names {
 			w.WriteString(separator(i, '{'))
 			fmt.Fprintf(w, "%q:", name)
-			if err := writeJSON(w, v.Field(set.index[name])); err != nil {
+			if err := writeJSON(w, v.FieldByIndex(set.index[name])); err != nil {
 				return err
 			}
 		}
 		w.WriteByte('}')
 		return nil
+	case v.Kind() == reflect.Map:
+		return writeMap(w, v)
 	case v.Kind() == reflect.Slice && v.Len() > 0:
 		for i := range v.Len() {
 			w.WriteString(separator(i, '['))
@@ -54,6 +58,27 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	default:
 		return writeLeaf(w, v.Interface())
 	}
+}
+
+// writeMap writes a map with its keys in order.
+func writeMap(w *bytes.Buffer, v reflect.Value) error {
+	w.WriteByte('{')
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for i, key := range keys {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		if err := writeLeaf(w, key.String()); err != nil {
+			return err
+		}
+		w.WriteByte(':')
+		if err := writeJSON(w, v.MapIndex(key)); err != nil {
+			return err
+		}
+	}
+	w.WriteByte('}')
+	return nil
 }
 
 // durationText is d as a person writes it: 2m, not 2m0s.

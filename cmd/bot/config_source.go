@@ -59,8 +59,10 @@ type source struct {
 	getenv func(string) string
 	at     map[string]int      // path of a value -> its offset in data
 	unset  map[string][]string // path of a value -> variables without default that it named and that are empty
-	errs   []located
-	bad    map[string]bool // paths that errs has
+	// written is how a value is called in the file, or on the command line, where that is not its path.
+	written map[string]string
+	errs    []located
+	bad     map[string]bool // paths that errs has
 }
 
 type located struct {
@@ -69,7 +71,9 @@ type located struct {
 }
 
 func newSource(name string, data []byte, getenv func(string) string) *source {
-	return &source{name: name, data: data, getenv: getenv, at: map[string]int{}, unset: map[string][]string{}, bad: map[string]bool{}}
+	return &source{
+		name: name, data: data, getenv: getenv, at: map[string]int{}, unset: map[string][]string{}, written: map[string]string{}, bad: map[string]bool{},
+	}
 }
 
 // fail records a problem of the value at path.
@@ -118,7 +122,11 @@ func (s *source) offset(path string) int {
 }
 
 func (s *source) place(offset int, path, problem string) *FieldError {
-	e := &FieldError{File: s.name, Field: path, Problem: problem}
+	e := &FieldError{File: s.name, Field: s.writtenAs(path), Problem: problem}
+	if strings.HasPrefix(e.Field, "--") {
+		e.File = "" // a flag: what the file says does not count
+		return e
+	}
 	if s.data == nil {
 		return e
 	}
@@ -126,6 +134,14 @@ func (s *source) place(offset int, path, problem string) *FieldError {
 	e.Line = 1 + bytes.Count(before, []byte("\n"))
 	e.Col = 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 	return e
+}
+
+// writtenAs is how the value at path is called where it was given.
+func (s *source) writtenAs(path string) string {
+	if name, ok := s.written[path]; ok {
+		return name
+	}
+	return path
 }
 
 // forget drops what was noted of the values below path, when the file's own value takes their place.

@@ -176,16 +176,16 @@ func (g *gateway) openBot(o options) error {
 	if summaries == g.cfg.LLM.Default {
 		summaries = "" // there is no other to fall back to
 	}
+	common, groups := g.cfg.compaction()
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
-		Tools: tools.All(g.store, g.location), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Tools: tools.All(g.store, g.store, g.location), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
-		Compaction: c.Enabled, Policy: c.Policy, SummaryModel: summaries, SummaryRetries: c.Retries,
+		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
-		Window: c.window(),
-		Drain:  g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
+		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
 	})
 	return err
 }

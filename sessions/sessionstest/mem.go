@@ -32,7 +32,11 @@ type session struct {
 	summaries []*sessions.Summary
 	outbox    []*outgoing
 	runs      []sessions.ToolRun
-	log       []sessions.LogEntry
+	log       []attempt
+	shown     map[int64]sessions.Shown // by place
+	blobs     map[string]string
+	job       *job
+	spentOn   string // the day that state.SpentToday is of
 }
 
 // outgoing is a row of the outbox with its state.
@@ -80,7 +84,7 @@ func (m *Mem) Session(_ context.Context, key sessions.Key) (sessions.Session, er
 	if !ok {
 		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, sessions.ErrNotFound)
 	}
-	return s.state, nil
+	return s.read(), nil
 }
 
 // Events lists the whole log of a session in order of arrival.
@@ -92,16 +96,6 @@ func (m *Mem) Events(_ context.Context, key sessions.Key) []sessions.Event {
 		return nil
 	}
 	return copies(s.events)
-}
-
-// Compactions lists the attempts at compactions of a session, oldest first.
-func (m *Mem) Compactions(_ context.Context, key sessions.Key) []sessions.LogEntry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
-		return slices.Clone(s.log)
-	}
-	return nil
 }
 
 // Accept implements sessions.Inbox.
@@ -124,7 +118,7 @@ func (m *Mem) Accept(
 			}
 		}
 	} else {
-		s = &session{state: newState(key, msg)}
+		s = &session{state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}}
 		m.sessions[key] = s
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)

@@ -2,6 +2,8 @@ package sessionstest_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
@@ -16,6 +18,39 @@ func TestMem(t *testing.T) {
 			Expire:    func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
 			FailFlush: func(_ *testing.T, l sessions.Lease, failures int) { m.FailFlush(l.Key, failures) },
 			Log:       func(t *testing.T, key sessions.Key) []sessions.Event { t.Helper(); return m.Events(t.Context(), key) },
+			Summaries: func(t *testing.T, key sessions.Key) []sessions.Summary {
+				t.Helper()
+				return m.Summaries(t.Context(), key)
+			},
+			Blobs:     func(t *testing.T, key sessions.Key) []string { t.Helper(); return m.Blobs(t.Context(), key) },
+			SpoilBlob: func(_ *testing.T, key sessions.Key, blob, body string) { m.SpoilBlob(key, blob, body) },
+			Edit:      func(_ *testing.T, key sessions.Key, seq int64, content string) { m.Edit(key, seq, content) },
 		}
+	})
+}
+
+func TestMemSpentToday(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := sessionstest.NewMem(0)
+		a, err := m.Accept(t.Context(), "a", "k", sessions.Message{ID: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Spend("k", sessions.Usage{Prompt: 5, Cached: 4, Completion: 1})
+		if err := m.Log(t.Context(), a.Lease, sessions.LogEntry{Outcome: "failed", Usage: sessions.Usage{Prompt: 4}}); err != nil {
+			t.Fatal(err)
+		}
+		spent := func(want int) {
+			t.Helper()
+			if s, err := m.Session(t.Context(), "k"); err != nil || s.SpentToday != want {
+				t.Errorf("spent today are %d (%v), want %d", s.SpentToday, err, want)
+			}
+		}
+		spent(10)
+		time.Sleep(24 * time.Hour)
+		spent(0)
+		m.Spend("k", sessions.Usage{Prompt: 1})
+		spent(1)
 	})
 }

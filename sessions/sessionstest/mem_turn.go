@@ -32,15 +32,16 @@ func (m *Mem) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.
 			v.Pending = append(v.Pending, *e)
 		}
 	}
-	v.Session = s.state
+	v.Session = s.read()
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
 			v.Summaries = append(v.Summaries, *sum)
 		}
 	}
+	slices.SortFunc(v.Summaries, func(a, b sessions.Summary) int { return cmp.Compare(a.StartSeq, b.StartSeq) })
 	for _, e := range s.events {
 		if e.Seq > s.state.CompactedSeq {
-			v.Tail = append(v.Tail, *e)
+			v.Tail = append(v.Tail, s.shows(e))
 		}
 	}
 	slices.SortFunc(v.Tail, func(a, b sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -120,6 +121,7 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 func (s *session) account(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
+	st.Usage = st.Usage.Add(bounded(t.Usage))
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
@@ -164,114 +166,6 @@ func (m *Mem) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun)
 	}
 	s.runs = append(s.runs, r)
 	return nil
-}
-
-// Compact implements sessions.Store.
-func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fenced(l)
-	if err != nil {
-		return err
-	}
-	st := &s.state
-	if st.Gen != c.Gen || st.CompactedSeq != c.From || c.Through <= c.From || c.Through > st.LastSeq {
-		return fmt.Errorf("compacting session %s: %w", l.Key, sessions.ErrConflict)
-	}
-	sum := &sessions.Summary{
-		Key: l.Key, StartSeq: c.From + 1, EndSeq: c.Through, Text: c.Summary, Tokens: c.Tokens,
-		Status: sessions.Active, CreatedAt: time.Now(),
-	}
-	if err := s.supersede(sum, c.Supersede); err != nil {
-		return err
-	}
-	s.archive(sum, c.From)
-	m.lastID += 2
-	sum.ID = m.lastID
-	s.summaries = append(s.summaries, sum)
-	s.events = append(s.events, &sessions.Event{
-		ID: m.lastID - 1, Key: l.Key, Role: sessions.RoleSummary, Content: c.Summary, Tokens: c.Tokens,
-		State: sessions.Done, CreatedAt: sum.CreatedAt,
-	})
-	st.CompactedSeq, st.CompactionCount = c.Through, st.CompactionCount+1
-	st.TotalTokens = max(st.TotalTokens-c.Freed, 0)
-	st.RearmTokens, st.Pinned = c.RearmTokens, c.Pinned
-	st.ObservedTokens, st.ObservedSeq = 0, 0
-	st.FlushFailures, st.CompactFailures, st.CompactRetryAt = 0, 0, time.Time{}
-	entry := c.Log
-	entry.StartSeq, entry.EndSeq, entry.Outcome = sum.StartSeq, c.Through, "committed"
-	m.record(s, entry)
-	return nil
-}
-
-// supersede takes summaries out of the view for one that begins where they begin. They must be the newest ones.
-func (s *session) supersede(sum *sessions.Summary, ids []int64) error {
-	var active []*sessions.Summary
-	for _, a := range s.summaries {
-		if a.Status == sessions.Active {
-			active = append(active, a)
-		}
-	}
-	if len(ids) > len(active) {
-		return sessions.ErrConflict
-	}
-	replaced := active[len(active)-len(ids):]
-	for _, a := range replaced {
-		if !slices.Contains(ids, a.ID) {
-			return sessions.ErrConflict
-		}
-	}
-	for i, a := range replaced {
-		a.Status = sessions.Superseded
-		sum.MsgCount += a.MsgCount
-		sum.Level = max(sum.Level, a.Level+1)
-		if i == 0 {
-			sum.StartSeq, sum.StartMsgID = a.StartSeq, a.StartMsgID
-		}
-	}
-	return nil
-}
-
-// archive marks the events after from that a summary tells, and gives it their ids and number.
-func (s *session) archive(sum *sessions.Summary, from int64) {
-	for _, e := range s.events {
-		if e.Seq <= from || e.Seq > sum.EndSeq {
-			continue
-		}
-		e.Archived = true
-		sum.MsgCount++
-		if e.Seq == from+1 && sum.StartMsgID == 0 {
-			sum.StartMsgID = e.ID
-		}
-		if e.Seq == sum.EndSeq {
-			sum.EndMsgID = e.ID
-		}
-	}
-}
-
-// Log implements sessions.Store.
-func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fenced(l)
-	if err != nil {
-		return err
-	}
-	m.record(s, e)
-	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
-	if e.Rearm > 0 {
-		s.state.RearmTokens = e.Rearm
-	}
-	return nil
-}
-
-func (m *Mem) record(s *session, e sessions.LogEntry) {
-	m.lastID++
-	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
-	s.log = append(s.log, e)
 }
 
 // Unsent implements sessions.Outbox.

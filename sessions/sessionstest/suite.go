@@ -21,6 +21,16 @@ type Harness struct {
 	FailFlush func(t *testing.T, l sessions.Lease, failures int)
 	// Log reads a session's whole log in order of arrival: pending and dead messages and summaries too.
 	Log func(t *testing.T, key sessions.Key) []sessions.Event
+	// Summaries reads all of a session's summaries, whatever their state, in the order in which they were stored.
+	Summaries func(t *testing.T, key sessions.Key) []sessions.Summary
+	// Blobs lists the addresses of the bodies that are kept for a session, sorted.
+	Blobs func(t *testing.T, key sessions.Key) []string
+	// SpoilBlob puts another body under an address, as after a fault of a disk; with an empty one it is gone.
+	SpoilBlob func(t *testing.T, key sessions.Key, blob, body string)
+	// Histories is how many random histories are played; 0: as many as rapid plays, and a bad one is made smaller.
+	Histories int
+	// Edit changes what the event at a place says.
+	Edit func(t *testing.T, key sessions.Key, seq int64, content string)
 }
 
 // The replicas of the suite.
@@ -66,6 +76,19 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
 		{"a failed compaction is remembered", testCompactFailed},
 		{"a compaction begins a cycle in which flushes are tried again", testCompactForgivesFlushes},
+		{"results are moved out of the view and read again", testOffload},
+		{"results that are gone are said to be so", testBlobFaults},
+		{"bodies are kept as long as the view refers to them", testBlobsCounted},
+		{"a refused attempt shows nothing otherwise", testShownRefused},
+		{"a job gives what there is to tell", testJob},
+		{"what a job staged is found again", testJobStaged},
+		{"what was edited is not told as it was", testJobEdited},
+		{"of two workers the one with the lease compacts", testCompactRivals},
+		{"of many compactions at once one commits", testCompactRace},
+		{"an undo gives the former view back", testUndo},
+		{"an undo brings back what was rolled up", testUndoRollUp},
+		{"a new generation begins with nothing", testRenew},
+		{"whatever happens nothing is lost", testHistories},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

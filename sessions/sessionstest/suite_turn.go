@@ -1,7 +1,6 @@
 package sessionstest
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -190,10 +189,11 @@ func testAbsurdFigures(b *bench) {
 		b.Errorf("the session is %+v, want both turns, figures as large as they can be kept, and the factor as it was", s)
 	}
 	t = with(b.begin(l, 1), t)
-	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{
-		Through: 2, Summary: "s", Tokens: absurd, Freed: -absurd, RearmTokens: absurd,
-		Log: sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
-	}))
+	b.compact(l, sessions.Compaction{
+		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "s", Tokens: absurd}}, Freed: -absurd, RearmTokens: absurd,
+		Shown: []sessions.Shown{{Seq: 3, Text: "short", Tokens: -absurd}},
+		Log:   sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
+	})
 	b.commit(l, t) // adds to what the compaction left
 	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
 	t = with(b.begin(l, 1), t)
@@ -255,8 +255,14 @@ func testFencing(b *bench) {
 		b.want(err, sessions.ErrLeaseLost, "committing nothing with "+name)
 		b.want(b.Store.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
 			sessions.ErrLeaseLost, "recording a run with "+name)
-		b.want(b.Store.Compact(b.ctx, stale, sessions.Compaction{Through: 2, Summary: "s"}),
-			sessions.ErrLeaseLost, "compacting with "+name)
+		_, err = b.Store.Compact(b.ctx, stale, told(0, 2))
+		b.want(err, sessions.ErrLeaseLost, "compacting with "+name)
+		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
+		b.want(err, sessions.ErrLeaseLost, "opening a job with "+name)
+		b.want(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
+		_, err = b.Store.Undo(b.ctx, stale, 0)
+		b.want(err, sessions.ErrLeaseLost, "undoing with "+name)
+		b.want(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
 		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
 		_, err = b.Store.Unsent(b.ctx, stale)
@@ -330,126 +336,5 @@ func testOutboxResumed(b *bench) {
 			b.Errorf("%s: the reply that was waiting is %+v, want neither resumed nor due", owner, list[1])
 		}
 		b.Expire(b.T, owner)
-	}
-}
-
-func testCompact(b *bench) {
-	l := b.held(3)
-	b.turn(l, 3)
-	c := sessions.Compaction{
-		Through: 2, Summary: "摘要 one", Tokens: 9, Freed: 11, RearmTokens: 77, Pinned: "pinned",
-		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
-	}
-	b.check(b.Store.Compact(b.ctx, l, c))
-	b.want(b.Other.Compact(b.ctx, l, c), sessions.ErrConflict, "compacting the same range twice")
-	for name, bad := range map[string]sessions.Compaction{
-		"another generation": {Gen: 1, From: 2, Through: 3, Summary: "s"},
-		"an empty range":     {From: 2, Through: 2, Summary: "s"},
-		"beyond the log":     {From: 2, Through: 5, Summary: "s"},
-		"unknown summaries":  {From: 2, Through: 3, Summary: "s", Supersede: []int64{424242}},
-		"too many summaries": {From: 2, Through: 3, Summary: "s", Supersede: []int64{1, 2, 3}},
-	} {
-		b.want(b.Store.Compact(b.ctx, l, bad), sessions.ErrConflict, "compacting "+name)
-	}
-	v := b.begin(l, 0)
-	if s := v.Session; s.CompactedSeq != 2 || s.CompactionCount != 1 || s.TotalTokens != 24 || s.RearmTokens != 77 ||
-		s.Pinned != "pinned" || s.ObservedTokens != 0 {
-		b.Errorf("the session is %+v", s)
-	}
-	if got := contents(v.Tail); got != "3:user:问题 3 4:assistant:答复 " {
-		b.Errorf("the tail is %q", got)
-	}
-	log := b.Log(b.T, key)
-	if len(v.Summaries) != 1 {
-		b.Fatalf("there are %d summaries, want 1", len(v.Summaries))
-	}
-	sum := v.Summaries[0]
-	if sum.StartSeq != 1 || sum.EndSeq != 2 || sum.MsgCount != 2 || sum.Text != "摘要 one" || sum.Tokens != 9 ||
-		sum.Status != sessions.Active || sum.Level != 0 || sum.StartMsgID != log[0].ID || sum.EndMsgID != log[1].ID {
-		b.Errorf("the summary is %+v", sum)
-	}
-	last := log[len(log)-1]
-	if last.Role != sessions.RoleSummary || last.Seq != 0 || last.Content != "摘要 one" || last.Tokens != 9 {
-		b.Errorf("the mark in the log is %+v", last)
-	}
-	for _, e := range log {
-		if e.Archived != (e.Seq == 1 || e.Seq == 2) || (e.Seq > 0 && e.Content == "") {
-			b.Errorf("event %d: archived %t, content %q", e.Seq, e.Archived, e.Content)
-		}
-	}
-}
-
-func testCompactTiles(b *bench) {
-	l := b.held(6)
-	b.turn(l, 6)
-	compact := func(from, through int64, supersede ...int64) {
-		b.Helper()
-		b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{
-			From: from, Through: through, Summary: fmt.Sprintf("up to %d", through), Tokens: 1, Supersede: supersede,
-		}))
-	}
-	compact(0, 2)
-	compact(2, 3)
-	v := b.begin(l, 0)
-	if len(v.Summaries) != 2 || v.Summaries[0].EndSeq+1 != v.Summaries[1].StartSeq {
-		b.Fatalf("summaries are %+v, want two end to end", v.Summaries)
-	}
-	b.want(b.Store.Compact(b.ctx, l, sessions.Compaction{From: 3, Through: 4, Summary: "s", Supersede: []int64{v.Summaries[0].ID}}),
-		sessions.ErrConflict, "replacing a summary out of the middle")
-	compact(3, 5, v.Summaries[1].ID)
-	v = b.begin(l, 0)
-	if len(v.Summaries) != 2 || v.Summaries[1].StartSeq != 3 || v.Summaries[1].EndSeq != 5 || v.Summaries[1].MsgCount != 3 || v.Summaries[1].Level != 1 {
-		b.Fatalf("summaries are %+v, want the second to tell 3 to 5, one level up", v.Summaries)
-	}
-	compact(5, 6, v.Summaries[0].ID, v.Summaries[1].ID)
-	v = b.begin(l, 0)
-	if len(v.Summaries) != 1 || v.Summaries[0].StartSeq != 1 || v.Summaries[0].EndSeq != 6 || v.Summaries[0].MsgCount != 6 {
-		b.Errorf("summaries are %+v, want one that tells all six", v.Summaries)
-	}
-	if got := contents(v.Tail); got != "7:assistant:答复 " {
-		b.Errorf("the tail is %q", got)
-	}
-}
-
-func testCompactMidTurn(b *bench) {
-	l := b.held(3)
-	b.turn(l, 3) // 35 tokens
-	b.accept(replicaA, 4)
-	t := answer(b.begin(l, 1))
-	t.ObservedTokens = 99
-	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 2, Summary: "s", Tokens: 2, Freed: 18}))
-	b.commit(l, t)
-	s := b.begin(l, 0).Session
-	if s.TotalTokens != 35-18+15 || s.ObservedTokens != 0 {
-		b.Errorf("total is %d, observed %d; want what the compaction left and the turn added, 32, and 0: the prompt was of the old view",
-			s.TotalTokens, s.ObservedTokens)
-	}
-}
-
-func testCompactFailed(b *bench) {
-	l := b.held(1)
-	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900}))
-	s := b.begin(l, 0).Session
-	if s.CompactFailures != 2 || !s.CompactRetryAt.Equal(retry) || s.RearmTokens != 900 {
-		b.Errorf("the session remembers %d failures, retry at %v, rearm %d", s.CompactFailures, s.CompactRetryAt, s.RearmTokens)
-	}
-	b.turn(l, 1)
-	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 1, Summary: "s", Tokens: 1}))
-	if s = b.begin(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() {
-		b.Errorf("a compaction that worked left %d failures, retry at %v", s.CompactFailures, s.CompactRetryAt)
-	}
-}
-
-func testCompactForgivesFlushes(b *bench) {
-	l := b.held(1)
-	b.turn(l, 1)
-	b.FailFlush(b.T, l, 3)
-	if s := b.begin(l, 0).Session; s.FlushFailures != 3 {
-		b.Fatalf("the session counts %d flushes that failed, want 3", s.FlushFailures)
-	}
-	b.check(b.Store.Compact(b.ctx, l, sessions.Compaction{Through: 1, Summary: "s", Tokens: 1}))
-	if s := b.begin(l, 0).Session; s.FlushFailures != 0 {
-		b.Errorf("after the compaction the session counts %d flushes that failed: it would never flush again", s.FlushFailures)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const compactionFind = `-- name: CompactionFind :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
 
 func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
@@ -42,21 +42,26 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 		&i.Outcome,
 		&i.Error,
 		&i.CreatedAt,
+		&i.Gen,
+		&i.UndoneAt,
+		&i.ViewBefore,
 	)
 	return i, err
 }
 
-const compactionInsert = `-- name: CompactionInsert :exec
-INSERT INTO compaction_log (session_key, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
+const compactionInsert = `-- name: CompactionInsert :one
+INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20)
+    outcome, error, view_before)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12, $13, $14, $15, $16, $17, $18,
+    $19, $20, $21, $22)
+RETURNING id, created_at
 `
 
 type CompactionInsertParams struct {
 	SessionKey       sessions.Key
+	Gen              int
 	Trigger          string
 	Policy           string
 	Mode             string
@@ -76,12 +81,19 @@ type CompactionInsertParams struct {
 	CompletionTokens int
 	Outcome          string
 	Error            string
+	ViewBefore       []byte
+}
+
+type CompactionInsertRow struct {
+	ID        int64
+	CreatedAt time.Time
 }
 
 // CompactionInsert stores the row of an attempt.
-func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) error {
-	_, err := db.Exec(ctx, compactionInsert,
+func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) (CompactionInsertRow, error) {
+	row := db.QueryRow(ctx, compactionInsert,
 		arg.SessionKey,
+		arg.Gen,
 		arg.Trigger,
 		arg.Policy,
 		arg.Mode,
@@ -101,12 +113,76 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 		arg.CompletionTokens,
 		arg.Outcome,
 		arg.Error,
+		arg.ViewBefore,
 	)
+	var i CompactionInsertRow
+	err := row.Scan(&i.ID, &i.CreatedAt)
+	return i, err
+}
+
+const compactionUndoable = `-- name: CompactionUndoable :one
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c
+WHERE c.session_key = $1 AND c.gen = $2 AND c.outcome = 'committed' AND c.undone_at IS NULL
+  AND c.view_before IS NOT NULL
+ORDER BY c.id DESC LIMIT 1
+`
+
+type CompactionUndoableParams struct {
+	SessionKey sessions.Key
+	Gen        int
+}
+
+// CompactionUndoable is the newest compaction of a generation that stands: what was taken back doesn't, and the rows
+// that say so, like those of releases that knew no undo, have no view to go back to.
+func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *CompactionUndoableParams) (CompactionLog, error) {
+	row := db.QueryRow(ctx, compactionUndoable, arg.SessionKey, arg.Gen)
+	var i CompactionLog
+	err := row.Scan(
+		&i.SessionKey,
+		&i.ID,
+		&i.Trigger,
+		&i.Policy,
+		&i.Mode,
+		&i.Model,
+		&i.Focus,
+		&i.TokensBefore,
+		&i.TokensAfter,
+		&i.StartSeq,
+		&i.EndSeq,
+		&i.SummaryID,
+		&i.FlushOutcome,
+		&i.Audit,
+		&i.DurationMs,
+		&i.Cost,
+		&i.PromptTokens,
+		&i.CachedTokens,
+		&i.CompletionTokens,
+		&i.Outcome,
+		&i.Error,
+		&i.CreatedAt,
+		&i.Gen,
+		&i.UndoneAt,
+		&i.ViewBefore,
+	)
+	return i, err
+}
+
+const compactionUndone = `-- name: CompactionUndone :exec
+UPDATE compaction_log c SET undone_at = now() WHERE c.session_key = $1 AND c.id = $2
+`
+
+type CompactionUndoneParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+func (q *Queries) CompactionUndone(ctx context.Context, db DBTX, arg *CompactionUndoneParams) error {
+	_, err := db.Exec(ctx, compactionUndone, arg.SessionKey, arg.ID)
 	return err
 }
 
 const compactionsList = `-- name: CompactionsList :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c
 WHERE $1::text = '' OR c.session_key = $1::text
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT $2::int
@@ -150,6 +226,9 @@ func (q *Queries) CompactionsList(ctx context.Context, db DBTX, arg *Compactions
 			&i.Outcome,
 			&i.Error,
 			&i.CreatedAt,
+			&i.Gen,
+			&i.UndoneAt,
+			&i.ViewBefore,
 		); err != nil {
 			return nil, err
 		}
@@ -195,26 +274,39 @@ func (q *Queries) EventsArchive(ctx context.Context, db DBTX, arg *EventsArchive
 	return err
 }
 
+const eventsUnarchive = `-- name: EventsUnarchive :exec
+UPDATE dingtalk_session_events e SET is_archived = false
+WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.is_archived
+`
+
+type EventsUnarchiveParams struct {
+	SessionKey sessions.Key
+	AfterSeq   int64
+}
+
+// EventsUnarchive brings the events after a place back into the view.
+func (q *Queries) EventsUnarchive(ctx context.Context, db DBTX, arg *EventsUnarchiveParams) error {
+	_, err := db.Exec(ctx, eventsUnarchive, arg.SessionKey, arg.AfterSeq)
+	return err
+}
+
 const sessionCompactFailed = `-- name: SessionCompactFailed :exec
 UPDATE dingtalk_sessions s SET
     compact_failures = $1,
     compact_retry_at = $2,
-    rearm_tokens = CASE WHEN $3::int > 0 THEN $3::int ELSE s.rearm_tokens END,
-    prompt_tokens = s.prompt_tokens + $4::bigint,
-    cached_tokens = s.cached_tokens + $5::bigint,
-    completion_tokens = s.completion_tokens + $6::bigint,
+    compact_error = CASE WHEN $3::boolean THEN $4::text ELSE s.compact_error END,
+    rearm_tokens = CASE WHEN $5::int > 0 THEN $5::int ELSE s.rearm_tokens END,
     updated_at = now()
-WHERE s.session_key = $7
+WHERE s.session_key = $6
 `
 
 type SessionCompactFailedParams struct {
-	CompactFailures  int
-	CompactRetryAt   *time.Time
-	RearmTokens      int
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	SessionKey       sessions.Key
+	CompactFailures int
+	CompactRetryAt  *time.Time
+	Failed          bool
+	Error           string
+	RearmTokens     int
+	SessionKey      sessions.Key
 }
 
 // SessionCompactFailed takes the consequences of a failed attempt to the session.
@@ -222,10 +314,9 @@ func (q *Queries) SessionCompactFailed(ctx context.Context, db DBTX, arg *Sessio
 	_, err := db.Exec(ctx, sessionCompactFailed,
 		arg.CompactFailures,
 		arg.CompactRetryAt,
+		arg.Failed,
+		arg.Error,
 		arg.RearmTokens,
-		arg.PromptTokens,
-		arg.CachedTokens,
-		arg.CompletionTokens,
 		arg.SessionKey,
 	)
 	return err
@@ -234,45 +325,128 @@ func (q *Queries) SessionCompactFailed(ctx context.Context, db DBTX, arg *Sessio
 const sessionCompacted = `-- name: SessionCompacted :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
-    compaction_count = s.compaction_count + 1,
-    total_tokens = greatest(least(s.total_tokens::bigint - $2::int, 2147483647), 0),
-    rearm_tokens = $3,
-    pinned = $4,
+    compaction_count = s.compaction_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
+    compacted_at = CASE WHEN $2::boolean THEN now() ELSE s.compacted_at END,
+    flush_failures = CASE WHEN $2::boolean THEN 0 ELSE s.flush_failures END,
+    total_tokens = greatest(least(s.total_tokens::bigint - $3::int, 2147483647), 0),
+    rearm_tokens = $4,
+    pinned = $5,
     observed_tokens = 0,
     observed_seq = 0,
-    flush_failures = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
-    prompt_tokens = s.prompt_tokens + $5::bigint,
-    cached_tokens = s.cached_tokens + $6::bigint,
-    completion_tokens = s.completion_tokens + $7::bigint,
+    compact_error = '',
     updated_at = now()
-WHERE s.session_key = $8
+WHERE s.session_key = $6
 `
 
 type SessionCompactedParams struct {
-	ThroughSeq       int64
-	Freed            int
-	RearmTokens      int
-	Pinned           string
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	SessionKey       sessions.Key
+	ThroughSeq  int64
+	Told        bool
+	Freed       int
+	RearmTokens int
+	Pinned      string
+	SessionKey  sessions.Key
 }
 
 // SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
-// What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. A new cycle begins,
-// in which flushes are tried again.
+// What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. Where something was
+// told, a new cycle begins, in which flushes are tried again.
 func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCompactedParams) error {
 	_, err := db.Exec(ctx, sessionCompacted,
 		arg.ThroughSeq,
+		arg.Told,
 		arg.Freed,
 		arg.RearmTokens,
 		arg.Pinned,
+		arg.SessionKey,
+	)
+	return err
+}
+
+const sessionRenewed = `-- name: SessionRenewed :exec
+UPDATE dingtalk_sessions s SET
+    gen = s.gen + 1,
+    base_seq = s.last_seq,
+    compacted_seq = s.last_seq,
+    total_tokens = 0,
+    rearm_tokens = 0,
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = '',
+    flush_epoch = NULL,
+    flush_failures = 0,
+    updated_at = now()
+WHERE s.session_key = $1
+`
+
+// SessionRenewed begins a generation. What is not flushed yet stays owed to memory.
+func (q *Queries) SessionRenewed(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, sessionRenewed, sessionKey)
+	return err
+}
+
+const sessionSpend = `-- name: SessionSpend :exec
+UPDATE dingtalk_sessions s SET
+    prompt_tokens = s.prompt_tokens + $1::bigint,
+    cached_tokens = s.cached_tokens + $2::bigint,
+    completion_tokens = s.completion_tokens + $3::bigint,
+    spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
+        + $4::bigint,
+    spent_on = (now() AT TIME ZONE 'UTC')::date
+WHERE s.session_key = $5
+`
+
+type SessionSpendParams struct {
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Spent            int64
+	SessionKey       sessions.Key
+}
+
+// SessionSpend adds what maintenance took to the session's usage and to that of the day.
+func (q *Queries) SessionSpend(ctx context.Context, db DBTX, arg *SessionSpendParams) error {
+	_, err := db.Exec(ctx, sessionSpend,
 		arg.PromptTokens,
 		arg.CachedTokens,
 		arg.CompletionTokens,
+		arg.Spent,
+		arg.SessionKey,
+	)
+	return err
+}
+
+const sessionUndone = `-- name: SessionUndone :exec
+UPDATE dingtalk_sessions s SET
+    compacted_seq = $1,
+    total_tokens = greatest(least(s.total_tokens::bigint + $2::bigint, 2147483647), 0),
+    rearm_tokens = least(greatest(least(s.total_tokens::bigint + $2::bigint, 2147483647), 0) + $3::int, 2147483647),
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = 'undone',
+    updated_at = now()
+WHERE s.session_key = $4
+`
+
+type SessionUndoneParams struct {
+	CompactedSeq int64
+	Freed        int64
+	Rest         int
+	SessionKey   sessions.Key
+}
+
+// SessionUndone moves the cursor back. The session rests for rest tokens more than its context then has: the error is
+// what policies that go by counts rest for.
+func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndoneParams) error {
+	_, err := db.Exec(ctx, sessionUndone,
+		arg.CompactedSeq,
+		arg.Freed,
+		arg.Rest,
 		arg.SessionKey,
 	)
 	return err
@@ -321,7 +495,33 @@ func (q *Queries) SummariesActive(ctx context.Context, db DBTX, sessionKey sessi
 	return items, nil
 }
 
-const summariesSupersede = `-- name: SummariesSupersede :execrows
+const summariesClose = `-- name: SummariesClose :exec
+UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = $1 AND a.status = 'active'
+`
+
+// SummariesClose takes the summaries of a generation that ended out of the view.
+func (q *Queries) SummariesClose(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, summariesClose, sessionKey)
+	return err
+}
+
+const summariesRestore = `-- name: SummariesRestore :exec
+UPDATE session_summaries a SET status = 'active', superseded_by = NULL
+WHERE a.session_key = $1 AND a.id = ANY($2::bigint[]) AND a.status = 'superseded'
+`
+
+type SummariesRestoreParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+}
+
+// SummariesRestore brings replaced summaries back into the view.
+func (q *Queries) SummariesRestore(ctx context.Context, db DBTX, arg *SummariesRestoreParams) error {
+	_, err := db.Exec(ctx, summariesRestore, arg.SessionKey, arg.Ids)
+	return err
+}
+
+const summariesSupersede = `-- name: SummariesSupersede :exec
 UPDATE session_summaries a SET status = 'superseded', superseded_by = $1
 WHERE a.session_key = $2 AND a.id = ANY($3::bigint[]) AND a.status = 'active'
 `
@@ -333,12 +533,25 @@ type SummariesSupersedeParams struct {
 }
 
 // SummariesSupersede takes summaries out of the view. They are kept for an undo.
-func (q *Queries) SummariesSupersede(ctx context.Context, db DBTX, arg *SummariesSupersedeParams) (int64, error) {
-	result, err := db.Exec(ctx, summariesSupersede, arg.By, arg.SessionKey, arg.Ids)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) SummariesSupersede(ctx context.Context, db DBTX, arg *SummariesSupersedeParams) error {
+	_, err := db.Exec(ctx, summariesSupersede, arg.By, arg.SessionKey, arg.Ids)
+	return err
+}
+
+const summariesUndo = `-- name: SummariesUndo :exec
+UPDATE session_summaries a SET status = 'undone'
+WHERE a.session_key = $1 AND a.status = 'active' AND a.id <> ALL($2::bigint[])
+`
+
+type SummariesUndoParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+}
+
+// SummariesUndo takes all summaries but those of a former view out of the view.
+func (q *Queries) SummariesUndo(ctx context.Context, db DBTX, arg *SummariesUndoParams) error {
+	_, err := db.Exec(ctx, summariesUndo, arg.SessionKey, arg.Ids)
+	return err
 }
 
 const summaryActivate = `-- name: SummaryActivate :exec
@@ -360,50 +573,67 @@ func (q *Queries) SummaryActivate(ctx context.Context, db DBTX, arg *SummaryActi
 const summaryInsert = `-- name: SummaryInsert :one
 INSERT INTO session_summaries (session_key, gen, level, start_seq, end_seq, start_msg_id, end_msg_id, msg_count,
     summary, tokens, model, status, superseded_by)
-SELECT a.session_key, $1, $2, $3, z.seq,
-    coalesce(nullif($4::bigint, 0), a.id), z.id,
+SELECT $1, $2, $3, $4, $5, ends.first_id, ends.last_id,
     (SELECT count(*) FROM dingtalk_session_events e
-     WHERE e.session_key = $5 AND e.seq BETWEEN $6::bigint AND $7::bigint)::int + $8::int,
-    $9, $10, $11, 'superseded', 0
-FROM dingtalk_session_events a, dingtalk_session_events z
-WHERE a.session_key = $5 AND a.seq = $6::bigint
-  AND z.session_key = $5 AND z.seq = $7::bigint
-RETURNING id
+     WHERE e.session_key = $1 AND e.seq BETWEEN $6::bigint AND $5::bigint)::int + $7::int,
+    $8, $9, $10, 'superseded', 0
+FROM (SELECT
+    coalesce(nullif($11::bigint, 0), (SELECT a.id FROM dingtalk_session_events a
+        WHERE a.session_key = $1 AND a.seq = $6::bigint)) AS first_id,
+    coalesce(nullif($12::bigint, 0), (SELECT z.id FROM dingtalk_session_events z
+        WHERE z.session_key = $1 AND z.seq = $5::bigint)) AS last_id) ends
+WHERE ends.first_id IS NOT NULL AND ends.last_id IS NOT NULL
+RETURNING id, start_msg_id, end_msg_id, msg_count
 `
 
 type SummaryInsertParams struct {
+	SessionKey sessions.Key
 	Gen        int
 	Level      int
 	StartSeq   int64
-	StartMsgID int64
-	SessionKey sessions.Key
-	FreshSeq   int64
 	EndSeq     int64
+	FreshSeq   int64
 	ToldCount  int
 	Summary    string
 	Tokens     int
 	Model      string
+	StartMsgID int64
+	EndMsgID   int64
+}
+
+type SummaryInsertRow struct {
+	ID         int64
+	StartMsgID int64
+	EndMsgID   int64
+	MsgCount   int
 }
 
 // SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. The events from
 // fresh_seq on are counted. Of those before, told by summaries that this one replaces, start_msg_id and told_count are
-// known, and the rows may be gone. No row comes back where the log has no event at fresh_seq or at end_seq.
+// known, and so is end_msg_id where it tells nothing else: the rows may be gone. No row comes back where the log has no
+// event at fresh_seq or at end_seq.
 // It is stored outside the view until SummaryActivate, for its predecessors must leave the view first, and name it.
-func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsertParams) (int64, error) {
+func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsertParams) (SummaryInsertRow, error) {
 	row := db.QueryRow(ctx, summaryInsert,
+		arg.SessionKey,
 		arg.Gen,
 		arg.Level,
 		arg.StartSeq,
-		arg.StartMsgID,
-		arg.SessionKey,
-		arg.FreshSeq,
 		arg.EndSeq,
+		arg.FreshSeq,
 		arg.ToldCount,
 		arg.Summary,
 		arg.Tokens,
 		arg.Model,
+		arg.StartMsgID,
+		arg.EndMsgID,
 	)
-	var id int64
-	err := row.Scan(&id)
-	return id, err
+	var i SummaryInsertRow
+	err := row.Scan(
+		&i.ID,
+		&i.StartMsgID,
+		&i.EndMsgID,
+		&i.MsgCount,
+	)
+	return i, err
 }

@@ -224,7 +224,7 @@ func (q *Queries) EventsMatch(ctx context.Context, db DBTX, arg *EventsMatchPara
 }
 
 const eventsRange = `-- name: EventsRange :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 ORDER BY e.seq
 LIMIT $4::int
@@ -270,6 +270,9 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 			&i.IsArchived,
 			&i.Message,
 			&i.CreatedAt,
+			&i.Shown,
+			&i.ShownTokens,
+			&i.BlobID,
 		); err != nil {
 			return nil, err
 		}
@@ -473,21 +476,15 @@ UPDATE dingtalk_sessions s SET
     flush_epoch = CASE WHEN $2::boolean THEN $3::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
-    prompt_tokens = s.prompt_tokens + $4::bigint,
-    cached_tokens = s.cached_tokens + $5::bigint,
-    completion_tokens = s.completion_tokens + $6::bigint,
     updated_at = now()
-WHERE s.session_key = $7
+WHERE s.session_key = $4
 `
 
 type SessionFlushedParams struct {
-	ThroughSeq       int64
-	Last             bool
-	FlushEpoch       int
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	SessionKey       sessions.Key
+	ThroughSeq int64
+	Last       bool
+	FlushEpoch int
+	SessionKey sessions.Key
 }
 
 // SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
@@ -497,9 +494,6 @@ func (q *Queries) SessionFlushed(ctx context.Context, db DBTX, arg *SessionFlush
 		arg.ThroughSeq,
 		arg.Last,
 		arg.FlushEpoch,
-		arg.PromptTokens,
-		arg.CachedTokens,
-		arg.CompletionTokens,
 		arg.SessionKey,
 	)
 	return err

@@ -11,6 +11,26 @@ import (
 	"ebb/sessions"
 )
 
+type Blob struct {
+	SessionKey sessions.Key
+	BlobID     string
+	Body       string
+	CreatedAt  time.Time
+}
+
+type CompactionJob struct {
+	SessionKey sessions.Key
+	Gen        int
+	FromSeq    int64
+	ThroughSeq int64
+	SourceHash string
+	Version    string
+	Attempts   int
+	Staged     []byte
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
 type CompactionLog struct {
 	SessionKey       sessions.Key
 	ID               int64
@@ -34,26 +54,32 @@ type CompactionLog struct {
 	Outcome          string
 	Error            string
 	CreatedAt        time.Time
+	Gen              int
+	UndoneAt         *time.Time
+	ViewBefore       []byte
 }
 
 type Event struct {
-	SessionKey sessions.Key
-	ID         int64
-	Seq        *int64
-	Role       sessions.Role
-	State      sessions.State
-	Attempts   int
-	Content    string
-	SenderID   sessions.UserID
-	SenderNick string
-	MsgID      *sessions.MessageID
-	ToolCalls  []byte
-	ToolCallID string
-	ToolName   string
-	Tokens     int
-	IsArchived bool
-	Message    []byte
-	CreatedAt  time.Time
+	SessionKey  sessions.Key
+	ID          int64
+	Seq         *int64
+	Role        sessions.Role
+	State       sessions.State
+	Attempts    int
+	Content     string
+	SenderID    sessions.UserID
+	SenderNick  string
+	MsgID       *sessions.MessageID
+	ToolCalls   []byte
+	ToolCallID  string
+	ToolName    string
+	Tokens      int
+	IsArchived  bool
+	Message     []byte
+	CreatedAt   time.Time
+	Shown       *string
+	ShownTokens *int
+	BlobID      *string
 }
 
 type FlushDebt struct {
@@ -136,6 +162,11 @@ type Session struct {
 	LastActiveAt     time.Time
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
+	BaseSeq          int64
+	CompactedAt      *time.Time
+	CompactError     string
+	SpentOn          *time.Time
+	SpentTokens      int64
 }
 
 type SessionSummary struct {

@@ -45,7 +45,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, maxRows int) ([]FlushD
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -85,6 +85,9 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 			&i.IsArchived,
 			&i.Message,
 			&i.CreatedAt,
+			&i.Shown,
+			&i.ShownTokens,
+			&i.BlobID,
 		); err != nil {
 			return nil, err
 		}
@@ -97,91 +100,117 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 }
 
 const sessionFind = `-- name: SessionFind :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at FROM dingtalk_sessions s WHERE s.session_key = $1
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s WHERE s.session_key = $1
 `
 
-func (q *Queries) SessionFind(ctx context.Context, db DBTX, sessionKey sessions.Key) (Session, error) {
+type SessionFindRow struct {
+	Session    Session
+	SpentToday int64
+}
+
+func (q *Queries) SessionFind(ctx context.Context, db DBTX, sessionKey sessions.Key) (SessionFindRow, error) {
 	row := db.QueryRow(ctx, sessionFind, sessionKey)
-	var i Session
+	var i SessionFindRow
 	err := row.Scan(
-		&i.SessionKey,
-		&i.RobotCode,
-		&i.ConversationID,
-		&i.ConversationType,
-		&i.Title,
-		&i.TotalTokens,
-		&i.CompactionCount,
-		&i.FlushCount,
-		&i.LeaseOwner,
-		&i.LeaseTerm,
-		&i.LastSeq,
-		&i.Gen,
-		&i.CompactedSeq,
-		&i.FlushedSeq,
-		&i.FlushEpoch,
-		&i.FlushFailures,
-		&i.CompactFailures,
-		&i.CompactRetryAt,
-		&i.RearmTokens,
-		&i.ObservedTokens,
-		&i.ObservedSeq,
-		&i.Calibration,
-		&i.Pinned,
-		&i.PromptTokens,
-		&i.CachedTokens,
-		&i.CompletionTokens,
-		&i.Model,
-		&i.LastActiveAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
+		&i.Session.SessionKey,
+		&i.Session.RobotCode,
+		&i.Session.ConversationID,
+		&i.Session.ConversationType,
+		&i.Session.Title,
+		&i.Session.TotalTokens,
+		&i.Session.CompactionCount,
+		&i.Session.FlushCount,
+		&i.Session.LeaseOwner,
+		&i.Session.LeaseTerm,
+		&i.Session.LastSeq,
+		&i.Session.Gen,
+		&i.Session.CompactedSeq,
+		&i.Session.FlushedSeq,
+		&i.Session.FlushEpoch,
+		&i.Session.FlushFailures,
+		&i.Session.CompactFailures,
+		&i.Session.CompactRetryAt,
+		&i.Session.RearmTokens,
+		&i.Session.ObservedTokens,
+		&i.Session.ObservedSeq,
+		&i.Session.Calibration,
+		&i.Session.Pinned,
+		&i.Session.PromptTokens,
+		&i.Session.CachedTokens,
+		&i.Session.CompletionTokens,
+		&i.Session.Model,
+		&i.Session.LastActiveAt,
+		&i.Session.CreatedAt,
+		&i.Session.UpdatedAt,
+		&i.Session.BaseSeq,
+		&i.Session.CompactedAt,
+		&i.Session.CompactError,
+		&i.Session.SpentOn,
+		&i.Session.SpentTokens,
+		&i.SpentToday,
 	)
 	return i, err
 }
 
 const sessionsList = `-- name: SessionsList :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT $1::int
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT $1::int
 `
 
-func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]Session, error) {
+type SessionsListRow struct {
+	Session    Session
+	SpentToday int64
+}
+
+func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]SessionsListRow, error) {
 	rows, err := db.Query(ctx, sessionsList, maxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Session
+	var items []SessionsListRow
 	for rows.Next() {
-		var i Session
+		var i SessionsListRow
 		if err := rows.Scan(
-			&i.SessionKey,
-			&i.RobotCode,
-			&i.ConversationID,
-			&i.ConversationType,
-			&i.Title,
-			&i.TotalTokens,
-			&i.CompactionCount,
-			&i.FlushCount,
-			&i.LeaseOwner,
-			&i.LeaseTerm,
-			&i.LastSeq,
-			&i.Gen,
-			&i.CompactedSeq,
-			&i.FlushedSeq,
-			&i.FlushEpoch,
-			&i.FlushFailures,
-			&i.CompactFailures,
-			&i.CompactRetryAt,
-			&i.RearmTokens,
-			&i.ObservedTokens,
-			&i.ObservedSeq,
-			&i.Calibration,
-			&i.Pinned,
-			&i.PromptTokens,
-			&i.CachedTokens,
-			&i.CompletionTokens,
-			&i.Model,
-			&i.LastActiveAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
+			&i.Session.SessionKey,
+			&i.Session.RobotCode,
+			&i.Session.ConversationID,
+			&i.Session.ConversationType,
+			&i.Session.Title,
+			&i.Session.TotalTokens,
+			&i.Session.CompactionCount,
+			&i.Session.FlushCount,
+			&i.Session.LeaseOwner,
+			&i.Session.LeaseTerm,
+			&i.Session.LastSeq,
+			&i.Session.Gen,
+			&i.Session.CompactedSeq,
+			&i.Session.FlushedSeq,
+			&i.Session.FlushEpoch,
+			&i.Session.FlushFailures,
+			&i.Session.CompactFailures,
+			&i.Session.CompactRetryAt,
+			&i.Session.RearmTokens,
+			&i.Session.ObservedTokens,
+			&i.Session.ObservedSeq,
+			&i.Session.Calibration,
+			&i.Session.Pinned,
+			&i.Session.PromptTokens,
+			&i.Session.CachedTokens,
+			&i.Session.CompletionTokens,
+			&i.Session.Model,
+			&i.Session.LastActiveAt,
+			&i.Session.CreatedAt,
+			&i.Session.UpdatedAt,
+			&i.Session.BaseSeq,
+			&i.Session.CompactedAt,
+			&i.Session.CompactError,
+			&i.Session.SpentOn,
+			&i.Session.SpentTokens,
+			&i.SpentToday,
 		); err != nil {
 			return nil, err
 		}

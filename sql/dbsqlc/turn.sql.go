@@ -13,10 +13,16 @@ import (
 )
 
 const eventsView = `-- name: EventsView :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
+    e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
+    e.is_archived, e.message, e.created_at, e.blob_id
+FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 UNION ALL
-SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, p.content, p.sender_id, p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, p.tokens, p.is_archived, p.message, p.created_at FROM dingtalk_session_events p
+SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
+    p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
+    p.is_archived, p.message, p.created_at, p.blob_id
+FROM dingtalk_session_events p
 WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
 ORDER BY seq, id
 `
@@ -28,8 +34,30 @@ type EventsViewParams struct {
 	Pending    []int64
 }
 
-// EventsView reads what a turn needs of the log: the tail after the summaries and the messages that wait.
-func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]Event, error) {
+type EventsViewRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Seq        *int64
+	Role       sessions.Role
+	State      sessions.State
+	Attempts   int
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	ToolCalls  []byte
+	ToolCallID string
+	ToolName   string
+	Tokens     int
+	IsArchived bool
+	Message    []byte
+	CreatedAt  time.Time
+	BlobID     *string
+}
+
+// EventsView reads what a turn needs of the log: the tail after the summaries, as the view shows it, and the messages
+// that wait.
+func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]EventsViewRow, error) {
 	rows, err := db.Query(ctx, eventsView,
 		arg.SessionKey,
 		arg.AfterSeq,
@@ -40,9 +68,9 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Event
+	var items []EventsViewRow
 	for rows.Next() {
-		var i Event
+		var i EventsViewRow
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
@@ -61,6 +89,7 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 			&i.IsArchived,
 			&i.Message,
 			&i.CreatedAt,
+			&i.BlobID,
 		); err != nil {
 			return nil, err
 		}
@@ -130,7 +159,8 @@ WITH counted AS (
     RETURNING e.id
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = $1 AND a.status = 'active'), '[]')::jsonb AS summaries,
@@ -150,6 +180,7 @@ type TurnBeginParams struct {
 
 type TurnBeginRow struct {
 	Session           Session
+	SpentToday        int64
 	Pending           []int64
 	Summaries         []byte
 	Runs              []byte
@@ -202,6 +233,12 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.LastActiveAt,
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
+		&i.Session.BaseSeq,
+		&i.Session.CompactedAt,
+		&i.Session.CompactError,
+		&i.Session.SpentOn,
+		&i.Session.SpentTokens,
+		&i.SpentToday,
 		&i.Pending,
 		&i.Summaries,
 		&i.Runs,

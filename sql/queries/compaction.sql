@@ -1,14 +1,26 @@
 -- name: CompactionFind :one
 SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1;
 
--- name: CompactionInsert :exec
+-- name: CompactionInsert :one
 -- CompactionInsert stores the row of an attempt.
-INSERT INTO compaction_log (session_key, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
+INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error)
-VALUES (@session_key, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
+    outcome, error, view_before)
+VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
     @end_seq, @summary_id, @flush_outcome, @audit, @duration_ms, @cost, @prompt_tokens, @cached_tokens,
-    @completion_tokens, @outcome, @error);
+    @completion_tokens, @outcome, @error, @view_before)
+RETURNING id, created_at;
+
+-- name: CompactionUndoable :one
+-- CompactionUndoable is the newest compaction of a generation that stands: what was taken back doesn't, and the rows
+-- that say so, like those of releases that knew no undo, have no view to go back to.
+SELECT c.* FROM compaction_log c
+WHERE c.session_key = @session_key AND c.gen = @gen AND c.outcome = 'committed' AND c.undone_at IS NULL
+  AND c.view_before IS NOT NULL
+ORDER BY c.id DESC LIMIT 1;
+
+-- name: CompactionUndone :exec
+UPDATE compaction_log c SET undone_at = now() WHERE c.session_key = @session_key AND c.id = @id;
 
 -- name: CompactionsList :many
 -- CompactionsList lists attempts, newest first. An empty key stands for all sessions.
@@ -27,24 +39,28 @@ WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end
 INSERT INTO dingtalk_session_events (session_key, role, content, tokens)
 VALUES (@session_key, 'summary', @content, @tokens);
 
+-- name: EventsUnarchive :exec
+-- EventsUnarchive brings the events after a place back into the view.
+UPDATE dingtalk_session_events e SET is_archived = false
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.is_archived;
+
 -- name: SessionCompacted :exec
 -- SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
--- What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. A new cycle begins,
--- in which flushes are tried again.
+-- What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. Where something was
+-- told, a new cycle begins, in which flushes are tried again.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
-    compaction_count = s.compaction_count + 1,
+    compaction_count = s.compaction_count + CASE WHEN @told::boolean THEN 1 ELSE 0 END,
+    compacted_at = CASE WHEN @told::boolean THEN now() ELSE s.compacted_at END,
+    flush_failures = CASE WHEN @told::boolean THEN 0 ELSE s.flush_failures END,
     total_tokens = greatest(least(s.total_tokens::bigint - @freed::int, 2147483647), 0),
     rearm_tokens = @rearm_tokens,
     pinned = @pinned,
     observed_tokens = 0,
     observed_seq = 0,
-    flush_failures = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
-    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
-    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
-    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+    compact_error = '',
     updated_at = now()
 WHERE s.session_key = @session_key;
 
@@ -53,10 +69,52 @@ WHERE s.session_key = @session_key;
 UPDATE dingtalk_sessions s SET
     compact_failures = @compact_failures,
     compact_retry_at = @compact_retry_at,
+    compact_error = CASE WHEN @failed::boolean THEN @error::text ELSE s.compact_error END,
     rearm_tokens = CASE WHEN @rearm_tokens::int > 0 THEN @rearm_tokens::int ELSE s.rearm_tokens END,
+    updated_at = now()
+WHERE s.session_key = @session_key;
+
+-- name: SessionRenewed :exec
+-- SessionRenewed begins a generation. What is not flushed yet stays owed to memory.
+UPDATE dingtalk_sessions s SET
+    gen = s.gen + 1,
+    base_seq = s.last_seq,
+    compacted_seq = s.last_seq,
+    total_tokens = 0,
+    rearm_tokens = 0,
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = '',
+    flush_epoch = NULL,
+    flush_failures = 0,
+    updated_at = now()
+WHERE s.session_key = @session_key;
+
+-- name: SessionSpend :exec
+-- SessionSpend adds what maintenance took to the session's usage and to that of the day.
+UPDATE dingtalk_sessions s SET
     prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
     cached_tokens = s.cached_tokens + @cached_tokens::bigint,
     completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+    spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
+        + @spent::bigint,
+    spent_on = (now() AT TIME ZONE 'UTC')::date
+WHERE s.session_key = @session_key;
+
+-- name: SessionUndone :exec
+-- SessionUndone moves the cursor back. The session rests for rest tokens more than its context then has: the error is
+-- what policies that go by counts rest for.
+UPDATE dingtalk_sessions s SET
+    compacted_seq = @compacted_seq,
+    total_tokens = greatest(least(s.total_tokens::bigint + @freed::bigint, 2147483647), 0),
+    rearm_tokens = least(greatest(least(s.total_tokens::bigint + @freed::bigint, 2147483647), 0) + @rest::int, 2147483647),
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = 'undone',
     updated_at = now()
 WHERE s.session_key = @session_key;
 
@@ -66,7 +124,21 @@ SELECT a.* FROM session_summaries a
 WHERE a.session_key = @session_key AND a.status = 'active'
 ORDER BY a.start_seq;
 
--- name: SummariesSupersede :execrows
+-- name: SummariesClose :exec
+-- SummariesClose takes the summaries of a generation that ended out of the view.
+UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = @session_key AND a.status = 'active';
+
+-- name: SummariesRestore :exec
+-- SummariesRestore brings replaced summaries back into the view.
+UPDATE session_summaries a SET status = 'active', superseded_by = NULL
+WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.status = 'superseded';
+
+-- name: SummariesUndo :exec
+-- SummariesUndo takes all summaries but those of a former view out of the view.
+UPDATE session_summaries a SET status = 'undone'
+WHERE a.session_key = @session_key AND a.status = 'active' AND a.id <> ALL(@ids::bigint[]);
+
+-- name: SummariesSupersede :exec
 -- SummariesSupersede takes summaries out of the view. They are kept for an undo.
 UPDATE session_summaries a SET status = 'superseded', superseded_by = @by
 WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.status = 'active';
@@ -74,19 +146,22 @@ WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.status =
 -- name: SummaryInsert :one
 -- SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. The events from
 -- fresh_seq on are counted. Of those before, told by summaries that this one replaces, start_msg_id and told_count are
--- known, and the rows may be gone. No row comes back where the log has no event at fresh_seq or at end_seq.
+-- known, and so is end_msg_id where it tells nothing else: the rows may be gone. No row comes back where the log has no
+-- event at fresh_seq or at end_seq.
 -- It is stored outside the view until SummaryActivate, for its predecessors must leave the view first, and name it.
 INSERT INTO session_summaries (session_key, gen, level, start_seq, end_seq, start_msg_id, end_msg_id, msg_count,
     summary, tokens, model, status, superseded_by)
-SELECT a.session_key, @gen, @level, @start_seq, z.seq,
-    coalesce(nullif(@start_msg_id::bigint, 0), a.id), z.id,
+SELECT @session_key, @gen, @level, @start_seq, @end_seq, ends.first_id, ends.last_id,
     (SELECT count(*) FROM dingtalk_session_events e
      WHERE e.session_key = @session_key AND e.seq BETWEEN @fresh_seq::bigint AND @end_seq::bigint)::int + @told_count::int,
     @summary, @tokens, @model, 'superseded', 0
-FROM dingtalk_session_events a, dingtalk_session_events z
-WHERE a.session_key = @session_key AND a.seq = @fresh_seq::bigint
-  AND z.session_key = @session_key AND z.seq = @end_seq::bigint
-RETURNING id;
+FROM (SELECT
+    coalesce(nullif(@start_msg_id::bigint, 0), (SELECT a.id FROM dingtalk_session_events a
+        WHERE a.session_key = @session_key AND a.seq = @fresh_seq::bigint)) AS first_id,
+    coalesce(nullif(@end_msg_id::bigint, 0), (SELECT z.id FROM dingtalk_session_events z
+        WHERE z.session_key = @session_key AND z.seq = @end_seq::bigint)) AS last_id) ends
+WHERE ends.first_id IS NOT NULL AND ends.last_id IS NOT NULL
+RETURNING id, start_msg_id, end_msg_id, msg_count;
 
 -- name: SummaryActivate :exec
 -- SummaryActivate puts a summary into the view.

@@ -102,8 +102,5 @@ UPDATE dingtalk_sessions s SET
     flush_epoch = CASE WHEN @last::boolean THEN @flush_epoch::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN @last::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
-    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
-    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
-    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
     updated_at = now()
 WHERE s.session_key = @session_key;

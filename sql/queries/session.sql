@@ -10,10 +10,14 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: SessionFind :one
-SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key;
+SELECT sqlc.embed(s),
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s WHERE s.session_key = @session_key;
 
 -- name: SessionsList :many
-SELECT s.* FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
+SELECT sqlc.embed(s),
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
 
 -- name: SessionsUnflushed :many
 -- SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush, with what

@@ -1,9 +1,16 @@
 -- name: EventsView :many
--- EventsView reads what a turn needs of the log: the tail after the summaries and the messages that wait.
-SELECT e.* FROM dingtalk_session_events e
+-- EventsView reads what a turn needs of the log: the tail after the summaries, as the view shows it, and the messages
+-- that wait.
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
+    e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
+    e.is_archived, e.message, e.created_at, e.blob_id
+FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
 UNION ALL
-SELECT p.* FROM dingtalk_session_events p
+SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
+    p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
+    p.is_archived, p.message, p.created_at, p.blob_id
+FROM dingtalk_session_events p
 WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pending::bigint[])
 ORDER BY seq, id;
 
@@ -32,6 +39,7 @@ WITH counted AS (
 )
 SELECT
     sqlc.embed(s),
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,

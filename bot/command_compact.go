@@ -1,0 +1,221 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// compactCommand is /compact: at once, or one of its words for what was done before.
+func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
+	if !b.mayManage(t.asked[0]) {
+		return say(sayNotAdmin, t.lang)
+	}
+	switch strings.ToLower(rest) {
+	case "undo", "撤销":
+		return b.undo(ctx, t)
+	case "log", "记录":
+		return b.compactLog(ctx, t)
+	}
+	return b.compactNow(ctx, t, rest)
+}
+
+// compactNow compacts at once and tells what it did.
+func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
+	done, err := b.compact(ctx, t.lease, focus, func(sessions.View) string { return triggerManual })
+	switch {
+	case nothingToCompact(err):
+		return say(sayNothingToCompact, t.lang, nothingWord(err, t.lang))
+	case err != nil && done.Outcome == outcomeRejected:
+		return say(sayNoGain, t.lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
+		return say(sayCompactFailed, t.lang)
+	}
+	b.reload(ctx, t)
+	return done.receipt(t.lang)
+}
+
+// reload reads the turn's view anew, after a command has changed it.
+func (b *Bot) reload(ctx context.Context, t *turn) {
+	v, err := b.store.Begin(ctx, t.lease, 0)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
+		return
+	}
+	v.Pending = t.view.Pending
+	b.show(&v)
+	t.view = v
+}
+
+// shownFacts is how many of the facts that a flush saved a receipt repeats.
+const shownFacts = 5
+
+// receipt is what a compaction did, for the person who asked for it.
+func (c compacted) receipt(lang string) string {
+	zh := lang != "en"
+	var out strings.Builder
+	line := func(chinese, english string, args ...any) {
+		text := english
+		if zh {
+			text = chinese
+		}
+		fmt.Fprintf(&out, text, args...)
+	}
+	before, after := thousands(c.TokensBefore), thousands(c.TokensAfter)
+	line("✅ 压缩完成：%s → %s tokens，释放 %s", "✅ Compacted: %s → %s tokens, %s freed", before, after, thousands(c.TokensBefore-c.TokensAfter))
+	if c.deleted > 0 {
+		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.deleted)
+	}
+	model := c.Model
+	if c.report.Calls == 0 {
+		model = "-"
+	}
+	line("\n\n- 策略 %s，模式 %s，模型 %s", "\n\n- policy %s, mode %s, model %s", c.Policy, c.Mode, model)
+	if c.report.Fallback != "" {
+		line("（%s 没有成功，改用它）", " (in place of %s, which failed)", c.asked)
+	}
+	if c.EndSeq >= c.StartSeq {
+		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
+	}
+	line("\n- 记忆：%s", "\n- memory: %s", flushWord(c.FlushOutcome, lang))
+	for i, f := range c.facts {
+		if i == shownFacts {
+			line("\n  - 另有 %d 条", "\n  - and %d more", len(c.facts)-shownFacts)
+			break
+		}
+		fmt.Fprintf(&out, "\n  - %s", compaction.HeadTail(strings.Join(strings.Fields(f.Content), " "), 200))
+	}
+	if n := len(c.report.Missing); n > 0 {
+		line("\n- 补回摘要漏掉的标识 %d 个", "\n- %d identifiers that the summary had left out were put back", n)
+	}
+	line("\n- 用时 %s", "\n- took %s", c.Duration.Round(time.Millisecond))
+	return out.String()
+}
+
+// flushWord is the outcome of a flush, as the compaction log has it, in a language.
+func flushWord(outcome, lang string) string {
+	if outcome == "" {
+		outcome = "off"
+	}
+	if lang == "en" {
+		return outcome
+	}
+	return strings.NewReplacer("saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理",
+		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
+}
+
+// nothingWord is why there is nothing to compact, in words for people.
+func nothingWord(err error, lang string) string {
+	switch full := errors.Is(err, compaction.ErrSystemDominates); {
+	case full && lang == "en":
+		return "the system prompt, the tools and pinned memory fill the window; an administrator has to shorten the prompt or raise the thresholds"
+	case full:
+		return "系统提示、工具和置顶记忆占满了窗口，需要管理员缩短提示词或调高阈值"
+	case lang == "en":
+		return compaction.ErrAllRecent.Error()
+	}
+	return "都是最近的消息"
+}
+
+// undo takes the newest compaction back: what it told is raw again. The session then rests, or the next turn would
+// compact the same again.
+func (b *Bot) undo(ctx context.Context, t *turn) string {
+	unlock, err := b.upkeepLock.lock(ctx, t.key)
+	if err != nil {
+		return say(sayUndoFailed, t.lang)
+	}
+	defer unlock()
+	w := b.settings(t.view.Session).Window
+	e, err := b.store.Undo(ctx, t.lease, w.RearmAfter(0, false))
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return say(sayNothingToUndo, t.lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction not undone")
+		return say(sayUndoFailed, t.lang)
+	}
+	b.metrics.compaction(e)
+	b.reload(ctx, t)
+	return say(sayUndone, t.lang, e.StartSeq, e.EndSeq, thousands(e.TokensBefore), thousands(e.TokensAfter))
+}
+
+// shownLog is how many rows of the compaction log a chat is told.
+const shownLog = 5
+
+// compactLog tells the session's latest compactions, the newest first.
+func (b *Bot) compactLog(ctx context.Context, t *turn) string {
+	rows, err := b.store.Compactions(ctx, t.key, shownLog)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log not read")
+		return say(sayLogUnreadable, t.lang)
+	}
+	if len(rows) == 0 {
+		return say(sayLogEmpty, t.lang)
+	}
+	var out strings.Builder
+	for _, e := range rows {
+		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(b.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.lang))
+		if e.Outcome == outcomeCommitted {
+			fmt.Fprintf(&out, " %s → %s tokens", thousands(e.TokensBefore), thousands(e.TokensAfter))
+		}
+		if e.EndSeq >= e.StartSeq {
+			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
+		}
+		if e.Error != "" {
+			fmt.Fprintf(&out, ": %s", compaction.HeadTail(e.Error, 160))
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// outcomeWord is what became of an attempt, in a language.
+func outcomeWord(e sessions.LogEntry, lang string) string {
+	words := [][3]string{
+		{outcomeCommitted, "完成", "done"}, {outcomeRejected, "收益太小", "gained too little"},
+		{outcomeFailed, "失败", "failed"}, {outcomeNothing, "无需压缩", "nothing to do"},
+	}
+	i := slices.IndexFunc(words, func(w [3]string) bool { return w[0] == e.Outcome })
+	if i < 0 {
+		return e.Outcome
+	}
+	word := words[i][1]
+	if lang == "en" {
+		word = words[i][2]
+	}
+	switch {
+	case e.Undone.IsZero():
+		return word
+	case lang == "en":
+		return word + ", undone"
+	}
+	return word + "，已撤销"
+}
+
+// renew is /new: what matters is saved to memory, and the conversation begins with an empty view. The log stays.
+func (b *Bot) renew(ctx context.Context, t *turn, _ string) string {
+	if !b.mayManage(t.asked[0]) {
+		return say(sayNotAdmin, t.lang)
+	}
+	soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+	defer stop()
+	if _, err := b.flushAll(soon, t.lease); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+	}
+	// A compaction that is under way is not waited for: it finds another generation, and commits nothing.
+	if err := b.store.Renew(ctx, t.lease); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("New conversation not begun")
+		return say(sayNotRenewed, t.lang)
+	}
+	b.reload(ctx, t)
+	return say(sayRenewed, t.lang)
+}

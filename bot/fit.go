@@ -1,0 +1,146 @@
+package bot
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// estimate is our own count of the request for asked on a view, not calibrated. Events bring their counts along;
+// what else stands in a request is short, or the same in request after request and counted once.
+func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
+	n := b.frame.tokens + b.counted.count(reference(v, b.settings(v.Session).Policy)) + compaction.MessageOverhead + clockTokens
+	group := v.Session.ConversationType != sessions.Private
+	for _, events := range [][]sessions.Event{v.Tail, asked} {
+		n += compaction.TokensOf(events)
+		for _, e := range events {
+			if group && e.Role == sessions.RoleUser {
+				n += b.counted.count(sessions.Speaker(e.SenderNick, e.SenderID)) + 1
+			}
+		}
+	}
+	return n
+}
+
+// clockTokens is what the line with time and place takes, at the most.
+const clockTokens = 120
+
+// countEvent is what an event's body takes, its calls included.
+func (b *Bot) countEvent(e sessions.Event) int {
+	n := b.counter.Count(e.Content)
+	for _, c := range e.ToolCalls {
+		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + compaction.MessageOverhead
+	}
+	return n
+}
+
+// fixed is what a view holds besides conversation and summaries.
+func (b *Bot) fixed(v sessions.View) int {
+	return b.frame.tokens + b.counted.count(v.Session.Pinned) + compaction.MessageOverhead
+}
+
+// size is our estimate of a view as a request, corrected by cal.
+func (b *Bot) size(v sessions.View, cal float64) int {
+	n := b.fixed(v) + compaction.TokensOf(v.Tail)
+	for _, s := range v.Summaries {
+		n += s.Tokens + compaction.MessageOverhead
+	}
+	return calibrated(n, cal)
+}
+
+func calibrated(tokens int, cal float64) int {
+	if cal <= 0 {
+		cal = 1
+	}
+	return int(float64(tokens) * cal)
+}
+
+// contextSize is the size of the session's context as it would be sent now: as last reported, or as estimated before
+// the first report.
+func (b *Bot) contextSize(v sessions.View) int {
+	if v.Session.TotalTokens > 0 {
+		return v.Session.TotalTokens
+	}
+	return b.size(v, v.Session.CalibrationFactor)
+}
+
+// fit assembles the turn's request. A context that would overflow, or that its policy wants smaller before the next
+// answer, is compacted first, within a deadline; where that does not make room, the emergency view does.
+func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
+	usable := b.settings(t.view.Session).Window.Usable()
+	shrink(t.asked, usable)
+	projected := func(v sessions.View) int {
+		return b.contextSize(v) + calibrated(compaction.TokensOf(t.asked), v.Session.CalibrationFactor)
+	}
+	b.inline(ctx, t, func(v sessions.View) string { return b.pressing(v, projected(v)) })
+	// The whole request is looked at too: names and fences are not in the counts of events.
+	cal := t.view.Session.CalibrationFactor
+	v := b.capped(t.view)
+	if projected(t.view) < usable && calibrated(b.estimate(v, t.asked), cal) < usable {
+		return b.request(t, v)
+	}
+	v = b.emergency(v, func(v sessions.View) bool {
+		return calibrated(b.estimate(v, t.asked), max(1, cal)) < usable
+	})
+	t.cut = true
+	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
+	return b.request(t, v)
+}
+
+// request assembles the turn's request on a view and notes its size.
+func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
+	t.size = b.estimate(v, t.asked)
+	return b.frame.assemble(v, b.settings(v.Session).Policy, t.asked, time.Now())
+}
+
+// pressing is the trigger of a compaction that can't wait until the answer is sent; empty for none. Nobody waits for a
+// summariser that has just failed, unless the policy's own hard limit says so: the emergency view is there.
+func (b *Bot) pressing(v sessions.View, tokens int) string {
+	set := b.settings(v.Session)
+	need := b.decide(v, tokens)
+	switch {
+	case !set.Enabled, need.Trigger == "":
+		return ""
+	case need.Forced:
+		return need.Trigger
+	case time.Now().Before(v.Session.CompactRetryAt) || spent(set, v.Session):
+		return ""
+	case need.Hard, set.Policy.Inline && need.Compact:
+		return need.Trigger
+	}
+	return ""
+}
+
+// inline compacts before the model is asked where needed says so, and reloads the turn's view. A compaction that fails
+// or takes too long leaves the view as it is: that is for the emergency view to mend, never for the people to read.
+func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) string) {
+	if needed(t.view) == "" {
+		return
+	}
+	work, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+	defer stop()
+	if _, err := b.compact(work, t.lease, "", needed); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
+	}
+	v, err := b.store.Begin(ctx, t.lease, 0)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
+		return
+	}
+	v.Pending, v.Runs = t.view.Pending, t.view.Runs
+	b.show(&v)
+	t.view = v
+}
+
+// overflowed is what needs a compaction after a provider found the request too large, whatever our counts say.
+func (b *Bot) overflowed(v sessions.View) string {
+	set := b.settings(v.Session)
+	if !set.Enabled || time.Now().Before(v.Session.CompactRetryAt) || spent(set, v.Session) {
+		return ""
+	}
+	return compaction.TriggerOverflow
+}

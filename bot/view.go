@@ -1,0 +1,118 @@
+package bot
+
+import (
+	"sort"
+	"time"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// settings are what the session's conversation is compacted by: the group's own, where it has them.
+func (b *Bot) settings(s sessions.Session) compaction.Settings {
+	if own, ok := b.cfg.Groups[s.ConversationID]; ok {
+		return own
+	}
+	return b.cfg.Compaction
+}
+
+// talk leaves commands, and what they told, out of events: they are no part of the conversation.
+func talk(events []sessions.Event) []sessions.Event {
+	var out []sessions.Event
+	command := false
+	for _, e := range events {
+		if e.Role == sessions.RoleUser {
+			command = isCommand(e.Content)
+		}
+		if !command {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// show prepares the tail of a view for a request: the conversation, with bodies that leave room for each other.
+func (b *Bot) show(v *sessions.View) {
+	v.Tail = talk(v.Tail)
+	shrink(v.Tail, b.settings(v.Session).Window.Usable())
+}
+
+// shrink shortens single events that would crowd out everything else: no body takes more than a quarter of what a
+// request may hold. The log keeps them whole. The rule looks at the event alone, so that it decides the same way for ever.
+func shrink(events []sessions.Event, usable int) {
+	limit := max(256, usable/4)
+	for i, e := range events {
+		if e.Tokens <= limit {
+			continue
+		}
+		bytes := int(float64(len(e.Content)) * float64(limit) / float64(e.Tokens) * 0.9)
+		events[i].Content = compaction.HeadTail(e.Content, bytes)
+		events[i].Tokens = limit
+	}
+}
+
+// state is what a decision about the view looks at, with a context of so many tokens.
+func (b *Bot) state(v sessions.View, tokens int) compaction.State {
+	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: tokens, Now: time.Now()}
+	for _, a := range v.Summaries {
+		s.Standing += a.Tokens + compaction.MessageOverhead
+	}
+	return s
+}
+
+// decide says what the view, at so many tokens, calls for.
+func (b *Bot) decide(v sessions.View, tokens int) compaction.Need {
+	set := b.settings(v.Session)
+	if !set.Enabled {
+		return compaction.Need{Hard: tokens >= set.Window.Usable()}
+	}
+	return set.Policy.Decide(set.Window, b.state(v, tokens))
+}
+
+// capped is the view with no more raw events than its policy lets it show. That there are more means that compactions
+// fail: the oldest turns are left out, with a note, until one succeeds and tells them.
+func (b *Bot) capped(v sessions.View) sessions.View {
+	most := b.settings(v.Session).Policy.ContextSize
+	if most <= 0 || len(v.Tail) <= most {
+		return v
+	}
+	for _, at := range compaction.TurnStarts(v.Tail) {
+		if at > 0 && len(v.Tail)-at <= most {
+			return b.without(v, at)
+		}
+	}
+	return v
+}
+
+// gapIdentifiers is how many identifiers the note of a gap repeats.
+const gapIdentifiers = 12
+
+// without is the view without the first n events of its tail, and with a note of them. Only the view: the log and the
+// cursor stay as they are, and the next good compaction tells the whole range.
+func (b *Bot) without(v sessions.View, n int) sessions.View {
+	v.Gap = compaction.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers)
+	v.Tail = v.Tail[n:]
+	return v
+}
+
+// emergency drops pinned memory and the oldest turns from the view until tokens fit; where even the newest turn is too
+// much, the summaries go too.
+func (b *Bot) emergency(v sessions.View, fits func(sessions.View) bool) sessions.View {
+	cuts := append(compaction.TurnStarts(v.Tail), len(v.Tail))
+	from := func(i int) sessions.View {
+		if cuts[i] == 0 {
+			return v
+		}
+		short := b.without(v, cuts[i])
+		short.Session.Pinned = ""
+		return short
+	}
+	// The less stays, the better it fits.
+	i := sort.Search(len(cuts), func(i int) bool { return fits(from(i)) })
+	if i < len(cuts) {
+		return from(i)
+	}
+	v = from(len(cuts) - 1)
+	v.Session.Pinned, v.Summaries = "", nil
+	return v
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ebb/compaction"
+)
+
+// result is what one policy came to over all talks.
+type result struct {
+	name  string
+	group resultGroup
+	bill  bill // with summaries that copy every identifier
+	worn  bill // with summaries that miss one in ten, for what becomes of identifiers; empty where that was not run
+}
+
+// resultGroup says how a result was come by.
+type resultGroup int
+
+const (
+	groupBaseline resultGroup = iota // simulated, for comparison
+	groupPeer                        // simulated, what others do
+	groupEngine                      // ours, really run
+)
+
+// missingTenth is the probability with which a careless summary copies an identifier.
+const missingTenth = 0.9
+
+// replayInHand is how many conversations are held at once.
+const replayInHand = 4
+
+// Names of our results that targets speak of.
+const (
+	balancedAsItComes = "balanced, 40 messages stay"
+	balancedAtEight   = "balanced, 8 messages stay"
+	balancedAtFour    = "balanced, 4 messages stay"
+	budgetAtEight     = "token_budget, 8k"
+)
+
+// contenders are our policies with their defaults, at budgets where they act on conversations of this length.
+func contenders() []contender {
+	at := func(name, policy string, threshold, tail int) contender {
+		c := Default().Agent.Compaction
+		c.Policy, c.TailMessages = policy, tail
+		// What is left of the window after a compaction keeps its proportion to the threshold.
+		c.MaxHistoryShare *= float64(threshold) / float64(c.AutoCompactThreshold)
+		c.AutoCompactThreshold = threshold
+		return contender{name: name, settings: c.settings(compaction.Policies)}
+	}
+	worn := func(c contender) contender {
+		c.worn = true
+		return c
+	}
+	const own = 0 // the policy's own tail
+	whole := Default().Agent.Compaction.AutoCompactThreshold
+	return []contender{
+		at("sliding_window, no cooldown", "sliding_window", whole, own), // which can't pass in a replay
+		at("archive", "archive", whole, own),
+		at("turns", "turns", whole, own),
+		at("offload, 8k", "offload", budgetAt, own),
+		at("offload, 16k", "offload", 2*budgetAt, own),
+		worn(at(budgetAtEight, "token_budget", budgetAt, own)),
+		at("token_budget, 16k", "token_budget", 2*budgetAt, own),
+		worn(at(balancedAsItComes, "balanced", whole, own)),
+		at(balancedAtEight, "balanced", whole, 8),
+		at(balancedAtFour, "balanced", whole, 4),
+	}
+}
+
+// simulateAll replays the talks under the policies that are written down.
+func simulateAll(talks []talk) []result {
+	var out []result
+	for _, p := range peers() {
+		r := result{name: p.name, group: p.group}
+		for _, t := range talks {
+			r.bill.add(simulate(t, p, 1))
+			r.worn.add(simulate(t, p, missingTenth))
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// runAll replays the talks through the engine, several at once, on one database.
+func runAll(ctx context.Context, database string, talks []talk, all []contender) ([]result, error) {
+	counter, err := compaction.NewCounter()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]result, len(all))
+	bills := make([][2]bill, len(all)*len(talks))
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(replayInHand)
+	for i, c := range all {
+		out[i] = result{name: c.name, group: groupEngine}
+		for j, t := range talks {
+			for k, copied := range []float64{1, missingTenth} {
+				if k > 0 && !c.worn {
+					continue
+				}
+				c := c
+				c.copied = copied
+				work.Go(func() (err error) {
+					bills[i*len(talks)+j][k], err = c.replay(ctx, database, counter, t)
+					return err
+				})
+			}
+		}
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range bills {
+		r := &out[i/len(talks)]
+		r.bill.add(bills[i][0])
+		r.worn.add(bills[i][1])
+	}
+	return out, nil
+}
+
+// comparison is a replay of all policies.
+type comparison struct {
+	source  string // of the talks
+	results []result
+}
+
+// compare replays every policy: dialogues from a folder, or synthetic ones where none is named.
+func (b *bench) compare(ctx context.Context) (comparison, error) {
+	talks, source := synthesize(synthTalks), "synthetic conversations"
+	if b.locomo != "" {
+		var err error
+		if talks, err = readTalks(b.locomo); err != nil {
+			return comparison{}, err
+		}
+		source = "LoCoMo dialogues"
+	}
+	messages := 0
+	for _, t := range talks {
+		messages += len(t.said)
+	}
+	engine, err := runAll(ctx, b.private.URL(), talks, contenders())
+	if err != nil {
+		return comparison{}, err
+	}
+	return comparison{
+		source:  fmt.Sprintf("%d %s, %d messages", len(talks), source, messages),
+		results: append(simulateAll(talks), engine...),
+	}, nil
+}
+
+// replay is the row of the table: it says which targets are reached, and keeps every policy's figures for a table of
+// their own.
+func (b *bench) replay(ctx context.Context) ([]figure, error) {
+	c, err := b.compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.appendix = "\n" + c.table()
+	return c.figures(), nil
+}
+
+// named are the bills by name.
+func (c comparison) named() map[string]bill {
+	out := map[string]bill{}
+	for _, r := range c.results {
+		out[r.name] = r.bill
+	}
+	return out
+}
+
+// figures holds our policies against what was promised.
+func (c comparison) figures() []figure {
+	all := c.named()
+	seed, balanced, budget := all[windowSeed], all[balancedAsItComes], all[budgetAtEight]
+	share := func(what string, b bill, limit float64) figure {
+		got := per(b.cost(targetPrice), seed.cost(targetPrice))
+		return figure{
+			what: "cost of " + what, measured: fmt.Sprintf("%.0f k, S0's default %.0f k", b.cost(targetPrice)/1000, seed.cost(targetPrice)/1000),
+			ratio: fmt.Sprintf("%.2f x", got), target: fmt.Sprintf("<= %.2f x", limit),
+		}.atMost(got, limit)
+	}
+	calls := per(float64(balanced.extra()), float64(seed.extra()))
+	figures := []figure{
+		share(balancedAsItComes, balanced, 0.5),
+		figure{
+			what: "extra calls of " + balancedAsItComes, measured: fmt.Sprintf("%d, S0's default %d", balanced.extra(), seed.extra()),
+			ratio: fmt.Sprintf("%.3f x", calls), target: "<= 0.125 x",
+		}.atMost(calls, 0.125),
+		share(budgetAtEight, budget, 0.6),
+	}
+	for _, name := range []string{balancedAsItComes, budgetAtEight} {
+		cached := all[name].cachedShare()
+		figures = append(figures, figure{
+			what: "cached share of " + name, measured: fmt.Sprintf("%.1f %%", 100*cached), ratio: "-", target: ">= 95 %",
+		}.atLeast(cached, 0.95))
+	}
+	return append(append(figures, c.coverage()), equalTails(all)...)
+}
+
+// coverage is that of our worst policy.
+func (c comparison) coverage() figure {
+	worst, name := 2.0, ""
+	for _, r := range c.results {
+		if share := r.bill.covered.share(); r.group == groupEngine && share < worst {
+			worst, name = share, r.name
+		}
+	}
+	return figure{
+		what: "past messages in the context, raw or told", measured: fmt.Sprintf("%.1f %% (%s)", 100*worst, name), ratio: "-", target: "100 %",
+	}.atLeast(worst, 1)
+}
+
+// equalTails compares with each peer at its own raw tail.
+func equalTails(all map[string]bill) []figure {
+	var figures []figure
+	for _, pair := range [][2]string{
+		{balancedAtFour, picoclawDefault}, {balancedAtEight, nanobotDefault}, {budgetAtEight, pomelobotAtEight},
+	} {
+		ours, theirs := all[pair[0]], all[pair[1]]
+		got := per(ours.cost(targetPrice), theirs.cost(targetPrice))
+		figures = append(figures, figure{
+			what: pair[0] + " against " + pair[1],
+			measured: fmt.Sprintf("%.0f k against %.0f k; %.0f %% against %.0f %% covered", ours.cost(targetPrice)/1000, theirs.cost(targetPrice)/1000,
+				100*ours.covered.share(), 100*theirs.covered.share()),
+			ratio: fmt.Sprintf("%.2f x", got), target: "<= 1.05 x",
+		}.atMost(got, 1.05))
+	}
+	return figures
+}
+
+// survivedAfter are the numbers of compactions after which identifiers are counted.
+var survivedAfter = [3]int{1, 5, 15}
+
+// table has all figures of every policy. Costs are in thousands of uncached input tokens.
+func (c comparison) table() string {
+	head := []string{"policy", "prompts", "cached", "calls", "their cost", "flushes", "their cost", "waits"}
+	for _, price := range cachePrices {
+		head = append(head, fmt.Sprintf("cost at %v", price))
+	}
+	head = append(head, "x S0", "tail >=", "mean tail", "covered", "identifiers", "largest")
+	rows := [][]string{head}
+	seed := c.named()[windowSeed].cost(targetPrice)
+	for _, r := range c.results {
+		b := r.bill
+		row := []string{
+			r.name, thousands(b.spend[callMain].prompt), fmt.Sprintf("%.1f %%", 100*b.cachedShare()),
+		}
+		for _, kind := range []callKind{callSummary, callFlush} {
+			row = append(row, fmt.Sprint(b.spend[kind].calls), thousands(int(b.spend[kind].cost(targetPrice))))
+		}
+		row = append(row, fmt.Sprint(b.inline))
+		for _, price := range cachePrices {
+			row = append(row, thousands(int(b.cost(price))))
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", per(b.cost(targetPrice), seed)), fmt.Sprint(b.tailMin),
+			fmt.Sprintf("%.0f", b.meanTail()), fmt.Sprintf("%.1f %%", 100*b.covered.share()), r.worn.survival(), fmt.Sprint(b.largest)))
+	}
+	return fmt.Sprintf("cost replay of %s, in thousands of uncached input tokens; output counts %dfold\n%s"+
+		"calls: summaries and repairs; waits: calls before a reply; tail: raw messages at the least, tokens on average;\n"+
+		"identifiers: what is left of them %s compactions after their message, where summaries miss one in ten\n",
+		c.source, outputPrice, drawRows(rows), strings.Join(strings.Fields(strings.Trim(fmt.Sprint(survivedAfter), "[]")), "/"))
+}
+
+// survival is the part of identifiers that is still there.
+func (b bill) survival() string {
+	var parts []string
+	for _, n := range survivedAfter {
+		t := b.survived[n-1]
+		if t.of == 0 {
+			parts = append(parts, "-")
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%.0f", 100*t.share()))
+	}
+	return strings.Join(parts, "/") + " %"
+}
+
+func thousands(tokens int) string { return fmt.Sprintf("%.0f", float64(tokens)/1000) }

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"ebb/compaction"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// sessionsImportCmd is bot sessions import.
+type sessionsImportCmd struct {
+	configFlag
+	File         string `arg:"" help:"JSON with \"messages\" and \"last_consolidated\", or lines of JSON with the metadata in the first."`
+	Robot        string `required:"" help:"The robot's code: the Client ID of its app."`
+	Conversation string `required:"" help:"DingTalk's id of the conversation (openConversationId)."`
+	Title        string `help:"The conversation's title."`
+	Private      bool   `help:"A private chat rather than a group."`
+}
+
+// maxImport keeps a wrong file from being read into memory, in bytes.
+const maxImport = 256 << 20
+
+// Run stores the conversation as a new session, through the same methods as the messages of a conversation that goes on.
+func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
+	cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+	if err != nil {
+		return err
+	}
+	if cfg.Agent.SessionScope == "member" && !c.Private {
+		return usageError{errors.New(`agent.session_scope is "member": a group's conversation would be nobody's; --private imports a private chat`)}
+	}
+	zone, err := time.LoadLocation(cfg.Agent.Timezone)
+	if err != nil {
+		return fmt.Errorf("agent.timezone: %w", err)
+	}
+	conversation, err := c.read(zone)
+	if err != nil {
+		return usageError{err}
+	}
+	counter, err := compaction.NewCounter()
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, app, c.configFlag, func(url string) error {
+		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2, LeaseTTL: cfg.Cluster.LeaseTTL, Location: zone})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		im := &importer{
+			cmd: c, store: s, count: counter.Count, zone: zone, lang: cfg.Agent.Language, kept: conversation,
+			key:   sessions.NewKey(sessions.RobotCode(c.Robot), sessions.ConversationID(c.Conversation), ""),
+			owner: sessions.ReplicaID("import-" + rand.Text()[:10]),
+		}
+		if err := needSchema(ctx, url, im.run(ctx, cfg.Cluster.LeaseTTL)); err != nil {
+			return err
+		}
+		told := "nothing was summarised"
+		if im.through > 0 {
+			told = fmt.Sprintf("1-%d are told by a summary", im.through)
+		}
+		fmt.Fprintf(app.Stdout, "%s: events 1-%d, %s\n", im.key, im.last, told)
+		return nil
+	})
+}
+
+func (c sessionsImportCmd) read(zone *time.Location) (kept, error) {
+	info, err := os.Stat(c.File)
+	if err != nil {
+		return kept{}, err
+	}
+	if info.Size() > maxImport {
+		return kept{}, fmt.Errorf("%s: got %d bytes, want at most %d", c.File, info.Size(), maxImport)
+	}
+	data, err := os.ReadFile(c.File)
+	if err != nil {
+		return kept{}, err
+	}
+	return readKept(c.File, data, zone)
+}
+
+// importer stores one kept conversation.
+type importer struct {
+	cmd   sessionsImportCmd
+	store sessions.Store
+	count func(string) int
+	zone  *time.Location
+	lang  string
+	kept  kept
+	key   sessions.Key
+	owner sessions.ReplicaID
+
+	lease   sessions.Lease
+	last    int64 // seq of the newest stored event
+	through int64 // seq of the newest event that the summary tells
+	tokens  int
+	stored  int // messages
+}
+
+// run stores the conversation and says, where it breaks off, how far it came. The heartbeat keeps serving bots off the
+// session until it is whole: they would answer what it has of old questions.
+func (im *importer) run(ctx context.Context, ttl time.Duration) error {
+	switch _, err := im.store.Session(ctx, im.key); {
+	case err == nil:
+		return usageError{fmt.Errorf("there is a session %s already; nothing was stored", im.key)}
+	case !errors.Is(err, sessions.ErrNotFound):
+		return err
+	}
+	leases := sessions.NewLeases(im.store, im.owner, ttl)
+	if err := leases.Beat(ctx); err != nil {
+		return err
+	}
+	keep, stop := context.WithCancel(ctx)
+	beats := make(chan struct{})
+	go func() { defer close(beats); leases.Keep(keep) }()
+	defer func() {
+		stop()
+		<-beats
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = im.store.Resign(end, im.owner) // what is left of the heartbeat grows old by itself
+	}()
+	if err := im.log(ctx); err != nil {
+		return fmt.Errorf("importing into session %s, where %d of %d messages are stored: %w", im.key, im.stored, len(im.kept.messages), err)
+	}
+	if err := im.summarise(ctx); err != nil {
+		return fmt.Errorf("importing into session %s, where all %d messages are stored without their summary: %w", im.key, im.stored, err)
+	}
+	return nil
+}
+
+// log stores the messages turn by turn: those of users, then what answered them.
+func (im *importer) log(ctx context.Context) error {
+	all := im.kept.messages
+	for at := 0; at < len(all); {
+		said := at
+		for said < len(all) && all[said].event.Role == sessions.RoleUser {
+			said++
+		}
+		end := said
+		for end < len(all) && all[end].event.Role != sessions.RoleUser {
+			end++
+		}
+		if at == 0 && said == 0 { // an answer comes first: the session begins with the first question after it
+			if _, err := im.accept(ctx, end); err != nil {
+				return err
+			}
+		}
+		if err := im.turn(ctx, at, said, end); err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
+// turn stores the messages from to said, which are users', and those from said to end, as one turn.
+func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
+	var t sessions.Turn
+	defer func() {
+		if err != nil && len(t.Taken) > 0 {
+			// What is pending would be answered by a bot one day.
+			aside, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_, asideErr := im.store.Commit(aside, im.lease, sessions.Turn{Dead: t.Taken})
+			if asideErr != nil && !errors.Is(asideErr, sessions.ErrConflict) { // a conflict: the turn did commit
+				err = errors.Join(err, asideErr)
+			}
+		}
+	}()
+	for i := from; i < said; i++ {
+		id, err := im.accept(ctx, i)
+		if err != nil {
+			return err
+		}
+		n := im.count(im.kept.messages[i].event.Content) + compaction.MessageOverhead
+		t.Taken, t.TakenTokens = append(t.Taken, id), append(t.TakenTokens, n)
+		t.Appended += n
+	}
+	for i := said; i < end; i++ {
+		e := im.kept.messages[i].event
+		e.Tokens = im.count(e.Content) + compaction.MessageOverhead
+		for _, c := range e.ToolCalls {
+			e.Tokens += im.count(c.Name) + im.count(c.Arguments)
+		}
+		t.Events = append(t.Events, e)
+		t.Appended += e.Tokens
+	}
+	t.TotalTokens, t.Calibration = im.tokens+t.Appended, 1
+	done, err := im.store.Commit(ctx, im.lease, t)
+	if err != nil {
+		return err
+	}
+	im.last, im.tokens, im.stored = done.LastSeq, t.TotalTokens, end
+	return nil
+}
+
+// accept stores message i as a pending one and returns its event's id. The same message again is the same event.
+func (im *importer) accept(ctx context.Context, i int) (int64, error) {
+	m := im.kept.messages[i]
+	kind := sessions.Group
+	if im.cmd.Private {
+		kind = sessions.Private
+	}
+	a, err := im.store.Accept(ctx, im.owner, im.key, sessions.Message{
+		RobotCode: sessions.RobotCode(im.cmd.Robot), ConversationID: sessions.ConversationID(im.cmd.Conversation),
+		ConversationType: kind, ConversationTitle: im.cmd.Title, ID: sessions.MessageID(fmt.Sprintf("import-%d", i)),
+		SenderID: sessions.UserID(cmp.Or(m.sender, "user")), SenderNick: cmp.Or(m.sender, "user"), Kind: "text", Text: m.event.Content, SentAt: m.sentAt,
+	})
+	if err != nil {
+		return 0, err
+	}
+	if a.Lease.Owner != im.owner {
+		return 0, fmt.Errorf("another replica took it meanwhile: %w", sessions.ErrLeaseHeld)
+	}
+	im.lease = a.Lease
+	return a.EventID, nil
+}
+
+// importVersion is what made the text of an imported summary, in place of a prompt.
+const importVersion = "import"
+
+// summarise tells what the older bot had summarised by its own text, or by a note that says what there is.
+func (im *importer) summarise(ctx context.Context) error {
+	n := im.kept.consolidated
+	for n > 0 && n < len(im.kept.messages) && im.kept.messages[n].event.Role == sessions.RoleTool {
+		n-- // a result stays with its call
+	}
+	if n == 0 {
+		return nil
+	}
+	v, err := im.store.Begin(ctx, im.lease, 0)
+	if err != nil {
+		return err
+	}
+	job := sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: int64(n), Version: importVersion}
+	src, err := im.store.OpenJob(ctx, im.lease, job)
+	if err != nil {
+		return err
+	}
+	text := sessions.Redact(im.kept.summary)
+	if text == "" {
+		text = compaction.GapNote(src.Events, im.zone, im.lang, maxNamed)
+	}
+	source, tokens := compaction.TokensOf(src.Events), im.count(text)
+	about := map[string]any{"source_tokens": source, "summary_tokens": tokens, "imported_messages": im.stored}
+	if at := im.kept.consolidatedAt; !at.IsZero() {
+		about["last_consolidated_at"] = at
+	}
+	audit, err := json.Marshal(about)
+	if err != nil {
+		return err
+	}
+	_, err = im.store.Compact(ctx, im.lease, sessions.Compaction{
+		Gen: job.Gen, From: job.From, Through: job.Through, Source: src.Hash, Freed: source - tokens, Pinned: v.Session.Pinned,
+		Summaries: []sessions.NewSummary{{StartSeq: job.From + 1, EndSeq: job.Through, Text: text, Tokens: tokens}},
+		Log: sessions.LogEntry{
+			Key: im.key, Trigger: importVersion, Mode: string(compaction.SummaryOnly), TokensBefore: im.tokens,
+			TokensAfter: im.tokens - source + tokens, StartSeq: job.From + 1, EndSeq: job.Through, Audit: string(audit), Outcome: "committed",
+		},
+	})
+	if err == nil {
+		im.through = job.Through
+	}
+	return err
+}
+
+// maxNamed bounds the identifiers of a note.
+const maxNamed = 24

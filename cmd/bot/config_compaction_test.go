@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/compaction"
+)
+
+// settingsOf loads keys of agent.compaction in an environment and returns the common settings.
+func settingsOf(t *testing.T, keys string, vars ...string) compaction.Settings {
+	t.Helper()
+	cfg, err := parseConfig("f.jsonc", []byte(compactionFile(keys)), env(vars...), NeedNothing)
+	if err != nil {
+		t.Fatalf("loading %s: %v", keys, err)
+	}
+	s, _ := cfg.compaction()
+	return s
+}
+
+func TestPoliciesKeepTheirOwnRules(t *testing.T) {
+	t.Parallel()
+	for name, own := range compaction.Policies {
+		// null, zero and empty all leave what the policy is.
+		for _, keys := range []string{
+			"", `, "tail_messages": 0, "mode": "", "cooldown": "0s", "tail_share": 0`, `, "tail_messages": null, "mode": null, "cooldown": null, "tail_share": null`,
+		} {
+			if got := settingsOf(t, fmt.Sprintf(`"policy": %q%s`, name, keys)).Policy; got != own {
+				t.Errorf("%s with %q is\n%+v\nwant\n%+v", name, keys, got, own)
+			}
+		}
+	}
+	s := settingsOf(t, "")
+	if s.Policy.Name != "token_budget" || s.Window.Summary != 1200 || s.DailyTokens != 2_000_000 || !s.Enabled {
+		t.Errorf("without a key the settings are %+v", s)
+	}
+	if got := settingsOf(t, `"policy": "offload"`).Window.Summary; got != 8000 {
+		t.Errorf("the summary of offload aims at %d tokens, want its own 8000", got)
+	}
+}
+
+func TestKeysSetRules(t *testing.T) {
+	t.Parallel()
+	p := settingsOf(t, `"policy": "sliding_window", "mode": "summary_plus_prune", "flush": "on", "tail_messages": 20, "tail_turns": 2,
+		"tail_share": 0.3, "context_size": 50, "window_messages": 7, "hard_limit": 9, "cooldown": "5m", "cooldown_min": 3, "max_messages": 60,
+		"roll_up_tokens": 700, "roll_up_segments": 5, "cache_price": 0.2, "summary_tokens": 333`).Policy
+	want := compaction.Policies["sliding_window"]
+	want.Mode, want.Flush, want.TailMessages, want.TailTurns, want.TailShare = compaction.SummaryPlusPrune, true, 20, 2, 0.3
+	want.ContextSize, want.Window, want.HardLimit, want.Cooldown, want.CooldownMin, want.MaxMessages = 50, 7, 9, 5*time.Minute, 3, 60
+	want.RollUpTokens, want.RollUpSegments, want.CachePrice, want.SummaryTokens = 700, 5, 0.2, 333
+	if p != want {
+		t.Errorf("got\n%+v\nwant\n%+v", p, want)
+	}
+	if p := settingsOf(t, `"policy": "turns", "full_context_turns": 6, "cached_context_turns": 5, "flush": "off"`).Policy; p.TailTurns != 6 || p.Segment != 5 || p.Flush {
+		t.Errorf("A 6 and B 5 give %d and %d, flush %t", p.TailTurns, p.Segment, p.Flush)
+	}
+	if p := settingsOf(t, `"mode": "offload_then_compact", "offload_at": 0.5`).Policy; p.OffloadOver != 2000 || p.OffloadAt != 0.5 || p.OffloadEnough != 15000 {
+		t.Errorf("a policy without thresholds moves results out by %+v", p)
+	}
+	if p := settingsOf(t, `"policy": "offload", "mode": "summary_only"`).Policy; p.OffloadOver != 0 || p.Mode != compaction.SummaryOnly {
+		t.Errorf("without the mode results are moved out all the same: %+v", p)
+	}
+}
+
+// The names that older bots used mean the same as ours.
+func TestOlderNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ older, ours string }{
+		{
+			`"policy": "sliding_window", "context_size": 70, "compression_window_size": 10, "tail_keep_size": 30, "compression_cooldown_sec": 600, "compression_hard_limit": 25`,
+			`"policy": "sliding_window", "context_size": 70, "window_messages": 10, "tail_messages": 30, "cooldown": "10m", "hard_limit": 25`,
+		},
+		{`"policy": "sliding_window", "compression_cooldown_min": 4`, `"policy": "sliding_window", "cooldown_min": 4`},
+		{`"policy": "archive", "keep_last": 5`, `"policy": "archive", "tail_messages": 5`},
+		{`"policy": "turns", "fullContextTurns": 2, "cachedContextTurns": 6`, `"policy": "turns", "full_context_turns": 2, "cached_context_turns": 6`},
+		{
+			`"policy": "offload", "trigger_threshold": 9000, "target_tokens": 500, "preserve_count": 7`,
+			`"policy": "offload", "offload_enough": 9000, "summary_tokens": 500, "tail_messages": 7`,
+		},
+		{`"policy": "offload", "targetTokens": 600, "preserveCount": 8`, `"policy": "offload", "summary_tokens": 600, "tail_messages": 8`},
+	} {
+		if got, want := settingsOf(t, tt.older), settingsOf(t, tt.ours); got != want {
+			t.Errorf("%s is\n%+v\nwant\n%+v", tt.older, got, want)
+		}
+	}
+	if got := mustParse(t, compactionFile(`"retryCount": 5`)).Agent.Compaction.Retries; got != 5 {
+		t.Errorf("retryCount 5 is %d retries", got)
+	}
+	s, _ := mustParse(t, `{"agent": {"compaction": {"policy": "turns"}, "contextWindow": {"fullContextTurns": 2, "cachedContextTurns": 6}}}`).compaction()
+	if s.Policy.TailTurns != 2 || s.Policy.Segment != 6 {
+		t.Errorf("agent.contextWindow gives A %d and B %d, want 2 and 6", s.Policy.TailTurns, s.Policy.Segment)
+	}
+}
+
+func TestGroupsStandOnTheCommonSettings(t *testing.T) {
+	t.Parallel()
+	cfg := mustParse(t, `{"agent": {"compaction": {
+		"groups": {"cidA==": {"policy": "turns", "cachedContextTurns": 5}, "b.c": {"enabled": false, "auto_compact_threshold": 9000, "flush": null}},
+		"auto_compact_threshold": 40000, "flush": "off"}, "contextWindow": {"fullContextTurns": 2}}}`)
+	common, groups := cfg.compaction()
+	if len(groups) != 2 || common.Policy.Name != "token_budget" {
+		t.Fatalf("got %+v and %d groups", common, len(groups))
+	}
+	a, b := groups["cidA=="], groups["b.c"]
+	if a.Policy.Name != "turns" || a.Policy.TailTurns != 2 || a.Policy.Segment != 5 || a.Policy.Flush || a.Window != common.Window {
+		t.Errorf("the first group has %+v, want its policy with the common threshold and flush", a)
+	}
+	if b.Enabled || !b.Policy.Flush || b.Window.Threshold != 9000 || b.Policy.Name != "token_budget" {
+		t.Errorf("the second group has %+v", b)
+	}
+	cfg = mustParse(t, compactionFile(`"groups": {"a": {"reserve_tokens": 3000}}`))
+	if got := cfg.LLM.Models[0].MaxOutput; got != 3000-answerMargin {
+		t.Errorf("max_output is %d, which a group's reserve of 3000 has no room for", got)
+	}
+}
+
+// The environment of older bots changes what their policy is by itself; the file has the last word.
+func TestOlderEnvironment(t *testing.T) {
+	t.Parallel()
+	vars := []string{
+		fullTurnsVariable, "7", cachedTurnsVariable, "2", enoughVariable, "9000", targetVariable, "500", preserveVariable, "6",
+		modelVariable, "qwen-plus", retriesVariable, "5",
+	}
+	p := settingsOf(t, `"policy": "turns"`, vars...).Policy
+	if p.TailTurns != 7 || p.Segment != 2 {
+		t.Errorf("turns has A %d and B %d, want those of the environment", p.TailTurns, p.Segment)
+	}
+	if p := settingsOf(t, `"policy": "turns", "full_context_turns": 3`, vars...).Policy; p.TailTurns != 3 || p.Segment != 2 {
+		t.Errorf("turns has A %d and B %d, want A of the file", p.TailTurns, p.Segment)
+	}
+	if p := settingsOf(t, `"policy": "offload"`, vars...).Policy; p.OffloadEnough != 9000 || p.SummaryTokens != 500 || p.TailMessages != 6 {
+		t.Errorf("offload is %+v, want the environment's 9000, 500 and 6", p)
+	}
+	if got, want := settingsOf(t, "", vars...), settingsOf(t, ""); got != want {
+		t.Errorf("the environment changes another policy: %+v", got)
+	}
+	for _, tt := range []struct {
+		keys, model string
+		retries     int
+	}{
+		{`"policy": "offload"`, "main", 5}, {`"policy": "offload", "retries": 2`, "main", 2}, {`"policy": "archive"`, "", 3},
+	} {
+		cfg, err := parseConfig("f.jsonc", []byte(compactionFile(tt.keys)), env(vars...), NeedNothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := cfg.Agent.Compaction; c.Model != tt.model || c.Retries != tt.retries {
+			t.Errorf("%s: model %q, %d retries, want %q and %d", tt.keys, c.Model, c.Retries, tt.model, tt.retries)
+		}
+	}
+	for _, tt := range []struct{ name, value, want string }{
+		{fullTurnsVariable, "four", `environment: PRIZM_FULL_CONTEXT_TURNS: got "four", want a whole number from 1 to`},
+		{cachedTurnsVariable, "0", `environment: PRIZM_CACHED_CONTEXT_TURNS: got "0", want a whole number from 1 to`},
+		{retriesVariable, "11", `environment: SYNAPSE_COMPACT_RETRY_COUNT: got "11", want a whole number from 1 to 10`},
+		{modelVariable, "gpt", `environment: SYNAPSE_COMPACT_MODEL: got "gpt", want the name of a model in llm.models: "main"`},
+	} {
+		_, err := parseConfig("f.jsonc", []byte(compactionFile(`"policy": "offload"`)), env(tt.name, tt.value), NeedNothing)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s=%s: got %v, want %s", tt.name, tt.value, err, tt.want)
+		}
+	}
+}
+
+func TestLoadRefusesCompaction(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []errorCase{
+		{"policy", compactionFile(`"policy": ^"x"`), `agent.compaction.policy: got "x", want "archive" or "balanced" or "offload" or "sliding_window" or "token_budget" or "turns"`},
+		{"mode", compactionFile(`"mode": ^"x"`), `agent.compaction.mode: got "x", want "summary_only" or "summary_plus_prune" or "prune_only" or "offload_then_compact"`},
+		{"flush", compactionFile(`"flush": ^"yes"`), `agent.compaction.flush: got "yes", want "auto" or "on" or "off"`},
+		{"negative rule", compactionFile(`"tail_messages": ^-1`), "agent.compaction.tail_messages: got -1, want more than 0, or 0 for the policy's own"},
+		{"negative cooldown", compactionFile(`"cooldown": ^"-1s"`), "agent.compaction.cooldown: got -1s, want more than 0s"},
+		{"negative share", compactionFile(`"tail_share": ^-0.5`), "agent.compaction.tail_share: got -0.5, want more than 0"},
+		{"share", compactionFile(`"tail_share": ^1.5`), "agent.compaction.tail_share: got 1.5, want "},
+		{"daily", compactionFile(`"daily_tokens": ^-1`), "agent.compaction.daily_tokens: got -1, want 0 (no bound) or more"},
+		{"null where there is no own", compactionFile(`"context_window": ^null`), "agent.compaction.context_window: got null, want a whole number"},
+		{"tail over context", compactionFile(`"policy": "sliding_window", "tail_messages": ^80`), "agent.compaction.tail_messages: got 80, want less than context_size (75)"},
+		{"tail over context, by an older name", compactionFile(`"policy": "sliding_window", "tail_keep_size": ^75`), "agent.compaction.tail_keep_size: got 75, want less than context_size (75)"},
+		{"tail of the policy", compactionFile(`"policy": ^"sliding_window", "context_size": 40`), "agent.compaction.tail_messages: got 40, want less than context_size (40)"},
+		{"both names", compactionFile(`"window_messages": 3, ^"compression_window_size": 4`), "agent.compaction.compression_window_size: the same as window_messages, which is given in line 1"},
+		{"two older names", compactionFile(`"keep_last": 3, ^"preserve_count": 4`), "agent.compaction.preserve_count: the same as keep_last, which is given in line 1"},
+		{"older name twice", compactionFile(`"keep_last": 3, ^"keep_last": 4`), "agent.compaction.keep_last: given twice, first in line 1"},
+		{"older object", `{"agent": {"compaction": {"full_context_turns": 3}, "contextWindow": {"fullContextTurns": ^4}}}`, "agent.contextWindow.fullContextTurns: the same as agent.compaction.full_context_turns, which is given in line 1"},
+		{"older object's keys", `{"agent": {"contextWindow": {^"turns": 4}}}`, "agent.contextWindow.turns: no such key, want one of cachedContextTurns, fullContextTurns"},
+		{"older object's value", `{"agent": {"contextWindow": {"fullContextTurns": ^-4}}}`, "agent.contextWindow.fullContextTurns: got -4, want more than 0"},
+
+		{"groups", compactionFile(`"groups": ^[]`), "agent.compaction.groups: got a list, want an object"},
+		{"nameless group", compactionFile(`"groups": {^"": {}}`), "agent.compaction.groups: got an empty key, want the id of a conversation"},
+		{"group twice", compactionFile(`"groups": {"a": {}, ^"a": {}}`), "agent.compaction.groups.a: given twice, first in line 1"},
+		{"group's key", compactionFile(`"groups": {"a": {^"deadline": 3}}`), "agent.compaction.groups.a.deadline: no such key, want one of auto_compact_threshold,"},
+		{"group's policy", compactionFile(`"groups": {"cid+/=": {"policy": ^"x"}}`), `agent.compaction.groups."cid+/=".policy: got "x", want "archive"`},
+		{"group's reserve", compactionFile(`"groups": {"a": {"reserve_tokens": ^128000}}`), "agent.compaction.groups.a.reserve_tokens: got 128000, want less than context_window (128000)"},
+		{"group's share", compactionFile(`"groups": {"a": {"max_history_share": ^0}}`), "agent.compaction.groups.a.max_history_share: got 0, want more than 0"},
+		{"group's tail", compactionFile(`"tail_messages": 80, "groups": {"a": {"policy": ^"sliding_window"}}`), "agent.compaction.groups.a.tail_messages: got 80, want less than context_size (75)"},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+// A config that was made in code has no file in which a number can't be NaN.
+func TestNaNIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*CompactionSettings){
+		"max_history_share": func(s *CompactionSettings) { s.MaxHistoryShare = math.NaN() },
+		"flush_ratio":       func(s *CompactionSettings) { s.FlushRatio = math.NaN() },
+		"tail_share":        func(s *CompactionSettings) { s.TailShare = math.NaN() },
+		"cache_price":       func(s *CompactionSettings) { s.CachePrice = math.NaN() },
+	} {
+		cfg := Default()
+		set(&cfg.Agent.Compaction.CompactionSettings)
+		if err := cfg.Validate(NeedNothing); err == nil || !strings.Contains(err.Error(), name+": got NaN") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// What a flag sets is called by the flag, and has the last word in every group.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	text := []byte(compactionFile(`"policy": "archive", "groups": {"a": {"policy": "offload"}}`))
+	set := func(name string) override {
+		return override{flag: "--policy", key: "policy", set: func(s *CompactionSettings) { s.Policy = name }}
+	}
+	cfg, err := parseConfig("f.jsonc", text, env(), NeedNothing, set("turns"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if common, groups := cfg.compaction(); common.Policy.Name != "turns" || groups["a"].Policy.Name != "turns" {
+		t.Errorf("got %s and %s, want turns", common.Policy.Name, groups["a"].Policy.Name)
+	}
+	_, err = parseConfig("f.jsonc", text, env(), NeedNothing, set("x"))
+	if err == nil || !strings.HasPrefix(err.Error(), `--policy: got "x", want "archive"`) {
+		t.Errorf("got %v, want an error about the flag", err)
+	}
+}
+
+func TestPrintShowsWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	cfg := mustParse(t, compactionFile(`"policy": "turns", "groups": {"b": {"policy": "sliding_window"}, "a": {"mode": "offload_then_compact"}}`))
+	out, err := cfg.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	common, groups, found := strings.Cut(string(out), `"groups"`)
+	if !found {
+		t.Fatalf("printed without groups:\n%s", out)
+	}
+	for _, want := range []string{`"mode": "summary_only"`, `"flush": "on"`, `"full_context_turns": 4`, `"cached_context_turns": 3`, `"summary_tokens": 1200`} {
+		if !strings.Contains(common, want) {
+			t.Errorf("%s is not in\n%s", want, common)
+		}
+	}
+	a, b, _ := strings.Cut(groups, `"b": {`)
+	for _, want := range []string{`"offload_over": 2000`, `"offload_at": 0.7`, `"full_context_turns": 4`} {
+		if !strings.Contains(a, want) {
+			t.Errorf("%s is not in\n%s", want, a)
+		}
+	}
+	for _, want := range []string{`"cooldown": "15m"`, `"window_messages": 12`, `"full_context_turns": 0`, `"flush": "off"`} {
+		if !strings.Contains(b, want) {
+			t.Errorf("%s is not in\n%s", want, b)
+		}
+	}
+}
+
+func TestIdleRulesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[string]string{
+		`"cached_context_turns": 3`:                                       `test.jsonc:1:51: agent.compaction.cached_context_turns: does nothing without policy "turns"`,
+		`"trigger_threshold": 9000`:                                       `test.jsonc:1:48: agent.compaction.trigger_threshold: does nothing without mode "offload_then_compact"`,
+		`"cached_context_turns": 3, "groups": {"a": {"policy": "turns"}}`: "",
+		`"trigger_threshold": 9000, "policy": "offload"`:                  "",
+	} {
+		if got := strings.Join(mustParse(t, compactionFile(keys)).Warnings, "\n"); got != want {
+			t.Errorf("%s: warnings %q, want %q", keys, got, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"ebb/compaction"
+)
+
+// ruleAliases are names that older bots gave to keys of agent.compaction. They stand wherever ours may.
+var ruleAliases = map[string]string{
+	"compression_window_size":  "window_messages",
+	"tail_keep_size":           "tail_messages",
+	"keep_last":                "tail_messages",
+	"preserve_count":           "tail_messages",
+	"preserveCount":            "tail_messages",
+	"compression_cooldown_sec": "cooldown",
+	"compression_cooldown_min": "cooldown_min",
+	"compression_hard_limit":   "hard_limit",
+	"fullContextTurns":         "full_context_turns",
+	"cachedContextTurns":       "cached_context_turns",
+	"trigger_threshold":        "offload_enough",
+	"target_tokens":            "summary_tokens",
+	"targetTokens":             "summary_tokens",
+}
+
+// retryAliases are names of a key that groups don't have.
+var retryAliases = map[string]string{"retry_count": "retries", "retryCount": "retries"}
+
+// canonicalKey is the key that one of an older bot means in an object of type t.
+func canonicalKey(t reflect.Type, key string) string {
+	common := t == reflect.TypeFor[CompactionConfig]()
+	if common || t == reflect.TypeFor[CompactionSettings]() {
+		if name, ok := ruleAliases[key]; ok {
+			return name
+		}
+	}
+	if common {
+		if name, ok := retryAliases[key]; ok {
+			return name
+		}
+	}
+	return key
+}
+
+// contextWindowKey is the object in which an older bot kept the turns of its window, beside agent.compaction.
+const contextWindowKey = "contextWindow"
+
+// decodeContextWindow reads agent.contextWindow into agent.compaction.
+func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
+	const at = "agent." + contextWindowKey
+	v := root.Find("/agent/" + contextWindowKey)
+	if v == nil {
+		return
+	}
+	var older struct {
+		Full   int `json:"fullContextTurns"`
+		Cached int `json:"cachedContextTurns"`
+	}
+	decode(src, at, *v, reflect.ValueOf(&older).Elem())
+	rules := &cfg.Agent.Compaction.PolicyRules
+	for _, k := range []struct {
+		path, key string
+		from, to  *int
+	}{
+		{at + ".fullContextTurns", "agent.compaction.full_context_turns", &older.Full, &rules.FullContextTurns},
+		{at + ".cachedContextTurns", "agent.compaction.cached_context_turns", &older.Cached, &rules.CachedContextTurns},
+	} {
+		offset, given := src.at[k.path]
+		if !given {
+			continue
+		}
+		if first, twice := src.at[k.key]; twice {
+			src.fail(k.path, "the same as %s, which is given in line %d, want one of the two", src.writtenAs(k.key), src.place(first, "", "").Line)
+			continue
+		}
+		*k.to, src.at[k.key], src.written[k.key] = *k.from, offset, k.path
+	}
+}
+
+// olderVariables are the environment variables of older bots. They change what their policy is by itself: what the file
+// says has the last word.
+const (
+	fullTurnsVariable   = "PRIZM_FULL_CONTEXT_TURNS"
+	cachedTurnsVariable = "PRIZM_CACHED_CONTEXT_TURNS"
+	enoughVariable      = "SYNAPSE_COMPACT_TRIGGER_THRESHOLD"
+	targetVariable      = "SYNAPSE_COMPACT_TARGET_TOKENS"
+	preserveVariable    = "SYNAPSE_COMPACT_PRESERVE_COUNT"
+	modelVariable       = "SYNAPSE_COMPACT_MODEL"
+	retriesVariable     = "SYNAPSE_COMPACT_RETRY_COUNT"
+)
+
+// ownPolicies are the policies as the environment changes them.
+func ownPolicies(src *source) map[string]compaction.Policy {
+	own := maps.Clone(compaction.Policies)
+	turns, offload := own["turns"], own["offload"]
+	for name, rule := range map[string]*int{
+		fullTurnsVariable: &turns.TailTurns, cachedTurnsVariable: &turns.Segment,
+		enoughVariable: &offload.OffloadEnough, targetVariable: &offload.SummaryTokens, preserveVariable: &offload.TailMessages,
+	} {
+		if n, given := src.number(name, math.MaxInt32); given {
+			*rule = n
+		}
+	}
+	own["turns"], own["offload"] = turns, offload
+	return own
+}
+
+// number reads a variable that holds a whole number from 1 to most.
+func (s *source) number(name string, most int) (n int, given bool) {
+	text := s.getenv(name)
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > most {
+		s.failVariable(name, "got %q, want a whole number from 1 to %d", text, most)
+		return 0, false
+	}
+	return n, true
+}
+
+// failVariable records a problem of an environment variable that no value of the file names.
+func (s *source) failVariable(name, format string, args ...any) {
+	s.errs = append(s.errs, located{0, &FieldError{File: "environment", Field: name, Problem: fmt.Sprintf(format, args...)}})
+}
+
+// olderSummarizer takes model and retries of the offload policy from the environment, where the file does not say.
+func olderSummarizer(src *source, c *CompactionConfig, llm LLMConfig) {
+	if c.Policy != "offload" {
+		return
+	}
+	if _, inFile := src.at["agent.compaction.retries"]; !inFile {
+		if n, given := src.number(retriesVariable, 10); given {
+			c.Retries = n
+		}
+	}
+	name := strings.TrimSpace(src.getenv(modelVariable))
+	if c.Model != "" || name == "" {
+		return
+	}
+	// The variable held the provider's name; ours is as good.
+	i := slices.IndexFunc(llm.Models, func(m ModelConfig) bool { return m.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(llm.Models, func(m ModelConfig) bool { return m.Model == name })
+	}
+	if i < 0 {
+		src.failVariable(modelVariable, "got %q, want the name of a model in llm.models: %s", name, llm.names())
+		return
+	}
+	c.Model = llm.Models[i].Name
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+
+	"ebb/sessions"
+)
+
+// kept is a conversation as an older bot kept it.
+type kept struct {
+	messages []keptMessage
+	// consolidated is how many of the messages, from the first, the older bot had summarised.
+	consolidated   int
+	consolidatedAt time.Time // zero where the file does not say
+	summary        string    // empty where the file has none
+}
+
+// keptMessage is one message of it.
+type keptMessage struct {
+	line   int // of the file, from 1
+	event  sessions.Event
+	sender string
+	sentAt time.Time // zero where the file does not say
+}
+
+// keptHead is what a file says of the whole conversation. Older bots keep more there, which means nothing here.
+type keptHead struct {
+	Consolidated   *int   `json:"last_consolidated"`
+	ConsolidatedAt string `json:"last_consolidated_at"`
+	Summary        string `json:"summary"`
+}
+
+// keptLine is one message of a file.
+type keptLine struct {
+	Role       string     `json:"role"`
+	Content    *string    `json:"content"`
+	Timestamp  string     `json:"timestamp"`
+	Sender     string     `json:"sender"`
+	Name       string     `json:"name"`
+	ToolCalls  []keptCall `json:"tool_calls"`
+	ToolCallID string     `json:"tool_call_id"`
+}
+
+// keptCall is a tool call in the form of the chat completions API.
+type keptCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// keptReader reads one file. Its errors name the file, the line and the field.
+type keptReader struct {
+	name string
+	zone *time.Location // of times that have none
+	out  kept
+	open []string // ids of the calls that have no result yet
+}
+
+// readKept reads a conversation from one JSON object with "messages", or from lines of JSON: metadata, then messages.
+func readKept(name string, data []byte, zone *time.Location) (kept, error) {
+	r := &keptReader{name: name, zone: zone}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if n := invalidUTF8(data); n >= 0 {
+		return kept{}, r.fail(lineAt(data, n), "got a byte that is not UTF-8")
+	}
+	read := r.lines
+	if root, err := hujson.Parse(data); err == nil && root.Find("/messages") != nil {
+		read = func(data []byte) error { return r.object(root, data) }
+	} else if whole := (struct{ Messages json.RawMessage }{}); err != nil && json.Unmarshal(firstLine(data), &whole) != nil {
+		// Not even the first line stands by itself: it is one broken object rather than lines.
+		return kept{}, r.broken(data, err)
+	}
+	if err := read(data); err != nil {
+		return kept{}, err
+	}
+	return r.out, r.finish()
+}
+
+func firstLine(data []byte) []byte {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return line
+}
+
+// broken names the place in the file where the parser stopped.
+func (r *keptReader) broken(data []byte, err error) error {
+	src := newSource(r.name, data, nil)
+	src.parse() // fails as err did, and knows the place
+	if len(src.errs) == 0 {
+		return r.fail(1, "%v", err)
+	}
+	return src.errs[0].err
+}
+
+func (r *keptReader) object(root hujson.Value, data []byte) error {
+	line := func(v *hujson.Value) int { return lineAt(data, v.StartOffset) }
+	list, ok := root.Find("/messages").Value.(*hujson.Array)
+	if !ok {
+		return r.fail(line(root.Find("/messages")), "messages: got something else, want a list")
+	}
+	for i := range list.Elements {
+		e := &list.Elements[i]
+		if err := r.message(line(e), data[e.StartOffset:e.EndOffset]); err != nil {
+			return err
+		}
+	}
+	at := func(key string) int {
+		if v := root.Find("/" + key); v != nil {
+			return line(v)
+		}
+		return 1
+	}
+	head := root.Clone()
+	head.Standardize()
+	return r.head(at, head.Pack())
+}
+
+func (r *keptReader) lines(data []byte) error {
+	n, headLine := 0, 1
+	head := []byte("{}")
+	for text := range bytes.Lines(data) {
+		n++
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
+			continue
+		}
+		var kind struct {
+			Type string `json:"_type"`
+		}
+		if json.Unmarshal(text, &kind) == nil && kind.Type == "metadata" {
+			if len(r.out.messages) > 0 {
+				return r.fail(n, "_type: got metadata after a message, want it in the first line")
+			}
+			head, headLine = text, n
+			continue
+		}
+		if err := r.message(n, text); err != nil {
+			return err
+		}
+	}
+	return r.head(func(string) int { return headLine }, head)
+}
+
+// head reads what the file says of the whole; at is the line of one of its keys.
+func (r *keptReader) head(at func(key string) int, text []byte) error {
+	var h keptHead
+	if err := json.Unmarshal(text, &h); err != nil {
+		field, problem := jsonProblem(err)
+		return r.fail(at(field), "%s: %s", field, problem)
+	}
+	total := len(r.out.messages)
+	if h.Consolidated != nil {
+		if n := *h.Consolidated; n < 0 || n > total {
+			return r.fail(at("last_consolidated"), "last_consolidated: got %d, want 0 to the number of messages (%d)", n, total)
+		}
+		r.out.consolidated = *h.Consolidated
+	}
+	when, ok := parseTime(h.ConsolidatedAt, r.zone)
+	if !ok {
+		return r.fail(at("last_consolidated_at"), "last_consolidated_at: got %q, want a time such as 2026-03-05T10:00:00+08:00", h.ConsolidatedAt)
+	}
+	r.out.summary, r.out.consolidatedAt = strings.TrimSpace(h.Summary), when
+	if r.out.summary != "" && r.out.consolidated == 0 {
+		return r.fail(at("summary"), "summary: there is one, but last_consolidated is 0: it tells nothing")
+	}
+	return nil
+}
+
+func (r *keptReader) message(line int, text []byte) error {
+	var m keptLine
+	if err := json.Unmarshal(text, &m); err != nil {
+		field, problem := jsonProblem(err)
+		if field != "" {
+			problem = field + ": " + problem
+		}
+		return r.fail(line, "%s", problem)
+	}
+	when, ok := parseTime(m.Timestamp, r.zone)
+	if !ok {
+		return r.fail(line, "timestamp: got %q, want a time such as 2026-03-05T10:00:00+08:00", m.Timestamp)
+	}
+	e := sessions.Event{Role: sessions.Role(m.Role), ToolCallID: m.ToolCallID}
+	if m.Content != nil {
+		e.Content = *m.Content
+	}
+	switch {
+	case m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
+		return r.fail(line, "role: got %q, want user, assistant or tool", m.Role)
+	case m.Content == nil && len(m.ToolCalls) == 0:
+		return r.fail(line, "content: is missing, want what was said")
+	case m.Role == "assistant" && strings.TrimSpace(e.Content) == "" && len(m.ToolCalls) == 0:
+		return r.fail(line, "content: is empty, want what was said")
+	case m.Role != "assistant" && len(m.ToolCalls) > 0:
+		return r.fail(line, "tool_calls: only an assistant's message may have them")
+	}
+	if err := r.tools(line, m, &e); err != nil {
+		return err
+	}
+	r.out.messages = append(r.out.messages, keptMessage{line: line, event: e, sender: m.Sender, sentAt: when})
+	return nil
+}
+
+// tools keeps calls and their results together: a model's provider takes nothing else.
+func (r *keptReader) tools(line int, m keptLine, e *sessions.Event) error {
+	if m.Role == "tool" {
+		for i, id := range r.open {
+			if id == m.ToolCallID {
+				r.open = append(r.open[:i], r.open[i+1:]...)
+				e.ToolName = m.Name
+				return nil
+			}
+		}
+		return r.fail(line, "tool_call_id: got %q, want the id of a call that the assistant's message before it made", m.ToolCallID)
+	}
+	if len(r.open) > 0 {
+		return r.fail(line, "role: got %q before the result of the tool call %q", m.Role, r.open[0])
+	}
+	for i, c := range m.ToolCalls {
+		if c.ID == "" || c.Function.Name == "" {
+			return r.fail(line, "tool_calls[%d]: got a call without id or name", i)
+		}
+		r.open = append(r.open, c.ID)
+		e.ToolCalls = append(e.ToolCalls, sessions.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return nil
+}
+
+// finish checks what only the whole file can tell.
+func (r *keptReader) finish() error {
+	all := r.out.messages
+	if len(all) == 0 {
+		return r.fail(1, "messages: there are none")
+	}
+	last := all[len(all)-1].line
+	if len(r.open) > 0 {
+		return r.fail(last, "tool_calls: the call %q has no result", r.open[0])
+	}
+	for _, m := range all {
+		if m.event.Role == sessions.RoleUser {
+			return nil
+		}
+	}
+	return r.fail(last, "messages: none is a user's")
+}
+
+func (r *keptReader) fail(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", r.name, line, fmt.Sprintf(format, args...))
+}
+
+// jsonProblem is what is wrong in a JSON text, without showing it, and the field where there is one.
+func jsonProblem(err error) (field, problem string) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wrong.Field, fmt.Sprintf("got %s, want %s", wrong.Value, wrong.Type)
+	}
+	return "", err.Error()
+}
+
+// parseTime reads a time as older bots wrote it, with or without a zone. No text is no time, which is fine.
+func parseTime(text string, zone *time.Location) (time.Time, bool) {
+	if text == "" {
+		return time.Time{}, true
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func lineAt(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte("\n")) }

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// sessionView is a session as --json shows it: names and places that scripts may rely on.
+type sessionView struct {
+	Session          sessions.Key              `json:"session"`
+	RobotCode        sessions.RobotCode        `json:"robot_code"`
+	ConversationID   sessions.ConversationID   `json:"conversation_id"`
+	ConversationType sessions.ConversationType `json:"conversation_type"`
+	Title            string                    `json:"title"`
+	TotalTokens      int                       `json:"total_tokens"`
+	LastSeq          int64                     `json:"last_seq"`
+	BaseSeq          int64                     `json:"base_seq"`
+	CompactedSeq     int64                     `json:"compacted_seq"`
+	FlushedSeq       int64                     `json:"flushed_seq"`
+	Generation       int                       `json:"generation"`
+	CompactionCount  int                       `json:"compaction_count"`
+	FlushCount       int                       `json:"flush_count"`
+	CompactFailures  int                       `json:"compact_failures"`
+	CompactError     string                    `json:"compact_error"`
+	CompactRetryAt   time.Time                 `json:"compact_retry_at,omitzero"`
+	CompactedAt      time.Time                 `json:"compacted_at,omitzero"`
+	RearmTokens      int                       `json:"rearm_tokens"`
+	SpentToday       int                       `json:"spent_today"`
+	Calibration      float64                   `json:"calibration"`
+	Usage            usageView                 `json:"usage"`
+	LeaseOwner       sessions.ReplicaID        `json:"lease_owner"`
+	LeaseTerm        int64                     `json:"lease_term"`
+	CreatedAt        time.Time                 `json:"created_at"`
+	LastActiveAt     time.Time                 `json:"last_active_at"`
+}
+
+// usageView is what model calls took, in tokens.
+type usageView struct {
+	Prompt     int `json:"prompt_tokens"`
+	Cached     int `json:"cached_tokens"`
+	Completion int `json:"completion_tokens"`
+}
+
+func viewSession(s sessions.Session) sessionView {
+	return sessionView{
+		Session: s.Key, RobotCode: s.RobotCode, ConversationID: s.ConversationID, ConversationType: s.ConversationType,
+		Title: s.Title, TotalTokens: s.TotalTokens, LastSeq: s.LastSeq, BaseSeq: s.BaseSeq, CompactedSeq: s.CompactedSeq,
+		FlushedSeq: s.FlushedSeq, Generation: s.Gen, CompactionCount: s.CompactionCount, FlushCount: s.FlushCount,
+		CompactFailures: s.CompactFailures, CompactError: s.CompactError, CompactRetryAt: s.CompactRetryAt, CompactedAt: s.CompactedAt,
+		RearmTokens: s.RearmTokens, SpentToday: s.SpentToday, Calibration: s.CalibrationFactor, Usage: usageView(s.Usage),
+		LeaseOwner: s.Lease.Owner, LeaseTerm: s.Lease.Term, CreatedAt: s.CreatedAt, LastActiveAt: s.LastActiveAt,
+	}
+}
+
+// eventView is an event of the log as --json shows it. The conversation is that of the whole export; how a message came,
+// with its webhook, is nobody's but the bot's.
+type eventView struct {
+	ID         int64               `json:"id"`
+	Seq        int64               `json:"seq"`
+	Session    sessions.Key        `json:"session"`
+	Role       sessions.Role       `json:"role"`
+	Content    string              `json:"content"`
+	SenderID   sessions.UserID     `json:"sender_id,omitempty"`
+	SenderNick string              `json:"sender_nick,omitempty"`
+	MsgID      sessions.MessageID  `json:"msg_id,omitempty"`
+	ToolCalls  []sessions.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string              `json:"tool_call_id,omitempty"`
+	ToolName   string              `json:"tool_name,omitempty"`
+	Tokens     int                 `json:"tokens"`
+	State      sessions.State      `json:"state"`
+	Attempts   int                 `json:"attempts"`
+	Archived   bool                `json:"is_archived"`
+	SentAt     time.Time           `json:"sent_at,omitzero"` // by the sender's clock
+	CreatedAt  time.Time           `json:"created_at"`
+}
+
+func viewEvent(e sessions.Event) eventView {
+	v := eventView{
+		ID: e.ID, Seq: e.Seq, Session: e.Key, Role: e.Role, Content: e.Content, SenderID: e.SenderID, SenderNick: e.SenderNick,
+		MsgID: e.MsgID, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, ToolName: e.ToolName, Tokens: e.Tokens, State: e.State,
+		Attempts: e.Attempts, Archived: e.Archived, CreatedAt: e.CreatedAt,
+	}
+	if e.Message != nil {
+		v.SentAt = e.Message.SentAt
+	}
+	return v
+}
+
+// compactionView is an attempt at a compaction as --json shows it.
+type compactionView struct {
+	ID           int64           `json:"id"`
+	Session      sessions.Key    `json:"session"`
+	CreatedAt    time.Time       `json:"created_at"`
+	Trigger      string          `json:"trigger"`
+	Outcome      string          `json:"outcome"`
+	Error        string          `json:"error"`
+	Policy       string          `json:"policy"`
+	Mode         string          `json:"mode"`
+	Model        string          `json:"model"`
+	Focus        string          `json:"focus"`
+	TokensBefore int             `json:"tokens_before"`
+	TokensAfter  int             `json:"tokens_after"`
+	StartSeq     int64           `json:"start_seq"`
+	EndSeq       int64           `json:"end_seq"`
+	FlushOutcome string          `json:"flush_outcome"`
+	Audit        json.RawMessage `json:"audit"`
+	DurationMS   int64           `json:"duration_ms"`
+	Cost         float64         `json:"cost"`
+	Usage        usageView       `json:"usage"`
+	UndoneAt     time.Time       `json:"undone_at,omitzero"`
+}
+
+func viewCompaction(e sessions.LogEntry) compactionView {
+	audit := json.RawMessage(e.Audit)
+	if !json.Valid(audit) {
+		audit = json.RawMessage("null")
+	}
+	return compactionView{
+		ID: e.ID, Session: e.Key, CreatedAt: e.CreatedAt, Trigger: e.Trigger, Outcome: e.Outcome, Error: e.Error, Policy: e.Policy,
+		Mode: e.Mode, Model: e.Model, Focus: e.Focus, TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter, StartSeq: e.StartSeq,
+		EndSeq: e.EndSeq, FlushOutcome: e.FlushOutcome, Audit: audit, DurationMS: e.Duration.Milliseconds(), Cost: e.Cost,
+		Usage: usageView(e.Usage), UndoneAt: e.Undone,
+	}
+}
+
+// auditWords are what an audit's figures say, in the order in which they are read.
+var auditWords = []struct{ key, says string }{
+	{"source_tokens", "told, tokens"},
+	{"summary_tokens", "summary, tokens"},
+	{"calls", "model calls"},
+	{"fallback", "fallback model"},
+	{"recall", "identifiers kept"},
+	{"precision", "identifiers of the source"},
+	{"missing", "added verbatim"},
+	{"invented", "marked as unverified"},
+	{"repaired", "written again"},
+	{"healed", "mended without a model"},
+	{"rolled_up", "older summaries joined"},
+	{"roll_up_failed", "not joined"},
+	{"unavailable", "results not readable"},
+	{"offloads_deleted", "offloads deleted"},
+	{"memories", "saved to memory"},
+}
+
+// auditRows spells an audit out for a table: first what we have words for, then whatever else is in it.
+func auditRows(audit string) [][2]string {
+	if strings.TrimSpace(audit) == "" {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(audit))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		return [][2]string{{"audit", audit}}
+	}
+	var rows [][2]string
+	add := func(key, says string) {
+		if text := auditText(key, fields[key]); text != "" {
+			rows = append(rows, [2]string{says, text})
+		}
+		delete(fields, key)
+	}
+	for _, w := range auditWords {
+		add(w.key, w.says)
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		add(key, strings.ReplaceAll(key, "_", " "))
+	}
+	return rows
+}
+
+// auditText is one value of an audit for a person; empty for one that says nothing.
+func auditText(key string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case bool:
+		if v {
+			return "yes"
+		}
+		return ""
+	case json.Number:
+		if share, err := v.Float64(); err == nil && (key == "recall" || key == "precision") {
+			return strconv.FormatFloat(math.Round(1000*share)/10, 'f', -1, 64) + " %"
+		}
+		return v.String()
+	case string:
+		return v
+	case []any:
+		texts := make([]string, 0, len(v))
+		for _, x := range v {
+			texts = append(texts, auditText("", x))
+		}
+		return strings.Join(texts, ", ")
+	default:
+		var b bytes.Buffer
+		if err := json.NewEncoder(&b).Encode(v); err != nil {
+			return fmt.Sprint(v)
+		}
+		return strings.TrimSpace(b.String())
+	}
+}

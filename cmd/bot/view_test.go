@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/sessions"
+)
+
+// attempt is a row of the compaction log with something to say in every place.
+func attempt() sessions.LogEntry {
+	return sessions.LogEntry{
+		ID: 7, Key: "r/c", Trigger: "window", Policy: "sliding_window", Mode: "summary_plus_prune", Model: "main", Focus: "端口",
+		TokensBefore: 9000, TokensAfter: 4000, StartSeq: 1, EndSeq: 12, FlushOutcome: "flushed", Duration: 1500 * time.Millisecond,
+		Audit: `{"source_tokens":5500,"summary_tokens":500,"calls":2,"recall":0.9583,"precision":1,"missing":["8443","v1.2"],"repaired":true,` +
+			`"rolled_up":3,"fallback":"spare","offloads_deleted":4,"memories":["发布窗口定在周五"],"healed":false,"later_field":5}`,
+		Usage: sessions.Usage{Prompt: 6000, Cached: 100, Completion: 500}, Outcome: "committed", Undone: time.Unix(1_800_000_000, 0),
+	}
+}
+
+func TestShowCompaction(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := showCompaction(&out, viewCompaction(attempt()), false); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		parts := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), 2)
+		rows[parts[0]] = parts[len(parts)-1]
+	}
+	for name, want := range map[string]string{
+		"trigger": "window", "policy": "sliding_window", "mode": "summary_plus_prune", "model": "main", "tokens": "9000 -> 4000 (5000 freed)",
+		"events": "1-12", "took": "1.5s", "identifiers kept": "95.8 %", "identifiers of the source": "100 %", "added verbatim": "8443, v1.2",
+		"written again": "yes", "older summaries joined": "3", "fallback model": "spare", "offloads deleted": "4", "saved to memory": "发布窗口定在周五",
+		"later field": "5", "undone": when(time.Unix(1_800_000_000, 0)),
+	} {
+		if rows[name] != want {
+			t.Errorf("%s is %q, want %q in\n%s", name, rows[name], want, out.String())
+		}
+	}
+	if _, there := rows["mended without a model"]; there {
+		t.Errorf("what did not happen is shown:\n%s", out.String())
+	}
+	if got := viewCompaction(attempt()).came(); got != "committed, undone" {
+		t.Errorf("a list says %q of one that was undone", got)
+	}
+	if rows := auditRows("not JSON"); len(rows) != 1 || rows[0][1] != "not JSON" {
+		t.Errorf("an audit that is no JSON is shown as %q", rows)
+	}
+}
+
+// Scripts read these: every key is in snake_case, at every depth.
+func TestJSONKeys(t *testing.T) {
+	t.Parallel()
+	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	message := &sessions.Message{Webhook: "https://hook/secret", SentAt: time.Unix(1, 0)}
+	for name, v := range map[string]any{
+		"compaction": viewCompaction(attempt()),
+		"session":    viewSession(sessions.Session{Key: "k", CompactedAt: time.Unix(1, 0), CompactRetryAt: time.Unix(1, 0)}),
+		"event": viewEvent(sessions.Event{
+			Role: sessions.RoleAssistant, SenderID: "a", SenderNick: "b", MsgID: "c", ToolCalls: []sessions.ToolCall{{ID: "1"}}, ToolCallID: "1",
+			ToolName: "t", Message: message,
+		}),
+	} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields any
+		if err := json.Unmarshal(text, &fields); err != nil {
+			t.Fatal(err)
+		}
+		var walk func(any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				for key, x := range v {
+					if !snake.MatchString(key) {
+						t.Errorf("%s has the key %q", name, key)
+					}
+					walk(x)
+				}
+			case []any:
+				for _, x := range v {
+					walk(x)
+				}
+			}
+		}
+		walk(fields)
+		if strings.Contains(string(text), "hook") {
+			t.Errorf("%s shows where a reply may be sent: %s", name, text)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package compaction
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var (
+	// dataRE finds data URIs, and the Markdown image around one with its caption. Encoded text may be broken into lines of
+	// at least 60 characters, also by the escapes of a JSON string.
+	dataRE = regexp.MustCompile(`(?i)(!\[[^\]\n]{0,200}\]\()?data:([a-z0-9.+-]+)/([a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,` +
+		`(?:[a-z0-9+/_%-]{60,}(?:\r?\n|\\r\\n|\\n))*[a-z0-9+/_%-]*={0,2}(?:\))?`)
+	// runRE finds encoded bytes that nothing announces.
+	runRE = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{60,76}(?:\r?\n|\\r\\n|\\n)){3,}[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{200,}={0,2}`)
+)
+
+// breadcrumbs puts a short mark in the place of every picture and file whose bytes stand in a text: a summary is of
+// what was said, and encoded bytes would crowd that out.
+func breadcrumbs(text string) string {
+	text = dataRE.ReplaceAllStringFunc(text, func(uri string) string {
+		m := dataRE.FindStringSubmatch(uri)
+		kind, tail := "file", ""
+		if strings.EqualFold(m[2], "image") {
+			kind = "image"
+		}
+		name := strings.ToLower(m[3])
+		if caption := strings.TrimSuffix(strings.TrimPrefix(m[1], "!["), "]("); caption != "" {
+			name = caption
+		}
+		if m[1] == "" && strings.HasSuffix(uri, ")") {
+			tail = ")" // it belongs to the text
+		}
+		return fmt.Sprintf("[%s: %s]%s", kind, name, tail)
+	})
+	return runRE.ReplaceAllStringFunc(text, func(run string) string {
+		if !encoded(run) {
+			return run
+		}
+		return fmt.Sprintf("[data: %d characters]", len(run))
+	})
+}
+
+// encoded reports whether a long run looks like bytes in base64: those hold letters of both cases and digits, and no
+// class of them is rare. A long path or a row of one letter is no such thing.
+func encoded(run string) bool {
+	var upper, lower, digit int
+	for _, r := range run {
+		switch {
+		case unicode.IsUpper(r):
+			upper++
+		case unicode.IsLower(r):
+			lower++
+		case unicode.IsDigit(r):
+			digit++
+		}
+	}
+	return min(upper, lower)*10 > len(run) && digit*40 > len(run)
+}

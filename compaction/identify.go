@@ -1,0 +1,202 @@
+package compaction
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ebb/sessions"
+)
+
+// Type is a kind of identifier.
+type Type string
+
+// The types of identifiers.
+const (
+	TypeURL     Type = "url"
+	TypeEmail   Type = "email"
+	TypePhone   Type = "phone"
+	TypeID      Type = "id" // six digits and more, hexadecimal, UUIDs, ticket keys
+	TypePath    Type = "path"
+	TypeHost    Type = "host" // an IP address, or a host with its port
+	TypeVersion Type = "version"
+	TypeMoney   Type = "money"
+	TypePercent Type = "percent"
+	TypeDate    Type = "date"
+	TypeTime    Type = "time"
+	TypeCode    Type = "code"
+	TypeName    Type = "name"
+)
+
+// Identifier is something in a text that has to be told exactly or not at all.
+type Identifier struct {
+	Type Type
+	Key  string // the same for every spelling of the same thing
+	Text string // as it stood, in half-width letters
+
+	Who     string // whose words it was in; empty where nobody's
+	Seq     int64  // of the event; 0 where it was in a summary
+	Context string // what stood around it, on one line
+
+	// loose is a second key for the spellings that say less: a day without its year, an hour without its half of the
+	// day, an amount without its currency.
+	loose string
+	// weak: the form is too common to insist on. 3/5 is a day or a score.
+	weak     bool
+	from, to int // bytes of the text that it stands in
+}
+
+// Identify lists the identifiers of a text, in the order in which they stand there. It finds no names: only a roster
+// tells who is somebody.
+func Identify(text string) []Identifier { return identify(fold(text), nil) }
+
+// taken is what the place of an identifier is filled with, so that nothing is found twice: no letter, digit or sign.
+const taken = 0x01
+
+// identify lists the identifiers of a text, and the names of a roster (as [roster] makes it) in it.
+func identify(f folded, names []string) []Identifier {
+	var found []Identifier
+	left := []byte(f.text)
+	claim := func(id Identifier, from, to int) {
+		id.from, id.to = f.at[from], f.at[to]
+		if id.Text == "" {
+			id.Text = f.text[from:to]
+		}
+		for i := from; i < to; i++ {
+			left[i] = taken
+		}
+		found = append(found, id)
+	}
+	for _, m := range bytesOf(sessions.Redacted, left) { // what touches it is half a credential
+		claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
+	}
+	hidden := len(found)
+	for _, p := range patterns {
+		for _, m := range p.re.FindAllSubmatchIndex(left, -1) {
+			from, to := p.cut(left, m[0], m[1])
+			if !bounded(left, from, to) || touchesRedacted(f.text, m[0], m[1]) {
+				continue
+			}
+			groups := make([]string, len(m)/2)
+			for i := range groups {
+				if m[2*i] >= 0 && m[2*i] < to {
+					groups[i] = string(left[m[2*i]:min(m[2*i+1], to)])
+				}
+			}
+			if id, ok := p.read(groups); ok {
+				id.Type = p.typ
+				claim(id, from, to)
+			}
+		}
+	}
+	for _, m := range codeRE.FindAllSubmatchIndex(left, -1) {
+		if text := string(left[m[2]:m[3]]); looksLikeCode(text) {
+			claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
+		}
+	}
+	for _, name := range names {
+		for _, at := range bytesOf(name, lowerASCII(left)) {
+			if bounded(left, at, at+len(name)) && !inAddress(left, f.text, at) {
+				claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
+			}
+		}
+	}
+	found = found[hidden:]
+	slices.SortFunc(found, func(a, b Identifier) int { return a.from - b.from })
+	return found
+}
+
+// inAddress reports whether what begins at a byte goes on where a URL ended only because it is not ASCII.
+func inAddress(left []byte, text string, at int) bool {
+	return at > 1 && strings.IndexByte("/=&?#%", text[at-1]) >= 0 && (left[at-1] == taken || left[at-2] == taken)
+}
+
+func touchesRedacted(text string, from, to int) bool {
+	return strings.HasPrefix(text[to:], sessions.Redacted) || strings.HasSuffix(text[:from], sessions.Redacted)
+}
+
+// bytesOf lists where part stands in text, without overlap.
+func bytesOf(part string, text []byte) []int {
+	var at []int
+	for i := 0; part != ""; {
+		n := bytes.Index(text[i:], []byte(part))
+		if n < 0 {
+			break
+		}
+		at, i = append(at, i+n), i+n+len(part)
+	}
+	return at
+}
+
+// lowerASCII is a text with its ASCII letters in lower case: as long as before, which bytes.ToLower does not promise.
+func lowerASCII(text []byte) []byte {
+	low := bytes.Clone(text)
+	for i, c := range low {
+		if 'A' <= c && c <= 'Z' {
+			low[i] = c + 'a' - 'A'
+		}
+	}
+	return low
+}
+
+// bounded reports whether what stands between two bytes of a text is no part of a longer word or number. Only ASCII has
+// bounds: Chinese stands next to identifiers without a blank.
+func bounded(text []byte, from, to int) bool {
+	if from >= to {
+		return false
+	}
+	if from > 0 && isWord(text[from]) {
+		before := text[from-1]
+		if isWord(before) && (before != 'T' || from < 2 || text[from-2] != taken) { // 2026-03-05T10:30
+			return false
+		}
+		if (before == '.' || before == ',') && from > 1 && isNum(text[from-2]) && isNum(text[from]) {
+			return false
+		}
+	}
+	if to < len(text) && isWord(text[to-1]) {
+		if isWord(text[to]) && (text[to] != 'T' || to+1 >= len(text) || !isNum(text[to+1])) {
+			return false
+		}
+		if (text[to] == '.' || text[to] == ',') && to+1 < len(text) && isNum(text[to-1]) && isNum(text[to+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNum(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(c byte) bool {
+	return isNum(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+}
+
+var codeRE = regexp.MustCompile("`([!-_a-~][ -_a-~]{1,78}[!-_a-~])`")
+
+// looksLikeCode tells a name in a program from a word that is only set off.
+func looksLikeCode(s string) bool {
+	return strings.ContainsAny(s, "_./=(){}[]$<>:0123456789") || strings.Contains(s, "-") ||
+		strings.ContainsFunc(s[1:], unicode.IsUpper) && strings.ToUpper(s) != s
+}
+
+// roster makes a list of names that [identify] can look for: folded, in lower case, the longest first, so that 张伟 is
+// not found in 张伟明. A single character or a number is nobody's name.
+func roster(nicks []string) []string {
+	var names []string
+	for _, n := range nicks {
+		name := string(lowerASCII([]byte(strings.TrimSpace(fold(n).text))))
+		if utf8.RuneCountInString(name) >= 2 && strings.ContainsFunc(name, unicode.IsLetter) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}

@@ -1,0 +1,294 @@
+package sessionstest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ebb/sessions"
+)
+
+// attempt is a row of the compaction log, with what an undo needs.
+type attempt struct {
+	sessions.LogEntry
+	gen    int
+	before *before // of a committed compaction
+}
+
+// before is what a compaction changed.
+type before struct {
+	cursor    int64
+	summaries []int64                  // the active ones
+	shown     map[int64]sessions.Shown // of the events that it showed otherwise; zero: as they were said
+}
+
+// Compact implements sessions.Store.
+func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	if err := ctx.Err(); err != nil {
+		return sessions.Compacted{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return sessions.Compacted{}, err
+	}
+	if err := s.refuse(c); err != nil {
+		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
+	}
+	undo := &before{cursor: c.From, summaries: s.active(), shown: map[int64]sessions.Shown{}}
+	entry := c.Log
+	entry.Outcome = "committed"
+	for i, n := range c.Summaries {
+		if entry.EndSeq = c.Through; i == 0 || n.StartSeq < entry.StartSeq {
+			entry.StartSeq = n.StartSeq
+		}
+		m.summarise(s, n)
+	}
+	if n := len(c.Summaries); n > 0 {
+		m.lastID++
+		s.events = append(s.events, &sessions.Event{
+			ID: m.lastID, Key: l.Key, Role: sessions.RoleSummary, Content: c.Summaries[n-1].Text, Tokens: c.Summaries[n-1].Tokens,
+			State: sessions.Done, CreatedAt: time.Now(),
+		})
+	}
+	for _, e := range s.span(c.From, c.Through) {
+		e.Archived = true
+	}
+	for _, sh := range c.Shown {
+		if sh.Seq > c.Through && sh.Seq <= s.state.LastSeq {
+			if _, ok := undo.shown[sh.Seq]; !ok {
+				undo.shown[sh.Seq] = s.shown[sh.Seq]
+			}
+			s.show(sh)
+		}
+	}
+	s.compacted(c)
+	deleted := s.sweepBlobs()
+	if deleted > 0 {
+		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
+	}
+	m.record(s, entry, undo)
+	return sessions.Compacted{BlobsDeleted: deleted}, nil
+}
+
+// refuse says why a compaction must not be, or nil.
+func (s *session) refuse(c sessions.Compaction) error {
+	st := &s.state
+	if st.Gen != c.Gen || st.CompactedSeq != c.From || c.Through < c.From || c.Through > st.LastSeq {
+		return sessions.ErrConflict
+	}
+	if c.Source != "" && c.Source != sessions.HashEvents(copies(s.span(c.From, c.Through))) {
+		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
+	}
+	if c.Log.Audit != "" && !json.Valid([]byte(c.Log.Audit)) {
+		return fmt.Errorf("the audit is no JSON: %w", sessions.ErrRefused)
+	}
+	var active []sessions.Summary
+	for _, sum := range s.summaries {
+		if sum.Status == sessions.Active {
+			active = append(active, *sum)
+		}
+	}
+	for _, n := range c.Summaries {
+		if n.Text == "" {
+			return fmt.Errorf("a summary is empty: %w", sessions.ErrRefused)
+		}
+		active = slices.DeleteFunc(active, func(a sessions.Summary) bool { return a.StartSeq >= n.StartSeq && a.EndSeq <= n.EndSeq })
+		active = append(active, sessions.Summary{StartSeq: n.StartSeq, EndSeq: n.EndSeq})
+	}
+	slices.SortFunc(active, func(a, b sessions.Summary) int { return cmp.Compare(a.StartSeq, b.StartSeq) })
+	end := st.BaseSeq
+	for _, a := range active {
+		if a.StartSeq != end+1 || a.EndSeq < a.StartSeq {
+			return fmt.Errorf("summaries would not lie end to end: %w", sessions.ErrConflict)
+		}
+		end = a.EndSeq
+	}
+	if end != c.Through {
+		return fmt.Errorf("summaries would end at %d: %w", end, sessions.ErrConflict)
+	}
+	for _, sh := range c.Shown {
+		if e := s.at(sh.Seq); sh.Blob != "" && sh.Seq > c.Through && e != nil && sessions.BlobOf(e.Content) != sh.Blob {
+			return fmt.Errorf("event %d is not what was moved out: %w", sh.Seq, sessions.ErrConflict)
+		}
+	}
+	return nil
+}
+
+// summarise stores a new summary in place of the active ones within its range.
+func (m *Mem) summarise(s *session, n sessions.NewSummary) {
+	m.lastID++
+	sum := &sessions.Summary{
+		ID: m.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
+		Status: sessions.Active, CreatedAt: time.Now(),
+	}
+	for _, a := range s.summaries {
+		if a.Status == sessions.Active && a.StartSeq >= n.StartSeq && a.EndSeq <= n.EndSeq {
+			a.Status = sessions.Superseded
+		}
+	}
+	events := s.span(n.StartSeq-1, n.EndSeq)
+	sum.MsgCount, sum.StartMsgID, sum.EndMsgID = len(events), events[0].ID, events[len(events)-1].ID
+	s.summaries = append(s.summaries, sum)
+}
+
+// compacted writes the counters of a compaction.
+func (s *session) compacted(c sessions.Compaction) {
+	st := &s.state
+	st.CompactedSeq = c.Through
+	if len(c.Summaries) > 0 {
+		st.CompactionCount++
+		st.CompactedAt = time.Now()
+		st.FlushFailures = 0
+	}
+	st.TotalTokens = max(st.TotalTokens-c.Freed, 0)
+	st.RearmTokens, st.Pinned = max(c.RearmTokens, 0), c.Pinned
+	st.ObservedTokens, st.ObservedSeq = 0, 0
+	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
+	s.spend(c.Log.Usage)
+	s.job = nil
+}
+
+// show has the view show an event otherwise, and keeps its body where the text refers to it.
+func (s *session) show(sh sessions.Shown) {
+	if sh.Blob != "" {
+		if _, ok := s.blobs[sh.Blob]; !ok {
+			s.blobs[sh.Blob] = s.at(sh.Seq).Content
+		}
+	}
+	s.shown[sh.Seq] = sh
+}
+
+// shows is an event as the view shows it.
+func (s *session) shows(e *sessions.Event) sessions.Event {
+	v := *e
+	if sh, ok := s.shown[e.Seq]; ok {
+		v.Content, v.Tokens, v.Blob = sh.Text, sh.Tokens, sh.Blob
+	}
+	return v
+}
+
+// sweepBlobs deletes the bodies that no event of the view refers to.
+func (s *session) sweepBlobs() int {
+	needed := map[string]bool{}
+	for seq, sh := range s.shown {
+		if seq > s.state.CompactedSeq {
+			needed[sh.Blob] = true
+		}
+	}
+	n := len(s.blobs)
+	for blob := range s.blobs {
+		if !needed[blob] {
+			delete(s.blobs, blob)
+		}
+	}
+	return n - len(s.blobs)
+}
+
+// span is the events (from, through] that have a place, in its order.
+func (s *session) span(from, through int64) []*sessions.Event {
+	var events []*sessions.Event
+	for _, e := range s.events {
+		if e.Seq > max(from, 0) && e.Seq <= through {
+			events = append(events, e)
+		}
+	}
+	slices.SortFunc(events, func(a, b *sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return events
+}
+
+// at is the event at a place, or nil.
+func (s *session) at(seq int64) *sessions.Event {
+	for _, e := range s.events {
+		if seq > 0 && e.Seq == seq {
+			return e
+		}
+	}
+	return nil
+}
+
+// active are the ids of the active summaries.
+func (s *session) active() []int64 {
+	var ids []int64
+	for _, sum := range s.summaries {
+		if sum.Status == sessions.Active {
+			ids = append(ids, sum.ID)
+		}
+	}
+	return ids
+}
+
+// read is the session's state as it stands today.
+func (s *session) read() sessions.Session {
+	st := s.state
+	if s.spentOn != today() {
+		st.SpentToday = 0
+	}
+	return st
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+// spend adds what a maintenance call took.
+func (s *session) spend(u sessions.Usage) {
+	u = bounded(u)
+	s.state.Usage = s.state.Usage.Add(u)
+	if s.spentOn != today() {
+		s.spentOn, s.state.SpentToday = today(), 0
+	}
+	s.state.SpentToday += u.Prompt + u.Completion
+}
+
+// bounded is a usage as a table's columns hold it.
+func bounded(u sessions.Usage) sessions.Usage {
+	bound := func(n int) int { return min(max(n, 0), math.MaxInt32) }
+	return sessions.Usage{Prompt: bound(u.Prompt), Cached: bound(u.Cached), Completion: bound(u.Completion)}
+}
+
+// Log implements sessions.Store.
+func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return err
+	}
+	m.record(s, e, nil)
+	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
+	if e.Rearm > 0 {
+		s.state.RearmTokens = e.Rearm
+	}
+	if e.Outcome == "failed" || e.Outcome == "rejected" {
+		s.state.CompactError = e.Error
+	}
+	s.spend(e.Usage)
+	return nil
+}
+
+func (m *Mem) record(s *session, e sessions.LogEntry, undo *before) sessions.LogEntry {
+	m.lastID++
+	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
+	s.log = append(s.log, attempt{LogEntry: e, gen: s.state.Gen, before: undo})
+	return e
+}
+
+// Compactions implements sessions.Store.
+func (m *Mem) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := []sessions.LogEntry{}
+	for k, s := range m.sessions {
+		for _, a := range s.log {
+			if key == "" || k == key {
+				list = append(list, a.LogEntry)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b sessions.LogEntry) int { return cmp.Compare(b.ID, a.ID) })
+	return list[:min(len(list), max(limit, 0))], nil
+}

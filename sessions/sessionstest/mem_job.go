@@ -1,0 +1,199 @@
+package sessionstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ebb/sessions"
+)
+
+// job is the row of a compaction under way.
+type job struct {
+	sessions.Job
+	hash   string
+	staged []byte
+}
+
+// is reports whether a row is of the same job, however often it was opened.
+func (j *job) is(o sessions.Job) bool {
+	return j != nil && j.Gen == o.Gen && j.From == o.From && j.Through == o.Through && j.Version == o.Version
+}
+
+// OpenJob implements sessions.Store.
+func (m *Mem) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	var src sessions.Source
+	if err := ctx.Err(); err != nil {
+		return src, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return src, err
+	}
+	if st := s.state; st.Gen != j.Gen || st.CompactedSeq != j.From || j.Through < j.From || j.Through > st.LastSeq {
+		return src, fmt.Errorf("opening a compaction of session %s: %w", l.Key, sessions.ErrConflict)
+	}
+	src.Events = copies(s.span(j.From, j.Through))
+	src.Hash = sessions.HashEvents(src.Events)
+	for i := range src.Events {
+		s.restore(&src.Events[i])
+	}
+	opened := &job{Job: j, hash: src.Hash}
+	opened.Attempts, opened.Staged = 1, false
+	if old := s.job; old != nil && old.Gen == j.Gen && old.From == j.From && old.Through == j.Through {
+		opened.Attempts = old.Attempts + 1
+	}
+	if s.job.is(j) && s.job.hash == src.Hash {
+		opened.staged, opened.Staged = s.job.staged, s.job.Staged
+		src.Staged = slices.Clone(opened.staged)
+	}
+	s.job = opened
+	return src, nil
+}
+
+// restore gives an event that was moved out of the view the body that is kept under its address.
+func (s *session) restore(e *sessions.Event) {
+	blob := s.shown[e.Seq].Blob
+	if blob == "" {
+		return
+	}
+	if body, ok := s.blobs[blob]; ok && sessions.BlobOf(body) == blob {
+		e.Content = body
+		return
+	}
+	e.Content, e.Blob = sessions.Unavailable(blob), blob
+}
+
+// StageJob implements sessions.Store.
+func (m *Mem) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return err
+	}
+	if !s.job.is(j) {
+		return fmt.Errorf("staging a compaction of session %s: %w", l.Key, sessions.ErrConflict)
+	}
+	s.job.staged, s.job.Staged = slices.Clone(staged), staged != nil
+	return nil
+}
+
+// Job implements sessions.Store.
+func (m *Mem) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.sessions[key]; ok && s.job != nil {
+		return s.job.Job, nil
+	}
+	return sessions.Job{}, fmt.Errorf("reading the compaction under way of session %s: %w", key, sessions.ErrNotFound)
+}
+
+// Blob implements sessions.Store.
+func (m *Mem) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.sessions[key]; ok {
+		if body, ok := s.blobs[blob]; ok && sessions.BlobOf(body) == blob {
+			return body, nil
+		}
+	}
+	return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, sessions.ErrNotFound)
+}
+
+// Undo implements sessions.Store.
+func (m *Mem) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return sessions.LogEntry{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return sessions.LogEntry{}, err
+	}
+	i := len(s.log) - 1
+	for ; i >= 0; i-- {
+		if a := s.log[i]; a.before != nil && a.gen == s.state.Gen && a.Undone.IsZero() {
+			break
+		}
+	}
+	if i < 0 {
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s: %w", l.Key, sessions.ErrNotFound)
+	}
+	done := &s.log[i]
+	done.Undone = time.Now()
+	s.back(*done.before)
+	st := &s.state
+	st.TotalTokens = max(st.TotalTokens+done.TokensBefore-done.TokensAfter, 0)
+	st.RearmTokens = st.TotalTokens + max(rest, 0)
+	st.ObservedTokens, st.ObservedSeq = 0, 0
+	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // what policies that go by counts rest for
+	s.job = nil
+	return m.record(s, sessions.LogEntry{
+		Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
+		StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
+	}, nil), nil
+}
+
+// back puts cursor, summaries and view as they were.
+func (s *session) back(b before) {
+	s.state.CompactedSeq = b.cursor
+	for _, sum := range s.summaries {
+		switch then := slices.Contains(b.summaries, sum.ID); {
+		case then:
+			sum.Status = sessions.Active
+		case sum.Status == sessions.Active:
+			sum.Status = sessions.Undone
+		}
+	}
+	for seq, sh := range b.shown {
+		if s.shown[seq] = sh; sh.Seq == 0 {
+			delete(s.shown, seq)
+		}
+	}
+	for _, e := range s.span(b.cursor, s.state.LastSeq) {
+		e.Archived = false
+		if sh, ok := s.shown[e.Seq]; ok {
+			s.show(sh) // its body may have been deleted since
+		}
+	}
+	s.sweepBlobs()
+}
+
+// Renew implements sessions.Store.
+func (m *Mem) Renew(ctx context.Context, l sessions.Lease) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return err
+	}
+	for _, sum := range s.summaries {
+		if sum.Status == sessions.Active {
+			sum.Status = sessions.Closed
+		}
+	}
+	st := &s.state
+	for _, e := range s.span(st.CompactedSeq, st.LastSeq) {
+		e.Archived = true
+	}
+	st.Gen++
+	st.BaseSeq, st.CompactedSeq = st.LastSeq, st.LastSeq
+	st.TotalTokens, st.RearmTokens = 0, 0
+	st.ObservedTokens, st.ObservedSeq = 0, 0
+	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
+	st.FlushEpoch, st.FlushFailures = -1, 0
+	s.job = nil
+	s.sweepBlobs()
+	return nil
+}

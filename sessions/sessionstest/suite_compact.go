@@ -1,0 +1,205 @@
+package sessionstest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// summaries are new ones of the ranges given by their ends, in pairs.
+func summaries(ends ...int64) []sessions.NewSummary {
+	var list []sessions.NewSummary
+	for i := 0; i < len(ends); i += 2 {
+		list = append(list, sessions.NewSummary{
+			StartSeq: ends[i], EndSeq: ends[i+1], Text: fmt.Sprintf("%d to %d", ends[i], ends[i+1]), Tokens: 2,
+		})
+	}
+	return list
+}
+
+// told is a compaction of the events (from, through] into one summary.
+func told(from, through int64) sessions.Compaction {
+	return sessions.Compaction{From: from, Through: through, Summaries: summaries(from+1, through)}
+}
+
+func (b *bench) compact(l sessions.Lease, c sessions.Compaction) sessions.Compacted {
+	b.Helper()
+	done, err := b.Store.Compact(b.ctx, l, c)
+	b.check(err)
+	return done
+}
+
+// tells checks the active summaries: range, count of events and level of each.
+func (b *bench) tells(l sessions.Lease, want string) {
+	b.Helper()
+	var got strings.Builder
+	for _, s := range b.begin(l, 0).Summaries {
+		fmt.Fprintf(&got, "%d-%d:%d:%d ", s.StartSeq, s.EndSeq, s.MsgCount, s.Level)
+	}
+	if got.String() != want {
+		b.Errorf("the view has summaries %q, want %q", got.String(), want)
+	}
+}
+
+// P3: the cursor moves once, with the summary that tells what it passes.
+func testCompact(b *bench) {
+	l := b.held(3)
+	b.turn(l, 3)
+	c := sessions.Compaction{
+		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "摘要 one", Tokens: 9}},
+		Freed: 11, RearmTokens: 77, Pinned: "pinned",
+		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
+	}
+	b.compact(l, c)
+	_, err := b.Other.Compact(b.ctx, l, c)
+	b.want(err, sessions.ErrConflict, "compacting the same range twice")
+	other := told(2, 3)
+	other.Gen = 1
+	for name, bad := range map[string]sessions.Compaction{
+		"another generation":      other,
+		"beyond the log":          told(2, 5),
+		"backwards":               told(2, 1),
+		"without a summary":       {From: 2, Through: 3},
+		"with a gap":              {From: 2, Through: 4, Summaries: summaries(4, 4)},
+		"with too short a tale":   {From: 2, Through: 4, Summaries: summaries(3, 3)},
+		"beyond the cursor":       {From: 2, Through: 3, Summaries: summaries(3, 4)},
+		"half of what is told":    {From: 2, Through: 3, Summaries: summaries(2, 3)},
+		"a part of what is told":  {From: 2, Through: 2, Summaries: summaries(1, 1)},
+		"twice the same":          {From: 2, Through: 4, Summaries: summaries(3, 4, 3, 3)},
+		"before the conversation": {From: 2, Through: 3, Summaries: summaries(0, 3)},
+		"an upside-down range":    {From: 2, Through: 3, Summaries: summaries(3, 3, 5, 4)},
+	} {
+		_, err := b.Store.Compact(b.ctx, l, bad)
+		b.want(err, sessions.ErrConflict, "compacting "+name)
+	}
+	empty := told(2, 3)
+	empty.Summaries[0].Text = ""
+	_, err = b.Store.Compact(b.ctx, l, empty)
+	b.want(err, sessions.ErrRefused, "compacting into nothing")
+	v := b.begin(l, 0)
+	if s := v.Session; s.CompactedSeq != 2 || s.CompactionCount != 1 || s.TotalTokens != 24 || s.RearmTokens != 77 ||
+		s.Pinned != "pinned" || s.ObservedTokens != 0 || s.CompactedAt.IsZero() || s.Usage.Prompt != 10 || s.SpentToday != 10 {
+		b.Errorf("the session is %+v", s)
+	}
+	if got := contents(v.Tail); got != "3:user:问题 3 4:assistant:答复 " {
+		b.Errorf("the tail is %q", got)
+	}
+	log := b.Log(b.T, key)
+	if len(v.Summaries) != 1 {
+		b.Fatalf("there are %d summaries, want 1", len(v.Summaries))
+	}
+	sum := v.Summaries[0]
+	if sum.StartSeq != 1 || sum.EndSeq != 2 || sum.MsgCount != 2 || sum.Text != "摘要 one" || sum.Tokens != 9 ||
+		sum.Status != sessions.Active || sum.Level != 0 || sum.StartMsgID != log[0].ID || sum.EndMsgID != log[1].ID {
+		b.Errorf("the summary is %+v", sum)
+	}
+	last := log[len(log)-1]
+	if last.Role != sessions.RoleSummary || last.Seq != 0 || last.Content != "摘要 one" || last.Tokens != 9 {
+		b.Errorf("the mark in the log is %+v", last)
+	}
+	for _, e := range log {
+		if e.Archived != (e.Seq == 1 || e.Seq == 2) || (e.Seq > 0 && e.Content == "") {
+			b.Errorf("event %d: archived %t, content %q", e.Seq, e.Archived, e.Content)
+		}
+	}
+}
+
+// P2, P13: summaries lie end to end and count what they tell; what they replace stays readable.
+func testCompactTiles(b *bench) {
+	l := b.held(6)
+	b.turn(l, 6)
+	b.compact(l, told(0, 2))
+	b.compact(l, told(2, 3))
+	b.tells(l, "1-2:2:0 3-3:1:0 ")
+	rolled := told(3, 5)
+	rolled.Summaries = []sessions.NewSummary{{StartSeq: 3, EndSeq: 5, Text: "3 to 5", Level: 1}}
+	b.compact(l, rolled)
+	b.tells(l, "1-2:2:0 3-5:3:1 ")
+	both := told(5, 6) // a segment, and what has rolled up with it
+	both.Summaries = append(both.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 6, Text: "all six", Level: 2})
+	b.compact(l, both)
+	b.tells(l, "1-6:6:2 ")
+	v := b.begin(l, 0)
+	if got := contents(v.Tail); got != "7:assistant:答复 " {
+		b.Errorf("the tail is %q", got)
+	}
+	log := b.Log(b.T, key)
+	if s := v.Summaries[0]; s.StartMsgID != log[0].ID || s.EndMsgID != log[5].ID || s.Text != "all six" {
+		b.Errorf("the summary is %+v, want it to name the events %d and %d at its ends", s, log[0].ID, log[5].ID)
+	}
+	var replaced []string
+	for _, s := range b.Summaries(b.T, key) {
+		if s.Status == sessions.Superseded {
+			replaced = append(replaced, fmt.Sprintf("%d-%d:%s", s.StartSeq, s.EndSeq, s.Text))
+		}
+	}
+	if got, want := strings.Join(replaced, ", "), "1-2:1 to 2, 3-3:3 to 3, 3-5:3 to 5, 6-6:6 to 6"; got != want {
+		b.Errorf("what was replaced reads %q, want %q", got, want)
+	}
+	// Without new events: two segments become one.
+	b.compact(l, sessions.Compaction{From: 6, Through: 6, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 6, Text: "shorter", Level: 3}}})
+	b.tells(l, "1-6:6:3 ")
+	if s := b.begin(l, 0).Session; s.CompactedSeq != 6 || s.CompactionCount != 5 {
+		b.Errorf("the session is %+v, want its cursor at 6 after five compactions", s)
+	}
+	marks := 0
+	for _, e := range b.Log(b.T, key) {
+		if e.Role == sessions.RoleSummary {
+			marks++
+		}
+	}
+	if marks != 5 {
+		b.Errorf("the log has %d marks of five compactions", marks)
+	}
+}
+
+func testCompactMidTurn(b *bench) {
+	l := b.held(3)
+	b.turn(l, 3) // 35 tokens
+	b.accept(replicaA, 4)
+	t := answer(b.begin(l, 1))
+	t.ObservedTokens = 99
+	c := told(0, 2)
+	c.Freed = 18
+	b.compact(l, c)
+	b.commit(l, t)
+	s := b.begin(l, 0).Session
+	if s.TotalTokens != 35-18+15 || s.ObservedTokens != 0 {
+		b.Errorf("total is %d, observed %d; want what the compaction left and the turn added, 32, and 0: the prompt was of the old view",
+			s.TotalTokens, s.ObservedTokens)
+	}
+}
+
+func testCompactFailed(b *bench) {
+	l := b.held(1)
+	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900,
+		Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}}))
+	s := b.begin(l, 0).Session
+	if s.CompactFailures != 2 || !s.CompactRetryAt.Equal(retry) || s.RearmTokens != 900 || s.CompactError != "busy" {
+		b.Errorf("the session remembers %d failures, retry at %v, rearm %d, error %q", s.CompactFailures, s.CompactRetryAt, s.RearmTokens, s.CompactError)
+	}
+	if s.SpentToday != 34 || (s.Usage != sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}) {
+		b.Errorf("the failed attempt's usage is kept as %+v, %d of it today; want it all, and 34", s.Usage, s.SpentToday)
+	}
+	b.turn(l, 1)
+	b.compact(l, told(0, 1))
+	if s = b.begin(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() || s.CompactError != "" {
+		b.Errorf("a compaction that worked left %d failures, retry at %v, error %q", s.CompactFailures, s.CompactRetryAt, s.CompactError)
+	}
+}
+
+func testCompactForgivesFlushes(b *bench) {
+	l := b.held(1)
+	b.turn(l, 1)
+	b.FailFlush(b.T, l, 3)
+	if s := b.begin(l, 0).Session; s.FlushFailures != 3 {
+		b.Fatalf("the session counts %d flushes that failed, want 3", s.FlushFailures)
+	}
+	b.compact(l, told(0, 1))
+	if s := b.begin(l, 0).Session; s.FlushFailures != 0 {
+		b.Errorf("after the compaction the session counts %d flushes that failed: it would never flush again", s.FlushFailures)
+	}
+}

@@ -1,0 +1,336 @@
+package sessionstest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"ebb/sessions"
+)
+
+// step is something that happens to a session. A and B choose among what is possible then.
+type step struct {
+	Do   int
+	A, B int
+}
+
+// The steps.
+const (
+	doSay = iota
+	doTools
+	doSegment
+	doRolling
+	doRollUp
+	doOffload
+	doPrune
+	doUndo
+	doRenew
+	doRefused
+	doEnd
+)
+
+var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+	return step{rapid.IntRange(0, doEnd-1).Draw(t, "do"), rapid.IntRange(0, 9).Draw(t, "a"), rapid.IntRange(0, 9).Draw(t, "b")}
+}), 1, 40)
+
+// P1, P2, P3, P12, P13, P15, P77, P78: after every step of any history, each event of the generation is told by one
+// summary or stands in the tail, all bodies can be had as they were said, and no body is kept that no view needs.
+func testHistories(b *bench) {
+	b.beat(replicaA)
+	if b.Histories == 0 {
+		n := 0
+		rapid.Check(b.T, func(t *rapid.T) {
+			n++
+			b.play(t, n, histories.Draw(t, "history"))
+		})
+		return
+	}
+	for n := range b.Histories {
+		b.play(b.T, n, histories.Example(n))
+	}
+}
+
+// history is a session and what it must be like.
+type history struct {
+	*bench
+	t      failer
+	key    sessions.Key
+	lease  sessions.Lease
+	said   []sessions.Event // of the whole log, by place
+	before []string         // views to go back to, the newest last, each as it looks without what was said since
+	marks  []int            // how much had been said by then
+	told   map[int64]string // summaries ever seen
+	last   sessions.Session // as the step found it
+}
+
+// failer is a test, of this package or of rapid.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func (b *bench) play(t failer, n int, steps []step) {
+	key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprintf("cid-%d", n)), "")
+	h := &history{bench: b, t: t, key: key, told: map[int64]string{}}
+	h.step(step{Do: doSay})
+	for _, s := range steps {
+		h.step(s)
+	}
+}
+
+func (h *history) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatalf("%v", err)
+	}
+}
+
+func (h *history) view() sessions.View {
+	h.t.Helper()
+	v, err := h.Store.Begin(h.ctx, h.lease, 0)
+	h.must(err)
+	return v
+}
+
+// looks is what a view shows, with what was said after n events cut off.
+func (h *history) looks(v sessions.View, n int) string {
+	v.Tail = slices.DeleteFunc(slices.Clone(v.Tail), func(e sessions.Event) bool { return e.Seq > int64(n) })
+	return looks(v)
+}
+
+func (h *history) step(s step) {
+	h.t.Helper()
+	if len(h.said) == 0 {
+		h.say(s, false)
+		h.holds(s)
+		return
+	}
+	v := h.view()
+	h.last = v.Session
+	raw := int(v.Session.LastSeq - v.Session.CompactedSeq)
+	c := sessions.Compaction{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq}
+	switch s.Do {
+	case doSay, doTools:
+		h.say(s, s.Do == doTools)
+	case doSegment, doRolling:
+		if raw == 0 {
+			return
+		}
+		c.Through += int64(1 + s.A%raw)
+		start := c.From + 1
+		if s.Do == doRolling {
+			start = v.Session.BaseSeq + 1
+		}
+		c.Summaries = []sessions.NewSummary{{StartSeq: start, EndSeq: c.Through, Text: fmt.Sprintf("%d to %d, %d", start, c.Through, s.B)}}
+		c.Shown = h.shorten(v.Tail, c.Through, s, s.B%2 == 0)
+		h.compacts(v, c)
+	case doRollUp:
+		if len(v.Summaries) == 0 {
+			return
+		}
+		i := s.A % len(v.Summaries)
+		j := i + s.B%(len(v.Summaries)-i)
+		c.Summaries = []sessions.NewSummary{{StartSeq: v.Summaries[i].StartSeq, EndSeq: v.Summaries[j].EndSeq, Text: "rolled up", Level: 1}}
+		h.compacts(v, c)
+	case doOffload, doPrune:
+		c.Shown = h.shorten(v.Tail, c.Through, s, s.Do == doOffload)
+		h.compacts(v, c)
+	case doUndo:
+		h.undoes(v)
+	case doRenew:
+		h.must(h.Store.Renew(h.ctx, h.lease))
+		h.before, h.marks = nil, nil
+	case doRefused:
+		h.refused(v, c, s)
+	}
+	h.holds(s)
+}
+
+// say is a turn, with a tool result in it or without.
+func (h *history) say(s step, tool bool) {
+	h.t.Helper()
+	m := message(len(h.said))
+	m.Text = []string{"你好", "{\"a\":1}", "x\r\n\ty", "😀 [Content unavailable]", " "}[s.A%5]
+	a, err := h.Store.Accept(h.ctx, replicaA, h.key, m)
+	h.must(err)
+	h.lease = a.Lease
+	v, err := h.Store.Begin(h.ctx, h.lease, 1)
+	h.must(err)
+	t := answer(v)
+	t.Reply = nil
+	if tool {
+		body := []string{bigBody, otherBody, bigBody + "!"}[s.B%3] // few, so that the same body comes again
+		t.Events = append([]sessions.Event{
+			{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "query", Arguments: "{}"}}, Tokens: 3},
+			{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "query", Content: body, Tokens: 200},
+		}, t.Events...)
+	}
+	done, err := h.Store.Commit(h.ctx, h.lease, t)
+	h.must(err)
+	h.said = append(h.said, sessions.Event{Role: sessions.RoleUser, Content: m.Text, Tokens: 10})
+	for _, e := range t.Events {
+		h.said = append(h.said, sessions.Event{Role: e.Role, Content: e.Content, Tokens: e.Tokens})
+	}
+	if int(done.LastSeq) != len(h.said) {
+		h.t.Fatalf("the log is at %d after %d events", done.LastSeq, len(h.said))
+	}
+}
+
+// shorten shows some of the events after a place otherwise.
+func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bool) []sessions.Shown {
+	var shown []sessions.Shown
+	for _, e := range tail {
+		if e.Seq <= after || int(e.Seq)%3 != s.B%3 {
+			continue
+		}
+		whole := h.said[e.Seq-1]
+		whole.Seq = e.Seq
+		if offload {
+			shown = append(shown, reference(whole))
+		} else {
+			shown = append(shown, sessions.Shown{Seq: e.Seq, Text: fmt.Sprintf("[cut %d]", s.A), Tokens: 1})
+		}
+	}
+	return shown
+}
+
+func (h *history) compacts(v sessions.View, c sessions.Compaction) {
+	h.t.Helper()
+	h.before, h.marks = append(h.before, h.looks(v, len(h.said))), append(h.marks, len(h.said))
+	src, err := h.Store.OpenJob(h.ctx, h.lease, sessions.Job{Gen: c.Gen, From: c.From, Through: c.Through})
+	h.must(err)
+	for _, e := range src.Events {
+		if e.Content != h.said[e.Seq-1].Content || e.Blob != "" {
+			h.t.Fatalf("event %d is told as %q, want %q", e.Seq, e.Content, h.said[e.Seq-1].Content)
+		}
+	}
+	c.Source = src.Hash
+	_, err = h.Store.Compact(h.ctx, h.lease, c)
+	h.must(err)
+}
+
+func (h *history) undoes(v sessions.View) {
+	h.t.Helper()
+	_, err := h.Store.Undo(h.ctx, h.lease, 0)
+	if len(h.before) == 0 {
+		if err == nil {
+			h.t.Fatalf("an undo took back what there is not, from\n%s", looks(v))
+		}
+		return
+	}
+	h.must(err)
+	n := len(h.before) - 1
+	if got := h.looks(h.view(), h.marks[n]); got != h.before[n] {
+		h.t.Fatalf("after an undo the view is\n%s\nwant\n%s", got, h.before[n])
+	}
+	h.before, h.marks = h.before[:n], h.marks[:n]
+}
+
+// refused tries what must not be; the check after it finds what it changed.
+func (h *history) refused(v sessions.View, c sessions.Compaction, s step) {
+	h.t.Helper()
+	switch s.A % 4 {
+	case 0:
+		c.Gen++
+	case 1:
+		c.From, c.Through = c.From-1, c.Through-1
+	case 2:
+		c.Source = "another"
+	case 3:
+		c.Summaries = []sessions.NewSummary{{StartSeq: c.Through + 2, EndSeq: c.Through + 3, Text: "gap"}}
+	}
+	c.Shown = h.shorten(v.Tail, c.Through, s, true)
+	if _, err := h.Store.Compact(h.ctx, h.lease, c); err == nil {
+		h.t.Fatalf("a compaction that must not be was done: %+v", c)
+	}
+	if now := h.view(); looks(now) != looks(v) {
+		h.t.Fatalf("a refused compaction made of\n%s\nthe view\n%s", looks(v), looks(now))
+	}
+}
+
+// check holds the session against what was said.
+func (h *history) holds(s step) {
+	h.t.Helper()
+	v := h.view()
+	st := v.Session
+	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo {
+		h.t.Fatalf("step %+v moved the cursor back from %d to %d", s, h.last.CompactedSeq, st.CompactedSeq)
+	}
+	end, count := st.BaseSeq, 0
+	for _, sum := range v.Summaries {
+		if sum.StartSeq != end+1 || sum.EndSeq < sum.StartSeq {
+			h.t.Fatalf("after step %+v a summary tells %d to %d, after one up to %d", s, sum.StartSeq, sum.EndSeq, end)
+		}
+		end, count = sum.EndSeq, count+sum.MsgCount
+	}
+	if end != st.CompactedSeq || int64(count) != end-st.BaseSeq {
+		h.t.Fatalf("after step %+v summaries tell %d events up to %d; the cursor is %d, after %d", s, count, end, st.CompactedSeq, st.BaseSeq)
+	}
+	needed := map[string]bool{}
+	for i, e := range v.Tail {
+		if e.Seq != end+int64(i)+1 {
+			h.t.Fatalf("after step %+v the tail has event %d at %d after %d", s, e.Seq, i, end)
+		}
+		h.whole(e, needed)
+	}
+	if int(end)+len(v.Tail) != len(h.said) {
+		h.t.Fatalf("after step %+v the tail ends at %d, want %d", s, int(end)+len(v.Tail), len(h.said))
+	}
+	if got := h.Blobs(h.T, h.key); len(got) != len(needed) {
+		h.t.Fatalf("after step %+v the bodies %v are kept, want %d", s, got, len(needed))
+	}
+	h.logged(st)
+	h.readable(s)
+}
+
+// whole checks that what the view shows of an event leads to what was said.
+func (h *history) whole(e sessions.Event, needed map[string]bool) {
+	h.t.Helper()
+	want := h.said[e.Seq-1]
+	switch {
+	case e.Blob != "":
+		needed[e.Blob] = true
+		body, err := h.Store.Blob(h.ctx, h.key, e.Blob)
+		if err != nil || body != want.Content {
+			h.t.Fatalf("event %d, moved out of the view, reads %q (%v), want %q", e.Seq, body, err, want.Content)
+		}
+	case strings.HasPrefix(e.Content, "[cut "):
+	case e.Content != want.Content || e.Role != want.Role || e.Tokens != want.Tokens:
+		h.t.Fatalf("event %d is shown as %+v, want %+v", e.Seq, e, want)
+	}
+}
+
+// log checks that the log has all that was said, and which of it is archived.
+func (h *history) logged(st sessions.Session) {
+	h.t.Helper()
+	n := 0
+	for _, e := range h.Log(h.T, h.key) {
+		if e.Seq == 0 {
+			continue
+		}
+		n++
+		if want := h.said[e.Seq-1]; e.Content != want.Content || e.Role != want.Role || e.Archived != (e.Seq <= st.CompactedSeq) {
+			h.t.Fatalf("the log has event %d as %+v, want %+v, archived up to %d", e.Seq, e, want, st.CompactedSeq)
+		}
+	}
+	if n != len(h.said) {
+		h.t.Fatalf("the log has %d events of %d", n, len(h.said))
+	}
+}
+
+// summaries checks that all that were ever in a view can still be read.
+func (h *history) readable(s step) {
+	h.t.Helper()
+	now := map[int64]string{}
+	for _, sum := range h.Summaries(h.T, h.key) {
+		now[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
+	}
+	for id, text := range h.told {
+		if now[id] != text {
+			h.t.Fatalf("after step %+v summary %d reads %q, want %q", s, id, now[id], text)
+		}
+	}
+	h.told = now
+}

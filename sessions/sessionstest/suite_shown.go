@@ -1,0 +1,194 @@
+package sessionstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"ebb/sessions"
+)
+
+// Bodies of tool results that are moved out of views.
+var (
+	bigBody   = strings.Repeat("一行结果, 42 rows\n", 3)
+	otherBody = strings.Repeat("other ", 5)
+)
+
+// tools answers message n after tool calls with the results given: a question, the calls, the results, the answer.
+func (b *bench) tools(n int, bodies ...string) sessions.Lease {
+	b.Helper()
+	b.beat(replicaA)
+	b.accept(replicaA, n)
+	l := b.acquire(replicaA)
+	t := answer(b.begin(l, 1))
+	calls := make([]sessions.ToolCall, 0, len(bodies))
+	results := make([]sessions.Event, 0, len(bodies))
+	for i, body := range bodies {
+		id := fmt.Sprintf("call-%d-%d", n, i)
+		calls = append(calls, sessions.ToolCall{ID: id, Name: "query", Arguments: `{"n":1}`})
+		results = append(results, sessions.Event{Role: sessions.RoleTool, ToolCallID: id, ToolName: "query", Content: body, Tokens: 200})
+	}
+	t.Events = append([]sessions.Event{{Role: sessions.RoleAssistant, ToolCalls: calls, Tokens: 3}}, append(results, t.Events...)...)
+	t.TotalTokens += 3 + 200*len(bodies)
+	b.commit(l, t)
+	return l
+}
+
+// offload shows events of the tail as references to their bodies.
+func (b *bench) offload(l sessions.Lease, seqs ...int64) sessions.Compacted {
+	b.Helper()
+	v := b.begin(l, 0)
+	c := sessions.Compaction{
+		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Pinned: v.Session.Pinned, Freed: 150 * len(seqs),
+		Log: sessions.LogEntry{Trigger: "offload", TokensBefore: v.Session.TotalTokens, TokensAfter: v.Session.TotalTokens - 150*len(seqs)},
+	}
+	for _, e := range v.Tail {
+		if slices.Contains(seqs, e.Seq) {
+			c.Shown = append(c.Shown, reference(e))
+		}
+	}
+	return b.compact(l, c)
+}
+
+func reference(e sessions.Event) sessions.Shown {
+	blob := sessions.BlobOf(e.Content)
+	return sessions.Shown{Seq: e.Seq, Text: "Tool result is at: " + sessions.BlobPath(blob), Tokens: 50, Blob: blob}
+}
+
+// kept checks which bodies are kept, by what they say.
+func (b *bench) kept(bodies ...string) {
+	b.Helper()
+	var want []string
+	for _, body := range bodies {
+		want = append(want, sessions.BlobOf(body))
+	}
+	slices.Sort(want)
+	if got := b.Blobs(b.T, key); !slices.Equal(got, want) {
+		b.Errorf("kept are the bodies %v, want %v", got, want)
+	}
+}
+
+// P76: what was moved out of the view can be read, and is told as it was said.
+func testOffload(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	before := b.begin(l, 0)
+	if done := b.offload(l, 3, 4); done.BlobsDeleted != 0 {
+		b.Errorf("moving results out deleted %d bodies", done.BlobsDeleted)
+	}
+	v := b.begin(l, 0)
+	e := v.Tail[2]
+	if want := reference(before.Tail[2]); e.Content != want.Text || e.Blob != want.Blob || e.Tokens != 50 || e.ToolCallID != "call-1-0" {
+		b.Errorf("the view shows the result as %+v, want the reference to %s", e, want.Blob)
+	}
+	if s := v.Session; s.CompactionCount != 0 || !s.CompactedAt.IsZero() || s.CompactedSeq != 0 || len(v.Summaries) != 0 ||
+		s.TotalTokens != before.Session.TotalTokens-300 {
+		b.Errorf("nothing was told, but the session is %+v", s)
+	}
+	body, err := b.Other.Blob(b.ctx, key, e.Blob)
+	b.check(err)
+	if body != bigBody {
+		b.Errorf("the result reads %q", body)
+	}
+	if log := b.Log(b.T, key); log[2].Content != bigBody || log[2].Blob != "" || log[2].Tokens != 200 {
+		b.Errorf("the log has the result as %+v, want it as it was said", log[2])
+	}
+	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	b.check(err)
+	if !reflect.DeepEqual(src.Events, before.Tail) {
+		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
+	}
+	for _, unknown := range []string{"", "no such", sessions.BlobOf("never said"), strings.ToUpper(e.Blob), "\x00"} {
+		_, err := b.Store.Blob(b.ctx, key, unknown)
+		b.want(err, sessions.ErrNotFound, fmt.Sprintf("reading the result %q", unknown))
+	}
+	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), e.Blob)
+	b.want(err, sessions.ErrNotFound, "reading another session's result")
+}
+
+// P76: a body that is gone or is another one is said to be so, and the rest is told all the same.
+func testBlobFaults(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	b.offload(l, 3, 4)
+	gone, spoilt := sessions.BlobOf(bigBody), sessions.BlobOf(otherBody)
+	b.SpoilBlob(b.T, key, gone, "")
+	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
+	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	b.check(err)
+	if got, want := src.Events[2], "[Content unavailable: "+sessions.BlobPath(gone)+"]"; got.Content != want || got.Blob != gone {
+		b.Errorf("the result that is gone is told as %q, want %q", got.Content, want)
+	}
+	if got, want := src.Events[3], "[Content unavailable: "+sessions.BlobPath(spoilt)+"]"; got.Content != want || got.Blob != spoilt {
+		b.Errorf("the result that is another one is told as %q, want %q", got.Content, want)
+	}
+	if len(src.Events) != 5 || src.Events[4].Content != "答复" {
+		b.Errorf("the rest is told as %q", contents(src.Events))
+	}
+	for _, blob := range []string{gone, spoilt} {
+		_, err := b.Store.Blob(b.ctx, key, blob)
+		b.want(err, sessions.ErrNotFound, "reading a result that is gone or another one")
+	}
+	c := told(0, 5)
+	c.Source = src.Hash
+	b.compact(l, c) // the log's bodies are what they were
+}
+
+// P77, P78: a body is kept as long as an event of the view refers to it, and no longer.
+func testBlobsCounted(b *bench) {
+	l := b.tools(1, bigBody, otherBody) // 1 to 5
+	b.tools(2, bigBody)                 // 6 to 9: the same result again
+	b.offload(l, 3, 4)
+	b.offload(l, 8)
+	b.kept(bigBody, otherBody)
+	c := told(0, 5)
+	c.Log.Audit = `{"recall":1}`
+	if done := b.compact(l, c); done.BlobsDeleted != 1 {
+		b.Errorf("the compaction deleted %d bodies, want that which only told events referred to", done.BlobsDeleted)
+	}
+	b.kept(bigBody)
+	rows, err := b.Store.Compactions(b.ctx, key, 1)
+	b.check(err)
+	var audit map[string]int
+	if err := json.Unmarshal([]byte(rows[0].Audit), &audit); err != nil || !maps.Equal(audit, map[string]int{"recall": 1, "offloads_deleted": 1}) {
+		b.Errorf("the log says of it %s (%v)", rows[0].Audit, err)
+	}
+	if body, err := b.Store.Blob(b.ctx, key, sessions.BlobOf(bigBody)); err != nil || body != bigBody {
+		b.Errorf("the result that the view refers to reads %q (%v)", body, err)
+	}
+	whole := sessions.Compaction{From: 5, Through: 5, Shown: []sessions.Shown{{Seq: 8, Text: "cleared", Tokens: 1}}}
+	if done := b.compact(l, whole); done.BlobsDeleted != 1 {
+		b.Errorf("showing the result without a reference deleted %d bodies, want 1", done.BlobsDeleted)
+	}
+	b.kept()
+	if e := b.begin(l, 0).Tail[2]; e.Content != "cleared" || e.Blob != "" {
+		b.Errorf("the view shows %+v", e)
+	}
+}
+
+// P78: an attempt that is refused leaves no body behind.
+func testShownRefused(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	tail := b.begin(l, 0).Tail
+	lie := reference(tail[2])
+	lie.Blob = sessions.BlobOf("what nobody said")
+	gap := sessions.Compaction{Through: 2, Summaries: summaries(2, 2), Shown: []sessions.Shown{reference(tail[2])}}
+	for name, bad := range map[string]sessions.Compaction{
+		"under another address": {Shown: []sessions.Shown{reference(tail[3]), lie}},
+		"with a gap":            gap,
+		"in another generation": {Gen: 1, Shown: []sessions.Shown{reference(tail[2])}},
+	} {
+		_, err := b.Store.Compact(b.ctx, l, bad)
+		b.want(err, sessions.ErrConflict, "moving a result out "+name)
+	}
+	b.kept()
+	if got := b.begin(l, 0).Tail; contents(got) != contents(tail) {
+		b.Errorf("refused attempts left the view %q", contents(got))
+	}
+	// Events that no view shows any more, and some that there are not.
+	c := told(0, 4)
+	c.Shown = []sessions.Shown{reference(tail[2]), {Seq: 99, Text: "x"}, {Seq: 0, Text: "x"}, {Seq: -1, Text: "x"}}
+	b.compact(l, c)
+	b.kept()
+}

@@ -1,0 +1,167 @@
+package sessionstest
+
+import (
+	"fmt"
+	"strings"
+
+	"ebb/sessions"
+)
+
+// looks is all that a view shows, for comparing.
+func looks(v sessions.View) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "gen %d after %d, told to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
+	for _, sum := range v.Summaries {
+		fmt.Fprintf(&s, " %d-%d:%q", sum.StartSeq, sum.EndSeq, sum.Text)
+	}
+	s.WriteString(" |")
+	for _, e := range v.Tail {
+		fmt.Fprintf(&s, " %d:%s:%q(%d)%s", e.Seq, e.Role, e.Content, e.Tokens, e.Blob)
+	}
+	return s.String()
+}
+
+func (b *bench) undo(l sessions.Lease, rest int) sessions.LogEntry {
+	b.Helper()
+	e, err := b.Store.Undo(b.ctx, l, rest)
+	b.check(err)
+	return e
+}
+
+func testUndo(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	_, err := b.Store.Undo(b.ctx, l, 10)
+	b.want(err, sessions.ErrNotFound, "undoing nothing")
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+	_, err = b.Store.Undo(b.ctx, l, 10)
+	b.want(err, sessions.ErrNotFound, "undoing what failed")
+	first := b.begin(l, 0)
+	b.offload(l, 3, 4)
+	second := b.begin(l, 0)
+	c := told(0, 3)
+	c.Freed, c.Log = 40, sessions.LogEntry{Trigger: "manual", Policy: "token_budget", Mode: "summary_only", TokensBefore: 100, TokensAfter: 60}
+	b.compact(l, c)
+	b.kept(otherBody)
+	_, err = b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 4})
+	b.check(err)
+
+	entry := b.undo(l, 1000)
+	v := b.begin(l, 0)
+	if looks(v) != looks(second) {
+		b.Errorf("after the undo the view is\n%s\nwant\n%s", looks(v), looks(second))
+	}
+	b.kept(bigBody, otherBody)
+	if s := v.Session; s.TotalTokens != second.Session.TotalTokens || s.RearmTokens != s.TotalTokens+1000 || s.CompactionCount != 1 {
+		b.Errorf("after the undo the session is %+v, want %d tokens and a rest of 1000 more", s, second.Session.TotalTokens)
+	}
+	if entry.ID == 0 || entry.Trigger != "undo" || entry.Outcome != "committed" || entry.TokensBefore != 60 || entry.TokensAfter != 100 ||
+		entry.StartSeq != 1 || entry.EndSeq != 3 || entry.Policy != "token_budget" || entry.CreatedAt.IsZero() || entry.Key != key {
+		b.Errorf("the undo is logged as %+v", entry)
+	}
+	_, err = b.Store.Job(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading the job of a view that was left")
+	rows, err := b.Store.Compactions(b.ctx, key, 10)
+	b.check(err)
+	if len(rows) != 4 || rows[0].ID != entry.ID || rows[1].Undone.IsZero() || !rows[2].Undone.IsZero() {
+		b.Errorf("the log is %+v, want the undo, what it took back and, before that, what stands", rows)
+	}
+	for _, e := range b.Log(b.T, key) {
+		if e.Archived {
+			b.Errorf("event %d is still archived", e.Seq)
+		}
+	}
+	if all := b.Summaries(b.T, key); len(all) != 1 || all[0].Status != sessions.Undone {
+		b.Errorf("the summaries are %+v, want the one, undone", all)
+	}
+
+	b.undo(l, 0)
+	if v := b.begin(l, 0); looks(v) != looks(first) || v.Session.TotalTokens != first.Session.TotalTokens {
+		b.Errorf("after the second undo the view is\n%s\nwant\n%s", looks(v), looks(first))
+	}
+	b.kept()
+	_, err = b.Store.Undo(b.ctx, l, 0)
+	b.want(err, sessions.ErrNotFound, "undoing a third time")
+	b.compact(l, told(0, 3)) // what was undone can be done again
+	b.tells(l, "1-3:3:0 ")
+}
+
+// An undo brings back what a summary had replaced, whatever was said since.
+func testUndoRollUp(b *bench) {
+	l := b.held(6)
+	b.turn(l, 6)
+	b.compact(l, told(0, 2))
+	b.compact(l, told(2, 4))
+	rolled := told(4, 5)
+	rolled.Summaries = []sessions.NewSummary{
+		{StartSeq: 5, EndSeq: 5, Text: "five"}, {StartSeq: 1, EndSeq: 4, Text: "one to four", Level: 1},
+	}
+	rolled.Shown = []sessions.Shown{{Seq: 6, Text: "…", Tokens: 1}}
+	b.compact(l, rolled)
+	b.tells(l, "1-4:4:1 5-5:1:0 ")
+	b.accept(replicaA, 7)
+	b.turn(l, 1)
+	b.undo(l, 0)
+	b.tells(l, "1-2:2:0 3-4:2:0 ")
+	if got := contents(b.begin(l, 0).Tail); got != "5:user:问题 5 6:user:问题 6 7:assistant:答复 8:user:问题 7 9:assistant:答复 " {
+		b.Errorf("the tail is %q, want all that is told no more and what was said since", got)
+	}
+	b.compact(l, told(4, 8))
+	b.undo(l, 0)
+	b.undo(l, 0)
+	b.tells(l, "1-2:2:0 ")
+}
+
+// P15: a new generation starts with nothing of the old one, and nothing of the old one comes back.
+func testRenew(b *bench) {
+	l := b.tools(1, bigBody, otherBody) // 1 to 5
+	b.offload(l, 4)
+	c := told(0, 3)
+	c.Pinned, c.RearmTokens = "pinned", 500
+	b.compact(l, c)
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
+	b.FailFlush(b.T, l, 2)
+	late, err := b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 5})
+	b.check(err)
+	log := contents(b.Log(b.T, key))
+	b.accept(replicaA, 2) // waits
+
+	b.check(b.Store.Renew(b.ctx, l))
+	v := b.begin(l, 10)
+	if len(v.Summaries) != 0 || len(v.Tail) != 0 || len(v.Pending) != 1 {
+		b.Errorf("the new view is %s, %d waiting; want it empty but for the message that waits", looks(v), len(v.Pending))
+	}
+	if s := v.Session; s.Gen != 1 || s.BaseSeq != 5 || s.CompactedSeq != 5 || s.TotalTokens != 0 || s.RearmTokens != 0 ||
+		s.CompactFailures != 0 || s.CompactError != "" || s.FlushFailures != 0 || s.FlushEpoch != -1 || s.CompactionCount != 1 || s.Pinned != "pinned" {
+		b.Errorf("the new generation's state is %+v", s)
+	}
+	if all := b.Summaries(b.T, key); len(all) != 1 || all[0].Status != sessions.Closed {
+		b.Errorf("the summaries are %+v, want the one, closed", all)
+	}
+	if got := contents(b.Log(b.T, key)); got != log+"0:user:问题 2 " {
+		b.Errorf("the log is %q, want all of %q", got, log)
+	}
+	b.kept()
+	_, err = b.Store.Job(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading the job of the old generation")
+	_, err = b.Store.Undo(b.ctx, l, 0)
+	b.want(err, sessions.ErrNotFound, "undoing across generations")
+	stale := told(3, 5)
+	stale.Source = late.Hash
+	_, err = b.Store.Compact(b.ctx, l, stale)
+	b.want(err, sessions.ErrConflict, "committing a compaction of the old generation")
+	stale.From, stale.Through = 5, 5
+	_, err = b.Store.Compact(b.ctx, l, stale)
+	b.want(err, sessions.ErrConflict, "committing an old generation's summary at the new cursor")
+
+	b.commit(l, answer(v)) // 6 and 7
+	fresh := told(5, 6)
+	fresh.Gen = 1
+	b.compact(l, fresh)
+	b.tells(l, "6-6:1:0 ")
+	b.undo(l, 0)
+	if v = b.begin(l, 0); contents(v.Tail) != "6:user:问题 2 7:assistant:答复 " || v.Session.CompactedSeq != 5 {
+		b.Errorf("after an undo the new generation's view is %s", looks(v))
+	}
+	_, err = b.Store.Undo(b.ctx, l, 0)
+	b.want(err, sessions.ErrNotFound, "undoing across generations")
+}

@@ -1,0 +1,64 @@
+-- name: BlobFind :one
+SELECT b.body FROM blobs b WHERE b.session_key = @session_key AND b.blob_id = @blob_id;
+
+-- name: BlobsKeep :exec
+-- BlobsKeep stores the bodies that the view after a place refers to. Most are there.
+INSERT INTO blobs (session_key, blob_id, body)
+SELECT e.session_key, e.blob_id, e.content FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id IS NOT NULL
+  AND NOT EXISTS (SELECT FROM blobs b WHERE b.session_key = @session_key AND b.blob_id = e.blob_id)
+ON CONFLICT DO NOTHING;
+
+-- name: BlobsSweep :execrows
+-- BlobsSweep deletes the bodies that the view after a place does not refer to.
+DELETE FROM blobs b
+WHERE b.session_key = @session_key AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id = b.blob_id);
+
+-- name: EventsShow :exec
+-- EventsShow has the view show events otherwise, or whole again.
+UPDATE dingtalk_session_events e SET
+    shown = CASE WHEN n.whole THEN NULL ELSE n.shown END,
+    shown_tokens = CASE WHEN n.whole THEN NULL ELSE n.tokens END,
+    blob_id = CASE WHEN n.whole THEN NULL ELSE nullif(n.blob_id, '') END
+FROM (SELECT unnest(@seqs::bigint[]) AS seq, unnest(@texts::text[]) AS shown, unnest(@tokens::int[]) AS tokens,
+    unnest(@blob_ids::text[]) AS blob_id, unnest(@whole::boolean[]) AS whole) n
+WHERE e.session_key = @session_key AND e.seq = n.seq;
+
+-- name: EventsShown :many
+-- EventsShown reads what the view after a place shows of events, with the bodies of those that are to be moved out.
+SELECT e.seq, e.shown, e.shown_tokens, e.blob_id,
+    (CASE WHEN e.seq = ANY(@moved::bigint[]) THEN e.content ELSE '' END)::text AS content
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq = ANY(@seqs::bigint[]);
+
+-- name: EventsSource :many
+-- EventsSource reads a range as it was said, and of what was moved out of the view the body that is kept for it.
+SELECT sqlc.embed(e), b.body
+FROM dingtalk_session_events e
+LEFT JOIN blobs b ON b.session_key = @session_key AND b.blob_id = e.blob_id
+WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
+ORDER BY e.seq;
+
+-- name: JobDelete :exec
+DELETE FROM compaction_jobs j WHERE j.session_key = @session_key;
+
+-- name: JobFind :one
+SELECT j.* FROM compaction_jobs j WHERE j.session_key = @session_key;
+
+-- name: JobOpen :exec
+-- JobOpen records a job in place of any other of the session.
+INSERT INTO compaction_jobs AS j (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged)
+VALUES (@session_key, @gen, @from_seq, @through_seq, @source_hash, @version, @attempts, @staged)
+ON CONFLICT (session_key) DO UPDATE SET
+    gen = EXCLUDED.gen, from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq,
+    source_hash = EXCLUDED.source_hash, version = EXCLUDED.version, attempts = EXCLUDED.attempts,
+    staged = EXCLUDED.staged, updated_at = now(),
+    created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE now() END;
+
+-- name: JobStage :execrows
+-- JobStage keeps what came of a job. No row: the session's job is another one.
+UPDATE compaction_jobs j SET staged = @staged, updated_at = now()
+WHERE j.session_key = @session_key AND j.gen = @gen AND j.from_seq = @from_seq AND j.through_seq = @through_seq
+  AND j.version = @version;

@@ -1,0 +1,75 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// show has the view show events otherwise, keeps the bodies that it refers to, and returns what it showed before.
+func (s *Store) show(
+	ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction,
+) ([]shownBefore, error) {
+	if len(c.Shown) == 0 {
+		return nil, nil
+	}
+	wanted := make(map[int64]sessions.Shown, len(c.Shown))
+	moved := []int64{}
+	for _, sh := range c.Shown {
+		if wanted[sh.Seq] = sh; sh.Blob != "" {
+			moved = append(moved, sh.Seq)
+		}
+	}
+	rows, err := s.q.EventsShown(ctx, tx, &dbsqlc.EventsShownParams{
+		SessionKey: key, AfterSeq: c.Through, Seqs: slices.Sorted(maps.Keys(wanted)), Moved: moved,
+	})
+	if err != nil {
+		return nil, err
+	}
+	before := make([]shownBefore, 0, len(rows))
+	after := make([]shownBefore, 0, len(rows))
+	for _, r := range rows {
+		seq := orZero(r.Seq)
+		sh := wanted[seq]
+		if sh.Blob != "" && sessions.BlobOf(r.Content) != sh.Blob {
+			return nil, fmt.Errorf("event %d is not what was moved out: %w", seq, sessions.ErrConflict)
+		}
+		text := clean(sh.Text)
+		before = append(before, shownBefore{Seq: seq, Text: r.Shown, Tokens: orZero(r.ShownTokens), Blob: orZero(r.BlobID)})
+		after = append(after, shownBefore{Seq: seq, Text: &text, Tokens: count(sh.Tokens), Blob: sh.Blob})
+	}
+	return before, s.showAs(ctx, tx, key, after, c.Through)
+}
+
+// showAs writes what the view after a place shows of events, and keeps the bodies that it refers to.
+func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []shownBefore, after int64) error {
+	if len(list) > 0 {
+		p := &dbsqlc.EventsShowParams{SessionKey: key}
+		for _, sh := range list {
+			p.Seqs, p.Texts, p.Tokens = append(p.Seqs, sh.Seq), append(p.Texts, orZero(sh.Text)), append(p.Tokens, sh.Tokens)
+			p.BlobIds, p.Whole = append(p.BlobIds, sh.Blob), append(p.Whole, sh.Text == nil)
+		}
+		if err := s.q.EventsShow(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	return s.q.BlobsKeep(ctx, tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: after})
+}
+
+// Blob implements sessions.Store.
+func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
+	body, err := s.q.BlobFind(ctx, s.pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: clean(blob)})
+	if err == nil && sessions.BlobOf(body) != blob {
+		err = pgx.ErrNoRows // what stands there is not what was put there
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, found(err))
+	}
+	return body, nil
+}

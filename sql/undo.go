@@ -1,0 +1,94 @@
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Undo implements sessions.Store.
+func (s *Store) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+	var entry sessions.LogEntry
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		done, err := s.q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: l.Key, Gen: row.Gen})
+		if err != nil {
+			return found(err)
+		}
+		var before viewBefore
+		if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
+			return fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
+		}
+		if err := s.back(ctx, tx, l.Key, before); err != nil {
+			return err
+		}
+		if err := s.q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: l.Key, ID: done.ID}); err != nil {
+			return err
+		}
+		if err := s.q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
+			SessionKey: l.Key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: count(rest),
+		}); err != nil {
+			return err
+		}
+		entry, err = s.logAttempt(ctx, tx, sessions.LogEntry{
+			Key: l.Key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
+			TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
+		}, attempt{gen: row.Gen})
+		return err
+	})
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s at term %d: %w", l.Key, l.Term, refused(err))
+	}
+	return entry, nil
+}
+
+// back puts summaries and events as a view had them. Bodies that it refers to and that were deleted since are taken from
+// the log again.
+func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v viewBefore) error {
+	ids := append([]int64{}, v.Summaries...)
+	if err := s.q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
+		return err
+	}
+	if err := s.q.SummariesRestore(ctx, tx, &dbsqlc.SummariesRestoreParams{SessionKey: key, Ids: ids}); err != nil {
+		return err
+	}
+	if err := s.q.EventsUnarchive(ctx, tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+		return err
+	}
+	if err := s.showAs(ctx, tx, key, v.Shown, v.Cursor); err != nil {
+		return err
+	}
+	if _, err := s.q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+		return err
+	}
+	return s.q.JobDelete(ctx, tx, key)
+}
+
+// Renew implements sessions.Store.
+func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if err := s.q.SummariesClose(ctx, tx, l.Key); err != nil {
+			return err
+		}
+		if err := s.q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
+			SessionKey: l.Key, StartSeq: row.CompactedSeq + 1, EndSeq: row.LastSeq,
+		}); err != nil {
+			return err
+		}
+		if err := s.q.SessionRenewed(ctx, tx, l.Key); err != nil {
+			return err
+		}
+		if _, err := s.q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: l.Key, AfterSeq: row.LastSeq}); err != nil {
+			return err
+		}
+		return s.q.JobDelete(ctx, tx, l.Key)
+	})
+	if err != nil {
+		return fmt.Errorf("beginning session %s anew at term %d: %w", l.Key, l.Term, refused(err))
+	}
+	return nil
+}
