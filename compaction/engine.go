@@ -59,8 +59,6 @@ type Report struct {
 	RollUpFailed string `json:"roll_up_failed,omitempty"`
 	Fallback     string `json:"fallback,omitempty"`    // the model that stood in for the summaries' own
 	Unavailable  int    `json:"unavailable,omitempty"` // tool results that could not be read any more
-	// Memories are the facts that the flush before it saved: for the caller to fill in.
-	Memories []int64 `json:"memories,omitempty"`
 }
 
 // maxSummaryShare is the part of a chat's request that one summary may take.

@@ -74,7 +74,11 @@ func identify(f folded, names []string) []Identifier {
 		claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
 	}
 	hidden := len(found)
+	digit := bytes.ContainsAny(left, "0123456789")
 	for _, p := range patterns {
+		if !p.maybe(left, digit) {
+			continue
+		}
 		for _, m := range p.re.FindAllSubmatchIndex(left, -1) {
 			from, to := p.cut(left, m[0], m[1])
 			if !bounded(left, from, to) || touchesRedacted(f.text, m[0], m[1]) {
@@ -97,10 +101,12 @@ func identify(f folded, names []string) []Identifier {
 			claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
 		}
 	}
+	low := lowerASCII(left)
 	for _, name := range names {
-		for _, at := range bytesOf(name, lowerASCII(left)) {
+		for _, at := range bytesOf(name, low) {
 			if bounded(left, at, at+len(name)) && !inAddress(left, f.text, at) {
 				claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
+				copy(low[at:], left[at:at+len(name)])
 			}
 		}
 	}

@@ -4,17 +4,31 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // pattern finds one form of identifier in a folded text.
 type pattern struct {
-	typ  Type
-	re   *regexp.Regexp
-	trim string // bytes that the form may hold, but not end with
+	typ Type
+	// hints: without any of them in a text the form is not there. Looking for them is many times as fast as the
+	// expression. Forms without hints have a digit.
+	hints []string
+	re    *regexp.Regexp
+	trim  string // bytes that the form may hold, but not end with
 	// read makes an identifier of a match and its groups; false where it is none.
 	read func(m []string) (Identifier, bool)
+}
+
+var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
+
+// maybe reports whether a text may hold the form. Only URLs, addresses and paths do without a digit.
+func (p pattern) maybe(text []byte, digit bool) bool {
+	if !digit && p.typ != TypeURL && p.typ != TypeEmail && p.typ != TypePath && p.typ != TypePercent {
+		return false
+	}
+	return len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(text, []byte(h)) })
 }
 
 // cut narrows a match to the identifier in it: without blanks around it and what it may not end with.
@@ -41,31 +55,31 @@ const (
 // patterns stand in the order in which they take what they find: a date in a URL is part of the URL.
 var patterns = []pattern{
 	// The ASCII set of RFC 3986 without brackets, which are more often Markdown's than an IPv6 address's.
-	{TypeURL, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
-	{TypeEmail, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", keyed("email:")},
-	{TypeDate, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
-	{TypeDate, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
-	{TypeDate, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
-	{TypeDate, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
-	{TypeDate, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
-	{TypeDate, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月()|((?:19|20)\d{2})-(0[1-9]|1[0-2])()`), "", readDate},
-	{TypeTime, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
-	{TypeTime, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
-	{TypeTime, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
-	{TypeHost, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", keyed("host:")},
-	{TypePath, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", keyed("path:")},
-	{TypePath, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", keyed("path:")},
-	{TypeMoney, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
-	{TypeMoney, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
-	{TypeMoney, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
-	{TypePercent, regexp.MustCompile(`()` + number + ` *%|(百分之) *` + number), "", readPercent},
-	{TypeVersion, regexp.MustCompile(`[vV]?(\d+(?:\.\d+){2,3}(?:-[0-9A-Za-z.]+)?)|[vV](\d+(?:\.\d+)+)`), ".", readVersion},
-	{TypePhone, regexp.MustCompile(`(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{4}){2}|0\d{2,3}-\d{7,8}|[48]00-\d{3,4}-\d{3,4}|\+\d{1,3}[- ]?\(?\d{1,4}\)?(?:[- ]?\d{2,4}){2,4}`), "", readPhone},
-	{TypeID, regexp.MustCompile(number), "", readNumber},
-	{TypeID, regexp.MustCompile(`[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*`), "", readID},
-	{TypeDate, regexp.MustCompile(`()(\d{1,2})/(\d{1,2})`), "", readFraction},
+	{TypeURL, []string{"://", "www.", "WWW."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
+	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", keyed("email:")},
+	{TypeDate, []string{"19", "20"}, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
+	{TypeDate, []string{"年"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
+	{TypeDate, []string{"月"}, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
+	{TypeDate, monthNames, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthNames, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthNames, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
+	{TypeDate, monthNames, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
+	{TypeDate, []string{"年", "-0", "-1"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月()|((?:19|20)\d{2})-(0[1-9]|1[0-2])()`), "", readDate},
+	{TypeTime, []string{":"}, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
+	{TypeTime, []string{"点", "點"}, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
+	{TypeTime, []string{"m", "M"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
+	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", keyed("host:")},
+	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", keyed("path:")},
+	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", keyed("path:")},
+	{TypeMoney, nil, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
+	{TypeMoney, nil, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
+	{TypeMoney, []string{"万", "亿"}, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
+	{TypePercent, []string{"%", "百分之"}, regexp.MustCompile(`()` + number + ` *%|(百分之) *` + number), "", readPercent},
+	{TypeVersion, []string{"."}, regexp.MustCompile(`[vV]?(\d+(?:\.\d+){2,3}(?:-[0-9A-Za-z.]+)?)|[vV](\d+(?:\.\d+)+)`), ".", readVersion},
+	{TypePhone, nil, regexp.MustCompile(`(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{4}){2}|0\d{2,3}-\d{7,8}|[48]00-\d{3,4}-\d{3,4}|\+\d{1,3}[- ]?\(?\d{1,4}\)?(?:[- ]?\d{2,4}){2,4}`), "", readPhone},
+	{TypeID, nil, regexp.MustCompile(number), "", readNumber},
+	{TypeID, nil, regexp.MustCompile(`[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*`), "", readID},
+	{TypeDate, []string{"/"}, regexp.MustCompile(`()(\d{1,2})/(\d{1,2})`), "", readFraction},
 }
 
 func keyed(kind string) func([]string) (Identifier, bool) {
@@ -109,7 +123,7 @@ func readEnglishDate(m []string) (Identifier, bool) {
 	if day == 0 {
 		return Identifier{}, false
 	}
-	return date(atoi(m[4]), strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", m[2])/3+1, day)
+	return date(atoi(m[4]), slices.Index(monthNames, m[2])+1, day)
 }
 
 func readFraction(m []string) (Identifier, bool) {

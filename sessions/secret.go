@@ -19,6 +19,9 @@ var (
 		regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`),
 		regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`),
 		regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
+	}
+	// framedREs find them by what is sent around them.
+	framedREs = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?basic\s+([A-Za-z0-9+/]{8,}=*)`),
 		regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\p{Han}]*:([^\s/@]+)@`),
 	}
@@ -33,6 +36,9 @@ var (
 	namedRE = regexp.MustCompile("(?i)(password|passwd|passphrase|pwd|密码|口令|secret|api[_ -]?key|access[_ -]?key|token|密钥|令牌)" +
 		"[\\\\\"'`”」]*\\s*(is|was|是|为|改为|改成|设为|设成|[:：=])\\s*([\\\\\"'`“「]*)([!-~]+)(\\s*\\p{Han})?")
 )
+
+// secretNames: without any of them in a text, in lower case, nothing is called a credential there.
+var secretNames = []string{"bearer", "pass", "pwd", "密码", "口令", "secret", "key", "token", "密钥", "令牌"}
 
 // HoldsSecret reports whether a text tells a credential, as people paste them into chats. To speak about credentials,
 // or about tokens that are counted, is no secret.
@@ -68,10 +74,21 @@ func secrets(text string) [][2]int {
 			found = append(found, [2]int{from, to})
 		}
 	}
-	for _, re := range keyREs {
+	low := strings.ToLower(text)
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
+	}
+	keys := keyREs
+	if has("://") || has("authorization") {
+		keys = append(keys[:len(keys):len(keys)], framedREs...)
+	}
+	for _, re := range keys {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 			add(m[len(m)-2], m[len(m)-1])
 		}
+	}
+	if !has(secretNames...) {
+		return joined(found)
 	}
 	for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
 		if isToken(text[m[2]:m[3]]) {

@@ -50,7 +50,7 @@ func everything(t *testing.T, pool *pgxpool.Pool) string {
 	return all.String()
 }
 
-// P47, P49, P53: the server may die under any statement of any step of a compaction, the last commit among them: the
+// P49, P53: the server may die under any statement of any step of a compaction, the last commit among them: the
 // step says so, nothing of it was done, and done again it works.
 func TestDeathAtEveryStatement(t *testing.T) {
 	t.Parallel()

@@ -125,18 +125,17 @@ func (m *countingModel) chat(r bot.Request) bot.Response {
 		m.reference, m.meter.epoch = reference, m.meter.epoch+1
 	}
 	s := shown{past: m.next, told: m.toldIn(reference), holds: func(mark string) bool { return strings.Contains(reference, mark) }}
-	// What is asked stands last; of the messages before it, the one with the time was never said.
+	// What is asked stands last; lines with the time stand between what was said.
 	for i := len(raw) - 2; i >= 0; i-- {
-		if strings.HasPrefix(raw[i].Content, "[") && i == len(raw)-2 {
+		at := m.next - s.raw - 1
+		if at >= 0 && raw[i].Content == m.said[at].text {
+			s.raw, s.rawTotal = s.raw+1, s.rawTotal+m.said[at].tokens()
 			continue
 		}
-		s.raw++
-		at := m.next - s.raw
-		if at < 0 || raw[i].Content != m.said[at].text {
+		if !strings.HasPrefix(raw[i].Content, "[") {
 			m.wrong = errors.Join(m.wrong, fmt.Errorf("%s: the request for message %d shows %q as message %d", m.name, m.next, raw[i].Content, at))
 			break
 		}
-		s.rawTotal += m.said[at].tokens()
 	}
 	if last := raw[len(raw)-1].Content; last != m.said[m.next].text && m.wrong == nil {
 		m.wrong = fmt.Errorf("%s: the request for message %d asks %q", m.name, m.next, last)
