@@ -182,6 +182,9 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(),
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
+			if err == nil && len(events) == maxRaw {
+				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
+			}
 			return talk(events), err
 		},
 	}

@@ -1,7 +1,6 @@
 package compaction
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -172,18 +171,6 @@ func marked(text string, at int) bool {
 		}
 	}
 	return false
-}
-
-// eventText is what the summariser reads of an event, without credentials.
-func eventText(e sessions.Event) string {
-	text := e.Content
-	if e.Role == sessions.RoleTool {
-		text = HeadTail(text, maxToolText)
-	}
-	for _, c := range e.ToolCalls {
-		text += fmt.Sprintf("\n[%s %s]", c.Name, HeadTail(c.Arguments, maxToolText/4))
-	}
-	return sessions.Redact(text)
 }
 
 // names is the roster of a range: who spoke.

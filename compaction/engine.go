@@ -25,7 +25,8 @@ type Task struct {
 	From, Through int64
 	Target        int    // tokens of the new summary
 	Focus         string // what an operator asked to keep in mind
-	// Usable is what a request of the chat may hold, in tokens: a summary of more than a quarter of it is none.
+	// Usable is what a request of the chat may hold, in tokens: of a summary that takes more than a quarter of it the
+	// middle is left out.
 	Usable int
 	// Raw reads the events (from, through] of the log, as Events are. Nil where summaries are only made of summaries.
 	Raw func(ctx context.Context, from, through int64) ([]sessions.Event, error)
@@ -54,6 +55,7 @@ type Report struct {
 	Invented      []string `json:"invented,omitempty"`  // identifiers that were marked as found nowhere, a few of them
 	Repaired      bool     `json:"repaired,omitempty"`  // a second text of the model took the place of its first
 	Healed        bool     `json:"healed,omitempty"`    // the text was mended without a model
+	Trimmed       bool     `json:"trimmed,omitempty"`   // its middle was left out, for its length
 	RolledUp      int      `json:"rolled_up,omitempty"` // older summaries that became one
 	// RollUpFailed is the range of older summaries that should have become one, and stay as they are.
 	RollUpFailed string `json:"roll_up_failed,omitempty"`

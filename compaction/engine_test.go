@@ -29,7 +29,7 @@ var modes = map[string]func(ctx context.Context) (Completion, error){
 	"denied":     func(context.Context) (Completion, error) { return Completion{}, trouble{} },
 	"overflow":   func(context.Context) (Completion, error) { return Completion{}, trouble{overflow: true} },
 	"oversize": func(context.Context) (Completion, error) {
-		return Completion{Reply: Reply{Text: gist(2000, 1), Stop: true}}, nil
+		return Completion{Reply: Reply{Text: gist(3500, 1), Stop: true}}, nil
 	},
 	"tool call":     answers(Reply{Text: goodText, Stop: true, Calls: true}),
 	"thinking only": answers(Reply{Text: "<think>the user wants a summary</think>", Stop: true}),
@@ -391,15 +391,28 @@ func TestUnavailableResultsAreCounted(t *testing.T) {
 	}
 }
 
-// A text that is longer than asked for is kept; one of more than a quarter of what a chat may send is none.
+// A text that is longer than asked for is kept. Of one that takes more than a quarter of what a chat may send the middle is
+// left out, so that a model which never minds the length stops no compaction, and one of twice as much is none.
+// P31
 func TestLongSummaries(t *testing.T) {
 	t.Parallel()
-	for length, kept := range map[int]bool{600: true, 900: true, 1300: false} {
+	for length, want := range map[int]string{600: "kept", 900: "kept", 1300: "trimmed", 3500: "refused"} {
 		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
 			return Completion{Reply: Reply{Text: gist(length, 1), Stop: true}}, nil
 		}}
-		if _, err := engine(m).Tell(t.Context(), taskOf(Policies["token_budget"], talk(100, 80))); (err == nil) != kept {
-			t.Errorf("%d tokens where 300 were asked for and 1,000 have room: %v", length, err)
+		d, err := engine(m).Tell(t.Context(), taskOf(Policies["token_budget"], talk(100, 80)))
+		got := "kept"
+		switch {
+		case err != nil:
+			got = "refused"
+		case d.Report.Trimmed:
+			got = "trimmed"
+		}
+		if got != want {
+			t.Errorf("%d tokens where 300 were asked for and 1,000 have room: %s, want %s (%v)", length, got, want, err)
+		}
+		if err == nil && d.Summaries[0].Tokens > 1000+HealAllowance(300) {
+			t.Errorf("%d tokens are stored", d.Summaries[0].Tokens)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/rs/zerolog"
-
-	"ebb/sessions"
 )
 
 // audited returns a text that tells the chunk after the audit. A text that passes costs no call. For another the model
@@ -14,13 +12,19 @@ import (
 // comes of that, there is a summary: the audit improves one and never stands in its way.
 func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	src := AuditSource{
-		Events: tellables(c.events), Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count,
+		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count,
 	}
 	found := t.examine(src, text)
 	if !found.passed() {
 		if mended, again, ok := t.repair(ctx, c, src, text, found); ok {
 			text, found, t.res.Repaired = mended, again, true
 		}
+	}
+	// A model that never minds the length must not fill the window, nor stop compactions for good: what its text loses
+	// here is in the log.
+	if t.Most > 0 && t.Counter.Count(text) > t.Most {
+		text, _ = t.Counter.shorten(text, t.Most, func(s string) string { return s })
+		found.Audit, t.res.Trimmed = AuditSummary(src, text), true
 	}
 	t.res.note(found.Audit)
 	if found.Passed() {
@@ -65,16 +69,6 @@ func (t *telling) repair(ctx context.Context, c chunk, src AuditSource, text str
 	}
 	again := t.examine(src, mended)
 	return mended, again, again.faults() < found.faults()
-}
-
-// tellables are the events as a transcript shows them: an identifier that the model was not shown is not missing.
-func tellables(events []sessions.Event) []sessions.Event {
-	out := make([]sessions.Event, len(events))
-	for i, e := range events {
-		e.Content, e.ToolCalls = tellable(e), nil
-		out[i] = e
-	}
-	return out
 }
 
 // maxNoted bounds the lists of a report, and noted one entry of them in characters.

@@ -53,7 +53,7 @@ func (src AuditSource) read(names []string) ([]Identifier, known) {
 	}
 	spoke := map[string]int{}
 	for i, e := range src.Events {
-		text := eventText(e)
+		text := tellable(e)
 		f := fold(text)
 		who := quoted(speakerOf(e))
 		texts.WriteString("\n" + who + "\n" + f.text)

@@ -138,6 +138,7 @@ func (w *world) launch(name string) error {
 	cmd := exec.Command("bot", "serve", "--config", path)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, f, f
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+	cmd.Env = append(cmd.Env, w.env...)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

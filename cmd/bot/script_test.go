@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -44,12 +45,18 @@ import (
 //	model hold WHICH, model release            requests are not answered until the release
 //	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
 //	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
+//	read WHICH TEXT…            the newest request of the kind has these texts, in this order;  ! read  it has none of them
+//	raw FIRST LAST              the newest chat request shows the questions Qfirst to Qlast as people's own messages, no others
+//	tool WHICH NAME JSON [N]    the next N such requests are answered by a call; $PATH is where a result was moved to
+//	spare N                     the second model was asked N times
 //	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
 //	model within TOKENS         no request was larger
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
+//	table hold NAME             who writes to this table waits, until  table release
+//	variable NAME VALUE         of the environment of replicas that start from now on
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with somebody. WHICH is chat, flush, summary, or words of what is asked.
@@ -66,6 +73,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
 		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 1, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
+		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
+		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 	} {
 		cmds[name] = c.run
 	}
@@ -104,7 +113,9 @@ type world struct {
 	spare  *scriptModel // nil without one
 	url    string       // of the database
 	own    *sql.Private // nil without a server of the scenario's own
+	holder *pgx.Conn    // of a table that the scenario holds; nil for none
 	config map[string]any
+	env    []string // more environment variables of replicas
 
 	replicas map[string]*replica
 	people   map[string]string // nick -> staff id
@@ -141,6 +152,9 @@ func setUp(env *testscript.Env) error {
 // tearDown ends everything. What holds in every scenario is checked here: no request that a provider would refuse, no
 // panic, no data race.
 func (w *world) tearDown() {
+	if err := w.letTableGo(); err != nil {
+		w.t.Error(err)
+	}
 	for _, name := range w.names() {
 		r := w.replicas[name]
 		r.kill()
