@@ -222,20 +222,23 @@ func (r *run) made(d compaction.Draft) {
 // maxRaw is how many events at most are read to roll summaries up from what was said.
 const maxRaw = 2000
 
-// target is the length to ask of the new summary. A segment of a few turns is not asked to be longer than a part of them.
+// target is the length to ask of the new summary: what an older one took that it continues, and a quarter of what it
+// tells besides. More would only be asked to be refused by the commit gate.
 func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
 	if n := r.set.Policy.SummaryTokens; n > 0 {
 		w.Summary = n
 	}
-	most := w.SummaryCap(fixed, cut.Recent)
+	told := cut.Source / 4
 	if r.set.Policy.Rolling {
-		return most
+		for _, a := range r.view.Summaries {
+			told += a.Tokens
+		}
 	}
-	return min(most, max(minSegment, cut.Source/4))
+	return min(w.SummaryCap(fixed, cut.Recent), max(minSummary, told))
 }
 
-// minSegment is the least length to ask of a segment, in tokens.
-const minSegment = 120
+// minSummary is the least length to ask of a summary, in tokens, however little it tells.
+const minSummary = 120
 
 // plan is the policy's cut, or that of a job which was staged and not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, staged bool, err error) {

@@ -15,7 +15,7 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count,
 	}
 	found := t.examine(src, text)
-	if !found.passed() {
+	if found.worthAsking() {
 		if mended, again, ok := t.repair(ctx, c, src, text, found); ok {
 			text, found, t.res.Repaired = mended, again, true
 		}
@@ -45,7 +45,13 @@ func (t *telling) examine(src AuditSource, text string) examined {
 	return examined{Audit: AuditSummary(src, text), lacks: t.layout.lacking(text, t.Language)}
 }
 
-func (e examined) passed() bool { return e.Passed() && len(e.lacks) == 0 }
+// goodRecall is the share of identifiers from which on a text is not written again for the rest: they are cheaper to
+// append than to ask for.
+const goodRecall = 0.9
+
+// worthAsking reports whether the model should mend the text. What it made up, or a section that it left out, is nothing
+// that an addition mends.
+func (e examined) worthAsking() bool { return len(e.Invented)+len(e.lacks) > 0 || e.AskLost || e.Recall < goodRecall }
 
 func (e examined) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 

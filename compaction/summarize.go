@@ -127,14 +127,13 @@ func (t *telling) instruction(repair bool) string {
 	}.String()
 }
 
-// chunkLimit is what the transcript of one request takes at most, in tokens: two fifths of the window as far as that
-// leaves room for the rest of a request, or a quarter, which is also for events that are large by themselves.
+// chunkLimit is what the transcript of one request takes at most, in tokens: half of the window, since each chunk costs
+// a call and retells what came before, or a quarter of it for events that are large by themselves.
 func (s *Summarizer) chunkLimit(events []sessions.Event) int {
-	quarter := s.Context / 4
 	if TokensOf(events)/max(1, len(events)) > s.Context/10 {
-		return quarter
+		return s.Context / 4
 	}
-	return max(quarter, int(float64(s.Context*2/5-4096)/estimateMargin))
+	return s.Context / 2
 }
 
 // The parts of a request, besides its transcript.

@@ -455,7 +455,7 @@ func TestOverflowIsNeverRepeated(t *testing.T) {
 	}
 }
 
-// A chunk is at least a quarter of the window, and in a large one two fifths less what else a request holds.
+// A chunk takes half of the window, and a quarter where single events are large.
 func TestChunksUseTheWindow(t *testing.T) {
 	t.Parallel()
 	small, large := talk(10, 50), talk(10, 20000)
@@ -463,7 +463,7 @@ func TestChunksUseTheWindow(t *testing.T) {
 		context int
 		events  []sessions.Event
 		want    int
-	}{{16000, small, 4000}, {128000, small, 39253}, {128000, large, 32000}} {
+	}{{16000, small, 8000}, {128000, small, 64000}, {128000, large, 32000}} {
 		s := summarizer(nil)
 		s.Context = c.context
 		if got := s.chunkLimit(c.events); got != c.want {
