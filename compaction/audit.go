@@ -3,7 +3,6 @@ package compaction
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"ebb/sessions"
 )
@@ -15,7 +14,6 @@ type AuditSource struct {
 	Location *time.Location // of the times that the summariser read; UTC where nil
 	Budget   int            // tokens that the summary was asked to take; 0: any number
 	Count    func(text string) int
-	Ask      string // the newest request that nobody answered, where it is in the range; empty for none
 }
 
 // Audit is how a summary compares with what it tells. Its JSON form is for the log.
@@ -25,22 +23,21 @@ type Audit struct {
 	Invented  []string     `json:"invented,omitempty"` // stands in the summary and not in its source, unmarked
 	Recall    float64      `json:"recall"`             // part of Must that is in the summary
 	Precision float64      `json:"precision"`          // part of the summary's identifiers that is in the source
-	AskLost   bool         `json:"ask_lost,omitempty"` // the summary does not tell what was asked last
 
-	ask    string
 	source known
 	names  []string
 }
 
 // Passed reports whether there is nothing to repair.
-func (a Audit) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 && !a.AskLost }
+func (a Audit) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 
-// AuditSummary checks a summary's identifiers against its source. The same arguments have the same answer, and no
+// AuditSummary checks a summary's identifiers against its source. Whether it tells the newest request is not asked: the
+// newest turn is never summarised. The same arguments have the same answer, and no
 // answer forbids a summary: it says what to repair.
 func AuditSummary(src AuditSource, summary string) Audit {
 	names := src.names()
 	must, source := src.read(names)
-	a := Audit{Must: must, Recall: 1, Precision: 1, ask: sessions.Redact(src.Ask), source: source, names: names}
+	a := Audit{Must: must, Recall: 1, Precision: 1, source: source, names: names}
 	have, ids := knownOf(summary, names)
 	for _, id := range must {
 		if !have.has(id) {
@@ -65,37 +62,12 @@ func AuditSummary(src AuditSource, summary string) Audit {
 	if checked > 0 {
 		a.Precision = 1 - float64(wrong)/float64(checked)
 	}
-	a.AskLost = asksMore(a.ask, summary, have, names)
 	return a
 }
 
 // invents reports whether an identifier of a summary has no source.
 func (a Audit) invents(id Identifier) bool {
 	return id.Type != TypeName && !id.weak && !a.source.has(id)
-}
-
-// asksMore reports whether a request shares neither two words nor an identifier with a summary.
-func asksMore(ask, summary string, have known, names []string) bool {
-	asked := map[string]bool{}
-	for _, w := range words(strings.ToLower(ask)) {
-		asked[w] = utf8.RuneCountInString(w) > 1
-	}
-	if len(asked) < 2 {
-		return false
-	}
-	for _, id := range identify(fold(ask), names) {
-		if id.Type != TypeName && have.has(id) {
-			return false
-		}
-	}
-	shared := 0
-	for _, w := range words(strings.ToLower(summary)) {
-		if asked[w] {
-			asked[w] = false
-			shared++
-		}
-	}
-	return shared < 2
 }
 
 // known are the identifiers of a text, for looking up.

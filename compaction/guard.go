@@ -51,7 +51,9 @@ const goodRecall = 0.9
 
 // worthAsking reports whether the model should mend the text. What it made up, or a section that it left out, is nothing
 // that an addition mends.
-func (e examined) worthAsking() bool { return len(e.Invented)+len(e.lacks) > 0 || e.AskLost || e.Recall < goodRecall }
+func (e examined) worthAsking() bool {
+	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall
+}
 
 func (e examined) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
