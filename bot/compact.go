@@ -92,7 +92,7 @@ func (r *run) do(ctx context.Context) error {
 	after := r.tokens - calibrated(freed, s.CalibrationFactor)
 	manual := r.Trigger == triggerManual
 	switch {
-	case p.Mode == compaction.OffloadThenCompact && !manual && !p.StillDue(r.set.Window, after, freed),
+	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after, freed),
 		p.Mode == compaction.PruneOnly && len(shown) > 0 && after < r.set.Window.Trigger():
 		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
 	}
@@ -193,7 +193,6 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	} else {
 		draft, err = r.engine.Tell(ctx, task)
 	}
-	r.Usage, r.Cost = draft.Usage, draft.Cost
 	r.made(draft)
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("summarize session %s: %w", r.Key, err)
@@ -211,9 +210,10 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	return cut, draft, src.Hash, nil
 }
 
-// made takes what a draft says of itself to the attempt.
+// made takes what a draft says of itself to the attempt. What it took is counted by the attempt that commits it, also when
+// another paid for it and died.
 func (r *run) made(d compaction.Draft) {
-	r.report = d.Report
+	r.report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
 	if d.Model != "" {
 		r.Model = d.Model
 	}

@@ -105,5 +105,5 @@ func (m *metrics) compaction(e sessions.LogEntry) {
 		return
 	}
 	m.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
-	m.freed.Add(float64(e.TokensBefore - e.TokensAfter))
+	m.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // an undo, or memory that is shown anew, takes room
 }

@@ -303,7 +303,7 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 	})
 }
 
-func (s *store) Owe(ctx context.Context, l sessions.Lease, through int64, failures int, _ string) error {
+func (s *store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	_, err := do(s, "owe", func() (none, error) {
 		if _, err := s.mem.Begin(ctx, l, 0); err != nil {
 			return none{}, err
@@ -311,7 +311,7 @@ func (s *store) Owe(ctx context.Context, l sessions.Lease, through int64, failur
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		st := s.of(l.Key)
-		st.failures, st.owed = failures, through
+		st.failures, st.owed = d.Failures, d.Through
 		return none{}, nil
 	})
 	return err

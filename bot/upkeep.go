@@ -78,7 +78,8 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 	switch need := b.soft(v, b.contextSize(v)); {
 	case need.Compact:
 		done, err := b.compact(ctx, l, "", func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
-		return done.Outcome == outcomeCommitted, err
+		// Where results were only moved out, that was enough for now.
+		return done.Outcome == outcomeCommitted && done.EndSeq >= done.StartSeq, err
 	case need.Flush:
 		_, err = b.flushCycle(ctx, l)
 	}
@@ -136,7 +137,7 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	if errors.Is(context.Cause(ctx), ErrStop) {
 		failures = s.FlushFailures // cut off, not failed
 	}
-	if oweErr := b.memory.Owe(owe, l, s.LastSeq, failures, flushTrouble(err)); oweErr != nil {
+	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	}
 	return out, err

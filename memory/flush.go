@@ -81,7 +81,8 @@ type Outcome struct {
 	Nothing bool // the model said so, or there was no event to read
 	Through int64
 	Calls   int
-	Usage   sessions.Usage
+	Usage   sessions.Usage // of all calls
+	Lost    sessions.Usage // of those that nothing was stored from
 	Cost    float64
 }
 
@@ -172,6 +173,11 @@ func (r *reading) extract(ctx context.Context, events []sessions.Event) (through
 		return 0, nil, Called{}, err
 	}
 	var usage sessions.Usage
+	defer func() {
+		if err != nil {
+			r.out.Lost = usage
+		}
+	}()
 	for again := r.model == r.Name; ; {
 		c, err = r.Model.Call(ctx, p.CallRequest)
 		r.out.Calls++

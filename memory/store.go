@@ -28,9 +28,9 @@ type Store interface {
 	// [sessions.ErrConflict] when the cursor no longer stands at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
 
-	// Owe records that the events (from, through] are not flushed yet, and why. One debt a session: a later one
-	// replaces it.
-	Owe(ctx context.Context, l sessions.Lease, through int64, failures int, reason string) error
+	// Owe records that the events after the flush cursor are not flushed yet. One debt a session: a later one replaces
+	// it.
+	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
 	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
 	// too; the flush and query_history read it.
@@ -55,6 +55,14 @@ type Store interface {
 type Unsaved struct {
 	Key    sessions.Key
 	Tokens int
+}
+
+// Debt is a flush that did not come through.
+type Debt struct {
+	Through  int64 // the last event that it should have read
+	Failures int   // in a row
+	Reason   string
+	Usage    sessions.Usage // of calls that nothing was stored from
 }
 
 // Flush is the outcome of an extraction, for [Store.Flush]. A flush of many events is stored part by part.

@@ -23,7 +23,8 @@ const (
 	Dead    State = "dead"    // set aside after it broke its turn too often: Seq is 0, it is in no view
 )
 
-// Event is one row of a session's log. The log is append-only: what compaction does never changes a body.
+// Event is one row of a session's log. The log is append-only: what compaction does never changes a body, and
+// nothing but an erasure does.
 type Event struct {
 	ID   int64 // order of arrival, over all sessions
 	Seq  int64 // order of the view, per session, from 1; 0 while pending, and for summaries, whose place is their range

@@ -26,6 +26,7 @@ type Store interface {
 	Inbox
 	Leaser
 	Outbox
+	Eraser
 
 	// Session returns the state of a session, whoever holds its lease, and nothing of its log: ErrNotFound where there
 	// is no such session.
@@ -98,6 +99,47 @@ type Inbox interface {
 	// the empty key when leases were given up; it returns when ctx ends or the notifications break off. Calls of wake
 	// come one at a time and must not block.
 	Listen(ctx context.Context, owner ReplicaID, wake func(Key)) error
+}
+
+// Eraser takes out of a session what must not be kept. It is an administrator's right and needs no lease: whatever turn,
+// flush or compaction is under way fails at its next write, as if its lease were lost, and begins again on what is left.
+type Eraser interface {
+	// Erase wipes what the events at the places seqs say, and whatever was made from it: summaries that tell one of them
+	// say nothing any more, those of the view leave it with all that come after them, and the next compaction tells their
+	// range again; shown texts, bodies, staged text, replies that may repeat the events, and facts that memory has from
+	// them go, and so does the way back to a view that showed them. The rows of the events stay, with [ErasedText].
+	// ErrNotFound, and nothing is wiped, where there is no such session or one of the places is empty.
+	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
+
+	// Delete removes a session with all its rows and what memory keeps for it alone; what memory learnt for people and
+	// groups stays. A later message makes the session anew. ErrNotFound where there is no such session.
+	Delete(ctx context.Context, key Key) (Deleted, error)
+}
+
+// ErasedText is what an erased body reads, and ErasedTokens what it counts: a little more than it takes.
+const (
+	ErasedText   = "[已删除 erased]"
+	ErasedTokens = 8
+)
+
+// Erased is how many rows of each kind were wiped, by [Eraser.Erase].
+type Erased struct {
+	Events    int
+	Summaries int // that told one of the events, whatever their state
+	Memories  int // deleted
+	Blobs     int // deleted
+	Replies   int
+	Reopened  int // events that are in the view again until they are told anew
+}
+
+// Deleted is how many rows of each kind were deleted, by [Eraser.Delete].
+type Deleted struct {
+	Events      int
+	Summaries   int
+	Compactions int // of the log
+	Memories    int
+	Blobs       int
+	Replies     int
 }
 
 // Accepted is the outcome of [Inbox.Accept].

@@ -106,6 +106,7 @@ func TestDeathAtEveryStatement(t *testing.T) {
 		}},
 		{"undoing", func(ctx context.Context) error { _, err := s.Undo(ctx, c.lease, 5); return err }},
 		{"beginning anew", func(ctx context.Context) error { return s.Renew(ctx, c.lease) }},
+		{"erasing", func(ctx context.Context) error { _, err := s.Erase(ctx, c.lease.Key, []int64{4}); return err }},
 	} {
 		k.dies(t, step.name, step.do)
 	}

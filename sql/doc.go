@@ -16,9 +16,15 @@
 //
 // # Compaction
 //
-// The log's bodies never change. A view is the active summaries and the events after the cursor, each as its column shown
+// Compaction never changes the log's bodies. A view is the active summaries and the events after the cursor, each as its column shown
 // has it or else as it was said. Before a compaction commits its row of the log notes what it changes, so that an undo
 // gives the same view back; blobs are a copy for readers of references, swept with every compaction.
+//
+// # Erasure
+//
+// What must not be kept is wiped in place: the rows stay, so that places, ranges and ids hold. The view goes back to
+// before the first summary that told it. An erasure and a deletion hold the session's row but no lease: an erasure frees
+// the lease and a deletion takes the row away, and either way whoever read the words before can't write any more.
 //
 // # Decisions
 //

@@ -103,22 +103,25 @@ func (s *Store) save(
 }
 
 // Owe implements memory.Store.
-func (s *Store) Owe(ctx context.Context, l sessions.Lease, through int64, failures int, reason string) error {
+func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		if through > row.LastSeq {
+		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
+		if err := s.spend(ctx, tx, l.Key, d.Usage); err != nil {
+			return err
+		}
 		if err := s.q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
-			SessionKey: l.Key, FlushFailures: count(failures),
-		}); err != nil || through <= row.FlushedSeq {
+			SessionKey: l.Key, FlushFailures: count(d.Failures),
+		}); err != nil || d.Through <= row.FlushedSeq {
 			return err
 		}
 		return s.q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
-			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: through, Failures: count(failures), Reason: clean(reason),
+			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: d.Through, Failures: count(d.Failures), Reason: clean(d.Reason),
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", through, l.Key, l.Term, refused(err))
+		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", d.Through, l.Key, l.Term, refused(err))
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func TestOwe(t *testing.T) {
 	c.say("u1", "more")
 	owe := func(through int64, failures int, reason string) {
 		t.Helper()
-		if err := s.Owe(t.Context(), c.lease, through, failures, reason); err != nil {
+		if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: through, Failures: failures, Reason: reason, Usage: sessions.Usage{Prompt: 10, Completion: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,8 +228,8 @@ func TestOwe(t *testing.T) {
 	if len(list) != 1 || list[0].From != 0 || list[0].Through != 4 || list[0].Failures != 2 || list[0].Reason != "still busy" {
 		t.Fatalf("the debts are %+v, want one that replaced the other", list)
 	}
-	if v, err := s.Session(t.Context(), c.reader.Key); err != nil || v.FlushFailures != 2 {
-		t.Errorf("the session counts %d failures (%v), want 2", v.FlushFailures, err)
+	if v, err := s.Session(t.Context(), c.reader.Key); err != nil || v.FlushFailures != 2 || v.SpentToday != 22 {
+		t.Errorf("the session counts %d failures and %d tokens (%v), want 2 and 22", v.FlushFailures, v.SpentToday, err)
 	}
 	flush := func(from, through int64) {
 		t.Helper()
@@ -249,12 +249,12 @@ func TestOwe(t *testing.T) {
 	if list = debts(); len(list) != 0 {
 		t.Errorf("owing what is flushed gave %+v", list)
 	}
-	if err := s.Owe(t.Context(), c.lease, 5, 1, "x"); !errors.Is(err, sessions.ErrConflict) {
+	if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 5, Failures: 1, Reason: "x"}); !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("owing what nobody said gave %v", err)
 	}
 	stale := c.lease
 	stale.Owner = "b"
-	if err := s.Owe(t.Context(), stale, 4, 1, "x"); !errors.Is(err, sessions.ErrLeaseLost) {
+	if err := s.Owe(t.Context(), stale, memory.Debt{Through: 4, Failures: 1, Reason: "x"}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("owing under another's lease gave %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 	"ebb/sql"
@@ -56,7 +57,7 @@ func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 		},
 		FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
 			t.Helper()
-			if err := a.Owe(t.Context(), l, 0, failures, "busy"); err != nil {
+			if err := a.Owe(t.Context(), l, memory.Debt{Failures: failures, Reason: "busy"}); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -120,16 +120,6 @@ func (b bill) cachedShare() float64 {
 // meanTail is the raw part of a request, in tokens.
 func (b bill) meanTail() float64 { return per(float64(b.tail.there), float64(b.tail.of)) }
 
-// oldest is how many of the identifiers survive that were followed for the longest.
-func (b bill) oldest() (compactions int, share float64) {
-	for n := agesKept - 1; n >= 0; n-- {
-		if b.survived[n].of > 0 {
-			return n + 1, b.survived[n].share()
-		}
-	}
-	return 0, 1
-}
-
 // meter writes the bill of one conversation.
 type meter struct {
 	bill

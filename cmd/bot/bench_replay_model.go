@@ -23,7 +23,7 @@ import (
 // accounts every request that the engine really sends.
 type countingModel struct {
 	talk
-	cap    int     // tokens of a summary that does not continue another
+	most   int     // tokens of a summary that does not continue another
 	copied float64 // probability with which a summary copies an identifier
 
 	mu        sync.Mutex
@@ -43,10 +43,10 @@ type account struct {
 	keys  []string
 }
 
-func newCountingModel(t talk, cap int, copied float64) *countingModel {
+func newCountingModel(t talk, most int, copied float64) *countingModel {
 	return &countingModel{
-		talk: t, cap: cap, copied: copied, meter: newMeter(),
-		coin: rand.New(rand.NewPCG(11, uint64(len(t.said)))), //nolint:gosec // the same in every run
+		talk: t, most: most, copied: copied, meter: newMeter(),
+		coin: rand.New(rand.NewPCG(11, uint64(len(t.said)))),
 	}
 }
 
@@ -243,7 +243,7 @@ func (m *countingModel) summary(r bot.Request) (bot.Response, error) {
 	}
 	earlier, lines := m.digestsIn(input), transcriptIn(input)
 	d := account{told: map[int]bool{}}
-	size, source, limit := 0, 0, m.cap
+	size, source, limit := 0, 0, m.most
 	for _, e := range earlier {
 		limit = rollingCap
 		d.lines, d.told = append(d.lines, e.lines...), told(d.told, e.told)

@@ -70,7 +70,7 @@ func readTalks(folder string) ([]talk, error) {
 }
 
 func readTalkFile(path string) (talks []talk, err error) {
-	f, err := os.Open(path) //nolint:gosec // the operator of a benchmark names it
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,8 @@ func (t talk) gap(i int) time.Duration {
 const (
 	synthTalks    = 5
 	synthMessages = 590
-	synthSession  = 22 // messages between two gaps of days
+	synthShortest = 12 // messages of a sitting; days lie between two
+	synthLongest  = 32
 )
 
 // synthesize makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. The same
@@ -130,13 +131,18 @@ const (
 func synthesize(talks int) []talk {
 	out := make([]talk, talks)
 	for i := range out {
-		r := rand.New(rand.NewPCG(2026, uint64(i))) //nolint:gosec // a benchmark's own text, the same every time
+		r := rand.New(rand.NewPCG(2026, uint64(i)))
 		at := time.Date(2026, 3, 1+i, 9, 0, 0, 0, time.UTC)
 		out[i].name = fmt.Sprintf("synthetic-%d", i+1)
+		sitting := 0 // messages left of it
 		for n := range synthMessages {
-			if n > 0 && n%synthSession == 0 {
-				at = at.Add(time.Duration(24+r.IntN(200)) * time.Hour)
+			if sitting == 0 {
+				sitting = (synthShortest + r.IntN(synthLongest-synthShortest+1)) / 2 * 2 // nobody leaves a question unanswered
+				if n > 0 {
+					at = at.Add(time.Duration(24+r.IntN(200)) * time.Hour)
+				}
 			}
+			sitting--
 			at = at.Add(time.Duration(20+r.IntN(40)) * time.Second)
 			out[i].said = append(out[i].said, said{text: synthText(r), at: at})
 		}
@@ -160,10 +166,10 @@ var synthWords = [][]string{
 	strings.Fields("laughed waited disagreed helped called stayed left returned argued listened cheered cried"),
 }
 
-// synthText is one message of about 140 bytes.
+// synthText is one message of about 130 bytes.
 func synthText(r *rand.Rand) string {
 	var b strings.Builder
-	for length := 70 + r.IntN(110); b.Len() < length; {
+	for length := 35 + r.IntN(140); b.Len() < length; {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}

@@ -65,22 +65,27 @@ func TestSimulatedPoliciesDoWhatTheirFactsSay(t *testing.T) {
 	for _, p := range peers() {
 		all[p.name] = simulate(one, p, 1)
 	}
-	sessions := (synthMessages + synthSession - 1) / synthSession
+	gaps := 0
+	for i := range one.said {
+		if one.gap(i) > time.Hour {
+			gaps++
+		}
+	}
 	if b := all[nothingAtAll]; b.extra() != 0 || b.tailMin != 0 || b.covered.share() != 1 || b.largest < 20_000 {
 		t.Errorf("without compaction: %+v", b)
 	}
 	if b := all[everyMessage]; b.extra() != synthMessages-40 || b.tailMin != 40 {
 		t.Errorf("a summary for every message: %d calls, tail %d", b.extra(), b.tailMin)
 	}
-	// A batch of twelve at a time, and what is left of one at the end of every session.
-	if b := all[windowSeed]; b.extra() < (synthMessages-40)/12 || b.extra() > (synthMessages-40)/12+sessions || b.tailMin < 40 || b.covered.share() != 1 {
+	// A batch of twelve at a time, and what is left of one at every gap.
+	if b := all[windowSeed]; b.extra() < (synthMessages-40)/12 || b.extra() > (synthMessages-40)/12+gaps || b.tailMin < 40 || b.covered.share() != 1 {
 		t.Errorf("sliding window: %d calls, tail %d, %.2f covered", b.extra(), b.tailMin, b.covered.share())
 	}
 	if b := all[picoclawDefault]; b.extra() < 3*synthMessages/20 || b.tailMin != 4 || b.covered.share() > 0.2 {
 		t.Errorf("picoclaw: %d calls, tail %d, %.2f covered: it forgets", b.extra(), b.tailMin, b.covered.share())
 	}
-	if b := all[nanobotDefault]; b.extra() != sessions-1 || b.tailMin != 8 || b.covered.share() != 1 {
-		t.Errorf("nanobot: %d calls for %d gaps, tail %d, %.2f covered", b.extra(), sessions-1, b.tailMin, b.covered.share())
+	if b := all[nanobotDefault]; b.extra() != gaps || b.tailMin != 8 || b.covered.share() != 1 {
+		t.Errorf("nanobot: %d calls for %d gaps, tail %d, %.2f covered", b.extra(), gaps, b.tailMin, b.covered.share())
 	}
 	b := all[pomelobotAtEight]
 	if summaries, flushes := b.spend[callSummary].calls, b.spend[callFlush].calls; summaries == 0 || flushes < summaries || flushes > summaries+1 {
@@ -94,7 +99,7 @@ func TestSimulatedPoliciesDoWhatTheirFactsSay(t *testing.T) {
 func TestIdentifiersWearAwayWhereSummariesMissSome(t *testing.T) {
 	t.Parallel()
 	one := synthesize(1)[0]
-	p := slidingWindow("", 12, 40, 6, 0)
+	p := slidingWindow("", 12, 6, 0)
 	if b := simulate(one, p, 1); b.survived[14].of == 0 || b.survived[14].share() != 1 {
 		t.Errorf("with perfect summaries %+v are left after 15", b.survived[14])
 	}
@@ -172,7 +177,7 @@ func TestBalancedCostsHalfOfTheSlidingWindow(t *testing.T) {
 	useServer(t)
 	t.Parallel()
 	one := synthesize(1)
-	seed := simulate(one[0], slidingWindow(windowSeed, 12, 40, 1, seedCooldown), 1)
+	seed := simulate(one[0], slidingWindow(windowSeed, 12, 1, seedCooldown), 1)
 	var balanced contender
 	for _, c := range contenders() {
 		if c.name == balancedAsItComes {

@@ -114,7 +114,7 @@ func hasWord(text, want string) bool {
 			return false
 		}
 		rest = rest[i+len(want):]
-		if rest == "" || rest[0] < '0' || rest[0] > '9' {
+		if last := want[len(want)-1]; last < '0' || last > '9' || rest == "" || rest[0] < '0' || rest[0] > '9' {
 			return true
 		}
 	}

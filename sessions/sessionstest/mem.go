@@ -119,6 +119,7 @@ func (m *Mem) Accept(
 		}
 	} else {
 		s = &session{state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}}
+		s.state.Lease.Term = m.lastID // a session that was deleted and is made anew has another lease than before
 		m.sessions[key] = s
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)

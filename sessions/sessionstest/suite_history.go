@@ -28,6 +28,7 @@ const (
 	doUndo
 	doRenew
 	doRefused
+	doErase
 	doEnd
 )
 
@@ -35,7 +36,7 @@ var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	return step{rapid.IntRange(0, doEnd-1).Draw(t, "do"), rapid.IntRange(0, 9).Draw(t, "a"), rapid.IntRange(0, 9).Draw(t, "b")}
 }), 1, 40)
 
-// P1, P2, P3, P12, P13, P15, P77, P78: after every step of any history, each event of the generation is told by one
+// P1, P2, P3, P12, P13, P15, P75, P77, P78: after every step of any history, each event of the generation is told by one
 // summary or stands in the tail, all bodies can be had as they were said, and no body is kept that no view needs.
 func testHistories(b *bench) {
 	b.beat(replicaA)
@@ -63,6 +64,7 @@ type history struct {
 	marks  []int            // how much had been said by then
 	told   map[int64]string // summaries ever seen
 	last   sessions.Session // as the step found it
+	erased bool             // which views an undo goes back to is not known any more
 }
 
 // failer is a test, of this package or of rapid.
@@ -141,9 +143,11 @@ func (h *history) step(s step) {
 		h.undoes(v)
 	case doRenew:
 		h.must(h.Store.Renew(h.ctx, h.lease))
-		h.before, h.marks = nil, nil
+		h.before, h.marks, h.erased = nil, nil, false
 	case doRefused:
 		h.refused(v, c, s)
+	case doErase:
+		h.erase(int64(1 + (s.A+10*s.B)%len(h.said)))
 	}
 	h.holds(s)
 }
@@ -196,6 +200,29 @@ func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bo
 	return shown
 }
 
+// erase wipes an event. What an undo goes back to after it, if to anything, is a view like any other.
+func (h *history) erase(seq int64) {
+	h.t.Helper()
+	done, err := h.Store.Erase(h.ctx, h.key, []int64{seq})
+	h.must(err)
+	h.lease, err = h.Store.Acquire(h.ctx, h.key, replicaA)
+	h.must(err)
+	h.said[seq-1].Content, h.said[seq-1].Tokens = sessions.ErasedText, sessions.ErasedTokens
+	h.before, h.marks, h.erased = nil, nil, true
+	wiped := 0
+	for _, sum := range h.Summaries(h.T, h.key) {
+		if sum.StartSeq <= seq && seq <= sum.EndSeq {
+			if wiped++; sum.Status == sessions.Active || sum.Text != sessions.ErasedText {
+				h.t.Fatalf("event %d was erased, and a summary of it is %+v", seq, sum)
+			}
+			h.told[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
+		}
+	}
+	if done.Summaries != wiped {
+		h.t.Fatalf("erasing event %d wiped %d summaries of %d", seq, done.Summaries, wiped)
+	}
+}
+
 func (h *history) compacts(v sessions.View, c sessions.Compaction) {
 	h.t.Helper()
 	h.before, h.marks = append(h.before, h.looks(v, len(h.said))), append(h.marks, len(h.said))
@@ -215,7 +242,7 @@ func (h *history) undoes(v sessions.View) {
 	h.t.Helper()
 	_, err := h.Store.Undo(h.ctx, h.lease, 0)
 	if len(h.before) == 0 {
-		if err == nil {
+		if err == nil && !h.erased {
 			h.t.Fatalf("an undo took back what there is not, from\n%s", looks(v))
 		}
 		return
@@ -255,7 +282,7 @@ func (h *history) holds(s step) {
 	h.t.Helper()
 	v := h.view()
 	st := v.Session
-	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo {
+	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo && s.Do != doErase {
 		h.t.Fatalf("step %+v moved the cursor back from %d to %d", s, h.last.CompactedSeq, st.CompactedSeq)
 	}
 	end, count := st.BaseSeq, 0

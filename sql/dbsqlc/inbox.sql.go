@@ -32,10 +32,18 @@ WITH known AS (
       AND (s.lease_owner = $1::text OR EXISTS (
         SELECT 1 FROM replicas r
         WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8))
+), stored AS (
+    INSERT INTO dingtalk_session_events
+        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
+    SELECT $2, 'user', 'pending', $6, $7, $8, $3::text, $9
+    WHERE NOT EXISTS (SELECT 1 FROM known)
+    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
+    RETURNING id
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
         (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
-    SELECT $2, $6, $7, $8, $4::text, $1::text, 1
+    SELECT $2, $10, $11, $12, $4::text, $1::text,
+        coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
@@ -51,13 +59,6 @@ WITH known AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
-), stored AS (
-    INSERT INTO dingtalk_session_events
-        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
-    SELECT $2, 'user', 'pending', $9, $10, $11, $3::text, $12
-    WHERE NOT EXISTS (SELECT 1 FROM known)
-    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
-    RETURNING id
 ), outcome AS (
     SELECT
         coalesce((SELECT stored.id FROM stored), (SELECT known.id FROM known), 0)::bigint AS id,
@@ -79,13 +80,13 @@ type MessageAcceptParams struct {
 	MsgID            string
 	Title            string
 	TtlSeconds       float64
-	RobotCode        sessions.RobotCode
-	ConversationID   sessions.ConversationID
-	ConversationType sessions.ConversationType
 	Content          string
 	SenderID         sessions.UserID
 	SenderNick       string
 	Message          []byte
+	RobotCode        sessions.RobotCode
+	ConversationID   sessions.ConversationID
+	ConversationType sessions.ConversationType
 }
 
 type MessageAcceptRow struct {
@@ -103,6 +104,9 @@ type MessageAcceptRow struct {
 // taken from nobody or from a replica whose heartbeat stopped, or its title renewed. An id of 0 says that the same
 // message was committed while this statement ran, where its snapshot cannot see it.
 //
+// A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
+// than whoever still works on what was there before.
+//
 // Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAcceptParams) (MessageAcceptRow, error) {
 	row := db.QueryRow(ctx, messageAccept,
@@ -111,13 +115,13 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.MsgID,
 		arg.Title,
 		arg.TtlSeconds,
-		arg.RobotCode,
-		arg.ConversationID,
-		arg.ConversationType,
 		arg.Content,
 		arg.SenderID,
 		arg.SenderNick,
 		arg.Message,
+		arg.RobotCode,
+		arg.ConversationID,
+		arg.ConversationType,
 	)
 	var i MessageAcceptRow
 	err := row.Scan(

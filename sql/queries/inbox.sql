@@ -11,6 +11,9 @@ LISTEN ebb;
 -- taken from nobody or from a replica whose heartbeat stopped, or its title renewed. An id of 0 says that the same
 -- message was committed while this statement ran, where its snapshot cannot see it.
 --
+-- A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
+-- than whoever still works on what was there before.
+--
 -- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 WITH known AS (
     SELECT e.id FROM dingtalk_session_events e
@@ -21,10 +24,18 @@ WITH known AS (
       AND (s.lease_owner = @owner::text OR EXISTS (
         SELECT 1 FROM replicas r
         WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+), stored AS (
+    INSERT INTO dingtalk_session_events
+        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
+    SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message
+    WHERE NOT EXISTS (SELECT 1 FROM known)
+    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
+    RETURNING id
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
         (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
-    SELECT @session_key, @robot_code, @conversation_id, @conversation_type, @title::text, @owner::text, 1
+    SELECT @session_key, @robot_code, @conversation_id, @conversation_type, @title::text, @owner::text,
+        coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
@@ -40,13 +51,6 @@ WITH known AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
-), stored AS (
-    INSERT INTO dingtalk_session_events
-        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
-    SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message
-    WHERE NOT EXISTS (SELECT 1 FROM known)
-    ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
-    RETURNING id
 ), outcome AS (
     SELECT
         coalesce((SELECT stored.id FROM stored), (SELECT known.id FROM known), 0)::bigint AS id,

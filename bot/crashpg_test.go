@@ -1,0 +1,371 @@
+package bot
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/compaction"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// scenario is a conversation, and which of its compactions a crash breaks.
+type scenario struct {
+	dialogue
+	name string
+	nth  int // compaction, from 1 on
+}
+
+func scenarios() []scenario {
+	settings := func(policy string, threshold int) compaction.Settings {
+		s := compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies[policy]}
+		s.Window.Threshold = threshold
+		return s
+	}
+	talk := func(n int) func(int) string {
+		return func(i int) string { return fmt.Sprintf("talk %d ", i) + prose(i, n) }
+	}
+	// A message jumps over the flush's mark and the compaction's at once: the flush is a step of the compaction.
+	budget, balanced := settings("token_budget", 4000), settings("balanced", 4000)
+	balanced.Policy.FlushLag = 1000
+	fetching := func(i int) string {
+		if i <= 4 {
+			return fmt.Sprintf("fetch %d please", i)
+		}
+		return talk(1500)(i)
+	}
+	return []scenario{
+		{dialogue{budget, talk(700)}, "token_budget", 1},
+		{dialogue{settings("turns", 4000), talk(60)}, "turns", 1},
+		{dialogue{balanced, talk(700)}, "balanced", 2},
+		{dialogue{settings("offload", 9000), fetching}, "offload, moving results out", 1},
+		{dialogue{settings("offload", 9000), fetching}, "offload, telling", 2},
+	}
+}
+
+// ground is a database in which a compaction is due with the next message, and what happens when nothing goes wrong.
+type ground struct {
+	scenario
+	admin, url string // of a database to make others from, and of the one to copy
+	last       int    // the number of the message that sets the compaction off
+	steps      []step
+	before     string // decision before the compaction
+	after      string // and after it
+	calls      int    // of the summariser
+	end        int64  // where the cursor is after the compaction
+	facts      int64
+}
+
+// P1, P2, P3, P4, P5, P47, P48: a process that dies at any step of a compaction, between any two statements of it, or with
+// the answer to its commit on the way, leaves whole tables; the next process decides as the dead one had, asks the
+// summariser again only where no text was staged, saves no memory twice, and every message is answered.
+func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, sc := range scenarios() {
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, sc)
+			for _, c := range g.crashes() {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					g.survive(t, c)
+				})
+			}
+		})
+	}
+}
+
+// crash is where a bot dies.
+type crash struct {
+	name    string
+	arm     func(r *replica)
+	staged  bool // what the summariser said is kept
+	flushed bool // so are the facts
+	over    bool // the compaction is committed
+}
+
+// crashes lists the points at which the scenario's compaction can be broken.
+func (g *ground) crashes() []crash {
+	all := []crash{{name: "message accepted", arm: func(r *replica) {
+		r.store.accepted = func() error { r.die(); return errAway }
+	}}}
+	asked := func(kind string) crash {
+		return crash{name: "asking for the " + kind, arm: func(r *replica) {
+			die := func(context.Context, Request) (Response, error) { r.die(); return Response{}, errDead }
+			r.store.set(func() {
+				if kind == "flush" {
+					r.model.flush = die
+				} else {
+					r.model.summary = die
+				}
+			})
+		}}
+	}
+	var staged, flushed bool
+	for n, s := range g.steps {
+		switch s.op {
+		case "flush":
+			all = append(all, asked("flush"))
+		case "stage":
+			c := asked("summary")
+			c.flushed = flushed
+			all = append(all, c)
+		}
+		for cut := 1; cut <= s.statements+2; cut++ {
+			c := crash{name: fmt.Sprintf("%s, statement %d of %d", s.op, cut, s.statements), staged: staged, flushed: flushed}
+			through := cut > s.statements // the commit
+			switch cut {
+			case s.statements + 1:
+				c.name = s.op + ", answer to the commit"
+			case s.statements + 2:
+				c.name = s.op + ", done"
+			}
+			c.staged = c.staged || through && s.op == "stage"
+			c.flushed = c.flushed || through && s.op == "flush"
+			c.over = through && s.op == "compact"
+			c.arm = func(r *replica) { r.dieAt(n, cut, s.statements) }
+			all = append(all, c)
+		}
+		staged, flushed = staged || s.op == "stage", flushed || s.op == "flush"
+	}
+	return all
+}
+
+// dieAt has the bot die in the step of a number, before the statement cut of so many.
+func (r *replica) dieAt(n, cut, statements int) {
+	r.store.before = func(_ string, at int) error {
+		switch {
+		case at != n:
+		case cut <= statements:
+			r.store.link.watch(cut, false)
+		case cut == statements+1:
+			r.store.link.watch(0, true)
+		}
+		return nil
+	}
+	r.store.after = func(_ string, at int) error {
+		if at != n || cut <= statements+1 {
+			return nil
+		}
+		r.die()
+		return errAway
+	}
+}
+
+// prepare talks until the scenario's compaction, once to find out when that is, once to stop before it, and once to see
+// it happen.
+func prepare(t *testing.T, sc scenario) *ground {
+	t.Helper()
+	g := &ground{scenario: sc, admin: sqltest.URL(t)}
+	committed := func(p *place) int {
+		return one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'")
+	}
+	first := g.at(t, sqltest.URL(t))
+	r := first.run("first", nil)
+	for g.last = 1; ; g.last++ {
+		r.post(first.message(g.last))
+		r.settle()
+		if committed(first) >= sc.nth {
+			break
+		}
+		if g.last > 60 {
+			t.Fatalf("%d compactions after %d messages", committed(first), g.last)
+		}
+	}
+	r.stop()
+
+	base := g.at(t, sqltest.URL(t))
+	r = base.run("base", nil)
+	for i := 1; i < g.last; i++ {
+		r.post(base.message(i))
+		r.settle()
+	}
+	want(t, "compactions before", committed(base), sc.nth-1)
+	r.die()
+	r.stop()
+	base.forget("base")
+	_ = base.conn.Close(t.Context())
+	g.url, g.facts = base.url, base.facts.Load()
+
+	ref := g.at(t, g.copy(t))
+	before := ref.look()
+	r = ref.run("ref", nil)
+	r.post(ref.message(g.last))
+	r.settle()
+	want(t, "compactions", committed(ref), sc.nth)
+	g.steps, g.calls = r.store.done(), len(r.model.requests("summary"))
+	g.before, g.end = g.decision(r, before.LastSeq, false), ref.look().CompactedSeq
+	g.after = g.decision(r, before.LastSeq, true)
+	r.die()
+	return g
+}
+
+// at is a database with the scenario's conversation.
+func (g *ground) at(t *testing.T, url string) *place {
+	p := &place{t: t, url: url, talk: g.dialogue, facts: &atomic.Int64{}}
+	p.facts.Store(g.facts)
+	return p
+}
+
+// copy is a copy of the database in which the compaction is due.
+func (g *ground) copy(t *testing.T) string {
+	t.Helper()
+	name := "ebb_test_" + strings.ToLower(rand.Text())
+	from, err := pgx.ParseConfig(g.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := func(ctx context.Context, statement string) {
+		conn, err := pgx.Connect(ctx, g.admin)
+		if err != nil {
+			t.Errorf("%s: %v", statement, err)
+			return
+		}
+		defer func() { _ = conn.Close(ctx) }()
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+from.Database+" STRATEGY FILE_COPY")
+	t.Cleanup(func() { exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)") })
+	return onDatabase(g.admin, name)
+}
+
+// look is the session's row.
+func (p *place) look() sessions.Session {
+	p.t.Helper()
+	s, err := sql.Open(p.t.Context(), sql.Options{URL: p.url, MaxConns: 1})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer s.Close()
+	row, err := s.Session(p.t.Context(), group)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return row
+}
+
+// decision is what the bot decided on, before the compaction or after it. The message that set it off counts as said
+// where the log does not have it yet.
+func (g *ground) decision(r *replica, before int64, after bool) string {
+	views := r.store.read()
+	done := func(v sessions.View) bool { return v.Session.CompactedSeq > 0 || v.Session.RearmTokens > 0 }
+	_ = done
+	at := 0
+	for i, v := range views {
+		if compactedIn(v) == compactedIn(views[0]) {
+			at = i
+		} else if after {
+			at = i
+			break
+		}
+	}
+	if after && compactedIn(views[at]) == compactedIn(views[0]) {
+		r.t.Fatal("nothing was read after the compaction")
+	}
+	return decided(r.bot, views[at], g.words(g.last), before)
+}
+
+// compactedIn tells views from before a compaction from those after it.
+func compactedIn(v sessions.View) string {
+	moved := 0
+	for _, e := range v.Tail {
+		if e.Blob != "" {
+			moved++
+		}
+	}
+	return fmt.Sprint(v.Session.CompactedSeq, moved)
+}
+
+// decided is what a bot decides on a view, and what it would tell.
+func decided(b *Bot, v sessions.View, asked string, before int64) string {
+	b.show(&v)
+	tokens := b.contextSize(v)
+	if v.Session.LastSeq == before {
+		tokens += calibrated(b.counter.Count(asked)+compaction.MessageOverhead, v.Session.CalibrationFactor)
+	}
+	set := b.settings(v.Session)
+	need := b.decide(v, tokens)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, tokens))
+	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
+}
+
+// survive breaks the compaction at one point, and has another bot go on.
+func (g *ground) survive(t *testing.T, c crash) {
+	t.Helper()
+	p := g.at(t, g.copy(t))
+	before := p.look()
+	a := p.run("a", func(r *replica, _ *Config) { c.arm(r) })
+	a.post(p.message(g.last))
+	await(t, "the crash point is reached", a.isDead)
+	a.stop()
+	p.forget("a")
+	p.whole()
+	crashed := p.look()
+	if moved := crashed.CompactedSeq != before.CompactedSeq; moved && !c.over {
+		t.Errorf("the cursor is at %d, and nothing was committed", crashed.CompactedSeq)
+	}
+	wanted := g.before
+	if c.over {
+		wanted = g.after
+	}
+	if crashed.LastSeq > before.LastSeq || len(g.steps) > 0 && c.name != "message accepted" {
+		want(t, "decision", p.probe(g, before.LastSeq), wanted)
+	}
+	want(t, "facts after the crash", p.facts.Load() > g.facts && !c.flushed && c.name != "never", false)
+
+	b := p.run("b", nil)
+	b.post(p.message(g.last)) // DingTalk delivers again what was not acknowledged
+	b.settle()
+	b.post(said("next", "bob", "and what next?"))
+	b.settle()
+	p.whole()
+	calls := g.calls
+	if c.staged || c.over {
+		calls = 0
+	}
+	want(t, "summaries asked for after the crash", len(b.model.requests("summary")), calls)
+	want(t, "compactions", one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'"), g.nth)
+	if end := p.look().CompactedSeq; end < g.end || c.staged && end != g.end {
+		t.Errorf("the cursor is at %d, without a crash it is at %d", end, g.end)
+	}
+	want(t, "messages", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user'"), g.last+1)
+}
+
+// probe is what a bot that comes after the dead one decides on the session as it is.
+func (p *place) probe(g *ground, before int64) string {
+	p.t.Helper()
+	ctx := p.t.Context()
+	s, err := sql.Open(ctx, sql.Options{URL: p.url, MaxConns: 1})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer s.Close()
+	b, err := New(Config{
+		Store: s, Memory: s, Transport: &wire{}, Model: &script{}, Counter: counter, Replica: "probe", Compaction: p.talk.settings,
+		Tools: []Tool{handTool{name: "fetch", reads: true}},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	l, err := s.Acquire(ctx, group, "probe")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	v, err := s.Begin(ctx, l, 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := s.Resign(ctx, "probe"); err != nil {
+		p.t.Fatal(err)
+	}
+	return decided(b, v, g.words(g.last), before)
+}

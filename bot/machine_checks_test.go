@@ -1,0 +1,503 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// snapshot is what the last check saw.
+type snapshot struct {
+	sessions.Session
+	log     int  // rows of the compaction log
+	commits int  // of those, committed ones and undos
+	failing bool // the summariser gives no summary, since at least that check
+	silent  bool
+	sent    int // replies
+	request asked
+}
+
+// broken ends the run. The words are the same in every run that breaks the same law, so that rapid can shrink; what is
+// particular goes to the log.
+func (m *machine) broken(law string, detail ...any) {
+	if len(detail) > 0 {
+		m.rt.Log(detail...)
+	}
+	for _, line := range m.w.log.tail(12) {
+		m.rt.Log(line)
+	}
+	if os.Getenv("MACHINE_DEBUG") != "" {
+		fmt.Fprintln(os.Stderr, "BROKEN", law, detail, m.set.Policy.Name, m.set.Policy.Mode, m.factor, m.reports)
+		for _, line := range m.w.log.tail(4) {
+			fmt.Fprintln(os.Stderr, "   ", line[:min(len(line), 400)])
+		}
+	}
+	m.rt.Fatal(law)
+}
+
+// tail is the last lines of a log at most, without those that only tell of progress.
+func (l *logBuffer) tail(most int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(l.b.String()), "\n"), func(s string) bool {
+		return !strings.Contains(s, `"level":"warn"`) && !strings.Contains(s, `"level":"error"`)
+	})
+	return lines[max(0, len(lines)-most):]
+}
+
+// check holds every law against what is stored, was asked and was told since the last check.
+func (m *machine) check() {
+	m.mu.Lock()
+	faults, requests := m.faults, m.asked
+	m.faults, m.asked = nil, nil
+	m.mu.Unlock()
+	for _, f := range faults {
+		law, detail, _ := strings.Cut(f, ": ")
+		m.broken(law, detail)
+	}
+	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil {
+		return // nobody has said anything yet
+	}
+	v := m.view()
+	m.checkCoverage(v)
+	m.checkLog(v)
+	m.checkProgress(v)
+	m.checkStanding(v)
+	for _, a := range requests {
+		m.checkRequest(v, a)
+	}
+	m.checkTold()
+	m.checkFlushes(v)
+}
+
+// view is what the storage holds of the session, whoever owns it.
+func (m *machine) view() sessions.View {
+	s, err := m.w.store.Session(m.t.Context(), group)
+	if err != nil {
+		m.broken("the session can't be read", err)
+	}
+	v := sessions.View{Session: s}
+	for _, sum := range m.shelf.mem.Summaries(m.t.Context(), group) {
+		if sum.Status == sessions.Active {
+			v.Summaries = append(v.Summaries, sum)
+		}
+	}
+	slices.SortFunc(v.Summaries, func(a, b sessions.Summary) int { return int(a.StartSeq - b.StartSeq) })
+	for _, e := range m.shelf.log(m.t.Context(), group) {
+		if e.Seq > s.CompactedSeq {
+			v.Tail = append(v.Tail, e)
+		}
+	}
+	return v
+}
+
+// checkCoverage holds that every event of the generation is told by one summary or raw.
+func (m *machine) checkCoverage(v sessions.View) {
+	next := v.Session.BaseSeq + 1
+	for _, s := range v.Summaries {
+		// P1, P2: the active summaries lie end to end, and count what they tell.
+		if s.StartSeq != next || int64(s.MsgCount) != s.EndSeq-s.StartSeq+1 {
+			m.broken("P2: summaries do not tile", v.Summaries, v.Session.BaseSeq)
+		}
+		next = s.EndSeq + 1
+	}
+	if next != v.Session.CompactedSeq+1 {
+		m.broken("P1: the cursor is not where the summaries end", next, v.Session.CompactedSeq)
+	}
+	for _, e := range v.Tail {
+		if e.Seq != next {
+			m.broken("P1: an event is neither told nor raw", e.Seq, next)
+		}
+		next++
+	}
+	if next != v.Session.LastSeq+1 {
+		m.broken("P1: the end of the log is missing", next, v.Session.LastSeq)
+	}
+	// P4: no call is told without its result, and none that waits.
+	if open := m.parted(v); open != "" {
+		m.broken("P4: a call is parted from its result", open)
+	}
+}
+
+// parted finds a raw result without its raw call, or the other way round.
+func (m *machine) parted(v sessions.View) string {
+	open := map[string]bool{}
+	for _, e := range v.Tail {
+		for _, c := range e.ToolCalls {
+			open[c.ID] = true
+		}
+		if e.Role == sessions.RoleTool {
+			if !open[e.ToolCallID] {
+				return fmt.Sprint("result at ", e.Seq)
+			}
+			delete(open, e.ToolCallID)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Sprint("calls ", open)
+	}
+	return ""
+}
+
+// checkLog holds that the log only grows, and never changes (P12: with sawOpen, which compares what is told with it).
+func (m *machine) checkLog(v sessions.View) {
+	for _, e := range m.shelf.log(m.t.Context(), group) {
+		body := fmt.Sprint(e.Role, " ", e.MsgID, " ", e.ToolCallID, " ", e.Content)
+		if was, ok := m.bodies[e.Seq]; ok && was != body {
+			m.broken("P12: an event has changed", e.Seq, was, body)
+		}
+		m.bodies[e.Seq] = body
+		// P14: what people said stands there once, and as they said it.
+		if e.Role == sessions.RoleUser && e.Content != m.posted[e.MsgID] {
+			m.broken("P14: a message is not what was said", e.Content, m.posted[e.MsgID])
+		}
+	}
+	if len(m.bodies) != int(v.Session.LastSeq) {
+		m.broken("P12: the log has holes", len(m.bodies), v.Session.LastSeq)
+	}
+	seen := map[sessions.MessageID]bool{}
+	for _, e := range m.shelf.mem.Events(m.t.Context(), group) {
+		if e.Role == sessions.RoleUser && seen[e.MsgID] {
+			m.broken("P14: a message stands there twice", e.MsgID)
+		}
+		seen[e.MsgID] = true
+	}
+}
+
+// checkProgress holds that the cursor moves when it may, and that failures move nothing.
+func (m *machine) checkProgress(v sessions.View) {
+	rows, err := m.shelf.mem.Compactions(m.t.Context(), group, 1<<20)
+	if err != nil {
+		m.broken("the compaction log can't be read", err)
+	}
+	now := snapshot{Session: v.Session, log: len(rows), request: m.before.request, sent: m.before.sent}
+	undone := false
+	for i, r := range rows { // newest first
+		if r.Outcome == outcomeCommitted {
+			now.commits++
+			undone = undone || i < len(rows)-m.before.log && r.Trigger == "undo"
+		}
+	}
+	was := m.before
+	same := was.Gen == v.Session.Gen && was.Key != ""
+	// P3: the cursor moves forward, unless people take a compaction back.
+	if same && !undone && v.Session.CompactedSeq < was.CompactedSeq {
+		m.broken("P3: the cursor went back", was.CompactedSeq, v.Session.CompactedSeq)
+	}
+	// P3, P4: and with a row of the log that says so, in the same write.
+	if same && now.commits == was.commits && (v.Session.CompactedSeq != was.CompactedSeq || v.Session.CompactionCount != was.CompactionCount) {
+		m.broken("P3: the cursor moved without a compaction", was.CompactedSeq, v.Session.CompactedSeq)
+	}
+	m.mu.Lock()
+	mode, doubtful := m.summary, m.doubtful
+	m.doubtful = false
+	m.mu.Unlock()
+	// P55: a summariser that gives no summary moves nothing.
+	if same && was.failing && !undone && m.set.Policy.Mode != compaction.PruneOnly && v.Session.CompactedSeq != was.CompactedSeq {
+		m.broken("P55: a failed summary moved the cursor", mode, rows[0])
+	}
+	job, err := m.shelf.mem.Job(m.t.Context(), group)
+	staged := err == nil && job.Staged
+	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.upkeepLock.busy(group)
+	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
+	// P37: where the provider does not say what it counted, the count of a context that nobody made smaller never falls.
+	if same && !m.reports && now.commits == was.commits && v.Session.TotalTokens < was.TotalTokens {
+		m.broken("P37: the estimate fell", was.TotalTokens, v.Session.TotalTokens)
+	}
+	m.before = now
+}
+
+// checkStanding holds bounds of summaries, and that a view has one form.
+func (m *machine) checkStanding(v sessions.View) {
+	p := m.set.Policy
+	for _, s := range v.Summaries {
+		// P31: whatever a model wrote, a summary takes no more than a quarter of a request.
+		if s.Tokens > m.set.Window.Usable()/4+compaction.MessageOverhead {
+			m.broken("P31: a summary is too long", s.Tokens)
+		}
+	}
+	// P83: the same view gives the same bytes.
+	now := time.Now()
+	one, two := m.w.bot.frame.assemble(v, p, nil, now), m.w.bot.frame.assemble(v, p, nil, now)
+	if written(one) != written(two) {
+		m.broken("P83: one view has two forms")
+	}
+}
+
+var (
+	clockRE = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d \d\d:\d\d \w+ \S+(; group .*)?\]$`)
+	tagRE   = regexp.MustCompile(`\(m(\d+)\)`)
+	rangeRE = regexp.MustCompile(`(?m)^<<<summary (\d+)-\d+ [0-9a-f]{12}$`)
+)
+
+// checkRequest holds what every request must be.
+func (m *machine) checkRequest(v sessions.View, a asked) {
+	// P16, P17, P18, P24: calls and results stand together, a person speaks first, and is asked.
+	if why := illegal(a.Messages); why != "" {
+		m.broken("P16: a request is illegal", a.kind, why)
+	}
+	for _, msg := range a.Messages {
+		for _, c := range msg.ToolCalls {
+			if c.ID == "" || c.Name == "" {
+				m.broken("P17: a call has no name", c)
+			}
+		}
+	}
+	if first := a.Messages[1]; first.Role != "user" || strings.TrimSpace(first.Content) == "" {
+		m.broken("P18: a request begins with no person", a.kind)
+	}
+	// P22: nothing that was said stands in the system's words.
+	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.frame.system {
+		m.broken("P22: the system message has what was said", a.kind)
+	}
+	// P23: as far as our counting is right, nothing is ever larger than the window.
+	most := m.set.Window.Context - a.MaxOutput
+	if a.kind == "chat" {
+		most = m.set.Window.Usable() - 1
+	}
+	if m.factor == 1 && a.tokens > most {
+		m.broken("P23: a request is larger than the window: "+a.kind, a.tokens, most)
+	}
+	if a.kind == "chat" {
+		m.checkChat(v, a)
+	}
+}
+
+// checkChat holds what a request of a turn must be.
+func (m *machine) checkChat(v sessions.View, a asked) {
+	at := slices.IndexFunc(a.Messages, func(c ChatMessage) bool { return c.Role == "user" && clockRE.MatchString(c.Content) })
+	if at < 0 {
+		m.broken("P20: a request has no clock")
+	}
+	var said []ChatMessage
+	for _, msg := range a.Messages[at+1:] {
+		if msg.Role == "user" {
+			said = append(said, msg)
+		}
+	}
+	if len(said) == 0 {
+		m.broken("P20: a request asks nothing")
+	}
+	for _, msg := range said {
+		m.checkAsked(a, msg)
+	}
+	// P15: nothing of an older generation is shown.
+	for _, msg := range a.Messages {
+		for _, tag := range tagRE.FindAllStringSubmatch(msg.Content, -1) {
+			if n, _ := strconv.Atoi(tag[1]); n <= m.first {
+				m.broken("P15: a request shows what was said before /new", tag[0])
+			}
+		}
+	}
+	for _, r := range rangeRE.FindAllStringSubmatch(a.Messages[1].Content, -1) {
+		if n, _ := strconv.ParseInt(r[1], 10, 64); n <= v.Session.BaseSeq {
+			m.broken("P15: a request tells what was said before /new", r[0])
+		}
+	}
+	// P8: no more events than the policy shows at most.
+	from := 1
+	if strings.HasPrefix(a.Messages[1].Content, "参考资料") {
+		from = 2
+	}
+	if most := m.set.Policy.ContextSize; most > 0 && at-from > most {
+		m.broken("P8: a request shows too many events", at-from, most)
+	}
+	m.checkPrefix(a, at)
+}
+
+// checkAsked holds that what was asked last stands at the end, once, as it was said (P20).
+func (m *machine) checkAsked(a asked, msg ChatMessage) {
+	tag := tagRE.FindString(msg.Content)
+	n, _ := strconv.Atoi(strings.Trim(tag, "(m)"))
+	words := m.posted[sessions.MessageID(fmt.Sprint("id", n))]
+	if words == "" {
+		m.broken("P20: a request ends with what nobody said", tag)
+	}
+	if tokensOf(words) <= m.set.Window.Usable()/4 && !strings.HasSuffix(msg.Content, ": "+words) {
+		m.broken("P20: a question is not asked as it was said", msg.Content)
+	}
+	times := 0
+	for _, o := range a.Messages {
+		if o.Role == "user" && !strings.HasPrefix(o.Content, "参考资料") && strings.Contains(o.Content, tag) {
+			times++
+		}
+	}
+	if times != 1 {
+		m.broken("P20: a question stands there more than once", tag, times)
+	}
+}
+
+// checkPrefix holds that between two compactions requests grow at their end (P81).
+func (m *machine) checkPrefix(a asked, at int) {
+	cut := strings.Contains(a.Messages[1].Content, "<<<left-out ")
+	if a.Messages[len(a.Messages)-1].Role != "user" || cut || a.over || !a.calm {
+		if cut || a.over || !a.calm {
+			m.before.request = asked{}
+		}
+		return
+	}
+	was := m.before.request
+	m.before.request = a
+	m.before.request.Messages = a.Messages[:at]
+	if was.Messages == nil || was.epoch != a.epoch {
+		return
+	}
+	if len(was.Messages) > at || written(was.Messages) != written(a.Messages[:len(was.Messages)]) {
+		m.broken("P81: a request does not begin as the last one", written(was.Messages), "-----", written(a.Messages))
+	}
+}
+
+// checkTold holds that the group is told answers and what commands came to, and nothing else.
+func (m *machine) checkTold() {
+	var sent []string
+	for _, w := range m.wires {
+		sent = append(sent, w.texts()...)
+	}
+	for _, text := range sent[m.before.sent:] {
+		switch {
+		case strings.HasPrefix(text, "re: "):
+		case text == say(sayOverflow, "en"), text == say(sayOverflow, "zh"):
+			// P23: a provider that counts otherwise than we do costs one more request, not an answer.
+			m.broken("P23: a message is too long for the window")
+		case slices.ContainsFunc([]string{"✅", "❌", "无需压缩", "↩️", "没有可以撤销", "撤销没有成功", "好，我们从头开始", "没能开始"}, func(p string) bool {
+			return strings.HasPrefix(text, p)
+		}):
+		default:
+			m.broken("P91: the group is told what is not for it", text)
+		}
+	}
+	m.before.sent = len(sent)
+}
+
+// checkFlushes holds that flushed ranges lie end to end (P88), and that no cycle pays twice (P86).
+func (m *machine) checkFlushes(v sessions.View) {
+	f := m.shelf.flushes(group)
+	at := int64(0)
+	for _, r := range f.ranges {
+		if r[0] != at {
+			m.broken("P88: flushed ranges do not lie end to end", f.ranges)
+		}
+		at = r[1]
+	}
+	if f.failures == 0 && f.seq > v.Session.LastSeq {
+		m.broken("P88: the flush cursor is past the log")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for cycle, n := range m.flushed {
+		if n > 1 {
+			m.rt.Log(cycle)
+			m.rt.Fatal("P86: a cycle was flushed twice")
+		}
+	}
+}
+
+// sawOpen compares what a compaction is given to tell with the log (P12), and notes where that ended (P11).
+func (m *machine) sawOpen(j sessions.Job, src sessions.Source) {
+	log := m.shelf.log(m.t.Context(), group)
+	var bodies []sessions.Event
+	for _, e := range log {
+		if e.Seq > j.From && e.Seq <= j.Through {
+			bodies = append(bodies, e)
+		}
+	}
+	if len(bodies) != len(src.Events) {
+		m.fault("P12: a compaction is not given its range")
+		return
+	}
+	for i, e := range src.Events {
+		if e.Seq != bodies[i].Seq || e.Content != bodies[i].Content {
+			m.fault("P12: a compaction is not given what was said: event %d", e.Seq)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened[j.Through] = log[len(log)-1].Seq
+}
+
+// sawCompact holds the laws of a compaction that has just committed.
+func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c sessions.Compaction) {
+	m.change()
+	p := m.set.Policy
+	var tail []sessions.Event
+	total := 0
+	for _, e := range talk(m.shelf.log(ctx, group)) {
+		if e.Seq > c.Through {
+			tail = append(tail, e)
+		}
+		if e.Seq > before.BaseSeq {
+			total++
+		}
+	}
+	if len(c.Summaries) > 0 {
+		// P11: what came while it ran is raw.
+		m.mu.Lock()
+		last, known := m.opened[c.Through]
+		m.mu.Unlock()
+		if !known || c.Through > last {
+			m.fault("P11: a compaction tells what came after it was planned")
+		}
+		// P5: as much stays raw as the policy wants. A share of the window is no number of events.
+		if p.TailShare == 0 && len(tail) < min(p.TailMessages, total) || len(compaction.TurnStarts(tail)) < max(1, p.TailTurns) {
+			m.fault("P5: a compaction leaves too little raw: %d events", len(tail))
+		}
+	}
+	m.checkGain(before, c)
+	m.checkRolled(c)
+}
+
+// checkGain holds that a compaction that committed made the context smaller (P28). Policies that go by counts have a
+// gate of their own; what memory the view shows from now on is not the compaction's to answer for.
+func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
+	shown := tokensOf(c.Pinned) - tokensOf(before.Pinned)
+	freed := c.Log.TokensBefore - c.Log.TokensAfter + calibrated(shown, max(1, before.CalibrationFactor))
+	least := 512
+	if len(c.Summaries) > 0 {
+		least = max(least, c.Log.TokensBefore/10)
+	}
+	p := m.set.Policy
+	counts := p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0
+	if (!counts || len(c.Summaries) == 0) && freed+compaction.MessageOverhead < least && c.Log.TokensAfter > 0 {
+		m.fault("P28: a compaction gained too little: %d of %d, want %d", freed, c.Log.TokensBefore, least)
+	}
+}
+
+// checkRolled holds that segments stay bounded (P31): where they are too many or too long, the older ones became one,
+// unless the model gave no roll-up.
+func (m *machine) checkRolled(c sessions.Compaction) {
+	p := m.set.Policy
+	if len(c.Summaries) == 0 || p.Rolling || strings.Contains(c.Log.Audit, "roll_up_failed") {
+		return
+	}
+	active, tokens := 0, 0
+	for _, s := range m.shelf.mem.Summaries(m.t.Context(), group) {
+		if s.Status == sessions.Active {
+			active, tokens = active+1, tokens+s.Tokens
+		}
+	}
+	switch {
+	case p.Mode == compaction.PruneOnly && active > 8:
+		m.fault("P31: too many notes: %d", active)
+	case p.Mode == compaction.PruneOnly || p.RollUpSegments == 0 || active <= 2:
+	case active > p.RollUpSegments || tokens > p.RollUpTokens:
+		m.fault("P31: segments are not rolled up: %d of %d tokens", active, tokens)
+	}
+}
+
+// sawFlush counts the flushes that mark a cycle (P86).
+func (m *machine) sawFlush(before sessions.Session, f memory.Flush) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f.Epoch != before.FlushEpoch {
+		m.flushed[[2]int{before.Gen, f.Epoch}]++
+	}
+}

@@ -1,0 +1,272 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// machine is a bot on a storage in memory that drawn actions drive: people who talk, commands, crashes, a clock that
+// moves, models that fail. After every action the laws of machine_checks_test.go must hold. What the bot's goroutines
+// find wrong is collected and told by the next check.
+type machine struct {
+	t       *testing.T
+	rt      *rapid.T
+	shelf   *shelf
+	w       *world
+	wires   []*wire // of all the processes so far
+	set     compaction.Settings
+	factor  float64 // the provider's tokens over ours
+	reports bool    // whether it says how many it counted
+	posted  map[sessions.MessageID]string
+	bodies  map[int64]string // of the log, as first seen
+	before  snapshot
+	first   int // the number of the first message of this generation
+
+	mu             sync.Mutex
+	summary, flush string // how the two kinds of upkeep calls are answered
+	rounds, size   int    // tool rounds that the next turns ask for in all, words of a result
+	calls          int    // tool calls so far
+	asked          []asked
+	faults         []string
+	dead           bool
+	doubtful       bool // the process was cut off in mid-write: nobody saw what became of it
+	epoch          int  // grows with everything that may change what a view begins with
+	calm           bool // one message at a time, and no upkeep beside it
+	unasked        int  // flushes of a cycle that had its one, and no compaction since
+	opened         map[int64]int64
+	flushed        map[[2]int]int
+}
+
+// asked is one request, with what a provider would count and how it was answered.
+type asked struct {
+	Request
+	kind   string
+	tokens int // by the test's own count
+	over   bool
+	epoch  int
+	calm   bool
+}
+
+// P1, P2, P3, P4, P5, P8, P11, P12, P14, P15, P16, P17, P18, P20, P22, P23, P24, P28, P29, P31, P37, P55, P81, P83,
+// P85, P86, P88, P91: each at its check in machine_checks_test.go.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		bubble(t, func(t *testing.T) {
+			m := &machine{
+				t: t, rt: rt, shelf: newShelf(), posted: map[sessions.MessageID]string{}, bodies: map[int64]string{},
+				summary: "good", flush: "save", opened: map[int64]int64{}, flushed: map[[2]int]int{},
+			}
+			m.set = drawSettings(rt)
+			m.factor = rapid.SampledFrom([]float64{1, 1, 1, 0.4, 0.7, 1.6, 2.5}).Draw(rt, "factor")
+			m.reports = rapid.Bool().Draw(rt, "reports usage")
+			m.boot()
+			rt.Repeat(m.actions())
+		})
+	})
+}
+
+// bubble runs f in a bubble with a clock of its own. A panic in it, which is how rapid ends a run, goes on outside.
+func bubble(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	var broke any
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { broke = recover() }()
+		f(t)
+	})
+	if broke != nil {
+		panic(broke)
+	}
+}
+
+// drawSettings is any policy in any mode. Counts are a few times smaller than a deployment's, so that few turns reach
+// them.
+func drawSettings(rt *rapid.T) compaction.Settings {
+	p := compaction.Policies[rapid.SampledFrom(slices.Sorted(maps.Keys(compaction.Policies))).Draw(rt, "policy")]
+	switch p.Name {
+	case "sliding_window":
+		p.TailMessages, p.Window, p.HardLimit, p.ContextSize, p.CooldownMin = 8, 4, 10, 24, 2
+	case "archive":
+		p.TailMessages, p.MaxMessages, p.ContextSize = 4, 10, 24
+	case "turns":
+		p.TailTurns, p.Segment = 2, 2
+	case "balanced":
+		p.TailMessages = 10
+	}
+	p.Mode = rapid.SampledFrom([]compaction.Mode{
+		p.Mode, compaction.SummaryOnly, compaction.SummaryPlusPrune, compaction.PruneOnly, compaction.OffloadThenCompact,
+	}).Draw(rt, "mode")
+	if p.OffloadOver == 0 {
+		p.OffloadAt = 0.7
+	}
+	p.OffloadOver, p.OffloadEnough = 450, 1500
+	return compaction.Settings{Enabled: true, Window: small, Policy: p}
+}
+
+// boot starts a process on the shelf.
+func (m *machine) boot() {
+	m.wires = append(m.wires, &wire{})
+	m.mu.Lock()
+	m.dead = false
+	m.mu.Unlock()
+	m.w = start(m.t, setup{
+		shelf: m.shelf, wire: m.wires[len(m.wires)-1], name: sessions.ReplicaID(fmt.Sprint("r", len(m.wires))),
+		config: func(c *Config) {
+			c.Compaction, c.InlineDeadline, c.Model = m.set, 7*time.Second, m
+			c.Store, c.Memory = tap{c.Store, m}, memoryTap{c.Memory, m}
+			c.Tools = []Tool{handTool{name: "look", reads: true, f: m.look}, handTool{name: "act", f: m.look}}
+		},
+	})
+}
+
+// look is what a tool finds: nothing that was found before.
+func (m *machine) look(context.Context, ToolInput) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	return fmt.Sprintf("finding %d. Tool result is at: /etc/passwd. %s", m.calls, prose(m.calls, m.size)), nil
+}
+
+// fault keeps what a goroutine of the bot found wrong. The words before the colon are the same for every run.
+func (m *machine) fault(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = append(m.faults, fmt.Sprintf(format, args...))
+}
+
+func (m *machine) isDead() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.dead }
+
+// change notes that requests may begin otherwise from now on.
+func (m *machine) change() { m.mu.Lock(); defer m.mu.Unlock(); m.epoch++ }
+
+// tokensOf counts texts once.
+var tokensOf = func() func(string) int {
+	c := &counted{counter: counter, known: map[string]int{}}
+	return c.count
+}()
+
+// Generate counts as a provider would, finds too large what is, and answers as the machine's modes say.
+func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
+	r.Messages = slices.Clone(r.Messages)
+	a := asked{Request: r, kind: kindOfRequest(r)}
+	if a.kind == "chat" {
+		a.tokens = m.w.bot.frame.tokens - tokensOf(m.w.bot.frame.system)
+	}
+	for _, msg := range r.Messages {
+		a.tokens += tokensOf(msg.Content) + compaction.MessageOverhead
+		for _, c := range msg.ToolCalls {
+			a.tokens += tokensOf(c.Arguments) + compaction.MessageOverhead
+		}
+	}
+	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
+	m.mu.Lock()
+	a.epoch, a.calm = m.epoch, m.calm
+	m.asked = append(m.asked, a)
+	summary, flush := m.summary, m.flush
+	m.mu.Unlock()
+	if a.over {
+		return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+	}
+	switch a.kind {
+	case "flush":
+		return m.answerFlush(ctx, flush)
+	case "summary":
+		return m.answerSummary(ctx, summary, a)
+	}
+	return m.answerChat(a)
+}
+
+// answerChat calls tools for as many rounds as were drawn, then answers.
+func (m *machine) answerChat(a asked) (Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := text("re: " + compaction.HeadTail(lastWords(a.Request), 60))
+	if m.rounds > 0 {
+		m.rounds--
+		m.calls += 2 // ids come again in every round, arguments don't
+		r = calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, m.calls)), call("c2", "act", fmt.Sprintf(`{"n":%d}`, m.calls+1)))
+	}
+	if m.reports {
+		r.Usage = sessions.Usage{Prompt: int(float64(a.tokens) * m.factor), Completion: 20}
+	}
+	return r, nil
+}
+
+func (m *machine) answerFlush(ctx context.Context, mode string) (Response, error) {
+	switch mode {
+	case "prose":
+		return text("NO_REPLY secret words of a flush"), nil
+	case "junk":
+		return calls(call("f", "memory_save", `{"facts":"no`)), nil
+	case "nothing":
+		return calls(call("f", "memory_save", `{"facts":[],"nothing_to_save":true}`)), nil
+	case "error":
+		return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+	case "hang":
+		return hang(ctx, Request{})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return saveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is told again and again"), nil
+}
+
+// tap sees what goes to the storage.
+type tap struct {
+	sessions.Store
+	m *machine
+}
+
+func (p tap) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	src, err := p.Store.OpenJob(ctx, l, j)
+	if err == nil {
+		p.m.sawOpen(j, src)
+	}
+	return src, err
+}
+
+func (p tap) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	before, _ := p.m.shelf.mem.Session(ctx, l.Key)
+	done, err := p.Store.Compact(ctx, l, c)
+	if err == nil {
+		p.m.sawCompact(ctx, before, c)
+	}
+	return done, err
+}
+
+func (p tap) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+	defer p.m.change()
+	return p.Store.Undo(ctx, l, rest)
+}
+
+func (p tap) Renew(ctx context.Context, l sessions.Lease) error {
+	defer p.m.change()
+	return p.Store.Renew(ctx, l)
+}
+
+// memoryTap sees what goes to the memory.
+type memoryTap struct {
+	memory.Store
+	m *machine
+}
+
+func (p memoryTap) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	before, _ := p.m.w.store.Session(ctx, l.Key)
+	r, err := p.Store.Flush(ctx, l, f)
+	if err == nil && f.Last {
+		p.m.sawFlush(before, f)
+	}
+	return r, err
+}

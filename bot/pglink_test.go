@@ -1,0 +1,210 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// link is the way of one bot to the database server. It counts the statements that pass, and breaks where a test says:
+// the bot is cut off then, as a dead process is, and the server rolls back what had not committed.
+type link struct {
+	listener net.Listener
+	dial     func() (net.Conn, error)
+	broke    func() // called where the link breaks by itself
+	life     context.Context
+	end      context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	dead bool
+	seen int   // statements since watch
+	cut  int   // breaks before the statement of this number; 0: never
+	lost bool  // breaks where the answer to a COMMIT comes in
+	hold *gate // stands before a COMMIT, once
+}
+
+// newLink makes a link to the server at address, and returns it with the address that leads through it.
+func newLink(t *testing.T, address string, broke func()) (*link, string) {
+	t.Helper()
+	server, err := pgx.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, place := pgconn.NetworkAddress(server.Host, server.Port)
+	l := &link{broke: broke, open: map[net.Conn]bool{}, dial: func() (net.Conn, error) { return net.Dial(network, place) }}
+	l.life, l.end = context.WithCancel(context.WithoutCancel(t.Context()))
+	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	l.wg.Go(l.serve)
+	host, port, _ := net.SplitHostPort(l.listener.Addr().String())
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" {
+		return l, address + " host=" + host + " port=" + port + " sslmode=disable"
+	}
+	q := u.Query()
+	for k, v := range map[string]string{"host": host, "port": port, "sslmode": "disable"} {
+		q.Set(k, v)
+	}
+	u.RawQuery = q.Encode()
+	return l, u.String()
+}
+
+// close ends the link and waits for its goroutines.
+func (l *link) close() {
+	l.sever()
+	_ = l.listener.Close()
+	l.wg.Wait()
+}
+
+// sever breaks the link for good. Its port stays taken, so that nobody reaches another server by the old address.
+func (l *link) sever() {
+	l.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+	for c := range l.open {
+		_ = c.Close()
+	}
+}
+
+// watch counts anew, and breaks before the statement of number cut, or where the answer to a COMMIT comes in.
+func (l *link) watch(cut int, lost bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen, l.cut, l.lost = 0, cut, lost
+}
+
+// statements is how many passed since watch.
+func (l *link) statements() int { l.mu.Lock(); defer l.mu.Unlock(); return l.seen }
+
+// holdCommit has the next COMMIT wait at a gate.
+func (l *link) holdCommit(g *gate) { l.mu.Lock(); defer l.mu.Unlock(); l.hold = g }
+
+func (l *link) serve() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.wg.Go(func() { l.carry(client) })
+	}
+}
+
+// keep notes a connection that is to be closed when the link breaks; false where it has.
+func (l *link) keep(c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return false
+	}
+	l.open[c] = true
+	return true
+}
+
+func (l *link) drop(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	_ = c.Close()
+}
+
+// carry takes one connection's messages to the server, and its answers back.
+func (l *link) carry(client net.Conn) {
+	defer l.drop(client)
+	server, err := l.dial()
+	if err != nil {
+		return
+	}
+	defer l.drop(server)
+	if !l.keep(client) || !l.keep(server) {
+		return
+	}
+	var committing atomic.Bool
+	l.wg.Go(func() { l.back(server, client, &committing) })
+	for first := true; ; first = false {
+		message, err := readMessage(client, first)
+		if err != nil || !l.pass(message, first, &committing) {
+			return
+		}
+		if _, err := server.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+// back carries answers.
+func (l *link) back(server, client net.Conn, committing *atomic.Bool) {
+	defer func() { _ = client.Close() }()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := server.Read(buf)
+		if n > 0 && committing.Load() {
+			l.broke()
+			return
+		}
+		if n > 0 {
+			if _, err := client.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readMessage reads one message of a client: a type, but for the first one, a length that counts itself, and a body.
+func readMessage(r io.Reader, first bool) ([]byte, error) {
+	head := make([]byte, 5)
+	if first {
+		head = head[:4]
+	}
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
+	_, err := io.ReadFull(r, body)
+	return append(head, body...), err
+}
+
+// pass counts a message that is a statement, and reports whether it may go on to the server.
+func (l *link) pass(message []byte, first bool, committing *atomic.Bool) bool {
+	if first || message[0] != 'Q' && message[0] != 'B' || bytes.HasPrefix(message[5:], []byte("-- ping")) {
+		return true
+	}
+	commit := bytes.EqualFold(message[5:], []byte("commit\x00"))
+	l.mu.Lock()
+	l.seen++
+	cut, hold := l.seen == l.cut, l.hold
+	if commit {
+		l.hold = nil
+		committing.Store(l.lost)
+	}
+	l.mu.Unlock()
+	if cut {
+		l.broke()
+		return false
+	}
+	return !commit || hold == nil || hold.pass(l.life) == nil
+}
+
+// onDatabase is the address of another database of the same server.
+func onDatabase(address, name string) string {
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return address + " dbname=" + name // the last word counts
+}

@@ -1,0 +1,369 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// patience is how long a test waits for what must come, on a busy machine.
+const patience = 30 * time.Second
+
+// step is one call of the storage by which a compaction goes on, with the statements that it took.
+type step struct {
+	op         string
+	statements int
+}
+
+// pgStore is the PostgreSQL storage of one bot. The steps of a compaction go over a link of their own, which counts
+// their statements and nobody else's.
+type pgStore struct {
+	*sql.Store
+	stepping *sql.Store
+	link     *link
+
+	mu       sync.Mutex
+	steps    []step                          // done so far
+	failed   map[string]error                // the last error of each operation
+	views    []sessions.View                 // that maintenance read
+	before   func(op string, n int) error    // asked before a step, with its number from 0 on; nil: all is well
+	after    func(op string, n int) error    // asked when a step has done its work: its answer gets lost
+	accepted func() error                    // asked when a message is stored
+	began    func(views int)                 // told when maintenance has read the view for so many times
+	beat     func(ctx context.Context) error // nil: the heart beats
+}
+
+func stepOf[T any](s *pgStore, op string, f func() (T, error)) (T, error) {
+	s.mu.Lock()
+	n, before, after := len(s.steps), s.before, s.after
+	s.mu.Unlock()
+	var none T
+	s.link.watch(0, false)
+	if before != nil {
+		if err := before(op, n); err != nil {
+			return none, err
+		}
+	}
+	v, err := f()
+	s.mu.Lock()
+	s.steps = append(s.steps, step{op, s.link.statements()})
+	if err != nil {
+		s.failed[op] = err
+	}
+	s.mu.Unlock()
+	if err == nil && after != nil {
+		if err := after(op, n); err != nil {
+			return none, err
+		}
+	}
+	return v, err
+}
+
+func (s *pgStore) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+	a, err := s.Store.Accept(ctx, o, k, m)
+	s.mu.Lock()
+	accepted := s.accepted
+	s.mu.Unlock()
+	if err == nil && accepted != nil {
+		return sessions.Accepted{}, accepted()
+	}
+	return a, err
+}
+
+func (s *pgStore) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	return stepOf(s, "open", func() (sessions.Source, error) { return s.stepping.OpenJob(ctx, l, j) })
+}
+
+func (s *pgStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+	_, err := stepOf(s, "stage", func() (none, error) { return none{}, s.stepping.StageJob(ctx, l, j, staged) })
+	return err
+}
+
+func (s *pgStore) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	return stepOf(s, "compact", func() (sessions.Compacted, error) { return s.stepping.Compact(ctx, l, c) })
+}
+
+func (s *pgStore) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	return stepOf(s, "flush", func() (memory.Receipt, error) { return s.stepping.Flush(ctx, l, f) })
+}
+
+func (s *pgStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	v, err := s.Store.Begin(ctx, l, limit)
+	if err != nil || limit > 0 {
+		return v, err
+	}
+	s.mu.Lock()
+	kept := v
+	kept.Tail = slices.Clone(v.Tail)
+	s.views = append(s.views, kept)
+	n, began := len(s.views), s.began
+	s.mu.Unlock()
+	if began != nil {
+		began(n)
+	}
+	return v, nil
+}
+
+func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) error {
+	s.mu.Lock()
+	beat := s.beat
+	s.mu.Unlock()
+	if beat != nil {
+		return beat(ctx)
+	}
+	return s.Store.Beat(ctx, o)
+}
+
+// set changes what the store does from now on.
+func (s *pgStore) set(f func()) { s.mu.Lock(); defer s.mu.Unlock(); f() }
+
+func (s *pgStore) read() (views []sessions.View) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.views)
+}
+
+func (s *pgStore) done() []step { s.mu.Lock(); defer s.mu.Unlock(); return slices.Clone(s.steps) }
+
+func (s *pgStore) errorOf(op string) error { s.mu.Lock(); defer s.mu.Unlock(); return s.failed[op] }
+
+// place is a database with what is said in it.
+type place struct {
+	t     *testing.T
+	url   string
+	talk  dialogue
+	facts *atomic.Int64 // saved by flushes so far: no two are the same
+	conn  *pgx.Conn
+}
+
+// dialogue is who says what, and by which policy it is compacted.
+type dialogue struct {
+	settings compaction.Settings
+	words    func(i int) string // of the message with the number i
+}
+
+// message is the message with the number i.
+func (p *place) message(i int) sessions.Message {
+	return said(fmt.Sprintf("m%d", i), "alice", p.talk.words(i))
+}
+
+// db is a connection of the test's own.
+func (p *place) db() *pgx.Conn {
+	p.t.Helper()
+	if p.conn != nil {
+		return p.conn
+	}
+	conn, err := pgx.Connect(p.t.Context(), p.url)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.conn = conn
+	p.t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(p.t.Context())) })
+	return conn
+}
+
+// replica is one bot on a database.
+type replica struct {
+	t     *testing.T
+	place *place
+	bot   *Bot
+	store *pgStore
+	wire  *wire
+	model *script
+	links []*link
+	stop  func() // as a signal does; waits for the end
+	begin func() // the signal alone
+
+	dead chan struct{}
+	die  func() // cuts the bot off from storage and network, as a dead process is
+}
+
+// run starts a bot on the database, which runs until the test ends. arrange may change it before.
+func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *replica {
+	p.t.Helper()
+	r := &replica{t: p.t, place: p, wire: &wire{running: make(chan struct{})}, model: &script{}, dead: make(chan struct{})}
+	r.die = sync.OnceFunc(func() {
+		for _, l := range r.links {
+			l.sever()
+		}
+		r.begin()
+		close(r.dead)
+	})
+	r.wire.send = func(context.Context, sessions.Outgoing) (Sent, error) {
+		if r.isDead() {
+			return Sent{}, errAway
+		}
+		return Sent{Via: "webhook", Part: 1}, nil
+	}
+	main, stepping := r.open(10), r.open(1)
+	r.store = &pgStore{Store: main, stepping: stepping, link: r.links[1], failed: map[string]error{}}
+	r.model.chat = chatOfTest
+	r.model.flush = func(context.Context, Request) (Response, error) {
+		return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
+	}
+	cfg := Config{
+		Store: r.store, Memory: r.store, Transport: r.wire, Model: r.model, Counter: counter, Replica: name,
+		Tools: []Tool{handTool{name: "fetch", reads: true, f: fetched}}, Compaction: p.talk.settings,
+		Admins: []sessions.UserID{"u-root"}, Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
+		Drain: 50 * time.Millisecond, Flush: 50 * time.Millisecond,
+	}
+	if arrange != nil {
+		arrange(r, &cfg)
+	}
+	r.mortal()
+	b, err := New(cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.bot = b
+	ctx, cancel := context.WithCancel(zerolog.Nop().WithContext(context.WithoutCancel(p.t.Context())))
+	r.begin = cancel
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil && !r.isDead() {
+			p.t.Errorf("Run: %v", err)
+		}
+		for _, l := range r.links {
+			l.sever()
+		}
+		main.Close()
+		stepping.Close()
+		for _, l := range r.links {
+			l.close()
+		}
+	})
+	p.t.Cleanup(r.stop)
+	select {
+	case <-r.wire.running:
+	case err := <-ended:
+		p.t.Fatalf("Run: %v", err)
+	}
+	return r
+}
+
+// open connects to the database through a link of its own.
+func (r *replica) open(conns int) *sql.Store {
+	r.t.Helper()
+	l, url := newLink(r.t, r.place.url, func() { r.die() })
+	r.links = append(r.links, l)
+	s, err := sql.Open(r.t.Context(), sql.Options{URL: url, MaxConns: conns})
+	if err != nil {
+		l.close()
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *replica) isDead() bool {
+	select {
+	case <-r.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// mortal has the model answer nothing to a bot that is dead.
+func (r *replica) mortal() {
+	alive := func(f func(context.Context, Request) (Response, error)) func(context.Context, Request) (Response, error) {
+		return func(ctx context.Context, q Request) (Response, error) {
+			if r.isDead() {
+				return Response{}, errDead
+			}
+			return f(ctx, q)
+		}
+	}
+	if r.model.summary == nil {
+		r.model.summary = func(context.Context, Request) (Response, error) { return text(goodSummary), nil }
+	}
+	r.model.chat, r.model.flush, r.model.summary = alive(r.model.chat), alive(r.model.flush), alive(r.model.summary)
+}
+
+// errDead is what a model says to a dead bot: nobody tries again after that.
+var errDead = &ModelError{Class: Denied, Err: errAway}
+
+// chatOfTest fetches where it is told to, and has little to say else.
+func chatOfTest(_ context.Context, r Request) (Response, error) {
+	last := r.Messages[len(r.Messages)-1]
+	if at := strings.Index(last.Content, "fetch "); last.Role == "user" && at >= 0 {
+		n := strings.Fields(last.Content[at:])[1]
+		return calls(sessions.ToolCall{ID: "c" + n, Name: "fetch", Arguments: `{"n":"` + n + `"}`}), nil
+	}
+	return text("noted"), nil
+}
+
+// fetched is a large result, another one for every number.
+func fetched(_ context.Context, in ToolInput) (string, error) {
+	return in.Arguments + " " + prose(len(in.Arguments), 2500), nil
+}
+
+// post hands a message in, and fails the test where a living bot does not accept it.
+func (r *replica) post(m sessions.Message) {
+	r.t.Helper()
+	if err := r.wire.accept(context.WithoutCancel(r.t.Context()), m); err != nil && !r.isDead() {
+		r.t.Fatalf("accept %s: %v", m.ID, err)
+	}
+}
+
+// settle waits until the bot has answered everything, and done what follows from that, or is dead.
+func (r *replica) settle() {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), patience)
+	defer stop()
+	db := r.place.db()
+	await(r.t, "every message is answered", func() bool {
+		return r.isDead() || one[int](r.t, db, openWork) == 0 && r.bot.Quiet(ctx) == nil && one[int](r.t, db, openWork) == 0
+	})
+}
+
+// openWork counts what is neither answered nor sent.
+const openWork = `SELECT (SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending') +
+	(SELECT count(*) FROM outbox WHERE settled_at IS NULL)`
+
+// await waits for what must come.
+func await(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for !ready() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// one is the answer to a query of one value.
+func one[T any](t *testing.T, db *pgx.Conn, query string, args ...any) (v T) {
+	t.Helper()
+	if err := db.QueryRow(t.Context(), query, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+// forget has a bot's heartbeat be old, as a dead process's is after a while.
+func (p *place) forget(name sessions.ReplicaID) {
+	p.t.Helper()
+	if _, err := p.db().Exec(p.t.Context(), "DELETE FROM replicas WHERE id = $1", string(name)); err != nil {
+		p.t.Fatal(err)
+	}
+}

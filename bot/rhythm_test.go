@@ -1,0 +1,83 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// A policy that goes by turns tells them in the mode that moves large results out first too, however small the context
+// is: that nothing was moved out is no reason to log an attempt that changed nothing, over and over.
+func TestOffloadingDoesNotStopARhythm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := compaction.Policies["turns"]
+		p.Mode, p.OffloadOver, p.OffloadAt, p.OffloadEnough = compaction.OffloadThenCompact, 2000, 0.7, 15000
+		m := &script{summary: func(context.Context, Request) (Response, error) { return text(goodSummary), nil }}
+		w := start(t, setup{model: m, config: func(c *Config) { c.Compaction.Policy = p }})
+		for i := range p.TailTurns + p.Segment {
+			w.post(said(fmt.Sprint("m", i), "alice", prose(i, 60)))
+			synctest.Wait()
+		}
+		rows := attempts(t, w.store.mem)
+		if len(rows) != 1 || rows[0].Outcome != outcomeCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
+			t.Errorf("compaction log: %+v", rows)
+		}
+	})
+}
+
+// Older summaries of more events than are read at once are rolled up from their own texts: from a part of the events,
+// the rest would be in no summary at all.
+func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{summary: func(context.Context, Request) (Response, error) { return text(goodSummary), nil }}
+		p := compaction.Policies["archive"]
+		p.RollUpSegments = 2
+		w := start(t, setup{model: m, config: func(c *Config) {
+			c.Compaction = compaction.Settings{Enabled: true, Policy: p, Window: compaction.Window{
+				Context: 128_000, Reserve: 20_000, Threshold: 80_000, Share: 0.5, FlushRatio: 0.9, Summary: 1200,
+			}}
+		}})
+		w.post(said("first", "alice", "hello"))
+		synctest.Wait()
+		s := w.state(group)
+		long := sessions.Turn{Calibration: 1}
+		for i := range maxRaw {
+			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
+		}
+		l, err := w.store.mem.Acquire(t.Context(), group, w.bot.leases.Owner())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := w.store.mem.Commit(t.Context(), l, long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := s.LastSeq + maxRaw/2
+		for _, r := range [][2]int64{{0, half}, {half, done.LastSeq}} {
+			_, err := w.store.mem.Compact(t.Context(), l, sessions.Compaction{
+				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: outcomeCommitted},
+				Summaries: []sessions.NewSummary{{StartSeq: r[0] + 1, EndSeq: r[1], Text: goodSummary, Tokens: 100}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := 0; len(m.requests("summary")) < 2; i++ {
+			if i > 50 {
+				t.Fatal("nothing is rolled up")
+			}
+			w.post(said(fmt.Sprint("m", i), "alice", prose(i, 60)))
+			synctest.Wait()
+		}
+		if got := lastWords(m.requests("summary")[1]); !strings.Contains(got, `"role":"summary"`) {
+			t.Errorf("the roll-up reads %.300s", got)
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package sessionstest
+
+import (
+	"fmt"
+	"strings"
+
+	"ebb/sessions"
+)
+
+// secret is what must be found nowhere after an erasure.
+const secret = "Zq7-secret"
+
+// hidden checks that nothing that can be read of the session has the secret in it.
+func (b *bench) hidden() {
+	b.Helper()
+	l := b.acquire(replicaA)
+	var all strings.Builder
+	v := b.begin(l, 10)
+	fmt.Fprintf(&all, "%s %s %+v", looks(v), v.Session.Pinned, v.Pending)
+	for _, e := range b.Log(b.T, key) {
+		fmt.Fprintf(&all, " %d:%s:%s:%+v:%+v", e.Seq, e.Role, e.Content, e.ToolCalls, e.Message)
+	}
+	for _, sum := range b.Summaries(b.T, key) {
+		all.WriteString(" " + sum.Text)
+	}
+	for _, blob := range b.Blobs(b.T, key) {
+		body, err := b.Store.Blob(b.ctx, key, blob)
+		b.check(err)
+		all.WriteString(" " + body)
+	}
+	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.LastSeq})
+	b.check(err)
+	all.WriteString(" " + contents(src.Events))
+	if strings.Contains(all.String(), secret) {
+		b.Errorf("the secret is still there:\n%s", all.String())
+	}
+}
+
+// P75: what was erased is in no body, blob or summary any more; cursor and coverage stay valid, and the next compaction
+// tells the range anew.
+func testErase(b *bench) {
+	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
+	b.offload(l, 3, 4)
+	first := told(0, 1)
+	b.compact(l, first)
+	second := told(1, 3)
+	second.Summaries[0].Text = "about " + secret
+	second.Pinned = "pinned"
+	b.compact(l, second)
+	b.accept(replicaA, 2)
+	b.turn(l, 1) // 6 and 7
+	third := told(3, 5)
+	b.compact(l, third)
+	job := sessions.Job{From: 5, Through: 7}
+	_, err := b.Store.OpenJob(b.ctx, l, job)
+	b.check(err)
+	b.check(b.Store.StageJob(b.ctx, l, job, []byte(secret)))
+
+	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
+	b.check(err)
+	if want := (sessions.Erased{Events: 1, Summaries: 1, Reopened: 4}); done != want {
+		b.Errorf("the erasure gave %+v, want %+v", done, want)
+	}
+	_, err = b.Store.Begin(b.ctx, l, 0)
+	b.want(err, sessions.ErrLeaseLost, "going on with what was read before")
+	_, err = b.Store.Job(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading the job of before")
+	l = b.acquire(replicaA)
+	b.tells(l, "1-1:1:0 ")
+	b.kept(otherBody) // what is in the view again can be read again
+	v := b.begin(l, 0)
+	if e := v.Tail[1]; len(v.Tail) != 6 || e.Seq != 3 || e.Content != sessions.ErasedText || e.Tokens != sessions.ErasedTokens || e.Blob != "" ||
+		e.Role != sessions.RoleTool || e.ToolCallID == "" || v.Tail[2].Blob == "" {
+		b.Errorf("after the erasure the view is\n%s", looks(v))
+	}
+	tokens := v.Summaries[0].Tokens
+	for _, e := range v.Tail {
+		tokens += e.Tokens
+	}
+	if s := v.Session; s.TotalTokens != tokens || s.RearmTokens != 0 || s.Pinned != "" || s.CompactedSeq != 1 || s.LastSeq != 7 {
+		b.Errorf("after the erasure the session is %+v, want %d tokens", s, tokens)
+	}
+	var states []string
+	for _, sum := range b.Summaries(b.T, key) {
+		states = append(states, fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Status))
+	}
+	if got := strings.Join(states, " "); got != "1-1:active 2-3:undone 4-5:undone" {
+		b.Errorf("the summaries are %s", got)
+	}
+	b.hidden()
+
+	again := told(1, 7)
+	b.compact(l, again)
+	b.tells(l, "1-1:1:0 2-7:6:0 ")
+	b.undo(l, 0)
+	b.tells(l, "1-1:1:0 ")
+	b.undo(l, 0) // what was undone by the erasure is no step any more
+	b.tells(l, "")
+	b.hidden()
+}
+
+// What nobody told yet is wiped where it stands, and no undo shows it again.
+func testEraseTail(b *bench) {
+	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5
+	v := b.begin(l, 0)
+	cut := sessions.Compaction{Shown: []sessions.Shown{
+		{Seq: 3, Text: "cut " + secret, Tokens: 1}, {Seq: 4, Text: "cut other", Tokens: 1},
+	}}
+	b.compact(l, cut)
+	b.compact(l, sessions.Compaction{Shown: []sessions.Shown{reference(v.Tail[2]), reference(v.Tail[3])}})
+	b.kept(bigBody+secret, otherBody)
+	for name, bad := range map[string][]int64{"nothing is": {3, 9}, "pending messages are": {0}} {
+		_, err := b.Store.Erase(b.ctx, key, bad)
+		b.want(err, sessions.ErrNotFound, "erasing where "+name)
+	}
+	_, err := b.Store.Erase(b.ctx, "robot/elsewhere", []int64{1})
+	b.want(err, sessions.ErrNotFound, "erasing in no session")
+	if now := b.begin(l, 0); len(now.Tail) != len(v.Tail) {
+		b.Errorf("refused erasures left\n%s", looks(now))
+	}
+	done, err := b.Store.Erase(b.ctx, key, []int64{3})
+	b.check(err)
+	if want := (sessions.Erased{Events: 1, Blobs: 1}); done != want {
+		b.Errorf("the erasure gave %+v, want %+v", done, want)
+	}
+	b.kept(otherBody)
+	b.hidden()
+	l = b.acquire(replicaA)
+	b.undo(l, 0)
+	if v := b.begin(l, 0); v.Tail[2].Content != sessions.ErasedText || v.Tail[3].Content != "cut other" {
+		b.Errorf("after an undo the view is\n%s", looks(v))
+	}
+	b.hidden()
+	_, err = b.Store.Erase(b.ctx, key, []int64{2})
+	b.check(err)
+	l = b.acquire(replicaA)
+	if calls := b.begin(l, 0).Tail[1].ToolCalls; len(calls) != 2 || calls[0].ID != "call-1-0" || calls[0].Name != "query" || calls[0].Arguments != "{}" {
+		b.Errorf("an erased event calls %+v, want its calls without their arguments", calls)
+	}
+}
+
+// A reply that nobody got yet is given up with the answer that it tells; a message keeps its way back.
+func testEraseReplies(b *bench) {
+	l := b.held(2)
+	b.turn(l, 1) // 1 and 2: its reply is open
+	l2 := b.turn(l, 1)
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
+	done, err := b.Store.Erase(b.ctx, key, []int64{1})
+	b.check(err)
+	if want := (sessions.Erased{Events: 1, Replies: 1}); done != want { // the settled one
+		b.Errorf("erasing a question gave %+v, want %+v", done, want)
+	}
+	l = b.acquire(replicaA)
+	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
+		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
+	}
+	if m := b.begin(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {
+		b.Errorf("an erased message came as %+v", m)
+	}
+	done, err = b.Store.Erase(b.ctx, key, []int64{2})
+	b.check(err)
+	if done.Replies != 1 {
+		b.Errorf("erasing an answer gave %+v, want its reply given up", done)
+	}
+	l = b.acquire(replicaA)
+	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 0 {
+		b.Errorf("to be sent are %+v (%v), want nothing", open, err)
+	}
+}
+
+// P80: a session is deleted with all it has, also where a body is gone already.
+func testDelete(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	b.offload(l, 3, 4)
+	b.SpoilBlob(b.T, key, sessions.BlobOf(bigBody), "")
+	b.compact(l, told(0, 2))
+	b.accept(replicaA, 2) // waits
+	done, err := b.Other.Delete(b.ctx, key)
+	b.check(err)
+	if want := (sessions.Deleted{Events: 7, Summaries: 1, Compactions: 2, Blobs: 1, Replies: 1}); done != want {
+		b.Errorf("the deletion gave %+v, want %+v", done, want)
+	}
+	_, err = b.Store.Session(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading what was deleted")
+	_, err = b.Other.Delete(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "deleting it again")
+	_, err = b.Store.Blob(b.ctx, key, sessions.BlobOf(otherBody))
+	b.want(err, sessions.ErrNotFound, "reading a body of it")
+	if n := len(b.Log(b.T, key)) + len(b.Summaries(b.T, key)) + len(b.Blobs(b.T, key)); n != 0 {
+		b.Errorf("%d rows are left", n)
+	}
+
+	b.accept(replicaA, 3)
+	now := b.acquire(replicaA)
+	if now.Term <= l.Term {
+		b.Errorf("the new session has term %d, the deleted one had %d", now.Term, l.Term)
+	}
+	b.want(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}), sessions.ErrLeaseLost, "going on with the deleted session")
+	if v := b.begin(now, 10); len(v.Pending) != 1 || v.Session.LastSeq != 0 || v.Session.Title != "Team" {
+		b.Errorf("the new session is %+v", v)
+	}
+	b.turn(now, 10)
+}

@@ -1,0 +1,234 @@
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// Erase implements sessions.Store. Facts that a flush found in a range with one of the events are deleted, whether they
+// came from it or from its neighbours: which event a fact came from, nobody wrote down.
+func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
+	var done sessions.Erased
+	err := s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		missing, err := s.q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
+		if err != nil || len(seqs) == 0 {
+			return err
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
+		}
+		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq}
+		if err := e.do(ctx); err != nil {
+			return err
+		}
+		done = e.done
+		return nil
+	})
+	if err != nil {
+		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs), key, refused(err))
+	}
+	return done, nil
+}
+
+// locked runs do in one transaction that holds the session's row, whoever has its lease.
+func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		row, err := s.q.SessionLock(ctx, tx, key)
+		if err != nil {
+			return found(err)
+		}
+		return do(tx, &row)
+	})
+}
+
+// erasure is one under way.
+type erasure struct {
+	*Store
+	tx     pgx.Tx
+	row    *dbsqlc.Session
+	seqs   []int64 // in order, each once
+	wiped  []int64 // ids of the summaries that tell one of them
+	cursor int64   // of the view: where it stands after what was done so far
+	done   sessions.Erased
+}
+
+// do takes the steps. What is found by the words of the events comes before these are wiped.
+func (e *erasure) do(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		e.summaries, e.quotes, e.memories, e.events, e.undo, e.bodies,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
+		return err
+	}
+	_, err := e.q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: string(e.row.SessionKey), CompactedSeq: e.cursor})
+	return err
+}
+
+// summaries wipes those that tell one of the events. Those of the view leave it with all that come after them: what is
+// left lies end to end, and ends where the cursor goes.
+func (e *erasure) summaries(ctx context.Context) error {
+	key := e.row.SessionKey
+	rows, err := e.q.SummariesCovering(ctx, e.tx, &dbsqlc.SummariesCoveringParams{SessionKey: key, Seqs: e.seqs})
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		e.wiped = append(e.wiped, r.ID)
+		if r.Status == sessions.Active {
+			e.cursor = min(e.cursor, r.StartSeq-1)
+		}
+	}
+	if e.done.Summaries = len(e.wiped); len(e.wiped) == 0 {
+		return nil
+	}
+	if err := e.q.EventSummariesErase(ctx, e.tx, &dbsqlc.EventSummariesEraseParams{
+		SessionKey: key, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens, Ids: e.wiped,
+	}); err != nil {
+		return err
+	}
+	if err := e.q.SummariesErase(ctx, e.tx, &dbsqlc.SummariesEraseParams{
+		SessionKey: key, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens, Ids: e.wiped,
+	}); err != nil || e.cursor == e.row.CompactedSeq {
+		return err
+	}
+	e.done.Reopened = int(e.row.CompactedSeq - e.cursor)
+	kept, err := e.q.SummariesKept(ctx, e.tx, &dbsqlc.SummariesKeptParams{SessionKey: key, ThroughSeq: e.cursor})
+	if err != nil {
+		return err
+	}
+	if err := e.q.SummariesUndo(ctx, e.tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: append([]int64{}, kept...)}); err != nil {
+		return err
+	}
+	return e.q.EventsUnarchive(ctx, e.tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: e.cursor})
+}
+
+// quotes wipes what repeats the events outside of summaries and memory: replies, the compaction log, other messages.
+func (e *erasure) quotes(ctx context.Context) error {
+	key := e.row.SessionKey
+	replies, err := e.q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
+	if err != nil {
+		return err
+	}
+	e.done.Replies = int(replies)
+	if err := e.q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
+		SessionKey: key, FirstSeq: e.seqs[0], Seqs: e.seqs,
+	}); err != nil {
+		return err
+	}
+	return e.q.QuotesErase(ctx, e.tx, &dbsqlc.QuotesEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
+}
+
+// memories deletes what memory has of the events, and has no view show it, of this session or of another.
+func (e *erasure) memories(ctx context.Context) error {
+	facts, err := e.q.MemoriesErase(ctx, e.tx, &dbsqlc.MemoriesEraseParams{SessionKey: e.row.SessionKey, Seqs: e.seqs})
+	if e.done.Memories = len(facts); err != nil || len(facts) == 0 {
+		return err
+	}
+	return e.q.PinnedErase(ctx, e.tx, facts)
+}
+
+func (e *erasure) events(ctx context.Context) error {
+	e.done.Events = len(e.seqs)
+	return e.q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+	})
+}
+
+// undo closes the ways back to views that showed the events, or that lie ahead of the cursor by now. What other ways back
+// show of the events is cut out of them.
+func (e *erasure) undo(ctx context.Context) error {
+	key := e.row.SessionKey
+	rows, err := e.q.CompactionsWithView(ctx, e.tx, key)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		var v viewBefore
+		if err := json.Unmarshal(r.ViewBefore, &v); err != nil {
+			return fmt.Errorf("reading the view before compaction %d: %w", r.ID, err)
+		}
+		stands := r.Gen == e.row.Gen && r.UndoneAt == nil
+		ahead := e.cursor < e.row.CompactedSeq && v.Cursor >= e.cursor
+		p := &dbsqlc.CompactionViewSetParams{SessionKey: key, ID: r.ID, Undone: stands && ahead}
+		if stands && !ahead && !slices.ContainsFunc(v.Summaries, func(id int64) bool { return slices.Contains(e.wiped, id) }) {
+			shown := len(v.Shown)
+			v.Shown = slices.DeleteFunc(v.Shown, func(sh shownBefore) bool { return slices.Contains(e.seqs, sh.Seq) })
+			if len(v.Shown) == shown {
+				continue
+			}
+			if p.ViewBefore, err = json.Marshal(v); err != nil {
+				return err
+			}
+		}
+		if err := e.q.CompactionViewSet(ctx, e.tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bodies keeps those that the view refers to now, and no other.
+func (e *erasure) bodies(ctx context.Context) error {
+	key := e.row.SessionKey
+	if err := e.q.BlobsKeep(ctx, e.tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: e.cursor}); err != nil {
+		return err
+	}
+	deleted, err := e.q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: e.cursor})
+	e.done.Blobs = int(deleted)
+	return err
+}
+
+// Delete implements sessions.Store.
+func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+	var done sessions.Deleted
+	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		for _, kind := range []struct {
+			count  *int
+			remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)
+		}{
+			{&done.Events, s.q.EventsDelete},
+			{&done.Summaries, s.q.SummariesDelete},
+			{&done.Compactions, s.q.CompactionsDelete},
+			{&done.Replies, s.q.OutboxDelete},
+			{&done.Blobs, s.q.BlobsDelete},
+		} {
+			n, err := kind.remove(ctx, tx, key)
+			if err != nil {
+				return err
+			}
+			*kind.count = int(n)
+		}
+		memories, err := s.q.MemoriesDelete(ctx, tx, string(key))
+		if err != nil {
+			return err
+		}
+		done.Memories = int(memories)
+		for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
+			s.q.ToolRunsDelete, s.q.DebtsDelete, s.q.JobDelete, s.q.SessionDelete,
+		} {
+			if err := remove(ctx, tx, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, err)
+	}
+	if err := s.q.SessionRevive(ctx, s.pool, key); err != nil {
+		return done, fmt.Errorf("looking for messages that came while session %s was deleted: %w", key, err)
+	}
+	return done, nil
+}

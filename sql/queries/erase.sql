@@ -1,0 +1,184 @@
+-- name: SessionLock :one
+-- SessionLock holds the session's row to the end of the transaction, whoever has its lease.
+SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
+
+-- name: EventsMissing :many
+-- EventsMissing lists the places of a list where the log has nothing.
+SELECT w.seq::bigint AS seq FROM unnest(@seqs::bigint[]) AS w (seq)
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = w.seq)
+ORDER BY w.seq;
+
+-- name: SummariesCovering :many
+-- SummariesCovering lists the summaries, whatever their state, that tell one of the events.
+SELECT a.id, a.start_seq, a.status FROM session_summaries a
+WHERE a.session_key = @session_key
+  AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN a.start_seq AND a.end_seq)
+ORDER BY a.start_seq, a.id;
+
+-- name: SummariesKept :many
+-- SummariesKept lists the summaries of the view that end at a place or before it.
+SELECT a.id FROM session_summaries a
+WHERE a.session_key = @session_key AND a.status = 'active' AND a.end_seq <= @through_seq::bigint;
+
+-- name: EventSummariesErase :exec
+-- EventSummariesErase wipes the log's marks of compactions whose summaries are to be wiped. They have no range: a mark
+-- is known by its text.
+UPDATE dingtalk_session_events e SET content = @erased::text, tokens = @tokens::int
+WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content IN (
+    SELECT a.summary FROM session_summaries a WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]));
+
+-- name: SummariesErase :exec
+UPDATE session_summaries a SET summary = @erased::text, tokens = @tokens::int
+WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]);
+
+-- name: OutboxErase :execrows
+-- OutboxErase wipes replies that may repeat the events: those that were settled since the first of them was said, which
+-- nobody reads any more, and those to come that hold an answer among them, which are given up.
+UPDATE outbox o SET
+    body = @erased::text,
+    error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
+    state = CASE WHEN o.state = 'sent' THEN 'sent' ELSE 'failed' END,
+    settled_at = coalesce(o.settled_at, now())
+WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
+    WHEN o.state IN ('sent', 'failed') THEN o.created_at >= (
+        SELECT min(e.created_at) FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]))
+    ELSE EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND e.role = 'assistant'
+          AND e.content <> '' AND strpos(o.body, e.content) > 0)
+    END;
+
+-- name: CompactionsErase :exec
+-- CompactionsErase wipes what rows of the compaction log may repeat of events: identifiers that an audit quotes, from
+-- ranges that may hold the events, and a focus that was said in one of them.
+UPDATE compaction_log c SET
+    audit = CASE WHEN c.end_seq >= @first_seq::bigint THEN c.audit - 'missing' - 'invented' ELSE c.audit END,
+    focus = CASE WHEN EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND strpos(e.content, c.focus) > 0)
+        THEN '' ELSE c.focus END
+WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
+
+-- name: QuotesErase :exec
+-- QuotesErase wipes what other messages quote of events: by the message that they reply to, or by its words.
+UPDATE dingtalk_session_events q SET message = jsonb_set(q.message, '{quote,text}', to_jsonb(@erased::text))
+WHERE q.session_key = @session_key AND q.message #>> '{quote,text}' <> '' AND EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
+      AND (e.msg_id = q.message #>> '{quote,msg_id}' OR strpos(e.content, q.message #>> '{quote,text}') > 0));
+
+-- name: MemoriesErase :many
+-- MemoriesErase deletes what memory has of events: facts that a flush found in a range with one of them, and those that
+-- the turn of one of them saved by itself, from the question until it was committed.
+DELETE FROM memories m
+WHERE m.source_session = @session_key AND (
+    EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)
+    OR (m.end_seq = 0 AND EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
+          AND m.created_at >= (SELECT u.created_at FROM dingtalk_session_events u
+            WHERE u.session_key = @session_key AND u.seq <= e.seq AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)
+          AND m.created_at <= coalesce((SELECT a.created_at FROM dingtalk_session_events a
+            WHERE a.session_key = @session_key AND a.seq >= e.seq AND a.role <> 'user' ORDER BY a.seq LIMIT 1), 'infinity'))))
+RETURNING m.content;
+
+-- name: PinnedErase :exec
+-- PinnedErase takes memory from the head of every view that shows a fact which is no more. A compaction pins it anew.
+UPDATE dingtalk_sessions s SET pinned = '', updated_at = now()
+WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
+
+-- name: EventsErase :exec
+-- EventsErase wipes what events say, what the view shows of them, and how their words came. Who spoke, when, and which
+-- call a result answers stay, so that the log keeps its shape and every request stays legal.
+UPDATE dingtalk_session_events e SET
+    content = @erased::text,
+    tokens = @tokens::int,
+    shown = NULL,
+    shown_tokens = NULL,
+    blob_id = NULL,
+    tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
+        SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
+        FROM jsonb_array_elements(e.tool_calls) WITH ORDINALITY AS t (call, place)) END,
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @erased::text)
+WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
+
+-- name: CompactionsWithView :many
+-- CompactionsWithView lists the rows that keep a view to go back to.
+SELECT c.id, c.gen, c.undone_at, c.view_before FROM compaction_log c
+WHERE c.session_key = @session_key AND c.view_before IS NOT NULL
+ORDER BY c.id;
+
+-- name: CompactionViewSet :exec
+-- CompactionViewSet changes the view that an undo would go back to; without one there is no undo.
+UPDATE compaction_log c SET
+    view_before = @view_before,
+    undone_at = CASE WHEN @undone::boolean THEN now() ELSE c.undone_at END
+WHERE c.session_key = @session_key AND c.id = @id;
+
+-- name: SessionErased :one
+-- SessionErased moves the cursor to where it is after an erasure, counts the view anew, and takes the lease from whoever
+-- has it: what was read before must not be written after. Where messages wait, every replica is told.
+WITH freed AS (
+    UPDATE dingtalk_sessions s SET
+        compacted_seq = @compacted_seq,
+        total_tokens = least(
+            (SELECT coalesce(sum(a.tokens), 0) FROM session_summaries a
+             WHERE a.session_key = @session_key AND a.status = 'active')
+            + (SELECT coalesce(sum(coalesce(e.shown_tokens, e.tokens)), 0) FROM dingtalk_session_events e
+               WHERE e.session_key = @session_key AND e.seq > @compacted_seq), 2147483647),
+        rearm_tokens = 0,
+        observed_tokens = 0,
+        observed_seq = 0,
+        compact_retry_at = NULL,
+        pinned = '',
+        lease_owner = NULL,
+        updated_at = now()
+    WHERE s.session_key = @session_key
+    RETURNING s.session_key
+), waiting AS (
+    SELECT f.session_key FROM freed f WHERE EXISTS (
+        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+)
+SELECT (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM waiting) w;
+
+-- name: MemoriesDelete :execrows
+-- MemoriesDelete deletes what memory keeps for a session alone. What it learnt for people and groups is theirs.
+DELETE FROM memories m
+WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
+
+-- name: EventsDelete :execrows
+DELETE FROM dingtalk_session_events e WHERE e.session_key = @session_key;
+
+-- name: SummariesDelete :execrows
+DELETE FROM session_summaries a WHERE a.session_key = @session_key;
+
+-- name: CompactionsDelete :execrows
+DELETE FROM compaction_log c WHERE c.session_key = @session_key;
+
+-- name: OutboxDelete :execrows
+DELETE FROM outbox o WHERE o.session_key = @session_key;
+
+-- name: BlobsDelete :execrows
+DELETE FROM blobs b WHERE b.session_key = @session_key;
+
+-- name: ToolRunsDelete :exec
+DELETE FROM tool_runs r WHERE r.session_key = @session_key;
+
+-- name: DebtsDelete :exec
+DELETE FROM flush_debts d WHERE d.session_key = @session_key;
+
+-- name: SessionDelete :exec
+DELETE FROM dingtalk_sessions s WHERE s.session_key = @session_key;
+
+-- name: SessionRevive :exec
+-- SessionRevive makes the session of a message anew that was accepted while its session was being deleted: the statement
+-- that accepted it still saw the session.
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
+SELECT e.session_key, e.message ->> 'robot_code', e.message ->> 'conversation_id', e.message ->> 'conversation_type',
+    coalesce(e.message ->> 'conversation_title', ''), e.id
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.state = 'pending'
+ORDER BY e.id LIMIT 1
+ON CONFLICT (session_key) DO NOTHING;
