@@ -56,7 +56,10 @@ var aPolicy = compaction.Policies["token_budget"]
 var noon = time.Date(2026, 3, 2, 4, 0, 0, 0, time.UTC)
 
 func user(seq int64, nick, words string) sessions.Event {
-	return sessions.Event{Seq: seq, Role: sessions.RoleUser, SenderID: sessions.UserID("id-" + nick), SenderNick: nick, Content: words}
+	return sessions.Event{
+		Seq: seq, Role: sessions.RoleUser, SenderID: sessions.UserID("id-" + nick), SenderNick: nick, Content: words,
+		CreatedAt: noon.Add(time.Duration(seq) * 20 * time.Second),
+	}
 }
 
 func aView() sessions.View {
@@ -74,11 +77,11 @@ func aView() sessions.View {
 
 func TestAssembledRequest(t *testing.T) {
 	t.Parallel()
-	asked := []sessions.Event{user(0, "张伟", "那周五呢？"), user(0, "", "and me")}
-	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, asked, noon)))
+	asked := []sessions.Event{user(11, "张伟", "那周五呢？"), user(12, "", "and me"), user(13, "", "and now?")}
+	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, asked)))
 	private := aView()
 	private.Session.ConversationType, private.Session.Pinned, private.Summaries = sessions.Private, "", nil
-	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, asked[:1], noon)))
+	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, asked[:1])))
 }
 
 // drawEvent is any event that a log may hold, and some that it should not.
@@ -142,14 +145,14 @@ func TestRequestsAreLegal(t *testing.T) {
 			v.Session.Pinned, v.Summaries = "", nil
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
-		msgs := testFrame.assemble(v, aPolicy, asked, noon)
+		msgs := testFrame.assemble(v, aPolicy, asked)
 		if why := illegal(msgs); why != "" {
 			t.Fatalf("%s:\n%s", why, written(msgs))
 		}
 		if last := msgs[len(msgs)-1]; last.Content != "bob(id-bob): the question" {
 			t.Fatalf("the end is %+v", last)
 		}
-		if again := written(testFrame.assemble(v, aPolicy, asked, noon)); again != written(msgs) {
+		if again := written(testFrame.assemble(v, aPolicy, asked)); again != written(msgs) {
 			t.Fatal("the same view gives other bytes")
 		}
 	})
@@ -175,7 +178,7 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 			tail := v
 			tail.Tail = slices.Clone(v.Tail)
 			shrink(tail.Tail, small.Usable())
-			msgs := testFrame.assemble(tail, aPolicy, shown, now)
+			msgs := testFrame.assemble(tail, aPolicy, shown)
 			common := len(before) // all but clock and question
 			for i, m := range before[:max(0, common)] {
 				if written([]ChatMessage{m}) != written(msgs[i:i+1]) {
@@ -228,7 +231,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		if blocks != 2 {
 			t.Fatalf("%d blocks, want 2", blocks)
 		}
-		if sys := testFrame.assemble(v, aPolicy, nil, noon)[0].Content; sys != testFrame.system {
+		if sys := testFrame.assemble(v, aPolicy, nil)[0].Content; sys != testFrame.system {
 			t.Fatalf("the system message is %q", sys)
 		}
 	})
@@ -247,9 +250,9 @@ func TestEmergencyView(t *testing.T) {
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
-		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, asked, noon))) }
+		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, asked))) }
 		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).emergency(v, func(v sessions.View) bool { return size(v) <= room })
-		if why := illegal(testFrame.assemble(got, aPolicy, asked, noon)); why != "" {
+		if why := illegal(testFrame.assemble(got, aPolicy, asked)); why != "" {
 			t.Fatal(why)
 		}
 		left := len(v.Tail) - len(got.Tail)
@@ -258,7 +261,7 @@ func TestEmergencyView(t *testing.T) {
 		}
 		if left > 0 {
 			note := compaction.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
-			if !strings.Contains(written(testFrame.assemble(got, aPolicy, asked, noon)), note) {
+			if !strings.Contains(written(testFrame.assemble(got, aPolicy, asked)), note) {
 				t.Fatalf("%q is not said", note)
 			}
 		}

@@ -206,12 +206,15 @@ func (b *Bot) renew(ctx context.Context, t *turn, _ string) string {
 	if !b.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
-	defer stop()
-	if _, err := b.flushAll(soon, t.lease); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
+	// flushed yet is read from the log by the next flush.
+	if !b.upkeepLock.busy(t.key) {
+		soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+		defer stop()
+		if _, err := b.flushAll(soon, t.lease); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+		}
 	}
-	// A compaction that is under way is not waited for: it finds another generation, and commits nothing.
 	if err := b.store.Renew(ctx, t.lease); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("New conversation not begun")
 		return say(sayNotRenewed, t.lang)

@@ -83,11 +83,17 @@ type run struct {
 	whole  []sessions.Event // its tail with whole bodies
 	tokens int
 	began  time.Time
+	// memories is what the view pins from now on: read after the flush, and the same for the gate and the commit.
+	memories string
 }
+
+// pinnedGrowth is what the newly pinned memories take more than those of the view, in tokens.
+func (r *run) pinnedGrowth() int { return r.counted.count(r.memories) - r.counted.count(r.view.Session.Pinned) }
 
 // do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
 func (r *run) do(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
+	r.memories = s.Pinned
 	shown, freed := r.shorten(p)
 	after := r.tokens - calibrated(freed, s.CalibrationFactor)
 	manual := r.Trigger == triggerManual
@@ -120,6 +126,9 @@ func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	case compaction.OffloadThenCompact:
 		st := r.state(r.view, r.tokens)
 		st.Tail = r.whole
+		if r.Trigger != triggerManual {
+			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // what set this off counted the question that waits, too
+		}
 		shown, _ = p.Offload(r.set.Window, st, r.counter.Count)
 	case compaction.SummaryPlusPrune, compaction.PruneOnly:
 		shown = p.Prune(r.whole, r.counter.Count)
@@ -165,6 +174,9 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	r.EndSeq = cut.Through
 	if !staged {
 		r.FlushOutcome = r.flushFirst(ctx, cut.Through)
+	}
+	if r.memories, err = r.pinned(ctx, r.view); err != nil {
+		return cut, compaction.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: compaction.PromptVersion()}
 	src, err := r.store.OpenJob(ctx, r.lease, job)
@@ -283,8 +295,8 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + compaction.MessageOverhead
 		}
 	}
-	freed := calibrated(cut.Source+standing(r.view.Summaries, d.Summaries), r.view.Session.CalibrationFactor)
-	r.TokensAfter = max(0, r.tokens-freed)
+	freed := cut.Source + standing(r.view.Summaries, d.Summaries) - r.pinnedGrowth()
+	r.TokensAfter = max(0, r.tokens-calibrated(freed, r.view.Session.CalibrationFactor))
 	if err := p.Progress(r.tokens, r.TokensAfter, source, summary); err != nil {
 		r.Outcome = outcomeRejected
 		return fmt.Errorf("compaction of session %s: %w", r.Key, err)
@@ -301,18 +313,14 @@ type audit struct {
 // commit writes what changes, with the memory that the view shows from now on.
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
-	pinned, err := r.pinned(ctx, r.view)
-	if err != nil {
-		return err
-	}
 	text, err := json.Marshal(audit{r.report, r.saved})
 	if err != nil {
 		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
 	}
 	r.Audit, r.Outcome, r.EndSeq = string(text), outcomeCommitted, c.Through
-	r.TokensAfter = max(0, after+calibrated(r.counted.count(pinned)-r.counted.count(s.Pinned), s.CalibrationFactor))
+	r.TokensAfter = max(0, after+calibrated(r.pinnedGrowth(), s.CalibrationFactor))
 	r.Duration = time.Since(r.began) // the row is written with the summary
-	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, pinned, r.LogEntry
+	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, r.memories, r.LogEntry
 	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone are no reason to rest
 	if len(c.Summaries) > 0 {
 		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)

@@ -15,10 +15,17 @@ import (
 func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
 	n := b.frame.tokens + b.counted.count(reference(v, b.settings(v.Session).Policy)) + compaction.MessageOverhead + clockTokens
 	group := v.Session.ConversationType != sessions.Private
+	var minute time.Time
 	for _, events := range [][]sessions.Event{v.Tail, asked} {
 		n += compaction.TokensOf(events)
 		for _, e := range events {
-			if group && e.Role == sessions.RoleUser {
+			if e.Role != sessions.RoleUser {
+				continue
+			}
+			if at := e.CreatedAt.Truncate(time.Minute); !at.Equal(minute) {
+				minute, n = at, n+minuteTokens
+			}
+			if group {
 				n += b.counted.count(sessions.Speaker(e.SenderNick, e.SenderID)) + 1
 			}
 		}
@@ -26,8 +33,11 @@ func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
 	return n
 }
 
-// clockTokens is what the line with time and place takes, at the most.
-const clockTokens = 120
+// What the lines with the time take, at the most: the first with date and place, and one before each message.
+const (
+	clockTokens  = 120
+	minuteTokens = 10
+)
 
 // countEvent is what an event's body takes, its calls included.
 func (b *Bot) countEvent(e sessions.Event) int {
@@ -94,7 +104,7 @@ func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 // request assembles the turn's request on a view and notes its size.
 func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
 	t.size = b.estimate(v, t.asked)
-	return b.frame.assemble(v, b.settings(v.Session).Policy, t.asked, time.Now())
+	return b.frame.assemble(v, b.settings(v.Session).Policy, t.asked)
 }
 
 // pressing is the trigger of a compaction that can't wait until the answer is sent; empty for none. Nobody waits for a

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ebb/compaction"
+	"ebb/sql/sqltest"
 )
 
 // counter is loaded once: its table takes a second under the race detector.
@@ -17,4 +18,14 @@ var counter = func() *compaction.Counter {
 	return c
 }()
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The server of the tests' databases runs to the end; nothing else may be left.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("ebb/sql.(*Private).keep"), goleak.Cleanup(func(code int) { sqltest.Main(exitCode(code)) }))
+}
+
+// exitCode is what the tests came to.
+type exitCode int
+
+// Run returns it.
+func (c exitCode) Run() int { return int(c) }

@@ -229,6 +229,14 @@ func (s *store) Renew(ctx context.Context, l sessions.Lease) error {
 	return err
 }
 
+func (s *store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+	return do(s, "erase", func() (sessions.Erased, error) { return s.mem.Erase(ctx, key, seqs) })
+}
+
+func (s *store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+	return do(s, "delete", func() (sessions.Deleted, error) { return s.mem.Delete(ctx, key) })
+}
+
 func (s *store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.mem.Compactions(ctx, key, limit) })
 }

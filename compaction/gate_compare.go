@@ -103,17 +103,18 @@ func (c Checked) compare(text string) error {
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString(c.Previous)
 	for _, e := range c.Events {
 		if e.Role != sessions.RoleTool { // results are often in the language of programs
 			b.WriteString("\n" + e.Content)
 		}
 	}
-	source := b.String()
+	said := b.String()
+	source := c.Previous + said
 	if c.Language != "" && isIn(source, c.Language) > 0.5 && isIn(text, c.Language) < 1-maxForeign {
 		return fmt.Errorf("the summary is not in the language of the conversation (%s)", c.Language)
 	}
-	if c.Source > minCopied && c.Got*10 > c.Source*7 && copied(text, source) > maxCopied {
+	// To keep what the previous summary said is no copying.
+	if c.Source > minCopied && c.Got*10 > c.Source*7 && copied(text, said) > maxCopied {
 		return errors.New("the summary copies the conversation")
 	}
 	return nil

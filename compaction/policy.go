@@ -99,7 +99,7 @@ var Policies = map[string]Policy{
 		Profile: ProfileChat, Marker: "## PREVIOUS CONTEXT SUMMARY", TailMarker: "## RECENT MESSAGES",
 	},
 	"turns": {
-		Name: "turns", Mode: SummaryOnly, TailTurns: 4, Segment: 3, RollUpTokens: 1200, RollUpSegments: 8, Flush: true,
+		Name: "turns", Mode: SummaryOnly, TailTurns: 4, Segment: 3, RollUpTokens: 1200, RollUpSegments: 8, Flush: true, FlushLag: 6000,
 		Profile: ProfileEvents, Marker: "[Session Memory]",
 	},
 	"offload": {
@@ -107,8 +107,8 @@ var Policies = map[string]Policy{
 		OffloadEnough: 15000, Rolling: true, SummaryTokens: 8000, Profile: ProfileTechnical, Marker: "[Compressed History]", Inline: true,
 	},
 	"balanced": {
-		Name: "balanced", Mode: SummaryPlusPrune, Tokens: true, Batch: true, TailMessages: 40, TailShare: 0.6, RollUpTokens: 1200,
-		RollUpSegments: 8, Flush: true, FlushLag: 12000, Profile: ProfileChat, CachePrice: 0.1,
+		Name: "balanced", Mode: SummaryPlusPrune, Tokens: true, Batch: true, TailMessages: 40, TailShare: 0.6, RollUpTokens: 2400,
+		RollUpSegments: 8, Flush: true, FlushLag: 24000, Profile: ProfileChat, CachePrice: 0.1,
 	},
 }
 

@@ -74,7 +74,7 @@ func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	d.Report.merge(res.Report)
 }
 
-// rollUpRequest tells the active summaries again: from what was said where that fits into half of the window, so that
+// rollUpRequest tells the active summaries again: from what was said where that is short, so that
 // nothing is lost from one summary of summaries to the next, else from their own texts.
 func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	target := t.Policy.rollUpTarget(t.Target)
@@ -96,14 +96,18 @@ func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	return r
 }
 
-// rawEvents are the events that the active summaries tell, or nil where they take more than half of the window or can't
-// be read.
+// maxRetold is how many tokens of what was said are read again for a roll-up. More would be paid for anew at each one: the
+// cost of a long conversation would grow with its square.
+const maxRetold = 4000
+
+// rawEvents are the events that the active summaries tell, or nil where they are too many or can't be read.
 func (e *Engine) rawEvents(ctx context.Context, t Task) []sessions.Event {
 	count := 0
 	for _, s := range t.Active {
 		count += s.MsgCount
 	}
-	if t.Raw == nil || count*MessageOverhead > e.Context/2 { // a log that is too long is not even read
+	most := min(maxRetold, e.Context/2)
+	if t.Raw == nil || count*MessageOverhead > most { // a log that is too long is not even read
 		return nil
 	}
 	first, last := t.Active[0], t.Active[len(t.Active)-1]
@@ -112,7 +116,7 @@ func (e *Engine) rawEvents(ctx context.Context, t Task) []sessions.Event {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Events to roll up not read, their summaries are told instead")
 		return nil
 	}
-	if len(events) == 0 || TokensOf(events) > e.Context/2 {
+	if len(events) == 0 || TokensOf(events) > most {
 		return nil
 	}
 	return events

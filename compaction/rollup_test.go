@@ -135,7 +135,7 @@ func segments(n, tokens int) []sessions.Summary {
 	return out
 }
 
-// A roll-up is told from what was said where that fits into half of the window, else from the summaries.
+// A roll-up is told from what was said where that is at most 4,000 tokens, else from the summaries.
 func TestRollUpFromRawEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -143,9 +143,9 @@ func TestRollUpFromRawEvents(t *testing.T) {
 		err    error
 		raw    bool
 	}{
-		"fits":             {50, nil, true},
-		"just fits":        {96, nil, true}, // 80 x 100 tokens in a window of 16,000
-		"too long":         {97, nil, false},
+		"fits":             {30, nil, true},
+		"just fits":        {46, nil, true}, // 80 x 50 tokens
+		"too long":         {47, nil, false},
 		"can't be read":    {50, errors.New("connection reset"), false},
 		"nothing is there": {0, nil, false},
 	} {

@@ -341,7 +341,7 @@ func TestLargeRangesAreToldInChunks(t *testing.T) {
 	}}
 	events := talk(40, 0)
 	for i := range events {
-		events[i].Content += strings.Repeat("，详情见发布说明与值班表", 20)
+		events[i].Content += strings.Repeat("，详情见发布说明与值班表", 36)
 		events[i].Tokens = counter().Count(events[i].Content)
 	}
 	got, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300})
@@ -356,7 +356,7 @@ func TestLargeRangesAreToldInChunks(t *testing.T) {
 		if i > 0 && !strings.Contains(r.User, fmt.Sprintf("部分 %d 已并入", i)) {
 			t.Errorf("request %d does not continue the one before", i)
 		}
-		seen += strings.Count(r.User, `"role":"user"`)
+		seen += strings.Count(r.User, `"who":"`)
 	}
 	if seen != 40 {
 		t.Errorf("%d of 40 turns were told", seen)

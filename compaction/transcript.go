@@ -21,9 +21,9 @@ const (
 // nothing of it can look like structure.
 type line struct {
 	N    int64  `json:"n"`
-	T    string `json:"t"`
+	T    string `json:"t,omitempty"`
 	Who  string `json:"who,omitempty"`
-	Role string `json:"role"`
+	Role string `json:"role,omitempty"`
 	Tool string `json:"tool,omitempty"`
 	Text string `json:"text"`
 }
@@ -46,12 +46,20 @@ const fenceTokens = 64
 // too long is shown by its two ends.
 func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
-	room := limit - fenceTokens
+	room, at := limit-fenceTokens, ""
 	for n < len(events) {
-		e := events[n]
 		text, tokens := "", 0
-		if e.Role != sessions.RoleSummary || s.Summaries {
-			text, tokens = s.line(e, limit-fenceTokens)
+		if e := events[n]; e.Role != sessions.RoleSummary || s.Summaries {
+			l := s.lineOf(e)
+			if l.T == at { // a line says only what is new
+				l.T = ""
+			} else {
+				at = l.T
+			}
+			text, tokens = s.Counter.shorten(l.Text, limit-fenceTokens, func(text string) string {
+				l.Text = text
+				return l.String()
+			})
 		}
 		if tokens > room && n > 0 {
 			break
@@ -66,19 +74,6 @@ func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
 		}
 	}
 	return Fence("transcript", strings.Join(lines[:n], "")), n
-}
-
-// line is an event's line, shortened to limit tokens as far as its frame allows, and its tokens.
-func (s Scribe) line(e sessions.Event, limit int) (string, int) {
-	loc := s.Location
-	if loc == nil {
-		loc = time.UTC
-	}
-	l := lineOf(e, loc)
-	return s.Counter.shorten(l.Text, limit, func(text string) string {
-		l.Text = text
-		return l.String()
-	})
 }
 
 // shorten returns what show makes of a text, and its tokens: of the whole text, or of its two ends where that takes more
@@ -104,10 +99,17 @@ func (l line) String() string {
 	return b.String()
 }
 
-func lineOf(e sessions.Event, loc *time.Location) line {
-	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Role: string(e.Role), Tool: e.ToolName, Text: tellable(e)}
+// lineOf is an event's line. Who speaks is a user.
+func (s Scribe) lineOf(e sessions.Event) line {
+	loc := s.Location
+	if loc == nil {
+		loc = time.UTC
+	}
+	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Tool: e.ToolName, Text: tellable(e)}
 	if e.Role == sessions.RoleUser {
 		l.Who = sessions.Speaker(e.SenderNick, e.SenderID)
+	} else {
+		l.Role = string(e.Role)
 	}
 	return l
 }
