@@ -30,7 +30,9 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 
 // compactNow compacts at once and tells what it did.
 func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
-	done, err := b.compact(ctx, t.lease, focus, func(sessions.View) string { return triggerManual })
+	soon, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+	defer stop()
+	done, err := b.compact(soon, t.lease, focus, func(sessions.View) string { return triggerManual })
 	switch {
 	case nothingToCompact(err):
 		return say(sayNothingToCompact, t.lang, nothingWord(err, t.lang))

@@ -88,7 +88,9 @@ type run struct {
 }
 
 // pinnedGrowth is what the newly pinned memories take more than those of the view, in tokens.
-func (r *run) pinnedGrowth() int { return r.counted.count(r.memories) - r.counted.count(r.view.Session.Pinned) }
+func (r *run) pinnedGrowth() int {
+	return r.counted.count(r.memories) - r.counted.count(r.view.Session.Pinned)
+}
 
 // do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
 func (r *run) do(ctx context.Context) error {
@@ -99,7 +101,7 @@ func (r *run) do(ctx context.Context) error {
 	manual := r.Trigger == triggerManual
 	switch {
 	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after, freed),
-		p.Mode == compaction.PruneOnly && len(shown) > 0 && after < r.set.Window.Trigger():
+		p.Mode == compaction.PruneOnly && p.Progress(r.tokens, after, 0, 0) == nil && after < r.set.Window.Trigger():
 		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
 	}
 	window := r.set.Window.Counted(s.CalibrationFactor)

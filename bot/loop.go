@@ -75,6 +75,9 @@ const squeezed = 400
 // first. It reports whether there is room for another round. The log keeps the results whole.
 func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
 	usable, cal := b.settings(t.view.Session).Window.Usable(), t.view.Session.CalibrationFactor
+	if t.half {
+		usable, cal = usable/2, 1
+	}
 	for i := first; i < len(msgs) && calibrated(a.estimate, cal) >= usable; i++ {
 		m := &msgs[i]
 		if m.Role != "tool" || len(m.Content) <= squeezed {

@@ -24,6 +24,7 @@ type turn struct {
 	asked []sessions.Event // the pending messages that this turn takes
 	plan  plan
 	cut   bool // the request is of a part of the view
+	half  bool // the provider found a request too large: half of the window is all that our counts are trusted with
 	size  int  // our own count of the request, not calibrated
 	lang  string
 	delta func(text string, reset bool)
@@ -171,9 +172,9 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
 	b.inline(ctx, t, b.overflowed)
-	t.cut = true
+	t.cut, t.half = true, true
 	half := b.settings(t.view.Session).Window.Usable() / 2
-	v := b.emergency(t.view, func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
+	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
 	return b.loop(ctx, t, b.request(t, v))
 }
 

@@ -275,8 +275,8 @@ func TestProfilesInPrompts(t *testing.T) {
 			}
 		}
 	}
-	if PromptVersion() != PromptVersion() || len(PromptVersion()) != 12 {
-		t.Errorf("version %q", PromptVersion())
+	if one, two := PromptVersion(), PromptVersion(); one != two || len(one) != 12 {
+		t.Errorf("versions %q and %q", one, two)
 	}
 }
 

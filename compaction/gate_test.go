@@ -78,15 +78,15 @@ func TestGate(t *testing.T) {
 		{rule: "error page", in: en, bad: plain("{\n \"code\": 429, \"message\": \"requests are limited, try again later\"}"), ok: plain(summaryEN + "\n{\"error\": \"limited\"} was what the server said.")},
 		{rule: "copied", in: sized(zh, 900, 800), bad: plain(contents(talkZH())), ok: plain(summaryZH)},
 		{rule: "copied", in: sized(en, 900, 800), bad: plain(contents(talkEN())), ok: plain(summaryEN)},
-		{rule: "copied, but short", in: sized(zh, 900, 800), bad: plain(contents(talkZH())), ok: plain(contents(talkZH()[:6])), okIn: ptr(sized(zh, 900, 200))},
-		{rule: "too short", in: sized(zh, 4000, 12), bad: plain("聊了些工作上的事情。"), ok: plain("聊了些工作上的事情。"), okIn: ptr(sized(zh, 900, 12))},
-		{rule: "too short", in: sized(en, 4000, 12), bad: plain("They talked about work."), ok: plain(summaryEN), okIn: ptr(sized(en, 60000, 55))},
+		{rule: "copied, but short", in: sized(zh, 900, 800), bad: plain(contents(talkZH())), ok: plain(contents(talkZH()[:6])), okIn: new(sized(zh, 900, 200))},
+		{rule: "too short", in: sized(zh, 4000, 12), bad: plain("聊了些工作上的事情。"), ok: plain("聊了些工作上的事情。"), okIn: new(sized(zh, 900, 12))},
+		{rule: "too short", in: sized(en, 4000, 12), bad: plain("They talked about work."), ok: plain(summaryEN), okIn: new(sized(en, 60000, 55))},
 		{rule: "other language", in: zh, bad: plain(summaryEN), ok: plain(summaryZH + "\nOPS-12, https://a.cn/x, payment-gateway, `make test`, main.go, release/2026-03-05, feature/login-page, config.jsonc, README.md")},
 		{rule: "other language", in: en, bad: plain(summaryZH + summaryZH), ok: plain(summaryEN + "\n李娜、张伟、王芳")},
-		{rule: "language of another chat", in: zh, bad: plain("Лена обновляет платёжный шлюз, Алексей отвечает за план отката. Проверка закончена, ничего не мешает выпуску. До четверга Алексей опишет шаги отката."), ok: plain(summaryEN), okIn: ptr(Checked{Source: 3000, Events: talkEN(), Request: requestEN, Language: "zh"})},
+		{rule: "language of another chat", in: zh, bad: plain("Лена обновляет платёжный шлюз, Алексей отвечает за план отката. Проверка закончена, ничего не мешает выпуску. До четверга Алексей опишет шаги отката."), ok: plain(summaryEN), okIn: new(Checked{Source: 3000, Events: talkEN(), Request: requestEN, Language: "zh"})},
 		{rule: "mixed language", in: sized(zh, 900, 0), bad: plain(summaryEN), ok: plain("## 已完成\n支付网关 payment gateway 的升级已经 done，rollback 方案由张伟负责，周四前写完 steps，测试组 QA 没有发现 blocking 的问题。")},
-		{rule: "as long as its source", in: sized(zh, 1500, 1250), bad: plain(summaryZH), ok: plain(summaryZH), okIn: ptr(sized(zh, 1000, 950))},
-		{rule: "as long as its source", in: sized(en, 1500, 1200), bad: plain(summaryEN), ok: plain(summaryEN), okIn: ptr(sized(en, 1500, 1190))},
+		{rule: "as long as its source", in: sized(zh, 1500, 1250), bad: plain(summaryZH), ok: plain(summaryZH), okIn: new(sized(zh, 1000, 950))},
+		{rule: "as long as its source", in: sized(en, 1500, 1200), bad: plain(summaryEN), ok: plain(summaryEN), okIn: new(sized(en, 1500, 1190))},
 	} {
 		got := func(r Reply, in Checked) error {
 			if in.Got == 0 {
@@ -108,8 +108,6 @@ func TestGate(t *testing.T) {
 		}
 	}
 }
-
-func ptr(c Checked) *Checked { return &c }
 
 func numbered(form string, n int) string {
 	var b strings.Builder

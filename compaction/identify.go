@@ -58,61 +58,78 @@ const taken = 0x01
 
 // identify lists the identifiers of a text, and the names of a roster (as [roster] makes it) in it.
 func identify(f folded, names []string) []Identifier {
-	var found []Identifier
-	left := []byte(f.text)
-	claim := func(id Identifier, from, to int) {
-		id.from, id.to = f.at[from], f.at[to]
-		if id.Text == "" {
-			id.Text = f.text[from:to]
-		}
-		for i := from; i < to; i++ {
-			left[i] = taken
-		}
-		found = append(found, id)
+	s := scan{f: f, left: []byte(f.text)}
+	for _, m := range bytesOf(sessions.Redacted, s.left) { // what touches it is half a credential
+		s.claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
 	}
-	for _, m := range bytesOf(sessions.Redacted, left) { // what touches it is half a credential
-		claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
+	hidden := len(s.found)
+	s.shapes()
+	for _, m := range codeRE.FindAllSubmatchIndex(s.left, -1) {
+		if text := string(s.left[m[2]:m[3]]); looksLikeCode(text) {
+			s.claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
+		}
 	}
-	hidden := len(found)
-	digit := bytes.ContainsAny(left, "0123456789")
+	s.names(names)
+	found := s.found[hidden:]
+	slices.SortFunc(found, func(a, b Identifier) int { return a.from - b.from })
+	return found
+}
+
+// scan is one text under way: what is found is taken out of what is left.
+type scan struct {
+	f     folded
+	left  []byte
+	found []Identifier
+}
+
+func (s *scan) claim(id Identifier, from, to int) {
+	id.from, id.to = s.f.at[from], s.f.at[to]
+	if id.Text == "" {
+		id.Text = s.f.text[from:to]
+	}
+	for i := from; i < to; i++ {
+		s.left[i] = taken
+	}
+	s.found = append(s.found, id)
+}
+
+// shapes finds what the patterns tell by its form.
+func (s *scan) shapes() {
+	digit := bytes.ContainsAny(s.left, "0123456789")
 	for _, p := range patterns {
-		if !p.maybe(left, digit) {
+		if !p.maybe(s.left, digit) {
 			continue
 		}
-		for _, m := range p.re.FindAllSubmatchIndex(left, -1) {
-			from, to := p.cut(left, m[0], m[1])
-			if !bounded(left, from, to) || touchesRedacted(f.text, m[0], m[1]) {
+		for _, m := range p.re.FindAllSubmatchIndex(s.left, -1) {
+			from, to := p.cut(s.left, m[0], m[1])
+			if !bounded(s.left, from, to) || touchesRedacted(s.f.text, m[0], m[1]) {
 				continue
 			}
 			groups := make([]string, len(m)/2)
 			for i := range groups {
 				if m[2*i] >= 0 && m[2*i] < to {
-					groups[i] = string(left[m[2*i]:min(m[2*i+1], to)])
+					groups[i] = string(s.left[m[2*i]:min(m[2*i+1], to)])
 				}
 			}
 			if id, ok := p.read(groups); ok {
 				id.Type = p.typ
-				claim(id, from, to)
+				s.claim(id, from, to)
 			}
 		}
 	}
-	for _, m := range codeRE.FindAllSubmatchIndex(left, -1) {
-		if text := string(left[m[2]:m[3]]); looksLikeCode(text) {
-			claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
-		}
-	}
-	low := lowerASCII(left)
+}
+
+// names finds the names of a roster.
+func (s *scan) names(names []string) {
+	low := lowerASCII(s.left)
 	for _, name := range names {
 		for _, at := range bytesOf(name, low) {
-			if bounded(left, at, at+len(name)) && !inAddress(left, f.text, at) {
-				claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
-				copy(low[at:], left[at:at+len(name)])
+			if bounded(s.left, at, at+len(name)) && !inAddress(s.left, s.f.text, at) {
+				s.claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
+				copy(low[at:], s.left[at:at+len(name)])
 			}
 		}
 	}
-	found = found[hidden:]
-	slices.SortFunc(found, func(a, b Identifier) int { return a.from - b.from })
-	return found
 }
 
 // inAddress reports whether what begins at a byte goes on where a URL ended only because it is not ASCII.

@@ -78,9 +78,7 @@ func items() *rapid.Generator[string] {
 }
 
 func clearSprintf(s string) string { // forms without a number get one behind them
-	if i := strings.Index(s, "%!(EXTRA"); i >= 0 {
-		return s[:i]
-	}
+	s, _, _ = strings.Cut(s, "%!(EXTRA")
 	return s
 }
 
@@ -149,9 +147,19 @@ func TestLooserSpellings(t *testing.T) {
 		said, told string
 		same       bool
 	}{
-		{"2026-03-05", "3月5日", true}, {"3月5日", "2026年3月5日", true}, {"2026-03-05", "2025-03-05", false}, {"下午3:30", "15:30", true},
-		{"3:30", "15:30", true}, {"上午10:30", "22:30", false}, {"3.5万", "3.5万元", true}, {"3.5万美元", "3.5万元", false}, {"v1.2.3", "1.2.3", true},
-		{"OPS-1", "OPS-12", false}, {"https://a.cn/x", "https://a.cn/x/y", false}, {"`foo_bar`", "foo_bar", true}, {"March 5, 2026", "2026-03-05", true},
+		{"2026-03-05", "3月5日", true},
+		{"3月5日", "2026年3月5日", true},
+		{"2026-03-05", "2025-03-05", false},
+		{"下午3:30", "15:30", true},
+		{"3:30", "15:30", true},
+		{"上午10:30", "22:30", false},
+		{"3.5万", "3.5万元", true},
+		{"3.5万美元", "3.5万元", false},
+		{"v1.2.3", "1.2.3", true},
+		{"OPS-1", "OPS-12", false},
+		{"https://a.cn/x", "https://a.cn/x/y", false},
+		{"`foo_bar`", "foo_bar", true},
+		{"March 5, 2026", "2026-03-05", true},
 	} {
 		have, _ := knownOf("说的是 "+c.told+" 吧", nil)
 		for _, id := range Identify(c.said) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"ebb/sessions"
@@ -85,13 +86,13 @@ func (p Policy) segment(tail []sessions.Event, starts []int) int {
 func (p Policy) tail(tail []sessions.Event, starts []int, available, room int) int {
 	budget := min(int(p.TailShare*float64(available)), room)
 	keep, tokens := len(tail), 0
-	for i := len(starts) - 1; i >= 0; i-- {
+	for i, start := range slices.Backward(starts) {
 		turns, events := len(starts)-1-i, len(tail)-keep
-		turn := TokensOf(tail[starts[i]:keep])
+		turn := TokensOf(tail[start:keep])
 		if turns > 0 && turns >= p.TailTurns && !p.wants(events, tokens+turn, budget, room) {
 			break
 		}
-		keep, tokens = starts[i], tokens+turn
+		keep, tokens = start, tokens+turn
 	}
 	return keep
 }
@@ -116,7 +117,7 @@ func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int 
 	for parted := true; parted; {
 		parted = false
 		for _, x := range all {
-			if x.call < at && at <= x.result && !(giveUp && x.result == pending) {
+			if x.call < at && at <= x.result && (!giveUp || x.result != pending) {
 				at, parted = starts[sort.SearchInts(starts, x.call+1)-1], true
 			}
 		}

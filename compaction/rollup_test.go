@@ -22,8 +22,9 @@ type world struct {
 	usable int
 }
 
-func newWorld(t testing.TB, m Model) *world {
-	return &world{fatal: t.Fatalf, engine: engine(m), usable: 8000}
+func newWorld(tb testing.TB, m Model) *world {
+	tb.Helper()
+	return &world{fatal: tb.Fatalf, engine: engine(m), usable: 8000}
 }
 
 // compact tells some more turns under a policy and commits the draft.

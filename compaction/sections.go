@@ -45,34 +45,56 @@ var layouts = map[Profile]layout{
 			{Title: "用户与身份"}, {Title: "进行中的任务"}, {Title: "已完成"}, {Title: "待办与承诺"}, {Title: "决定与约束"}, {Title: "未决问题"}, {Title: "关键标识"},
 		},
 		English: []section{
-			{Title: "People"}, {Title: "Work in progress"}, {Title: "Done"}, {Title: "To do and promised"}, {Title: "Decisions and constraints"},
-			{Title: "Open questions"}, {Title: "Identifiers"},
+			{Title: "People"},
+			{Title: "Work in progress"},
+			{Title: "Done"},
+			{Title: "To do and promised"},
+			{Title: "Decisions and constraints"},
+			{Title: "Open questions"},
+			{Title: "Identifiers"},
 		},
 	},
 	ProfileWork: {
 		Chinese: []section{
-			{"进行中的工作", "在做什么、到了哪一步、卡在哪里、下一步是什么"}, {"待办与承诺", "谁答应了什么、什么时候"}, {"已完成", ""}, {"决定与约束", "连同理由"},
-			{"未决问题", ""}, {"用户与偏好", ""}, {"关键标识", "编号、链接、日期、金额"},
+			{"进行中的工作", "在做什么、到了哪一步、卡在哪里、下一步是什么"},
+			{"待办与承诺", "谁答应了什么、什么时候"},
+			{"已完成", ""},
+			{"决定与约束", "连同理由"},
+			{"未决问题", ""},
+			{"用户与偏好", ""},
+			{"关键标识", "编号、链接、日期、金额"},
 		},
 		English: []section{
-			{"Work in progress", "what is being done, how far it is, what blocks it, what comes next"}, {"To do and promised", "who promised what, and when"},
-			{"Done", ""}, {"Decisions and constraints", "with their reasons"}, {"Open questions", ""}, {"People and preferences", ""},
+			{"Work in progress", "what is being done, how far it is, what blocks it, what comes next"},
+			{"To do and promised", "who promised what, and when"},
+			{"Done", ""},
+			{"Decisions and constraints", "with their reasons"},
+			{"Open questions", ""},
+			{"People and preferences", ""},
 			{"Identifiers", "ids, links, dates, amounts"},
 		},
 	},
 	// The English names stand in both languages: tools and people look for them.
 	ProfileTechnical: {
 		Chinese: []section{
-			{"Technical Context", "技术环境：在用的开发环境、工具、框架和配置"}, {"Project Overview", "项目概览：目标、功能、范围，主要部件和它们的关系"},
-			{"Code Changes", "代码改动：新建、修改、分析过的文件，加了什么实现"}, {"Debugging & Issues", "调试与问题：遇到的问题、根因、解决办法"},
-			{"Current Status", "当前状态：刚完成了什么，代码处于什么状态"}, {"Pending Tasks", "待办：马上要做的和优先级，已知的问题"},
-			{"User Preferences", "用户偏好：代码风格、格式、工作方式"}, {"Key Decisions", "关键决定：重要的技术决定和理由"},
+			{"Technical Context", "技术环境：在用的开发环境、工具、框架和配置"},
+			{"Project Overview", "项目概览：目标、功能、范围，主要部件和它们的关系"},
+			{"Code Changes", "代码改动：新建、修改、分析过的文件，加了什么实现"},
+			{"Debugging & Issues", "调试与问题：遇到的问题、根因、解决办法"},
+			{"Current Status", "当前状态：刚完成了什么，代码处于什么状态"},
+			{"Pending Tasks", "待办：马上要做的和优先级，已知的问题"},
+			{"User Preferences", "用户偏好：代码风格、格式、工作方式"},
+			{"Key Decisions", "关键决定：重要的技术决定和理由"},
 		},
 		English: []section{
-			{"Technical Context", "environment, tools, frameworks and configuration in use"}, {"Project Overview", "goals, features and scope; the main parts and how they relate"},
-			{"Code Changes", "files created, modified or looked into, and what was implemented"}, {"Debugging & Issues", "problems met, their causes, how they were solved"},
-			{"Current Status", "what was just finished, and what state the code is in"}, {"Pending Tasks", "next steps by priority, and known issues"},
-			{"User Preferences", "style, formatting and ways of working"}, {"Key Decisions", "important technical decisions and their reasons"},
+			{"Technical Context", "environment, tools, frameworks and configuration in use"},
+			{"Project Overview", "goals, features and scope; the main parts and how they relate"},
+			{"Code Changes", "files created, modified or looked into, and what was implemented"},
+			{"Debugging & Issues", "problems met, their causes, how they were solved"},
+			{"Current Status", "what was just finished, and what state the code is in"},
+			{"Pending Tasks", "next steps by priority, and known issues"},
+			{"User Preferences", "style, formatting and ways of working"},
+			{"Key Decisions", "important technical decisions and their reasons"},
 		},
 		Required: true,
 	},
@@ -119,7 +141,7 @@ func (w wording) String() string {
 // PromptVersion names the instructions that summaries are made by: text that was staged under others is not used.
 func PromptVersion() string {
 	h := sha256.New()
-	io.WriteString(h, promptText)
-	fmt.Fprint(h, layouts, repairTexts) // maps are printed in the order of their keys
+	_, _ = io.WriteString(h, promptText) // a hash takes everything
+	fmt.Fprint(h, layouts, repairTexts)  // maps are printed in the order of their keys
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }

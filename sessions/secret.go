@@ -80,7 +80,7 @@ func secrets(text string) [][2]int {
 	}
 	keys := keyREs
 	if has("://") || has("authorization") {
-		keys = append(keys[:len(keys):len(keys)], framedREs...)
+		keys = append(slices.Clip(keys), framedREs...)
 	}
 	for _, re := range keys {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {

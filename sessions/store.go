@@ -26,7 +26,7 @@ type Store interface {
 	Inbox
 	Leaser
 	Outbox
-	Eraser
+	Compactor
 
 	// Session returns the state of a session, whoever holds its lease, and nothing of its log: ErrNotFound where there
 	// is no such session.
@@ -44,7 +44,10 @@ type Store interface {
 
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
+}
 
+// Compactor changes what a session's view shows, and keeps the account of it.
+type Compactor interface {
 	// Compact changes what the view shows: see [Compaction]. It fails with ErrConflict, and writes nothing, when the
 	// session's generation is not c.Gen, its cursor does not stand at c.From, or the events that the summaries tell are
 	// not those of c.Source any more. It also ends the session's job, and deletes blobs that no event of the view needs.

@@ -48,6 +48,7 @@ func lines(text, word string) string {
 
 // must ends the test on an error.
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

@@ -48,7 +48,7 @@ func TestMemSpentToday(t *testing.T) {
 			}
 		}
 		spent(10)
-		time.Sleep(24 * time.Hour)
+		<-time.After(24 * time.Hour)
 		spent(0)
 		m.Spend("k", sessions.Usage{Prompt: 1})
 		spent(1)

@@ -10,11 +10,17 @@ import (
 	"ebb/sessions"
 )
 
+// Storage is all that a storage of sessions does: the bot's part and an administrator's.
+type Storage interface {
+	sessions.Store
+	sessions.Eraser
+}
+
 // Harness is one fresh storage under test.
 type Harness struct {
 	// Store and Other are two views of the storage, as two replicas have it. They may be the same.
-	Store sessions.Store
-	Other sessions.Store
+	Store Storage
+	Other Storage
 	// Expire makes owner's heartbeat older than the time to live.
 	Expire func(t *testing.T, owner sessions.ReplicaID)
 	// FailFlush makes the session remember failures flushes in a row that failed.

@@ -175,8 +175,10 @@ func testCompactMidTurn(b *bench) {
 func testCompactFailed(b *bench) {
 	l := b.held(1)
 	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900,
-		Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}}))
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{
+		Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900,
+		Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4},
+	}))
 	s := b.begin(l, 0).Session
 	if s.CompactFailures != 2 || !s.CompactRetryAt.Equal(retry) || s.RearmTokens != 900 || s.CompactError != "busy" {
 		b.Errorf("the session remembers %d failures, retry at %v, rearm %d, error %q", s.CompactFailures, s.CompactRetryAt, s.RearmTokens, s.CompactError)
