@@ -79,7 +79,7 @@ func TestHandedOverInTheMiddle(t *testing.T) {
 				a := p.run("a", func(r *replica, _ *Config) { r.stand(point, g) })
 				a.post(p.message(ground.last))
 				receive(t, g.in)
-				a.store.set(func() { a.store.beat = func(context.Context) error { return errAway } })
+				a.store.silence()
 				p.forget("a")
 				b := p.run("b", func(r *replica, _ *Config) {
 					if both {

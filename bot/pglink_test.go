@@ -1,15 +1,19 @@
 package bot
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -133,9 +137,14 @@ func (l *link) carry(client net.Conn) {
 	}
 	var committing atomic.Bool
 	l.wg.Go(func() { l.back(server, client, &committing) })
+	in := bufio.NewReader(client)
 	for first := true; ; first = false {
-		message, err := readMessage(client, first)
-		if err != nil || !l.pass(message, first, &committing) {
+		message, err := readMessage(in, first)
+		if err != nil {
+			return
+		}
+		pass, held := l.pass(message, first, &committing)
+		if !pass || held != nil && l.stand(client, in, held) != nil {
 			return
 		}
 		if _, err := server.Write(message); err != nil {
@@ -179,32 +188,45 @@ func readMessage(r io.Reader, first bool) ([]byte, error) {
 	return append(head, body...), err
 }
 
-// pass counts a message that is a statement, and reports whether it may go on to the server.
-func (l *link) pass(message []byte, first bool, committing *atomic.Bool) bool {
+// stand waits at a gate for as long as the client is there.
+func (l *link) stand(client net.Conn, in *bufio.Reader, g *gate) error {
+	ctx, stop := context.WithCancel(l.life)
+	defer stop()
+	passed := make(chan error, 1)
+	l.wg.Go(func() { passed <- g.pass(ctx) })
+	for {
+		if err := client.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
+			return err
+		}
+		_, err := in.Peek(1)
+		select {
+		case err := <-passed:
+			return errors.Join(err, client.SetReadDeadline(time.Time{}))
+		default:
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) { // it left, or says that it does
+			return errors.Join(err, errAway)
+		}
+	}
+}
+
+// pass counts a message that is a statement, and reports whether it may go on to the server, and the gate to stand at
+// before.
+func (l *link) pass(message []byte, first bool, committing *atomic.Bool) (ok bool, at *gate) {
 	if first || message[0] != 'Q' && message[0] != 'B' || bytes.HasPrefix(message[5:], []byte("-- ping")) {
-		return true
+		return true, nil
 	}
 	commit := bytes.EqualFold(message[5:], []byte("commit\x00"))
 	l.mu.Lock()
 	l.seen++
-	cut, hold := l.seen == l.cut, l.hold
+	cut := l.seen == l.cut
 	if commit {
-		l.hold = nil
+		at, l.hold = l.hold, nil
 		committing.Store(l.lost)
 	}
 	l.mu.Unlock()
 	if cut {
 		l.broke()
-		return false
 	}
-	return !commit || hold == nil || hold.pass(l.life) == nil
-}
-
-// onDatabase is the address of another database of the same server.
-func onDatabase(address, name string) string {
-	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
-		u.Path = "/" + name
-		return u.String()
-	}
-	return address + " dbname=" + name // the last word counts
+	return !cut, at
 }

@@ -36,15 +36,17 @@ type pgStore struct {
 	stepping *sql.Store
 	link     *link
 
+	beating sync.Mutex
+	silent  bool
+
 	mu       sync.Mutex
-	steps    []step                          // done so far
-	failed   map[string]error                // the last error of each operation
-	views    []sessions.View                 // that maintenance read
-	before   func(op string, n int) error    // asked before a step, with its number from 0 on; nil: all is well
-	after    func(op string, n int) error    // asked when a step has done its work: its answer gets lost
-	accepted func() error                    // asked when a message is stored
-	began    func(views int)                 // told when maintenance has read the view for so many times
-	beat     func(ctx context.Context) error // nil: the heart beats
+	steps    []step                       // done so far
+	failed   map[string]error             // the last error of each operation
+	views    []sessions.View              // that maintenance read
+	before   func(op string, n int) error // asked before a step, with its number from 0 on; nil: all is well
+	after    func(op string, n int) error // asked when a step has done its work: its answer gets lost
+	accepted func() error                 // asked when a message is stored
+	began    func(views int)              // told when maintenance has read the view for so many times
 }
 
 func stepOf[T any](s *pgStore, op string, f func() (T, error)) (T, error) {
@@ -119,17 +121,16 @@ func (s *pgStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessi
 }
 
 func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) error {
-	s.mu.Lock()
-	beat := s.beat
-	s.mu.Unlock()
-	if beat != nil {
-		return beat(ctx)
+	s.beating.Lock()
+	defer s.beating.Unlock()
+	if s.silent {
+		return errAway
 	}
 	return s.Store.Beat(ctx, o)
 }
 
-// set changes what the store does from now on.
-func (s *pgStore) set(f func()) { s.mu.Lock(); defer s.mu.Unlock(); f() }
+// silence stops the heart; no beat is on its way any more when it returns.
+func (s *pgStore) silence() { s.beating.Lock(); defer s.beating.Unlock(); s.silent = true }
 
 func (s *pgStore) read() (views []sessions.View) {
 	s.mu.Lock()
@@ -148,6 +149,7 @@ type place struct {
 	talk  dialogue
 	facts *atomic.Int64 // saved by flushes so far: no two are the same
 	conn  *pgx.Conn
+	store *sql.Store // of the test's own
 }
 
 // dialogue is who says what, and by which policy it is compacted.
@@ -176,6 +178,20 @@ func (p *place) db() *pgx.Conn {
 	return conn
 }
 
+// reader is a storage of the test's own.
+func (p *place) reader() *sql.Store {
+	p.t.Helper()
+	if p.store == nil {
+		s, err := sql.Open(p.t.Context(), sql.Options{URL: p.url, MaxConns: 1})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.store = s
+		p.t.Cleanup(s.Close)
+	}
+	return p.store
+}
+
 // replica is one bot on a database.
 type replica struct {
 	t     *testing.T
@@ -197,6 +213,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 	p.t.Helper()
 	r := &replica{t: p.t, place: p, wire: &wire{running: make(chan struct{})}, model: &script{}, dead: make(chan struct{})}
 	r.die = sync.OnceFunc(func() {
+		r.store.silence()
 		for _, l := range r.links {
 			l.sever()
 		}
@@ -209,7 +226,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 		}
 		return Sent{Via: "webhook", Part: 1}, nil
 	}
-	main, stepping := r.open(10), r.open(1)
+	main, stepping := r.open(3), r.open(1)
 	r.store = &pgStore{Store: main, stepping: stepping, link: r.links[1], failed: map[string]error{}}
 	r.model.chat = chatOfTest
 	r.model.flush = func(context.Context, Request) (Response, error) {
@@ -363,7 +380,5 @@ func one[T any](t *testing.T, db *pgx.Conn, query string, args ...any) (v T) {
 // forget has a bot's heartbeat be old, as a dead process's is after a while.
 func (p *place) forget(name sessions.ReplicaID) {
 	p.t.Helper()
-	if _, err := p.db().Exec(p.t.Context(), "DELETE FROM replicas WHERE id = $1", string(name)); err != nil {
-		p.t.Fatal(err)
-	}
+	p.exec("DELETE FROM replicas WHERE id = $1", string(name))
 }
