@@ -19,10 +19,13 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 	if !b.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	switch strings.ToLower(rest) {
-	case "undo", "撤销":
+	word, more, _ := strings.Cut(strings.ToLower(rest), " ")
+	switch undo, log := word == "undo" || word == "撤销", word == "log" || word == "记录"; {
+	case (undo || log) && more != "":
+		return b.help(ctx, t, "") // no focus is meant, and nothing is done by mistake
+	case undo:
 		return b.undo(ctx, t)
-	case "log", "记录":
+	case log:
 		return b.compactLog(ctx, t)
 	}
 	return b.compactNow(ctx, t, rest)
@@ -172,9 +175,6 @@ func (b *Bot) compactLog(ctx context.Context, t *turn) string {
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
 		}
-		if e.Error != "" {
-			fmt.Fprintf(&out, ": %s", compaction.HeadTail(e.Error, 160))
-		}
 		out.WriteByte('\n')
 	}
 	return out.String()
@@ -184,7 +184,10 @@ func (b *Bot) compactLog(ctx context.Context, t *turn) string {
 func outcomeWord(e sessions.LogEntry, lang string) string {
 	words := [][3]string{
 		{outcomeCommitted, "完成", "done"}, {outcomeRejected, "收益太小", "gained too little"},
-		{outcomeFailed, "失败", "failed"}, {outcomeNothing, "无需压缩", "nothing to do"},
+		{outcomeFailed, "没有成功，稍后再试", "failed, to be tried again"}, {outcomeNothing, "无需压缩", "nothing to do"},
+	}
+	if e.Trigger == triggerUndo {
+		words[0] = [3]string{outcomeCommitted, "撤销", "took one back"}
 	}
 	i := slices.IndexFunc(words, func(w [3]string) bool { return w[0] == e.Outcome })
 	if i < 0 {
@@ -204,9 +207,12 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 }
 
 // renew is /new: what matters is saved to memory, and the conversation begins with an empty view. The log stays.
-func (b *Bot) renew(ctx context.Context, t *turn, _ string) string {
+func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
 	if !b.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
+	}
+	if rest != "" {
+		return b.help(ctx, t, "")
 	}
 	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
 	// flushed yet is read from the log by the next flush.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ebb/compaction"
+	"ebb/sessions"
 )
 
 // status tells how full the conversation's context is, what was done about it and what is going on.
@@ -37,8 +37,11 @@ func (b *Bot) status(_ context.Context, t *turn, _ string) string {
 	if b.upkeepLock.busy(t.key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
-	if s.CompactError != "" {
-		rows = append(rows, row("上次压缩未成", "last attempt", "%s", compaction.HeadTail(s.CompactError, 160)))
+	switch {
+	case s.CompactError == sessions.CompactUndone:
+		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s tokens", thousands(s.RearmTokens)))
+	case s.CompactError != "":
+		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: outcomeFailed}, t.lang)))
 	}
 	if s.CompactFailures > 0 {
 		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(b.cfg.Location).Format("15:04:05")))

@@ -17,6 +17,10 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 		return (*Bot).status
 	case "compact", "压缩":
 		return (*Bot).compactCommand
+	case "压缩撤销", "撤销压缩":
+		return func(b *Bot, ctx context.Context, t *turn, _ string) string { return b.compactCommand(ctx, t, "undo") }
+	case "压缩记录":
+		return func(b *Bot, ctx context.Context, t *turn, _ string) string { return b.compactCommand(ctx, t, "log") }
 	case "new", "新对话":
 		return (*Bot).renew
 	case "help", "帮助":
@@ -25,9 +29,13 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 	return nil
 }
 
-// parseCommand splits "/compact the numbers" into its name and the rest.
+// parseCommand splits "/compact the numbers" into its name and the rest. Chinese keyboards write ／ for the slash.
 func parseCommand(text string) (name, rest string) {
-	text, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
+	text = strings.TrimSpace(text)
+	if wide, ok := strings.CutPrefix(text, "／"); ok {
+		text = "/" + wide
+	}
+	text, ok := strings.CutPrefix(text, "/")
 	if !ok {
 		return "", ""
 	}

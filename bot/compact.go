@@ -299,9 +299,13 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 	}
 	freed := cut.Source + standing(r.view.Summaries, d.Summaries) - r.pinnedGrowth()
 	r.TokensAfter = max(0, r.tokens-calibrated(freed, r.view.Session.CalibrationFactor))
-	if err := p.Progress(r.tokens, r.TokensAfter, source, summary); err != nil {
+	err := p.Progress(r.tokens, r.TokensAfter, source, summary)
+	if err == nil && r.Trigger == triggerManual && r.TokensAfter >= r.tokens {
+		err = fmt.Errorf("frees nothing of %d tokens", r.tokens) // who asks by hand wants it smaller
+	}
+	if err != nil {
 		r.Outcome = outcomeRejected
-		return fmt.Errorf("compaction of session %s: %w", r.Key, err)
+		return fmt.Errorf("gains too little: %w", err)
 	}
 	return nil
 }

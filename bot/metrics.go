@@ -73,9 +73,9 @@ func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event) 
 }
 
 func (m *metrics) usage(r Response) {
-	m.modelTokens.WithLabelValues(r.Model, "prompt").Add(float64(r.Usage.Prompt))
-	m.modelTokens.WithLabelValues(r.Model, "cached").Add(float64(r.Usage.Cached))
-	m.modelTokens.WithLabelValues(r.Model, "completion").Add(float64(r.Usage.Completion))
+	m.modelTokens.WithLabelValues(r.Model, "prompt").Add(float64(clamp(r.Usage.Prompt)))
+	m.modelTokens.WithLabelValues(r.Model, "cached").Add(float64(clamp(r.Usage.Cached)))
+	m.modelTokens.WithLabelValues(r.Model, "completion").Add(float64(clamp(r.Usage.Completion)))
 }
 
 func (m *metrics) reply(s sessions.Settled) {

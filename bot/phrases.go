@@ -64,7 +64,7 @@ var phrases = map[phrase][2]string{
 	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
 	sayHelp: {
-		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/status` 上下文用量、压缩次数\n- `/compact [重点]` * 现在就压缩\n- `/compact undo` * 撤销上一次压缩\n- `/compact log` * 最近的压缩记录\n- `/new` * 开始新的对话\n- `/help` 这段说明",
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/帮助` 这段说明（`/help`）",
 		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/help` this text",
 	},
 }

@@ -14,8 +14,11 @@ import (
 	"ebb/sessions"
 )
 
-// triggerManual is a compaction that somebody asked for.
-const triggerManual = "manual"
+// What people do, as the compaction log tells it.
+const (
+	triggerManual = "manual"
+	triggerUndo   = "undo"
+)
 
 // spent reports whether a session's flushes and compactions have used up what they may take in a day. Until midnight
 // (UTC) nothing asks a model on its behalf but people; what the window can't hold is left out of the view.

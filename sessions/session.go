@@ -35,6 +35,9 @@ type Session struct {
 	SpentToday        int     // tokens that flushes and compactions took since midnight UTC, input and output together
 }
 
+// CompactUndone is the CompactError of a session whose last compaction was taken back.
+const CompactUndone = "undone"
+
 // Lease is the right to run turns of one session and to write what they give. Term grows with every change of
 // owner; every write names it and fails with [ErrLeaseLost] when it is not the stored one.
 type Lease struct {
