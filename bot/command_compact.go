@@ -76,7 +76,7 @@ func (c compacted) receipt(lang string) string {
 		fmt.Fprintf(&out, text, args...)
 	}
 	before, after := thousands(c.TokensBefore), thousands(c.TokensAfter)
-	line("✅ 压缩完成：%s → %s tokens，释放 %s", "✅ Compacted: %s → %s tokens, %s freed", before, after, thousands(c.TokensBefore-c.TokensAfter))
+	line("✅ 压缩完成：%s → %s tokens，释放 %s", "✅ Compacted: %s → %s tokens, %s freed", before, after, thousands(max(0, c.TokensBefore-c.TokensAfter)))
 	if c.deleted > 0 {
 		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.deleted)
 	}

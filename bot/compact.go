@@ -83,7 +83,7 @@ type run struct {
 	whole  []sessions.Event // its tail with whole bodies
 	tokens int
 	began  time.Time
-	// memories is what the view pins from now on: read after the flush, and the same for the gate and the commit.
+	// memories is what the view pins from now on, read after the flush.
 	memories string
 }
 
@@ -288,7 +288,7 @@ func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 }
 
 // gate refuses a draft that gains too little. The source is counted with what replaced summaries took: merging them is no
-// growth.
+// growth. Memory that the view pins anew is not held against it: that is a gain of its own.
 func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) error {
 	source, summary := cut.Source, 0
 	for _, one := range d.Summaries {
@@ -297,7 +297,7 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + compaction.MessageOverhead
 		}
 	}
-	freed := cut.Source + standing(r.view.Summaries, d.Summaries) - r.pinnedGrowth()
+	freed := cut.Source + standing(r.view.Summaries, d.Summaries)
 	r.TokensAfter = max(0, r.tokens-calibrated(freed, r.view.Session.CalibrationFactor))
 	err := p.Progress(r.tokens, r.TokensAfter, source, summary)
 	if err == nil && r.Trigger == triggerManual && r.TokensAfter >= r.tokens {
