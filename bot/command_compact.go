@@ -19,9 +19,9 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 	if !b.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	word, more, _ := strings.Cut(strings.ToLower(rest), " ")
-	switch undo, log := word == "undo" || word == "撤销", word == "log" || word == "记录"; {
-	case (undo || log) && more != "":
+	words := append(strings.Fields(strings.ToLower(rest)), "")
+	switch undo, log := words[0] == "undo" || words[0] == "撤销", words[0] == "log" || words[0] == "记录"; {
+	case (undo || log) && len(words) > 2:
 		return b.help(ctx, t, "") // no focus is meant, and nothing is done by mistake
 	case undo:
 		return b.undo(ctx, t)

@@ -18,9 +18,13 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 	case "compact", "压缩":
 		return (*Bot).compactCommand
 	case "压缩撤销", "撤销压缩":
-		return func(b *Bot, ctx context.Context, t *turn, _ string) string { return b.compactCommand(ctx, t, "undo") }
+		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
+			return b.compactCommand(ctx, t, "undo "+rest)
+		}
 	case "压缩记录":
-		return func(b *Bot, ctx context.Context, t *turn, _ string) string { return b.compactCommand(ctx, t, "log") }
+		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
+			return b.compactCommand(ctx, t, "log "+rest)
+		}
 	case "new", "新对话":
 		return (*Bot).renew
 	case "help", "帮助":

@@ -2,6 +2,8 @@ package bot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,12 +54,12 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, neede
 	if err != nil {
 		return compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: talk(v.Tail)}
+	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: b.talk(v.Tail)}
 	b.show(&v)
 	r.view, r.tokens = v, b.contextSize(v)
 	r.asked = b.cfg.SummaryModel
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: focus, Model: r.asked,
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: compaction.HeadTail(sessions.Redact(focus), maxFocus), Model: r.asked,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	if r.Trigger == "" {
@@ -77,12 +79,14 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, neede
 type run struct {
 	*Bot
 	compacted
-	lease  sessions.Lease
-	set    compaction.Settings
-	view   sessions.View    // as requests show it
-	whole  []sessions.Event // its tail with whole bodies
-	tokens int
-	began  time.Time
+	lease   sessions.Lease
+	set     compaction.Settings
+	view    sessions.View    // as requests show it
+	whole   []sessions.Event // its tail with whole bodies
+	tokens  int
+	began   time.Time
+	partial bool // more is to leave than one attempt takes
+	staged  bool // the draft is kept: whoever commits it counts what it took
 	// memories is what the view pins from now on, read after the flush.
 	memories string
 }
@@ -100,7 +104,7 @@ func (r *run) do(ctx context.Context) error {
 	after := r.tokens - calibrated(freed, s.CalibrationFactor)
 	manual := r.Trigger == triggerManual
 	switch {
-	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after, freed),
+	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after, r.tokens-after),
 		p.Mode == compaction.PruneOnly && p.Progress(r.tokens, after, 0, 0) == nil && after < r.set.Window.Trigger():
 		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
 	}
@@ -169,18 +173,16 @@ func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
 // model is asked twice for the same range. The draft has passed the policy's gate and is staged.
 func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, compaction.Draft, string, error) {
 	s, p := r.view.Session, r.set.Policy
-	cut, staged, err := r.plan(ctx, w)
+	cut, err := r.plan(ctx, w)
 	if err != nil {
 		return cut, compaction.Draft{}, "", err
 	}
 	r.EndSeq = cut.Through
-	if !staged {
-		r.FlushOutcome = r.flushFirst(ctx, cut.Through)
-	}
+	r.FlushOutcome = r.flushFirst(ctx, cut.Through)
 	if r.memories, err = r.pinned(ctx, r.view); err != nil {
 		return cut, compaction.Draft{}, "", err
 	}
-	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: compaction.PromptVersion()}
+	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
 	src, err := r.store.OpenJob(ctx, r.lease, job)
 	if err != nil {
 		return cut, compaction.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
@@ -188,18 +190,19 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	var draft compaction.Draft
 	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
 		r.made(draft)
+		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
 	fixed := r.fixed(r.view)
 	task := compaction.Task{
-		Policy: p, Session: s, Active: r.view.Summaries, Events: talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Policy: p, Session: s, Active: r.view.Summaries, Events: r.talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
 		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(),
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
 			if err == nil && len(events) == maxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
-			return talk(events), err
+			return r.talk(events), err
 		},
 	}
 	if p.Mode == compaction.PruneOnly {
@@ -221,6 +224,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	if err := r.store.StageJob(ctx, r.lease, job, text); err != nil {
 		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
 	}
+	r.staged = true
 	return cut, draft, src.Hash, nil
 }
 
@@ -232,6 +236,9 @@ func (r *run) made(d compaction.Draft) {
 		r.Model = d.Model
 	}
 }
+
+// maxFocus is how much of a focus is kept, in bytes.
+const maxFocus = 1500
 
 // maxRaw is how many events at most are read to roll summaries up from what was said.
 const maxRaw = 2000
@@ -255,26 +262,52 @@ func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
 const minSummary = 120
 
 // plan is the policy's cut, or that of a job which was staged and not committed.
-func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, staged bool, err error) {
-	s := r.view.Session
+func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
+	s, p := r.view.Session, r.set.Policy
 	job, err := r.store.Job(ctx, r.Key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-		return cut, false, fmt.Errorf("read job of session %s: %w", r.Key, err)
+		return cut, fmt.Errorf("read job of session %s: %w", r.Key, err)
 	}
-	if err == nil && job.Staged && job.Gen == s.Gen && job.From == s.CompactedSeq && job.Version == compaction.PromptVersion() {
+	if err == nil && job.Staged && job.Gen == s.Gen && job.From == s.CompactedSeq && job.Version == r.version() {
 		if cut, ok := cutAt(r.view.Tail, job.Through); ok {
-			return cut, true, nil
+			return cut, nil
 		}
 	}
-	st := r.state(r.view, r.tokens)
-	cut, err = r.set.Policy.Plan(w, st)
-	if err != nil {
-		return cut, false, err
+	if cut, err = p.Plan(w, r.state(r.view, r.tokens)); err != nil {
+		return cut, err
+	}
+	if p.Segment == 0 {
+		whole := cut.Through
+		cut = upTo(cut, r.view.Tail, w.Context/2)
+		r.partial = cut.Through < whole
 	}
 	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
 		cut = within(cut, r.view.Tail, s.FlushedSeq)
 	}
-	return cut, false, nil
+	return cut, nil
+}
+
+// version names all that a staged text depends on besides its events: with other instructions it is not used.
+func (r *run) version() string {
+	p := r.set.Policy
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", compaction.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
+	return hex.EncodeToString(sum[:8])
+}
+
+// upTo cuts off no more than so many tokens, or one turn: what is committed survives whatever stops the rest of a long
+// backlog.
+func upTo(cut compaction.Cut, tail []sessions.Event, most int) compaction.Cut {
+	at := 0
+	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {
+		if i > 0 && (at == 0 || compaction.TokensOf(tail[:i]) <= most) {
+			at = i
+		}
+	}
+	if at == 0 || at == cut.Index {
+		return cut
+	}
+	source := compaction.TokensOf(tail[:at])
+	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
 }
 
 // cutAt is the cut whose last event is through, where there is one.
@@ -328,7 +361,10 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	r.Duration = time.Since(r.began) // the row is written with the summary
 	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, r.memories, r.LogEntry
 	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone are no reason to rest
-	if len(c.Summaries) > 0 {
+	switch {
+	case r.partial:
+		c.RearmTokens = 0 // there is more to do at once
+	case len(c.Summaries) > 0:
 		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
 	}
 	done, err := r.store.Compact(ctx, r.lease, c)
@@ -354,11 +390,17 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	case e.Outcome == outcomeRejected:
 		// What can't wait looks at the clock alone.
 		e.Rearm, e.RetryAt = grown, time.Now().Add(time.Minute)
-	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop):
+	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop), errors.Is(context.Cause(ctx), errInline):
 		e.Outcome = outcomeFailed
 	default:
 		e.Outcome, e.Failures = outcomeFailed, s.CompactFailures+1
 		e.RetryAt = time.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+	}
+	if r.Trigger == triggerManual { // what a person tries does not put off what would run by itself
+		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	}
+	if r.staged {
+		e.Usage, e.Cost = sessions.Usage{}, 0
 	}
 	e.TokensAfter = e.TokensBefore
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)

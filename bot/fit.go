@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -113,11 +114,11 @@ func (b *Bot) pressing(v sessions.View, tokens int) string {
 	set := b.settings(v.Session)
 	need := b.decide(v, tokens)
 	switch {
-	case !set.Enabled, need.Trigger == "":
+	case !set.Enabled, need.Trigger == "", spent(set, v.Session):
 		return ""
 	case need.Forced:
 		return need.Trigger
-	case time.Now().Before(v.Session.CompactRetryAt) || spent(set, v.Session):
+	case time.Now().Before(v.Session.CompactRetryAt):
 		return ""
 	case need.Hard, set.Policy.Inline && need.Compact:
 		return need.Trigger
@@ -128,10 +129,10 @@ func (b *Bot) pressing(v sessions.View, tokens int) string {
 // inline compacts before the model is asked where needed says so, and reloads the turn's view. A compaction that fails
 // or takes too long leaves the view as it is: that is for the emergency view to mend, never for the people to read.
 func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) string) {
-	if needed(t.view) == "" {
-		return
+	if needed(t.view) == "" || b.upkeepLock.busy(t.key) {
+		return // upkeep that is under way may take minutes
 	}
-	work, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+	work, stop := context.WithTimeoutCause(ctx, b.cfg.InlineDeadline, errInline)
 	defer stop()
 	if _, err := b.compact(work, t.lease, "", needed); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
@@ -145,6 +146,10 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) st
 	b.show(&v)
 	t.view = v
 }
+
+// errInline ends a compaction that an answer waits for. It says nothing of the summariser: upkeep, which has more time,
+// goes on after the answer.
+var errInline = errors.New("the answer waits no longer")
 
 // overflowed is what needs a compaction after a provider found the request too large, whatever our counts say.
 func (b *Bot) overflowed(v sessions.View) string {

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -53,11 +54,29 @@ func (m *machine) settle() {
 		if !m.waiting() {
 			return
 		}
-		if waited > 20 {
-			m.broken("P55: a message is not answered in time")
+		if waited > m.patience() {
+			m.broken("P55: a message is not answered in time", m.pendingWords())
 		}
 		after(time.Second)
 	}
+}
+
+// patience is how long, in seconds, answers may take: two turns of two inline deadlines each, or a compaction that was
+// ordered and the background one that it waits for.
+func (m *machine) patience() int {
+	if strings.HasPrefix(m.posted[sessions.MessageID(fmt.Sprint("id", len(m.posted)))], "/") {
+		return 2*120 + 30
+	}
+	return 30
+}
+
+func (m *machine) pendingWords() (words []string) {
+	for _, e := range m.shelf.mem.Events(m.t.Context(), group) {
+		if e.State == sessions.Pending {
+			words = append(words, compaction.HeadTail(e.Content, 40))
+		}
+	}
+	return words
 }
 
 // waiting reports whether a message was not answered yet.
@@ -145,9 +164,9 @@ func (m *machine) toolRound(rt *rapid.T) {
 	m.post(who, words)
 }
 
-// hugeMsg is larger than what may stay recent, than a quarter of the window, than the whole of it.
+// hugeMsg is larger than what may stay recent, or than all that a request may hold.
 func (m *machine) hugeMsg(rt *rapid.T) {
-	n := rapid.SampledFrom([]int{1500, 3500, 9000, 20000}).Draw(rt, "words")
+	n := rapid.SampledFrom([]int{1500, 3500, 6000, 13000}).Draw(rt, "words")
 	m.post("alice", prose(len(m.posted), n))
 }
 
@@ -274,22 +293,29 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.upkeepLock.busy(group) {
+	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.upkeepLock.busy(group) || m.forced() {
 		return // not skipped: what is drawn next must not hang on it
 	}
-	m.w.bot.upkeep.Wake(group)
-	synctest.Wait()
-	if m.w.bot.upkeepLock.busy(group) || m.isDead() {
-		return
-	}
-	n := len(m.summaries())
-	for range 4 {
+	asked := false
+	for range 5 {
+		n := len(m.summaries())
 		m.w.bot.upkeep.Wake(group)
 		synctest.Wait()
+		if m.w.bot.upkeepLock.busy(group) || m.isDead() {
+			return
+		}
+		more := len(m.summaries()) > n
+		if asked && more {
+			m.broken("P29: a quiet conversation is compacted again")
+		}
+		asked = asked || more // the first times may have moved results out, and asked nobody
 	}
-	if !m.isDead() && len(m.summaries()) > n {
-		m.broken("P29: a quiet conversation is compacted again")
-	}
+}
+
+// forced reports whether the policy's hard limit is reached: that is tried at every occasion, whatever rests.
+func (m *machine) forced() bool {
+	v := m.view()
+	return m.w.bot.decide(v, m.w.bot.contextSize(v)).Forced
 }
 
 // summaries are the summary requests since the last check.

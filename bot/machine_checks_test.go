@@ -3,12 +3,8 @@ package bot
 import (
 	"context"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"ebb/compaction"
 	"ebb/memory"
@@ -32,14 +28,9 @@ func (m *machine) broken(law string, detail ...any) {
 	if len(detail) > 0 {
 		m.rt.Log(detail...)
 	}
+	m.failed.Store(true)
 	for _, line := range m.w.log.tail(12) {
 		m.rt.Log(line)
-	}
-	if os.Getenv("MACHINE_DEBUG") != "" {
-		fmt.Fprintln(os.Stderr, "BROKEN", law, detail, m.set.Policy.Name, m.set.Policy.Mode, m.factor, m.reports)
-		for _, line := range m.w.log.tail(4) {
-			fmt.Fprintln(os.Stderr, "   ", line[:min(len(line), 400)])
-		}
 	}
 	m.rt.Fatal(law)
 }
@@ -148,7 +139,8 @@ func (m *machine) parted(v sessions.View) string {
 	return ""
 }
 
-// checkLog holds that the log only grows, and never changes (P12: with sawOpen, which compares what is told with it).
+// checkLog holds that the log only grows, and never changes. With sawOpen, which compares what is told with it, it is
+// P12: raw events and the sources of summaries are the log, byte for byte.
 func (m *machine) checkLog(v sessions.View) {
 	for _, e := range m.shelf.log(m.t.Context(), group) {
 		body := fmt.Sprint(e.Role, " ", e.MsgID, " ", e.ToolCallID, " ", e.Content)
@@ -226,133 +218,9 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	now := time.Now()
-	one, two := m.w.bot.frame.assemble(v, p, nil, now), m.w.bot.frame.assemble(v, p, nil, now)
+	one, two := m.w.bot.frame.assemble(v, p, nil), m.w.bot.frame.assemble(v, p, nil)
 	if written(one) != written(two) {
 		m.broken("P83: one view has two forms")
-	}
-}
-
-var (
-	clockRE = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d \d\d:\d\d \w+ \S+(; group .*)?\]$`)
-	tagRE   = regexp.MustCompile(`\(m(\d+)\)`)
-	rangeRE = regexp.MustCompile(`(?m)^<<<summary (\d+)-\d+ [0-9a-f]{12}$`)
-)
-
-// checkRequest holds what every request must be.
-func (m *machine) checkRequest(v sessions.View, a asked) {
-	// P16, P17, P18, P24: calls and results stand together, a person speaks first, and is asked.
-	if why := illegal(a.Messages); why != "" {
-		m.broken("P16: a request is illegal", a.kind, why)
-	}
-	for _, msg := range a.Messages {
-		for _, c := range msg.ToolCalls {
-			if c.ID == "" || c.Name == "" {
-				m.broken("P17: a call has no name", c)
-			}
-		}
-	}
-	if first := a.Messages[1]; first.Role != "user" || strings.TrimSpace(first.Content) == "" {
-		m.broken("P18: a request begins with no person", a.kind)
-	}
-	// P22: nothing that was said stands in the system's words.
-	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.frame.system {
-		m.broken("P22: the system message has what was said", a.kind)
-	}
-	// P23: as far as our counting is right, nothing is ever larger than the window.
-	most := m.set.Window.Context - a.MaxOutput
-	if a.kind == "chat" {
-		most = m.set.Window.Usable() - 1
-	}
-	if m.factor == 1 && a.tokens > most {
-		m.broken("P23: a request is larger than the window: "+a.kind, a.tokens, most)
-	}
-	if a.kind == "chat" {
-		m.checkChat(v, a)
-	}
-}
-
-// checkChat holds what a request of a turn must be.
-func (m *machine) checkChat(v sessions.View, a asked) {
-	at := slices.IndexFunc(a.Messages, func(c ChatMessage) bool { return c.Role == "user" && clockRE.MatchString(c.Content) })
-	if at < 0 {
-		m.broken("P20: a request has no clock")
-	}
-	var said []ChatMessage
-	for _, msg := range a.Messages[at+1:] {
-		if msg.Role == "user" {
-			said = append(said, msg)
-		}
-	}
-	if len(said) == 0 {
-		m.broken("P20: a request asks nothing")
-	}
-	for _, msg := range said {
-		m.checkAsked(a, msg)
-	}
-	// P15: nothing of an older generation is shown.
-	for _, msg := range a.Messages {
-		for _, tag := range tagRE.FindAllStringSubmatch(msg.Content, -1) {
-			if n, _ := strconv.Atoi(tag[1]); n <= m.first {
-				m.broken("P15: a request shows what was said before /new", tag[0])
-			}
-		}
-	}
-	for _, r := range rangeRE.FindAllStringSubmatch(a.Messages[1].Content, -1) {
-		if n, _ := strconv.ParseInt(r[1], 10, 64); n <= v.Session.BaseSeq {
-			m.broken("P15: a request tells what was said before /new", r[0])
-		}
-	}
-	// P8: no more events than the policy shows at most.
-	from := 1
-	if strings.HasPrefix(a.Messages[1].Content, "参考资料") {
-		from = 2
-	}
-	if most := m.set.Policy.ContextSize; most > 0 && at-from > most {
-		m.broken("P8: a request shows too many events", at-from, most)
-	}
-	m.checkPrefix(a, at)
-}
-
-// checkAsked holds that what was asked last stands at the end, once, as it was said (P20).
-func (m *machine) checkAsked(a asked, msg ChatMessage) {
-	tag := tagRE.FindString(msg.Content)
-	n, _ := strconv.Atoi(strings.Trim(tag, "(m)"))
-	words := m.posted[sessions.MessageID(fmt.Sprint("id", n))]
-	if words == "" {
-		m.broken("P20: a request ends with what nobody said", tag)
-	}
-	if tokensOf(words) <= m.set.Window.Usable()/4 && !strings.HasSuffix(msg.Content, ": "+words) {
-		m.broken("P20: a question is not asked as it was said", msg.Content)
-	}
-	times := 0
-	for _, o := range a.Messages {
-		if o.Role == "user" && !strings.HasPrefix(o.Content, "参考资料") && strings.Contains(o.Content, tag) {
-			times++
-		}
-	}
-	if times != 1 {
-		m.broken("P20: a question stands there more than once", tag, times)
-	}
-}
-
-// checkPrefix holds that between two compactions requests grow at their end (P81).
-func (m *machine) checkPrefix(a asked, at int) {
-	cut := strings.Contains(a.Messages[1].Content, "<<<left-out ")
-	if a.Messages[len(a.Messages)-1].Role != "user" || cut || a.over || !a.calm {
-		if cut || a.over || !a.calm {
-			m.before.request = asked{}
-		}
-		return
-	}
-	was := m.before.request
-	m.before.request = a
-	m.before.request.Messages = a.Messages[:at]
-	if was.Messages == nil || was.epoch != a.epoch {
-		return
-	}
-	if len(was.Messages) > at || written(was.Messages) != written(a.Messages[:len(was.Messages)]) {
-		m.broken("P81: a request does not begin as the last one", written(was.Messages), "-----", written(a.Messages))
 	}
 }
 
@@ -364,6 +232,7 @@ func (m *machine) checkTold() {
 	}
 	for _, text := range sent[m.before.sent:] {
 		switch {
+		// P91: nothing that upkeep asked a model for.
 		case strings.HasPrefix(text, "re: "):
 		case text == say(sayOverflow, "en"), text == say(sayOverflow, "zh"):
 			// P23: a provider that counts otherwise than we do costs one more request, not an answer.
@@ -378,10 +247,11 @@ func (m *machine) checkTold() {
 	m.before.sent = len(sent)
 }
 
-// checkFlushes holds that flushed ranges lie end to end (P88), and that no cycle pays twice (P86).
+// checkFlushes holds that flushes read all of the log once.
 func (m *machine) checkFlushes(v sessions.View) {
 	f := m.shelf.flushes(group)
 	at := int64(0)
+	// P88: flushed ranges lie end to end, whatever failed in between.
 	for _, r := range f.ranges {
 		if r[0] != at {
 			m.broken("P88: flushed ranges do not lie end to end", f.ranges)
@@ -393,6 +263,7 @@ func (m *machine) checkFlushes(v sessions.View) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// P86: a cycle is marked as flushed once.
 	for cycle, n := range m.flushed {
 		if n > 1 {
 			m.rt.Log(cycle)
@@ -421,6 +292,7 @@ func (m *machine) sawOpen(j sessions.Job, src sessions.Source) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.staged = src.Staged != nil
 	m.opened[j.Through] = log[len(log)-1].Seq
 }
 
@@ -430,7 +302,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range talk(m.shelf.log(ctx, group)) {
+	for _, e := range m.w.bot.talk(m.shelf.log(ctx, group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}
@@ -451,12 +323,18 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 			m.fault("P5: a compaction leaves too little raw: %d events", len(tail))
 		}
 	}
-	m.checkGain(before, c)
+	m.mu.Lock()
+	staged := m.staged
+	m.staged = false
+	m.mu.Unlock()
+	if !staged { // else it passed the gate as the context was before a crash
+		m.checkGain(before, c)
+	}
 	m.checkRolled(c)
 }
 
-// checkGain holds that a compaction that committed made the context smaller (P28). Policies that go by counts have a
-// gate of their own; what memory the view shows from now on is not the compaction's to answer for.
+// checkGain holds P28: a compaction that committed made the context smaller. Policies that go by counts have a gate of
+// their own; what memory the view shows from now on is not the compaction's to answer for.
 func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	shown := tokensOf(c.Pinned) - tokensOf(before.Pinned)
 	freed := c.Log.TokensBefore - c.Log.TokensAfter + calibrated(shown, max(1, before.CalibrationFactor))
@@ -471,8 +349,8 @@ func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	}
 }
 
-// checkRolled holds that segments stay bounded (P31): where they are too many or too long, the older ones became one,
-// unless the model gave no roll-up.
+// checkRolled holds P31 of segments: where they are too many or too long, the older ones became one, unless the model
+// gave no roll-up.
 func (m *machine) checkRolled(c sessions.Compaction) {
 	p := m.set.Policy
 	if len(c.Summaries) == 0 || p.Rolling || strings.Contains(c.Log.Audit, "roll_up_failed") {

@@ -31,7 +31,11 @@ func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
 	if set := b.settings(v.Session); !set.Enabled || spent(set, v.Session) {
 		return compaction.Need{}
 	}
-	return b.decide(v, tokens)
+	need := b.decide(v, tokens)
+	if need.Forced && time.Now().Before(v.Session.CompactRetryAt) {
+		need.Compact, need.Trigger = false, "" // the next turn tries it again: once a turn is enough
+	}
+	return need
 }
 
 // due reports whether a view at so many tokens calls for maintenance.
@@ -56,10 +60,8 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
-	work, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
-	defer stop()
 	for range maxRounds {
-		again, err := b.maintainOnce(work, lease)
+		again, err := b.maintainOnce(ctx, lease)
 		if err != nil {
 			log.Warn().Err(b.leases.Check(key, err)).Msg("Upkeep did not finish")
 			return false, nil
@@ -73,6 +75,8 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 
 // maintainOnce does the one thing that the session needs first, and reports whether there may be another.
 func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+	defer stop()
 	v, err := b.store.Begin(ctx, l, 0)
 	if err != nil {
 		return false, fmt.Errorf("read session %s: %w", l.Key, err)
@@ -81,8 +85,16 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 	switch need := b.soft(v, b.contextSize(v)); {
 	case need.Compact:
 		done, err := b.compact(ctx, l, "", func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
-		// Where results were only moved out, that was enough for now.
-		return done.Outcome == outcomeCommitted && done.EndSeq >= done.StartSeq, err
+		switch {
+		case err != nil && !nothingToCompact(err):
+			return false, err
+		case done.Outcome == outcomeCommitted && done.EndSeq >= done.StartSeq:
+			return true, nil
+		case need.Flush: // nothing could leave, or results were only moved out: what is due besides is done all the same
+			_, err = b.flushCycle(ctx, l)
+			return false, err
+		}
+		return false, nil
 	case need.Flush:
 		_, err = b.flushCycle(ctx, l)
 	}

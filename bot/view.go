@@ -2,6 +2,7 @@ package bot
 
 import (
 	"sort"
+	"strings"
 	"time"
 
 	"ebb/compaction"
@@ -17,12 +18,12 @@ func (b *Bot) settings(s sessions.Session) compaction.Settings {
 }
 
 // talk leaves commands, and what they told, out of events: they are no part of the conversation.
-func talk(events []sessions.Event) []sessions.Event {
+func (b *Bot) talk(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	command := false
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
-			command = isCommand(e.Content)
+			command = isCommand(b.ownWords(e))
 		}
 		if !command {
 			out = append(out, e)
@@ -33,7 +34,7 @@ func talk(events []sessions.Event) []sessions.Event {
 
 // show prepares the tail of a view for a request: the conversation, with bodies that leave room for each other.
 func (b *Bot) show(v *sessions.View) {
-	v.Tail = talk(v.Tail)
+	v.Tail = b.talk(v.Tail)
 	shrink(v.Tail, b.settings(v.Session).Window.Usable())
 }
 
@@ -90,7 +91,7 @@ const gapIdentifiers = 12
 // without is the view without the first n events of its tail, and with a note of them. Only the view: the log and the
 // cursor stay as they are, and the next good compaction tells the whole range.
 func (b *Bot) without(v sessions.View, n int) sessions.View {
-	v.Gap = compaction.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers)
+	v.Gap = strings.TrimSpace(v.Gap + "\n" + compaction.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }

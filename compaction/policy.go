@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -20,8 +19,8 @@ type Policy struct {
 	HardLimit   int           // so many may leave: before the next answer, whatever rests
 	ContextSize int           // events that a view shows at most; more are raw: as HardLimit
 	Cooldown    time.Duration // so long since the last compaction, where at least CooldownMin events may leave
-	CooldownMin int
-	Segment     int // turns that one summary tells, exactly; a compaction is due with Segment + TailTurns raw turns
+	CooldownMin int           // 0: half of Window
+	Segment     int           // turns that one summary tells, exactly; a compaction is due with Segment + TailTurns raw turns
 
 	// Tail: what stays raw. The newest turn always does.
 	TailMessages int     // at least so many events
@@ -92,7 +91,7 @@ var Policies = map[string]Policy{
 	},
 	"sliding_window": {
 		Name: "sliding_window", Mode: SummaryOnly, Window: 12, HardLimit: 30, ContextSize: 75, Cooldown: 900 * time.Second,
-		CooldownMin: 6, TailMessages: 40, Rolling: true, Profile: ProfileChat,
+		TailMessages: 40, Rolling: true, Profile: ProfileChat,
 	},
 	"archive": {
 		Name: "archive", Mode: SummaryOnly, MaxMessages: 30, TailMessages: 10, ContextSize: 60, RollUpTokens: 1200, RollUpSegments: 8,
@@ -112,28 +111,34 @@ var Policies = map[string]Policy{
 	},
 }
 
-// Validate names what of a policy can't work in a window, or of the window itself, with the figures, as a [FieldError].
+// Validate names what of a policy can't work in a window, and of the window itself, with the figures: a [FieldError] for
+// each, joined.
 func (p Policy) Validate(w Window) error {
-	if err := w.Validate(); err != nil {
-		return err
+	f := w.faults()
+	windowWorks := len(f) == 0
+	p.checkSigns(&f)
+	p.checkShares(&f)
+	p.checkTail(&f)
+	p.checkTelling(&f)
+	if windowWorks {
+		f.want(p.RollUpTokens < w.Usable(), "roll_up_tokens", p.RollUpTokens,
+			fmt.Sprintf("less than context_window without reserve_tokens (%d)", w.Usable()), "context_window", "reserve_tokens")
 	}
-	for _, check := range []func(Window) *FieldError{p.checkSigns, p.checkShares, p.checkTail, p.checkTelling} {
-		if err := check(w); err != nil {
-			return err
-		}
+	if len(f) == 0 {
+		p.checkTriggers(&f)
 	}
-	return p.checkTriggers()
+	return f.err()
 }
 
 // checkTriggers looks for a policy that would never compact anything by itself.
-func (p Policy) checkTriggers() error {
+func (p Policy) checkTriggers(f *faults) {
 	switch {
 	case p.Tokens, p.Batch, p.counts(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
-		return nil
 	case p.TailTurns > 0:
-		return &FieldError{segmentKey, p.Segment, "at least 1"}
+		f.want(false, segmentKey, p.Segment, "at least 1")
+	default:
+		f.want(false, "policy", p.Name, "one that sets compactions off")
 	}
-	return &FieldError{"policy", p.Name, "one that sets compactions off"}
 }
 
 // segmentKey is the name by which the configuration sets Segment.
@@ -148,8 +153,8 @@ func (p Policy) turnsKey() string {
 }
 
 // checkSigns looks for what is less than nothing.
-func (p Policy) checkSigns(Window) *FieldError {
-	for _, f := range []struct {
+func (p Policy) checkSigns(f *faults) {
+	for _, rule := range []struct {
 		key string
 		n   int
 	}{
@@ -167,58 +172,42 @@ func (p Policy) checkSigns(Window) *FieldError {
 		{"roll_up_segments", p.RollUpSegments},
 		{"summary_tokens", p.SummaryTokens},
 	} {
-		if f.n < 0 {
-			return &FieldError{f.key, f.n, "0 or more"}
-		}
+		f.want(rule.n >= 0, rule.key, rule.n, "0 or more")
 	}
-	if p.Cooldown < 0 {
-		return &FieldError{"cooldown", p.Cooldown, "0s or more"}
-	}
-	return nil
+	f.want(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
 }
 
 // checkShares looks for parts that are none.
-func (p Policy) checkShares(Window) *FieldError {
-	for _, f := range []struct {
+func (p Policy) checkShares(f *faults) {
+	for _, rule := range []struct {
 		key string
 		x   float64
 	}{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}} {
-		if math.IsNaN(f.x) || f.x < 0 || f.x > 1 {
-			return &FieldError{f.key, f.x, "0 to 1"}
-		}
+		f.want(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN too
 	}
-	return nil
 }
 
 // checkTail looks for tails that leave nothing to compact.
-func (p Policy) checkTail(Window) *FieldError {
+func (p Policy) checkTail(f *faults) {
 	switch {
 	case p.ContextSize > 0 && p.TailMessages >= p.ContextSize:
-		return &FieldError{"tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize)}
+		f.want(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize), "context_size")
 	case p.MaxMessages > 0 && p.TailMessages >= p.MaxMessages:
-		return &FieldError{"tail_messages", p.TailMessages, fmt.Sprintf("less than max_messages (%d)", p.MaxMessages)}
-	case p.Segment > 0 && p.TailTurns < 1:
-		return &FieldError{p.turnsKey(), p.TailTurns, fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment)}
+		f.want(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than max_messages (%d)", p.MaxMessages), "max_messages")
 	}
-	return nil
+	f.want(p.Segment <= 0 || p.TailTurns >= 1, p.turnsKey(), p.TailTurns,
+		fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment), segmentKey)
 }
 
-// checkTelling looks at modes and at summaries that leave no room for a conversation.
-func (p Policy) checkTelling(w Window) *FieldError {
+// checkTelling looks at modes and at summaries.
+func (p Policy) checkTelling(f *faults) {
 	switch p.Mode {
 	case SummaryOnly, SummaryPlusPrune, PruneOnly:
 	case OffloadThenCompact:
-		if p.OffloadOver == 0 {
-			return &FieldError{"offload_over", 0, "more than 0 in mode " + string(OffloadThenCompact)}
-		}
+		f.want(p.OffloadOver != 0, "offload_over", 0, "more than 0 in mode "+string(OffloadThenCompact), "mode")
 	default:
-		return &FieldError{"mode", fmt.Sprintf("%q", p.Mode), fmt.Sprintf("%s, %s, %s or %s", SummaryOnly, SummaryPlusPrune, PruneOnly, OffloadThenCompact)}
+		f.want(false, "mode", fmt.Sprintf("%q", p.Mode),
+			fmt.Sprintf("%s, %s, %s or %s", SummaryOnly, SummaryPlusPrune, PruneOnly, OffloadThenCompact))
 	}
-	switch {
-	case p.RollUpTokens >= w.Usable():
-		return &FieldError{"roll_up_tokens", p.RollUpTokens, fmt.Sprintf("less than context_window without reserve_tokens (%d)", w.Usable())}
-	case p.RollUpSegments == 1:
-		return &FieldError{"roll_up_segments", 1, "0, or at least 2"}
-	}
-	return nil
+	f.want(p.RollUpSegments != 1, "roll_up_segments", 1, "0, or at least 2")
 }

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -16,31 +17,78 @@ type Window struct {
 }
 
 // FieldError says which setting can't work. Key is the setting's name in the configuration, where its line can be
-// looked up.
+// looked up, and With those of the settings that it is held against: where Key is not in the file, one of them is what
+// somebody changed.
 type FieldError struct {
 	Key  string
 	Got  any
 	Want string
+	With []string
 }
 
 // Error is the setting, what it is and what it has to be.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Key, e.Got, e.Want) }
 
-// Validate names what can't work, with the figures, as a [FieldError].
-func (w Window) Validate() error {
-	switch {
-	case w.Context <= 0:
-		return &FieldError{"context_window", w.Context, "more than 0"}
-	case w.Reserve < 0 || w.Reserve >= w.Context:
-		return &FieldError{"reserve_tokens", w.Reserve, fmt.Sprintf("0 to less than context_window (%d)", w.Context)}
-	case w.Threshold <= 0:
-		return &FieldError{"auto_compact_threshold", w.Threshold, "more than 0"}
-	case math.IsNaN(w.Share) || w.Share <= 0 || w.Share > 1:
-		return &FieldError{"max_history_share", w.Share, "more than 0 and at most 1"}
-	case math.IsNaN(w.FlushRatio) || w.FlushRatio <= 0 || w.FlushRatio >= 1:
-		return &FieldError{"flush_ratio", w.FlushRatio, "more than 0 and less than 1"}
+// LeastBudget is what a trigger and a target have to be at least, in tokens. A conversation in which nobody has said
+// anything takes about 620, with its instructions and tools.
+const LeastBudget = 1000
+
+// faults are what is wrong with settings.
+type faults []*FieldError
+
+// want notes a setting unless it is ok; with are the keys that it is held against.
+func (f *faults) want(ok bool, key string, got any, want string, with ...string) {
+	if !ok {
+		*f = append(*f, &FieldError{key, got, want, with})
 	}
-	return nil
+}
+
+// err is all of them, joined; nil for none.
+func (f faults) err() error {
+	errs := make([]error, 0, len(f))
+	for _, e := range f {
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// Validate names what can't work, with the figures: a [FieldError] for each, joined.
+func (w Window) Validate() error { return w.faults().err() }
+
+func (w Window) faults() faults {
+	var f faults
+	f.want(w.Context > 0, "context_window", w.Context, "more than 0")
+	f.want(w.Context <= 0 || w.Reserve >= 0 && w.Reserve < w.Context, "reserve_tokens", w.Reserve,
+		fmt.Sprintf("0 to less than context_window (%d)", w.Context), "context_window")
+	f.want(w.Threshold > 0, "auto_compact_threshold", w.Threshold, "more than 0")
+	f.want(w.Share > 0 && w.Share <= 1, "max_history_share", w.Share, "more than 0 and at most 1") // false for NaN too
+	f.want(w.FlushRatio > 0 && w.FlushRatio < 1, "flush_ratio", w.FlushRatio, "more than 0 and less than 1")
+	if len(f) == 0 {
+		w.roomFor(&f)
+	}
+	return f
+}
+
+// roomFor looks for budgets that no conversation fits into.
+func (w Window) roomFor(f *faults) {
+	least := LeastBudget // of Trigger
+	if float64(w.MaxTokens()) > 0.9*float64(w.Trigger()) {
+		least = int(math.Ceil(LeastBudget / 0.7)) // Target is a part of Trigger then
+	}
+	switch {
+	case w.Context <= least:
+		f.want(false, "context_window", w.Context, fmt.Sprintf("at least %d, for reserve_tokens (%d) and a conversation", w.Reserve+least, w.Reserve))
+	case w.Usable() < least:
+		f.want(false, "reserve_tokens", w.Reserve,
+			fmt.Sprintf("at most %d: a conversation needs %d of context_window (%d)", w.Context-least, least, w.Context), "context_window")
+	case w.Threshold < least:
+		f.want(false, "auto_compact_threshold", w.Threshold,
+			fmt.Sprintf("at least %d: a conversation in which nobody has spoken takes about 620, and a compaction has to leave %d", least, LeastBudget))
+	case w.Target() < LeastBudget:
+		share := math.Ceil(1e4*LeastBudget/float64(w.Context)) / 1e4
+		f.want(false, "max_history_share", w.Share,
+			fmt.Sprintf("at least %g, which is %d tokens of context_window (%d)", share, LeastBudget, w.Context), "context_window")
+	}
 }
 
 // Counted is the window as our own counter sees it. Budgets are in the provider's tokens and events are counted in

@@ -33,10 +33,10 @@ func TestBudgetsOfTheDefaults(t *testing.T) {
 
 func windows() *rapid.Generator[Window] {
 	return rapid.Custom(func(t *rapid.T) Window {
-		ctx := rapid.IntRange(2000, 2_000_000).Draw(t, "context")
+		ctx := rapid.IntRange(3000, 2_000_000).Draw(t, "context")
 		return Window{
-			Context: ctx, Reserve: rapid.IntRange(0, ctx-1000).Draw(t, "reserve"), Threshold: rapid.IntRange(500, 3_000_000).Draw(t, "threshold"),
-			Share: rapid.Float64Range(0.01, 1).Draw(t, "share"), FlushRatio: rapid.Float64Range(0.1, 0.99).Draw(t, "ratio"), Summary: 1200,
+			Context: ctx, Reserve: rapid.IntRange(0, ctx-1500).Draw(t, "reserve"), Threshold: rapid.IntRange(1500, 3_000_000).Draw(t, "threshold"),
+			Share: rapid.Float64Range((LeastBudget+1)/float64(ctx), 1).Draw(t, "share"), FlushRatio: rapid.Float64Range(0.1, 0.99).Draw(t, "ratio"), Summary: 1200,
 		}
 	})
 }
@@ -107,17 +107,22 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 		key    string
 		says   string
 	}{
-		"no window":          {on(func(w *Window) { w.Context = 0 }), "context_window", "context_window is 0, want more than 0"},
-		"reserve is all":     {on(func(w *Window) { w.Reserve = w.Context }), "reserve_tokens", "128000"},
-		"reserve is more":    {on(func(w *Window) { w.Reserve = w.Context + 1 }), "reserve_tokens", "128001"},
-		"negative reserve":   {on(func(w *Window) { w.Reserve = -1 }), "reserve_tokens", "-1"},
-		"no threshold":       {on(func(w *Window) { w.Threshold = 0 }), "auto_compact_threshold", "0"},
-		"share 0":            {on(func(w *Window) { w.Share = 0 }), "max_history_share", "0"},
-		"share above 1":      {on(func(w *Window) { w.Share = 1.01 }), "max_history_share", "1.01"},
-		"share NaN":          {on(func(w *Window) { w.Share = math.NaN() }), "max_history_share", "NaN"},
-		"share infinite":     {on(func(w *Window) { w.Share = math.Inf(1) }), "max_history_share", "Inf"},
-		"flush at trigger":   {on(func(w *Window) { w.FlushRatio = 1 }), "flush_ratio", "1"},
-		"flush ratio is NaN": {on(func(w *Window) { w.FlushRatio = math.NaN() }), "flush_ratio", "NaN"},
+		"nothing but reserve": {on(func(w *Window) { w.Context, w.Reserve = 20001, 20000 }), "reserve_tokens", "reserve_tokens is 20000, want at most 18572: a conversation needs 1429 of context_window (20001)"},
+		"window of a few":     {on(func(w *Window) { w.Context, w.Reserve = 900, 100 }), "context_window", "at least 1100, for reserve_tokens (100)"},
+		"threshold of a few":  {on(func(w *Window) { w.Threshold = 100 }), "auto_compact_threshold", "auto_compact_threshold is 100, want at least 1429"},
+		"threshold too small": {on(func(w *Window) { w.Threshold = 1428 }), "auto_compact_threshold", "want at least 1429"},
+		"share of a few":      {on(func(w *Window) { w.Share = 0.001 }), "max_history_share", "want at least 0.0079, which is 1000 tokens of context_window (128000)"},
+		"no window":           {on(func(w *Window) { w.Context = 0 }), "context_window", "context_window is 0, want more than 0"},
+		"reserve is all":      {on(func(w *Window) { w.Reserve = w.Context }), "reserve_tokens", "128000"},
+		"reserve is more":     {on(func(w *Window) { w.Reserve = w.Context + 1 }), "reserve_tokens", "128001"},
+		"negative reserve":    {on(func(w *Window) { w.Reserve = -1 }), "reserve_tokens", "-1"},
+		"no threshold":        {on(func(w *Window) { w.Threshold = 0 }), "auto_compact_threshold", "0"},
+		"share 0":             {on(func(w *Window) { w.Share = 0 }), "max_history_share", "0"},
+		"share above 1":       {on(func(w *Window) { w.Share = 1.01 }), "max_history_share", "1.01"},
+		"share NaN":           {on(func(w *Window) { w.Share = math.NaN() }), "max_history_share", "NaN"},
+		"share infinite":      {on(func(w *Window) { w.Share = math.Inf(1) }), "max_history_share", "Inf"},
+		"flush at trigger":    {on(func(w *Window) { w.FlushRatio = 1 }), "flush_ratio", "1"},
+		"flush ratio is NaN":  {on(func(w *Window) { w.FlushRatio = math.NaN() }), "flush_ratio", "NaN"},
 
 		"tail above view":        {of("sliding_window", func(p *Policy) { p.TailMessages = 80 }), "tail_messages", "tail_messages is 80, want less than context_size (75)"},
 		"tail is the view":       {of("sliding_window", func(p *Policy) { p.TailMessages = 75 }), "tail_messages", "75"},
@@ -153,6 +158,34 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 		err := p.Validate(w)
 		if field, ok := errors.AsType[*FieldError](err); !ok || field.Key != c.key || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want one about %s that says %q", name, err, c.key, c.says)
+		}
+	}
+}
+
+// All that is wrong is told at once, of the window and of the policy.
+func TestAllFaultsAreTold(t *testing.T) {
+	t.Parallel()
+	w, p := seed, Policies["balanced"]
+	w.Share, p.CachePrice, p.RollUpSegments, p.OffloadAt, p.TailShare = 2, 2, 1, 1.2, 2
+	err := p.Validate(w)
+	for _, key := range []string{"max_history_share is 2,", "cache_price is 2,", "roll_up_segments is 1,", "offload_at is 1.2,", "tail_share is 2,"} {
+		if err == nil || strings.Count(err.Error(), key) != 1 {
+			t.Errorf("%v, want one line about %s", err, key)
+		}
+	}
+}
+
+// The least budgets that are taken leave as much as is asked for.
+func TestLeastBudgets(t *testing.T) {
+	t.Parallel()
+	for _, w := range []Window{
+		{Context: 128000, Reserve: 20000, Threshold: 1429, Share: 0.5, FlushRatio: 0.9},
+		{Context: 21429, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9},
+		{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.0079, FlushRatio: 0.9},
+		{Context: 8000, Reserve: 2000, Threshold: 4000, Share: 0.4, FlushRatio: 0.9},
+	} {
+		if err := w.Validate(); err != nil || w.Trigger() < LeastBudget || w.Target() < LeastBudget {
+			t.Errorf("%+v: %v, trigger %d, target %d, want at least %d", w, err, w.Trigger(), w.Target(), LeastBudget)
 		}
 	}
 }

@@ -1,0 +1,355 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// smallOf returns the settings of a policy in the small window.
+func smallOf(policy string) compaction.Settings {
+	return compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies[policy]}
+}
+
+// P8: while no summary comes, a view shows no more events than its policy says, notes what it leaves out, and the log
+// has everything.
+func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Compaction = smallOf("sliding_window") }, model: &script{
+			summary: func(context.Context, Request) (Response, error) { return text(""), nil },
+		}})
+		const turns, most = 50, 75
+		for i := range turns {
+			w.post(said(fmt.Sprint("m", i), "alice", fmt.Sprintf("message %d", i)))
+			after(time.Minute)
+		}
+		for i, r := range w.model.requests("chat") {
+			_, shown := asks(r.Messages)
+			if shown > most {
+				t.Errorf("request %d shows %d events", i, shown)
+			}
+			if gap := strings.Contains(r.Messages[1].Content, "<<<left-out"); gap != (2*i > most) {
+				t.Errorf("request %d of %d raw events says that some are left out: %v", i, 2*i, gap)
+			}
+		}
+		want(t, "events of the log", len(w.store.log(t.Context(), group)), 2*turns)
+		want(t, "cursor", w.state(group).CompactedSeq, 0)
+	})
+}
+
+// P28: a summary that gains too little is not committed: nothing is written but the row that says so.
+func TestNoGainChangesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{
+			config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} },
+			model: &script{summary: func(_ context.Context, r Request) (Response, error) {
+				return text(goodSummary + strings.Repeat(goodSummary[10:], 5)), nil // about 400 tokens
+			}},
+		})
+		for i := range 6 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 40))
+		}
+		w.say("last", "alice", prose(1, 1400)) // what is recent
+		before := w.state(group)
+		w.post(said("c", "root", "/compact"))
+		after(time.Minute)
+		now := w.state(group)
+		want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
+		want(t, "summaries", len(w.store.mem.Summaries(t.Context(), group)), 0)
+		rows := attempts(t, w.store.mem)
+		if len(rows) != 1 || rows[0].Outcome == outcomeCommitted {
+			t.Fatalf("log %+v", rows)
+		}
+		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") && last != say(sayCompactFailed, "zh") {
+			t.Errorf("the admin is told %q", last)
+		}
+	})
+}
+
+// P32: a message larger than what may stay recent, than the target, than what a request may hold, than the window: it
+// is answered, by a request that fits, and the log has it whole.
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	for name, words := range map[string]int{"recent": 1800, "target": 3500, "usable": 13000, "window": 20000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{})
+				body := prose(2, words)
+				for i := range 3 {
+					w.say(fmt.Sprint("m", i), "alice", prose(i, 60))
+				}
+				w.say("large", "alice", body)
+				after(time.Minute)
+				w.say("next", "bob", "and now?")
+				after(time.Minute)
+				want(t, "replies", len(w.wire.sends()), 5)
+				for _, told := range w.wire.texts() {
+					if !strings.HasPrefix(told, "re: ") {
+						t.Errorf("told %q", told)
+					}
+				}
+				if !logged(w, body) {
+					t.Error("the log does not have it whole")
+				}
+				for _, kind := range []string{"chat", "summary", "flush"} {
+					for i, r := range w.model.requests(kind) {
+						n := r.MaxOutput
+						for _, m := range r.Messages {
+							n += counter.Count(m.Content) + compaction.MessageOverhead
+						}
+						if n > small.Context || kind == "chat" && n >= small.Usable() {
+							t.Errorf("%s request %d: %d tokens", kind, i, n)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// P37: a provider that reports nothing, or nonsense, does not make a context seem smaller than it is.
+func TestOddUsageLowersNoEstimate(t *testing.T) {
+	t.Parallel()
+	for name, u := range map[string]sessions.Usage{
+		"none": {}, "negative": {Prompt: -5000, Completion: -3}, "completion only": {Completion: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				w = start(t, setup{model: &script{chat: func(context.Context, Request) (Response, error) {
+					a := text("ok")
+					a.Usage = u
+					return a, nil
+				}}, config: func(c *Config) { c.Compaction.Enabled = false }})
+				last := 0
+				for i := range 12 {
+					w.say(fmt.Sprint("m", i), "alice", prose(i, 120))
+					s := w.state(group)
+					if s.TotalTokens < last+120 || s.CalibrationFactor != 1 {
+						t.Fatalf("turn %d: %d tokens after %d, factor %v", i, s.TotalTokens, last, s.CalibrationFactor)
+					}
+					last = s.TotalTokens
+				}
+			})
+		})
+	}
+}
+
+// P38: after a switch to a model with a smaller window the first request fits already, and no call fails.
+func TestSwitchToASmallerWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		big := start(t, setup{name: "a", config: func(c *Config) {
+			c.Compaction.Window = compaction.Window{Context: 64000, Reserve: 4000, Threshold: 50000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
+		}})
+		big.fill(20000)
+		big.stop()
+		w := start(t, setup{name: "b", shelf: big.store.shelf})
+		w.post(said("first", "alice", "hello again"))
+		after(time.Minute)
+		asked := w.model.requests("chat")
+		want(t, "requests", len(asked), 1)
+		if n := requestTokens(w.bot, asked[0].Messages); n >= small.Usable() {
+			t.Errorf("the first request has %d tokens", n)
+		}
+		want(t, "replies", w.wire.texts(), []string{"re: alice(u-alice): hello again"})
+		want(t, "compactions", w.compactions() > 0, true)
+		for _, e := range attempts(t, w.store.mem) {
+			want(t, "outcome", e.Outcome, outcomeCommitted)
+		}
+	})
+}
+
+// P51: that memory was saved, and that the instructions to the model changed, does not spoil a compaction under way: it
+// is committed, nothing is asked for again, and nothing that was told becomes raw.
+func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		var held sync.Once
+		a := start(t, setup{name: "a", model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+			held.Do(func() { err = g.pass(ctx) })
+			return text(goodSummary), err
+		}}})
+		a.fill(3500)
+		a.post(said("trigger", "alice", prose(1, 600)))
+		<-g.in
+		a.store.shelf.mu.Lock()
+		a.store.put(group, []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", "c1"), Content: "saved meanwhile"}})
+		a.store.shelf.mu.Unlock()
+		a.store.fail(func(op string) error { // dies once the draft is staged
+			if op == "compact" {
+				return errAway
+			}
+			return nil
+		})
+		g.out <- struct{}{}
+		synctest.Wait()
+		want(t, "compactions of the first", a.compactions(), 0)
+		a.kill()
+		a.stop()
+		after(10 * time.Second)
+		b := start(t, setup{name: "b", shelf: a.store.shelf, config: func(c *Config) {
+			c.Prompt, c.Tools = "Be brief.", append(c.Tools, handTool{name: "third", reads: true})
+		}})
+		b.say("later", "bob", "hello")
+		after(5 * time.Minute)
+		b.say("later still", "bob", "hello")
+		after(time.Minute)
+		want(t, "compactions", b.compactions(), 1)
+		want(t, "summaries asked for again", len(b.model.requests("summary")), 0)
+		v := b.state(group)
+		if v.CompactedSeq == 0 {
+			t.Error("what was told is raw again")
+		}
+		if !strings.Contains(v.Pinned, "saved meanwhile") {
+			t.Errorf("the view shows of memory: %q", v.Pinned)
+		}
+	})
+}
+
+// P87: a flush changes nothing that people or the model see: not the log, not the view, not the count, not the chat.
+func TestFlushIsInvisible(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		w := start(t, setup{model: &script{flush: func(ctx context.Context, _ Request) (Response, error) {
+			return saveCall("Alice decides"), g.pass(ctx)
+		}}})
+		for i := 0; w.tokens() < small.FlushAt(); i++ {
+			w.post(said(fmt.Sprint("m", i), "alice", prose(i, 100)))
+			synctest.Wait()
+		}
+		<-g.in
+		look := func() []any {
+			v := w.view()
+			return []any{
+				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.store.mem.Events(t.Context(), group)),
+				len(w.wire.sends()), written(w.bot.frame.assemble(v, smallSettings.Policy, nil)),
+			}
+		}
+		before := look()
+		g.out <- struct{}{}
+		after(time.Second)
+		want(t, "flushes", len(w.store.flushes(group).ranges), 1)
+		want(t, "all that is seen", look(), before)
+	})
+}
+
+// P89: a flush whose answer was lost, and one that finds what an earlier one found, leave each fact once.
+func TestFlushedTwiceKeptOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{flush: func(context.Context, Request) (Response, error) {
+			return saveCall("Alice owns the release.", "The release is on Friday."), nil
+		}}})
+		w.store.lose(times(1, "flush", errAway))
+		w.talk(3)
+		w.stop()
+		seen := map[string]int{}
+		for _, m := range w.store.memories {
+			seen[m.Content]++
+		}
+		want(t, "facts", seen, map[string]int{"Alice owns the release.": 1, "The release is on Friday.": 1})
+		if n := len(w.model.requests("flush")); n < 3 {
+			t.Errorf("%d flushes were asked for", n)
+		}
+	})
+}
+
+// P91: no word of a flush or a summary reaches the group, NO_REPLY in whatever form among them; and a person is always
+// answered, who asks about NO_REPLY or is answered with it too, since no turn of ours is silent.
+func TestNoReplyIsNothingSpecial(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"NO_REPLY", "no_reply", " NO_REPLY\n", "NO_REPLY: nothing to save", "NO_"} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var streamed strings.Builder
+				aloud := func(_ context.Context, r Request) (Response, error) {
+					if r.Delta != nil {
+						r.Delta(words, false)
+					}
+					return text(words), nil
+				}
+				w := start(t, setup{model: &script{flush: aloud, summary: aloud}, config: func(c *Config) {
+					c.Watch = func(sessions.Key) func(string, bool) {
+						return func(s string, _ bool) { mu.Lock(); defer mu.Unlock(); streamed.WriteString(s) }
+					}
+				}})
+				w.fill(4050)
+				after(10 * time.Minute)
+				if len(w.model.requests("flush")) == 0 || len(w.model.requests("summary")) == 0 {
+					t.Fatal("nothing was flushed or told")
+				}
+				for _, told := range w.wire.texts() {
+					if !strings.HasPrefix(told, "re: ") {
+						t.Errorf("the group is told %q", told)
+					}
+				}
+				if strings.Contains(strings.ToUpper(streamed.String()), "NO_") {
+					t.Errorf("streamed %q", streamed.String())
+				}
+				n := len(w.wire.sends())
+				w.say("q", "alice", words+" 是什么意思?")
+				want(t, "answers", len(w.wire.sends()), n+1)
+				if got := w.wire.texts()[n]; !strings.Contains(got, "是什么意思") {
+					t.Errorf("answered %q", got)
+				}
+				w.model.mu.Lock()
+				w.model.chat = aloud
+				w.model.mu.Unlock()
+				w.say("q2", "alice", "say it")
+				want(t, "answers", len(w.wire.sends()), n+2)
+			})
+		})
+	}
+}
+
+// P23: a provider that counts two and a half times what we do, and does not say so, costs one more request when a tool's
+// result makes its count overflow: never the answer.
+func TestOverflowByToolResults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		overflows := 0
+		w = start(t, setup{
+			config: func(c *Config) {
+				c.Tools = []Tool{handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
+					return in.Arguments + prose(3, 1500), nil
+				}}}
+			},
+			model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+				if 5*requestTokens(w.bot, r.Messages)/2 > small.Context {
+					overflows++
+					return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+				}
+				results := strings.Count(written(r.Messages), "== tool")
+				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), strings.TrimSpace(noMoreCalls)) {
+					return calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, results)), call("c2", "look", fmt.Sprintf(`{"n":%d}`, results+1))), nil
+				}
+				return text("answered"), nil
+			}},
+		})
+		w.fill(1500)
+		w.post(said("q", "alice", "look it up"))
+		after(time.Minute)
+		told := w.wire.texts()
+		want(t, "the answer", told[len(told)-1], "answered")
+		want(t, "requests that were too large", overflows, 1)
+	})
+}
