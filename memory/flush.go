@@ -148,7 +148,8 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, c C
 	}
 	key := r.due.Session.Key
 	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
-		From: r.out.Through, Through: through, Epoch: epoch, Last: last, Drafts: drafts, Usage: c.Usage, Model: c.Model,
+		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Drafts: drafts, Usage: c.Usage,
+		Model: c.Model,
 	})
 	if err != nil {
 		return fmt.Errorf("store facts of events %d to %d of session %s: %w", r.out.Through+1, through, key, err)

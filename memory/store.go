@@ -69,6 +69,7 @@ type Debt struct {
 type Flush struct {
 	From    int64
 	Through int64
+	Gen     int  // the session's generation when the flush was due: no cycle of another one is marked as flushed
 	Epoch   int  // the session's compaction count when the flush was due
 	Last    bool // this is the last part: with it, and only with it, the flush counts in the session's flush count
 	Drafts  []Draft

@@ -17,6 +17,7 @@ type Session struct {
 	LastSeq           int64     // of the newest event that has a place in the view; 0 for none
 	Gen               int       // grows when a conversation is begun anew: what belongs to an older one never commits
 	BaseSeq           int64     // events up to here belong to older generations: they are in no view
+	ViewVersion       int       // grows with every compaction, undo, erasure and new generation; commits of turns leave it
 	Lease             Lease     // as stored: Owner is empty when nobody holds it
 	CompactedSeq      int64     // events up to here are told by summaries
 	FlushedSeq        int64     // events up to here were flushed into memory

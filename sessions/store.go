@@ -66,9 +66,11 @@ type Compactor interface {
 
 	// Undo takes back the newest compaction of the session's generation that committed and was not undone: cursor and
 	// summaries stand as before it, and its events are shown as before it; bodies that the view refers to again are kept
-	// again. What was said since stays. The session rests for rest tokens more than its context then has. It returns the
-	// row of the compaction log that says so: ErrNotFound where there is nothing to undo.
-	Undo(ctx context.Context, l Lease, rest int) (LogEntry, error)
+	// again, and pinned memory is what it was. What was said since stays. The session rests for rest tokens more than its
+	// context then has. It returns the row of the compaction log that says so: ErrNotFound where there is nothing to undo.
+	// event is the id of the message that asked for it, 0 for none: where an undo that it asked for is in the log already,
+	// nothing changes, and that row comes back.
+	Undo(ctx context.Context, l Lease, event int64, rest int) (LogEntry, error)
 
 	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, what waits and what is not flushed
 	// yet stay too.
@@ -77,8 +79,8 @@ type Compactor interface {
 	// Compactions lists the compaction log, newest first, at most limit rows; an empty key stands for all sessions.
 	Compactions(ctx context.Context, key Key, limit int) ([]LogEntry, error)
 
-	// Blob reads a tool result that was moved out of a view of the session: ErrNotFound where it is gone, or was never
-	// the session's.
+	// Blob reads a tool result that was moved out of a view of the session; where its body is gone, from the log.
+	// ErrNotFound where that has it no more either, or it was never the session's.
 	Blob(ctx context.Context, key Key, blob string) (string, error)
 
 	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
@@ -178,11 +180,11 @@ type Turn struct {
 	Returned    []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
 	Reply       *Reply  // nil: nothing to send
 
-	// TotalTokens is the size of the context as it would be sent next, if CompactedSeq still stands where the turn saw
-	// it; a compaction that committed meanwhile has made the context smaller, and Appended is added to that instead.
+	// TotalTokens is the size of the context as it would be sent next, if the view is still of the ViewVersion that the
+	// turn saw; where something changed it meanwhile, Appended is added to what that left, and ObservedTokens is dropped.
 	TotalTokens    int
 	Appended       int
-	CompactedSeq   int64
+	ViewVersion    int
 	ObservedTokens int // prompt tokens of the last call as the provider counted them; 0: it did not say
 	Calibration    float64
 	Usage          Usage // of all model calls of the turn

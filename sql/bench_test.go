@@ -80,7 +80,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 		b.Fatalf("%d pending (%v)", len(v.Pending), err)
 	}
 	c, err := s.Commit(ctx, l, sessions.Turn{
-		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{3}, CompactedSeq: v.Session.CompactedSeq,
+		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"},
 	})

@@ -16,6 +16,7 @@ import (
 type viewBefore struct {
 	Cursor    int64         `json:"cursor"`
 	Summaries []int64       `json:"summaries"`
+	Pinned    string        `json:"pinned,omitempty"`
 	Shown     []shownBefore `json:"shown,omitempty"`
 }
 
@@ -83,7 +84,7 @@ func (s *Store) compact(
 ) (sessions.Compacted, error) {
 	var done sessions.Compacted
 	key := row.SessionKey
-	entry, before := c.Log, viewBefore{Cursor: c.From}
+	entry, before := c.Log, viewBefore{Cursor: c.From, Pinned: row.Pinned}
 	newest, err := s.summarise(ctx, tx, row, c, &before)
 	if err != nil {
 		return done, err
@@ -162,6 +163,7 @@ type attempt struct {
 	gen     int
 	summary *int64      // the newest one
 	before  *viewBefore // of what can be undone
+	askedBy int64       // of an undo: the message that asked for it
 }
 
 // logAttempt stores a row and returns it as it is then.
@@ -173,7 +175,7 @@ func (s *Store) logAttempt(
 		TokensBefore: count(e.TokensBefore), TokensAfter: count(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
 		SummaryID: a.summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: finite(e.Cost),
 		PromptTokens: count(e.Usage.Prompt), CachedTokens: count(e.Usage.Cached), CompletionTokens: count(e.Usage.Completion),
-		Outcome: e.Outcome, Error: clean(e.Error),
+		Outcome: e.Outcome, Error: clean(e.Error), AskedBy: orNil(a.askedBy),
 	}
 	if e.Audit != "" {
 		audit, err := cleanJSON(json.RawMessage(e.Audit))

@@ -79,7 +79,7 @@ func toSession(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		ConversationType: r.ConversationType, Title: r.Title,
 		TotalTokens: r.TotalTokens, CompactionCount: r.CompactionCount, FlushCount: r.FlushCount,
 		LastActiveAt: r.LastActiveAt, CreatedAt: r.CreatedAt,
-		LastSeq: r.LastSeq, Gen: r.Gen,
+		LastSeq: r.LastSeq, Gen: r.Gen, ViewVersion: r.ViewVersion,
 		Lease:        sessions.Lease{Key: r.SessionKey, Owner: owner, Term: r.LeaseTerm},
 		CompactedSeq: r.CompactedSeq, FlushedSeq: r.FlushedSeq, FlushEpoch: epoch, FlushFailures: r.FlushFailures,
 		CompactFailures: r.CompactFailures, CompactRetryAt: orZero(r.CompactRetryAt), RearmTokens: r.RearmTokens,

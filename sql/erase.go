@@ -130,13 +130,16 @@ func (e *erasure) quotes(ctx context.Context) error {
 	return e.q.QuotesErase(ctx, e.tx, &dbsqlc.QuotesEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
 }
 
-// memories deletes what memory has of the events, and has no view show it, of this session or of another.
+// memories deletes what memory has of the events, and has no view show it, of this session or of another, nor an undo.
 func (e *erasure) memories(ctx context.Context) error {
 	facts, err := e.q.MemoriesErase(ctx, e.tx, &dbsqlc.MemoriesEraseParams{SessionKey: e.row.SessionKey, Seqs: e.seqs})
 	if e.done.Memories = len(facts); err != nil || len(facts) == 0 {
 		return err
 	}
-	return e.q.PinnedErase(ctx, e.tx, facts)
+	if err := e.q.PinnedErase(ctx, e.tx, facts); err != nil {
+		return err
+	}
+	return e.q.PinnedBeforeErase(ctx, e.tx, facts)
 }
 
 func (e *erasure) events(ctx context.Context) error {
@@ -147,7 +150,7 @@ func (e *erasure) events(ctx context.Context) error {
 }
 
 // undo closes the ways back to views that showed the events, or that lie ahead of the cursor by now. What other ways back
-// show of the events is cut out of them.
+// show of the events is cut out of them, and so is all memory, as it is from the view.
 func (e *erasure) undo(ctx context.Context) error {
 	key := e.row.SessionKey
 	rows, err := e.q.CompactionsWithView(ctx, e.tx, key)
@@ -165,9 +168,10 @@ func (e *erasure) undo(ctx context.Context) error {
 		if stands && !ahead && !slices.ContainsFunc(v.Summaries, func(id int64) bool { return slices.Contains(e.wiped, id) }) {
 			shown := len(v.Shown)
 			v.Shown = slices.DeleteFunc(v.Shown, func(sh shownBefore) bool { return slices.Contains(e.seqs, sh.Seq) })
-			if len(v.Shown) == shown {
+			if len(v.Shown) == shown && v.Pinned == "" {
 				continue
 			}
+			v.Pinned = ""
 			if p.ViewBefore, err = json.Marshal(v); err != nil {
 				return err
 			}

@@ -64,9 +64,10 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 			continue
 		}
 		e, blob := &src.Events[i], *r.Event.BlobID
-		if r.Body != nil && sessions.BlobOf(*r.Body) == blob {
+		switch {
+		case r.Body != nil && sessions.BlobOf(*r.Body) == blob:
 			e.Content = *r.Body
-		} else {
+		case sessions.BlobOf(e.Content) != blob: // nor has the log what was moved out
 			e.Content, e.Blob = sessions.Unavailable(blob), blob
 		}
 	}

@@ -67,6 +67,37 @@ func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, er
 	return toLogEntry(&row), nil
 }
 
+// CompactionEnd is what is left of an attempt at a compaction.
+type CompactionEnd struct {
+	SummaryID int64 // of the newest summary that it made; 0 for none
+	Erased    bool  // it doesn't stand any more because of an erasure, rather than an undo
+}
+
+// CompactionEnds returns what is left of attempts, by their ids.
+func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
+	rows, err := s.q.CompactionsEnds(ctx, s.pool, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is left of %d compactions: %w", len(ids), err)
+	}
+	ends := make(map[int64]CompactionEnd, len(rows))
+	for _, r := range rows {
+		ends[r.ID] = CompactionEnd{SummaryID: r.SummaryID, Erased: r.Erased}
+	}
+	return ends, nil
+}
+
+// Summary returns one summary of a session, whatever its state, or sessions.ErrNotFound.
+func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
+	r, err := s.q.SummaryFind(ctx, s.pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
+	if err != nil {
+		return sessions.Summary{}, fmt.Errorf("reading summary %d of session %s: %w", id, key, found(err))
+	}
+	return sessions.Summary{
+		ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq, StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID,
+		MsgCount: r.MsgCount, Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt,
+	}, nil
+}
+
 // Debt is a range of a session's log that is owed to memory: the events (From, Through].
 type Debt struct {
 	Key       sessions.Key

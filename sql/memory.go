@@ -36,7 +36,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			return err
 		}
 		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
-			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last,
+			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last, Gen: f.Gen,
 		}); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,11 +66,25 @@ func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []
 // Blob implements sessions.Store.
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	body, err := s.q.BlobFind(ctx, s.pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: clean(blob)})
-	if err == nil && sessions.BlobOf(body) != blob {
-		err = pgx.ErrNoRows // what stands there is not what was put there
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && sessions.BlobOf(body) != blob {
+		body, err = s.logged(ctx, key, blob)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, found(err))
 	}
 	return body, nil
+}
+
+// logged is the body under an address as the log has it: what stands there otherwise is not what was moved out.
+func (s *Store) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
+	address := clean(blob)
+	bodies, err := s.q.BlobsLogged(ctx, s.pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(bodies, func(body string) bool { return sessions.BlobOf(body) == blob })
+	if i < 0 {
+		return "", pgx.ErrNoRows
+	}
+	return bodies[i], nil
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -12,9 +13,16 @@ import (
 )
 
 // Undo implements sessions.Store.
-func (s *Store) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	var entry sessions.LogEntry
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		again, err := s.undoneBy(ctx, tx, l.Key, event)
+		if err == nil {
+			entry = again
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
 		done, err := s.q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: l.Key, Gen: row.Gen})
 		if err != nil {
 			return found(err)
@@ -31,19 +39,32 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.
 		}
 		if err := s.q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
 			SessionKey: l.Key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: count(rest),
+			Pinned: before.Pinned,
 		}); err != nil {
 			return err
 		}
 		entry, err = s.logAttempt(ctx, tx, sessions.LogEntry{
 			Key: l.Key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
 			TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
-		}, attempt{gen: row.Gen})
+		}, attempt{gen: row.Gen, askedBy: event})
 		return err
 	})
 	if err != nil {
 		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s at term %d: %w", l.Key, l.Term, refused(err))
 	}
 	return entry, nil
+}
+
+// undoneBy is the undo that a message asked for in an attempt at its turn before this one: pgx.ErrNoRows for none.
+func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
+	if event == 0 {
+		return sessions.LogEntry{}, pgx.ErrNoRows
+	}
+	row, err := s.q.CompactionUndoneBy(ctx, tx, &dbsqlc.CompactionUndoneByParams{SessionKey: key, AskedBy: &event})
+	if err != nil {
+		return sessions.LogEntry{}, err
+	}
+	return toLogEntry(&row), nil
 }
 
 // back puts summaries and events as a view had them. Bodies that it refers to and that were deleted since are taken from

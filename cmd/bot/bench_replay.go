@@ -179,7 +179,7 @@ func (c comparison) figures() []figure {
 	share := func(what string, b bill, limit float64) figure {
 		got := per(b.cost(targetPrice), seed.cost(targetPrice))
 		return figure{
-			what: "cost of " + what, measured: fmt.Sprintf("%.0f k, S0's default %.0f k", b.cost(targetPrice)/1000, seed.cost(targetPrice)/1000),
+			what: "cost of " + what, measured: fmt.Sprintf("%.0f k, the fixed window %.0f k", b.cost(targetPrice)/1000, seed.cost(targetPrice)/1000),
 			ratio: fmt.Sprintf("%.2f x", got), target: fmt.Sprintf("<= %.2f x", limit),
 		}.atMost(got, limit)
 	}
@@ -187,7 +187,7 @@ func (c comparison) figures() []figure {
 	figures := []figure{
 		share(balancedAsItComes, balanced, 0.5),
 		figure{
-			what: "extra calls of " + balancedAsItComes, measured: fmt.Sprintf("%d, S0's default %d", balanced.extra(), seed.extra()),
+			what: "extra calls of " + balancedAsItComes, measured: fmt.Sprintf("%d, the fixed window %d", balanced.extra(), seed.extra()),
 			ratio: fmt.Sprintf("%.3f x", calls), target: "<= 0.125 x",
 		}.atMost(calls, 0.125),
 		share(budgetAtEight, budget, 0.6),
@@ -241,7 +241,7 @@ func (c comparison) table() string {
 	for _, price := range cachePrices {
 		head = append(head, fmt.Sprintf("cost at %v", price))
 	}
-	head = append(head, "x S0", "tail >=", "mean tail", "covered", "identifiers", "largest")
+	head = append(head, "x window", "tail >=", "mean tail", "covered", "identifiers", "largest")
 	rows := [][]string{head}
 	seed := c.named()[windowSeed].cost(targetPrice)
 	for _, r := range c.results {

@@ -66,11 +66,16 @@ func (k checker) required(path, value, what string) {
 
 // oneOf refuses a value that is not among the choices.
 func (k checker) oneOf(path, got string, choices []string) {
-	quoted := make([]string, len(choices))
+	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
+}
+
+// quoted lists choices for an error.
+func quoted(choices []string) string {
+	all := make([]string, len(choices))
 	for i, c := range choices {
-		quoted[i] = strconv.Quote(c)
+		all[i] = strconv.Quote(c)
 	}
-	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", strings.Join(quoted, " or "))
+	return strings.Join(all, " or ")
 }
 
 func (k checker) between(path string, got, low, high int) {

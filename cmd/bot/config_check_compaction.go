@@ -7,28 +7,27 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ebb/compaction"
+	"ebb/sessions"
 )
 
 func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compaction.Policy) {
-	const at = "agent.compaction."
-	before := len(k.errs)
-	c.CompactionSettings.check(k, at, own)
-	if len(k.errs) == before { // what a group takes over is refused once
-		for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
-			g := c.Groups[id]
-			g.check(k, groupPath(id)+".", own)
-		}
+	c.CompactionSettings.check(k, commonPath, own)
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		g := c.Groups[id]
+		g.check(k, groupPath(id)+".", own)
 	}
-	k.positive(at+"inline_deadline", c.InlineDeadline)
-	k.positive(at+"deadline", c.Deadline)
-	k.between(at+"retries", c.Retries, 1, 10)
-	k.want(c.Model == "" || llm.has(c.Model), at+"model", strconv.Quote(c.Model),
+	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
+	k.positive(commonPath+"deadline", c.Deadline)
+	k.between(commonPath+"retries", c.Retries, 1, 10)
+	k.want(c.Model == "" || llm.has(c.Model), commonPath+"model", strconv.Quote(c.Model),
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }
+
+// commonPath stands before the keys of the settings that groups take over.
+const commonPath = "agent.compaction."
 
 var modes = []string{
 	string(compaction.SummaryOnly), string(compaction.SummaryPlusPrune), string(compaction.PruneOnly), string(compaction.OffloadThenCompact),
@@ -36,65 +35,98 @@ var modes = []string{
 
 // check refuses what can't work; at is the path of the object with a dot behind it.
 func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
-	before := len(k.errs)
-	k.oneOf(at+"policy", s.Policy, slices.Sorted(maps.Keys(own)))
-	if s.Mode != "" {
-		k.oneOf(at+"mode", s.Mode, modes)
+	c := settingsChecker{k, at, s.Policy}
+	_, known := own[s.Policy]
+	names := slices.Sorted(maps.Keys(own))
+	c.want(known, "policy", strconv.Quote(s.Policy), quoted(names))
+	c.want(s.Mode == "" || slices.Contains(modes, s.Mode), "mode", strconv.Quote(s.Mode), quoted(modes))
+	flush := []string{"auto", "on", "off"}
+	c.want(s.Flush == "" || slices.Contains(flush, s.Flush), "flush", strconv.Quote(s.Flush), quoted(flush))
+	c.want(s.ContextWindow > 0, "context_window", s.ContextWindow, "more than 0")
+	widest := max(s.ContextWindow, 0)
+	c.want(widest == 0 || s.AutoCompactThreshold <= widest, "auto_compact_threshold", s.AutoCompactThreshold,
+		fmt.Sprintf("at most context_window (%d)", widest), "context_window")
+	c.want(s.ReserveTokens > 0, "reserve_tokens", s.ReserveTokens, "more than 0")
+	c.want(widest == 0 || s.ReserveTokens < widest, "reserve_tokens", s.ReserveTokens,
+		fmt.Sprintf("less than context_window (%d)", widest), "context_window")
+	c.want(s.DailyTokens >= 0, "daily_tokens", s.DailyTokens, "0 (no bound) or more")
+	s.PolicyRules.check(c)
+	if resolved := s.settings(own); known {
+		c.budget(resolved.Validate())
+	} else { // its rules mean nothing without it
+		c.budget(resolved.Window.Validate())
 	}
-	if s.Flush != "" {
-		k.oneOf(at+"flush", s.Flush, []string{"auto", "on", "off"})
-	}
-	k.want(s.ContextWindow > 0, at+"context_window", s.ContextWindow, "more than 0")
-	k.want(s.AutoCompactThreshold > 0, at+"auto_compact_threshold", s.AutoCompactThreshold, "more than 0")
-	k.want(s.AutoCompactThreshold <= s.ContextWindow, at+"auto_compact_threshold", s.AutoCompactThreshold,
-		"at most context_window (%d)", s.ContextWindow)
-	k.want(s.ReserveTokens > 0, at+"reserve_tokens", s.ReserveTokens, "more than 0")
-	k.want(s.ReserveTokens < s.ContextWindow, at+"reserve_tokens", s.ReserveTokens,
-		"less than context_window (%d)", s.ContextWindow)
-	k.want(s.MaxHistoryShare > 0 && s.MaxHistoryShare <= 1, at+"max_history_share", s.MaxHistoryShare, "more than 0 and at most 1")
-	// At the threshold itself a flush would come too late for the compaction that it has to come before.
-	k.want(s.FlushRatio > 0 && s.FlushRatio < 1, at+"flush_ratio", s.FlushRatio, "more than 0 and less than 1")
-	k.want(s.DailyTokens >= 0, at+"daily_tokens", s.DailyTokens, "0 (no bound) or more")
-	s.PolicyRules.check(k, at)
-	if len(k.errs) > before {
-		return
-	}
-	k.budget(at, s.settings(own).Validate())
 }
 
-// check refuses negative values, which no rule has. Upper bounds depend on other values: the policy knows them.
-func (r *PolicyRules) check(k checker, at string) {
+// check refuses values that no rule has. Other bounds depend on other values: the policy knows them.
+func (r *PolicyRules) check(c settingsChecker) {
 	v := reflect.ValueOf(*r)
 	set := jsonFields(v.Type())
 	for _, name := range set.names {
 		switch f := v.FieldByIndex(set.index[name]); {
 		case f.Type() == durationType:
-			k.want(f.Int() >= 0, at+name, durationText(time.Duration(f.Int())), "more than 0s, or 0 for the policy's own")
+			c.want(f.Int() >= 0, name, durationText(time.Duration(f.Int())), "more than 0s, or 0 for the policy's own")
 		case f.CanInt():
-			k.want(f.Int() >= 0, at+name, f.Int(), "more than 0, or 0 for the policy's own")
-		case f.CanFloat():
-			k.want(f.Float() >= 0, at+name, f.Float(), "more than 0, or 0 for the policy's own")
+			c.want(f.Int() >= 0, name, f.Int(), "more than 0, or 0 for the policy's own")
+		case f.CanFloat(): // parts, all of them
+			c.want(f.Float() >= 0 && f.Float() <= 1, name, f.Float(), "more than 0 and at most 1, or 0 for the policy's own")
 		}
 	}
 }
 
-// budget records that settings can't work together, at the key that the error is about, or where that is not in the
-// file, at the policy that has it.
-func (k checker) budget(at string, err error) {
-	if err == nil {
+// settingsChecker refuses settings of one conversation, or the common ones: those at the path at, with a dot behind it.
+type settingsChecker struct {
+	checker
+	at     string
+	policy string
+}
+
+// want refuses the value of a key unless ok. Where the file does not have the key, the value is said to be of where it
+// comes from, and the place is that of the first of the keys with, which it is held against. What a group takes over is
+// refused once, where it stands.
+func (c settingsChecker) want(ok bool, key string, got any, want string, with ...string) {
+	path := c.at + key
+	_, given := c.source.at[path]
+	if ok || c.failed(path) || !given && c.failed(commonPath+key) {
 		return
 	}
-	var field *compaction.FieldError
-	if !errors.As(err, &field) {
-		k.fail(strings.TrimSuffix(at, "."), "%v", err)
+	offset, origin := c.offset(path), ""
+	if !given && c.data != nil {
+		origin = c.origin(key)
+		offset = c.offset(c.at + "policy")
+		for _, other := range slices.Backward(with) {
+			if at, given := c.source.at[c.at+other]; given {
+				offset = at
+			}
+		}
+	}
+	c.failAt(offset, path, "got %v%s, want %s", got, origin, want)
+}
+
+// origin says where the value of a key comes from that the file does not have at this place.
+func (c settingsChecker) origin(key string) string {
+	if _, given := c.source.at[commonPath+key]; given {
+		return " (taken over from agent.compaction)"
+	}
+	if _, isRule := rulesKeys.index[key]; isRule {
+		return fmt.Sprintf(" (of policy %q)", c.policy)
+	}
+	return " (the default)"
+}
+
+var rulesKeys = jsonFields(reflect.TypeFor[PolicyRules]())
+
+// budget records what of settings can't work together.
+func (c settingsChecker) budget(err error) {
+	var all interface{ Unwrap() []error }
+	if !errors.As(err, &all) {
 		return
 	}
-	path := at + field.Key
-	offset := k.offset(path)
-	if _, given := k.at[path]; !given {
-		offset = k.offset(at + "policy")
+	for _, err := range all.Unwrap() {
+		if field, ok := errors.AsType[*compaction.FieldError](err); ok {
+			c.want(false, field.Key, field.Got, field.Want, field.With...)
+		}
 	}
-	k.failAt(offset, path, "got %v, want %s", field.Got, field.Want)
 }
 
 // answerMargin is what has to be free in the reserve beside the answer: counts are estimates, and a request has overhead.
@@ -118,31 +150,48 @@ func (c *Config) fit(src *source) {
 	c.warnOfIdleRules(src)
 }
 
-// warnOfIdleRules warns of rules that no policy in the file goes by.
+// warnOfIdleRules warns of rules that no conversation goes by.
 func (c *Config) warnOfIdleRules(src *source) {
 	common, groups := c.compaction()
-	policies := []compaction.Policy{common.Policy}
+	inUse := []compaction.Policy{common.Policy}
 	for _, g := range groups {
-		policies = append(policies, g.Policy)
+		inUse = append(inUse, g.Policy)
 	}
-	inTurns := slices.ContainsFunc(policies, func(p compaction.Policy) bool { return p.Segment > 0 })
-	offloading := slices.ContainsFunc(policies, func(p compaction.Policy) bool { return p.OffloadOver > 0 })
-	r := c.Agent.Compaction.PolicyRules
-	for _, rule := range []struct {
-		key  string
-		idle bool
-		want string
-	}{
-		{"full_context_turns", r.FullContextTurns != 0 && !inTurns, `policy "turns"`},
-		{"cached_context_turns", r.CachedContextTurns != 0 && !inTurns, `policy "turns"`},
-		{"offload_over", r.OffloadOver != 0 && !offloading, `mode "offload_then_compact"`},
-		{"offload_at", r.OffloadAt != 0 && !offloading, `mode "offload_then_compact"`},
-		{"offload_enough", r.OffloadEnough != 0 && !offloading, `mode "offload_then_compact"`},
-	} {
-		if rule.idle {
-			c.Warnings = append(c.Warnings, src.warning("agent.compaction."+rule.key, "does nothing without %s", rule.want))
+	comp := &c.Agent.Compaction
+	c.warnOfRules(src, commonPath, comp.PolicyRules, common.Policy, inUse)
+	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
+		p := groups[sessions.ConversationID(id)].Policy
+		c.warnOfRules(src, groupPath(id)+".", comp.Groups[id].PolicyRules, p, []compaction.Policy{p})
+	}
+}
+
+// warnOfRules warns of rules at a path that none of the policies inUse goes by, or that other rules of p keep from having
+// an effect. What a group takes over is warned of where it stands.
+func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
+	warn := func(idle bool, key, format string, args ...any) {
+		if _, given := src.at[at+key]; !idle || !given {
+			return
+		}
+		if w := src.warning(at+key, format, args...); !slices.Contains(c.Warnings, w) { // a flag stands for every group
+			c.Warnings = append(c.Warnings, w)
 		}
 	}
+	goesBy := func(does func(compaction.Policy) bool) bool { return slices.ContainsFunc(inUse, does) }
+	const without = "does nothing without %s"
+	inTurns := goesBy(func(p compaction.Policy) bool { return p.Segment > 0 })
+	warn(r.FullContextTurns != 0 && !inTurns, "full_context_turns", without, `policy "turns"`)
+	warn(r.CachedContextTurns != 0 && !inTurns, "cached_context_turns", without, `policy "turns"`)
+	offloading := goesBy(func(p compaction.Policy) bool { return p.OffloadOver > 0 })
+	warn(r.OffloadOver != 0 && !offloading, "offload_over", without, `mode "offload_then_compact"`)
+	warn(r.OffloadAt != 0 && !offloading, "offload_at", without, `mode "offload_then_compact"`)
+	warn(r.OffloadEnough != 0 && !offloading, "offload_enough", without, `mode "offload_then_compact"`)
+	batching := goesBy(func(p compaction.Policy) bool { return p.Batch })
+	warn(r.CachePrice != 0 && !batching, "cache_price", without, `policy "balanced"`)
+	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "hard_limit",
+		"%d is not more than window_messages (%d): an answer waits for every compaction", p.HardLimit, p.Window)
+	warn(p.Cooldown > 0 && p.Window > 0 && p.CooldownMin >= p.Window, "cooldown_min",
+		"%d is not less than window_messages (%d): cooldown does nothing", p.CooldownMin, p.Window)
+	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "window_messages", "%d is not less than hard_limit (%d): it does nothing", p.Window, p.HardLimit)
 }
 
 // Usable is what a request may hold at most, in tokens.

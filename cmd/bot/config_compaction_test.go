@@ -178,7 +178,15 @@ func TestLoadRefusesCompaction(t *testing.T) {
 		{"null where there is no own", compactionFile(`"context_window": ^null`), "agent.compaction.context_window: got null, want a whole number"},
 		{"tail over context", compactionFile(`"policy": "sliding_window", "tail_messages": ^80`), "agent.compaction.tail_messages: got 80, want less than context_size (75)"},
 		{"tail over context, by an older name", compactionFile(`"policy": "sliding_window", "tail_keep_size": ^75`), "agent.compaction.tail_keep_size: got 75, want less than context_size (75)"},
-		{"tail of the policy", compactionFile(`"policy": ^"sliding_window", "context_size": 40`), "agent.compaction.tail_messages: got 40, want less than context_size (40)"},
+		{"tail of the policy", compactionFile(`"policy": "sliding_window", "context_size": ^40`), `agent.compaction.tail_messages: got 40 (of policy "sliding_window"), want less than context_size (40)`},
+		{"default over window", compactionFile(`"context_window": ^32000`), "agent.compaction.auto_compact_threshold: got 80000 (the default), want at most context_window (32000)"},
+		{"window of reserve", compactionFile(`"auto_compact_threshold": 9000, "context_window": ^20001`), "agent.compaction.reserve_tokens: got 20000 (the default), want at most 18572: a conversation needs 1429 of context_window (20001)"},
+		{"reserve of window", compactionFile(`"auto_compact_threshold": 9000, "context_window": 30000, "reserve_tokens": ^29000`), "agent.compaction.reserve_tokens: got 29000, want at most 28571"},
+		{"share of a few tokens", compactionFile(`"max_history_share": ^0.001`), "agent.compaction.max_history_share: got 0.001, want at least 0.0079, which is 1000 tokens of context_window (128000)"},
+		{"threshold of a few tokens", compactionFile(`"auto_compact_threshold": ^100`), "agent.compaction.auto_compact_threshold: got 100, want at least 1429: "},
+		{"group's threshold of a few tokens", compactionFile(`"groups": {"a": {"auto_compact_threshold": ^100}}`), "agent.compaction.groups.a.auto_compact_threshold: got 100, want at least 1429: "},
+		{"group's window", compactionFile(`"auto_compact_threshold": 70000, "groups": {"a": {"context_window": ^32000}}`), "agent.compaction.groups.a.auto_compact_threshold: got 70000 (taken over from agent.compaction), want at most context_window (32000)"},
+		{"older name first", compactionFile(`"preserve_count": 5, ^"tail_messages": 6`), "agent.compaction.tail_messages: the same as preserve_count, which is given in line 1"},
 		{"both names", compactionFile(`"window_messages": 3, ^"compression_window_size": 4`), "agent.compaction.compression_window_size: the same as window_messages, which is given in line 1"},
 		{"two older names", compactionFile(`"keep_last": 3, ^"preserve_count": 4`), "agent.compaction.preserve_count: the same as keep_last, which is given in line 1"},
 		{"older name twice", compactionFile(`"keep_last": 3, ^"keep_last": 4`), "agent.compaction.keep_last: given twice, first in line 1"},
@@ -193,9 +201,52 @@ func TestLoadRefusesCompaction(t *testing.T) {
 		{"group's policy", compactionFile(`"groups": {"cid+/=": {"policy": ^"x"}}`), `agent.compaction.groups."cid+/=".policy: got "x", want "archive"`},
 		{"group's reserve", compactionFile(`"groups": {"a": {"reserve_tokens": ^128000}}`), "agent.compaction.groups.a.reserve_tokens: got 128000, want less than context_window (128000)"},
 		{"group's share", compactionFile(`"groups": {"a": {"max_history_share": ^0}}`), "agent.compaction.groups.a.max_history_share: got 0, want more than 0"},
-		{"group's tail", compactionFile(`"tail_messages": 80, "groups": {"a": {"policy": ^"sliding_window"}}`), "agent.compaction.groups.a.tail_messages: got 80, want less than context_size (75)"},
+		{"group's tail", compactionFile(`"tail_messages": 80, "groups": {"a": {"policy": ^"sliding_window"}}`), "agent.compaction.groups.a.tail_messages: got 80 (taken over from agent.compaction), want less than context_size (75)"},
 	} {
 		t.Run(tt.name, tt.run)
+	}
+}
+
+// Everything that is wrong with compaction is told at once, each at its place; what a group takes over is told once.
+func TestAllOfCompactionIsTold(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"agent": {"compaction": {
+"cache_price": 2,
+"roll_up_segments": 1,
+"offload_at": 1.2,
+"tail_share": 2}}}`: `f.jsonc:2:16: agent.compaction.cache_price: got 2
+f.jsonc:3:21: agent.compaction.roll_up_segments: got 1
+f.jsonc:4:15: agent.compaction.offload_at: got 1.2
+f.jsonc:5:15: agent.compaction.tail_share: got 2`,
+		`{"agent": {"compaction": {
+"policy": "x",
+"max_history_share": 2,
+"groups": {
+"a": {"policy": "archive", "roll_up_segments": 1},
+"b": {"tail_share": 3},
+"c": {"policy": "sliding_window", "tail_messages": 90}}}}}`: `f.jsonc:2:11: agent.compaction.policy: got "x"
+f.jsonc:3:22: agent.compaction.max_history_share: got 2
+f.jsonc:5:48: agent.compaction.groups.a.roll_up_segments: got 1
+f.jsonc:6:21: agent.compaction.groups.b.tail_share: got 3
+f.jsonc:7:52: agent.compaction.groups.c.tail_messages: got 90`,
+		compactionFile(`"groups": {"a": {}}, "tail_share": 4`): "f.jsonc:1:62: agent.compaction.tail_share: got 4",
+	} {
+		_, err := parseConfig("f.jsonc", []byte(text), env(), NeedNothing)
+		if err == nil {
+			t.Errorf("%s was taken", text)
+			continue
+		}
+		got, wants := strings.Split(err.Error(), "\n"), strings.Split(want, "\n")
+		if len(got) != len(wants) {
+			t.Errorf("got %d errors, want %d:\n%v", len(got), len(wants), err)
+			continue
+		}
+		for i := range wants {
+			if !strings.HasPrefix(got[i], wants[i]+", want ") {
+				t.Errorf("line %d is %q, want %q", i+1, got[i], wants[i])
+			}
+		}
 	}
 }
 
@@ -272,6 +323,13 @@ func TestIdleRulesAreWarnedOf(t *testing.T) {
 		`"trigger_threshold": 9000`:                                       `test.jsonc:1:48: agent.compaction.trigger_threshold: does nothing without mode "offload_then_compact"`,
 		`"cached_context_turns": 3, "groups": {"a": {"policy": "turns"}}`: "",
 		`"trigger_threshold": 9000, "policy": "offload"`:                  "",
+		`"cache_price": 0.2`:                                              `test.jsonc:1:42: agent.compaction.cache_price: does nothing without policy "balanced"`,
+		`"cache_price": 0.2, "policy": "balanced"`:                        "",
+		`"groups": {"a": {"cache_price": 0.2}}`:                           `test.jsonc:1:59: agent.compaction.groups.a.cache_price: does nothing without policy "balanced"`,
+		`"groups": {"a": {"policy": "balanced"}}, "cache_price": 0.2`:     "",
+		`"policy": "sliding_window", "hard_limit": 9`:                     `test.jsonc:1:69: agent.compaction.hard_limit: 9 is not more than window_messages (12): an answer waits for every compaction`,
+		`"policy": "sliding_window", "window_messages": 31`:               `test.jsonc:1:74: agent.compaction.window_messages: 31 is not less than hard_limit (30): it does nothing`,
+		`"policy": "sliding_window", "cooldown_min": 13`:                  `test.jsonc:1:71: agent.compaction.cooldown_min: 13 is not less than window_messages (12): cooldown does nothing`,
 	} {
 		if got := strings.Join(mustParse(t, compactionFile(keys)).Warnings, "\n"); got != want {
 			t.Errorf("%s: warnings %q, want %q", keys, got, want)

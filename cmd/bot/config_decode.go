@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
@@ -104,13 +105,14 @@ func memberKey(m hujson.ObjectMember) string {
 // twice reports whether an object at path has a key again, and records that.
 func (s *source) twice(path string, first, again member) bool {
 	line := s.place(first.offset, "", "").Line
+	name := join(path, again.key)
 	switch first.key {
 	case "":
 		return false
 	case again.key:
-		s.failAt(again.offset, join(path, again.key), "given twice, first in line %d", line)
+		s.failAs(name, again.offset, name, "given twice, first in line %d", line)
 	default:
-		s.failAt(again.offset, join(path, again.key), "the same as %s, which is given in line %d, want one of the two", first.key, line)
+		s.failAs(name, again.offset, name, "the same as %s, which is given in line %d, want one of the two", first.key, line)
 	}
 	return true
 }
@@ -181,44 +183,74 @@ func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	lit, _ := v.Value.(hujson.Literal)
 	kind := v.Value.Kind()
-	switch dst.Kind() {
-	case reflect.String:
+	if dst.Kind() == reflect.String {
 		if kind != '"' {
 			src.fail(path, "got %s, want a string", kindName(v))
 			return
 		}
 		dst.SetString(src.expand(path, lit.String()))
-	case reflect.Bool:
-		if kind != 't' && kind != 'f' {
-			src.fail(path, "got %s, want true or false", kindName(v))
-			return
-		}
-		dst.SetBool(lit.Bool())
-	case reflect.Int:
-		if kind != '0' {
-			src.fail(path, "got %s, want a whole number", kindName(v))
-			return
-		}
-		n, err := strconv.ParseInt(string(lit), 10, 32) // no field needs more, and sums of two cannot overflow
-		if err != nil {
-			src.fail(path, "got %s, want a whole number of at most %d", lit, math.MaxInt32)
-			return
-		}
-		dst.SetInt(n)
-	case reflect.Float64:
-		if kind != '0' {
-			src.fail(path, "got %s, want a number", kindName(v))
-			return
-		}
-		f, err := strconv.ParseFloat(string(lit), 64)
-		if err != nil {
-			src.fail(path, "got %s, want a number that is not beyond all bounds", lit)
-			return
-		}
-		dst.SetFloat(f)
-	default:
+		return
+	}
+	want, ok := scalarWords[dst.Kind()]
+	if !ok {
 		panic(fmt.Sprintf("config field %s has a type that no file can set: %s", path, dst.Type()))
 	}
+	text := string(lit)
+	switch quoted := kind == '"' && strings.Contains(lit.String(), "${"); {
+	case quoted: // the environment has nothing but texts
+		if text, ok = src.expandScalar(path, lit.String(), want.what); !ok {
+			return
+		}
+	case !strings.ContainsRune(want.kinds, rune(kind)):
+		src.fail(path, "got %s, want %s", kindName(v), want.what)
+		return
+	}
+	if problem := setScalar(dst, text); problem != "" {
+		if kind == '"' {
+			text = "something else from the environment" // it may be a secret
+		}
+		src.fail(path, "got %s, want %s", text, problem)
+	}
+}
+
+// scalarWords says how values are written that are no texts, and how errors call them.
+var scalarWords = map[reflect.Kind]struct{ kinds, what string }{
+	reflect.Bool:    {"tf", "true or false"},
+	reflect.Int:     {"0", "a whole number"},
+	reflect.Float64: {"0", "a number"},
+}
+
+// expandScalar replaces the variables in a text that stands for a value which is no text.
+func (s *source) expandScalar(path, text, what string) (string, bool) {
+	text = strings.TrimSpace(s.expand(path, text))
+	if vars := s.unset[path]; len(vars) > 0 {
+		s.fail(path, "is empty, want %s: set %s in the environment", what, strings.Join(vars, " and "))
+	}
+	return text, !s.failed(path)
+}
+
+// setScalar sets dst to what text says, or returns what is wanted instead.
+func setScalar(dst reflect.Value, text string) (want string) {
+	switch dst.Kind() {
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return scalarWords[reflect.Bool].what
+		}
+		dst.SetBool(text == "true")
+	case reflect.Int:
+		n, err := strconv.ParseInt(text, 10, 32) // no field needs more, and sums of two cannot overflow
+		if err != nil {
+			return fmt.Sprintf("a whole number of at most %d", math.MaxInt32)
+		}
+		dst.SetInt(n)
+	default:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return "a number that is not beyond all bounds"
+		}
+		dst.SetFloat(f)
+	}
+	return ""
 }
 
 func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value) {

@@ -205,6 +205,34 @@ func TestHugeFileIsRefused(t *testing.T) {
 	}
 }
 
+// A number or a switch may come from the environment, in quotes, which has nothing but texts.
+func TestNumbersFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	vars := env("N", " 3000 ", "SHARE", "0.25", "OFF", "false", "WORD", "hunter2")
+	cfg, err := parseConfig("f.jsonc", []byte(`{"agent": {"merge_pending": "${OFF}", "compaction":
+		{"daily_tokens": "${DT:-1000}", "reserve_tokens": "${N}", "max_history_share": "${SHARE}", "groups": {"a": {"daily_tokens": "${N}"}}}}}`), vars, NeedNothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cfg.Agent.Compaction
+	if cfg.Agent.MergePending || c.DailyTokens != 1000 || c.ReserveTokens != 3000 || c.MaxHistoryShare != 0.25 || c.Groups["a"].DailyTokens != 3000 {
+		t.Errorf("got %+v", c)
+	}
+	for keys, want := range map[string]string{
+		`"daily_tokens": "1000"`:       "agent.compaction.daily_tokens: got a string, want a whole number",
+		`"daily_tokens": "${DT}"`:      "agent.compaction.daily_tokens: is empty, want a whole number: set DT in the environment",
+		`"daily_tokens": "${WORD}"`:    "agent.compaction.daily_tokens: got something else from the environment, want a whole number",
+		`"tail_share": "${WORD}"`:      "agent.compaction.tail_share: got something else from the environment, want a number",
+		`"enabled": "${N}"`:            "agent.compaction.enabled: got something else from the environment, want true or false",
+		`"daily_tokens": "${DT:-1e99"`: "agent.compaction.daily_tokens: got ${ without }",
+	} {
+		_, err := parseConfig("f.jsonc", []byte(compactionFile(keys)), vars, NeedNothing)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %s", keys, err, want)
+		}
+	}
+}
+
 func TestManyErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	_, err := parseConfig("f.jsonc", []byte(`{"agent": {"admins": [`+strings.Repeat("1,", 100_000)+`]}}`), env(), NeedNothing)

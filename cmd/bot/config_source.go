@@ -83,9 +83,14 @@ func (s *source) fail(path, format string, args ...any) {
 
 // failAt records a problem at an offset, for what has no value to point at: keys, syntax.
 func (s *source) failAt(offset int, path, format string, args ...any) {
+	s.failAs(s.writtenAs(path), offset, path, format, args...)
+}
+
+// failAs is failAt for a value that is called otherwise at this place.
+func (s *source) failAs(name string, offset int, path, format string, args ...any) {
 	s.bad[path] = true
 	if len(s.errs) < maxConfigErrors {
-		s.errs = append(s.errs, located{offset, s.place(offset, path, fmt.Sprintf(format, args...))})
+		s.errs = append(s.errs, located{offset, s.place(offset, name, fmt.Sprintf(format, args...))})
 	}
 }
 
@@ -94,7 +99,7 @@ func (s *source) failed(path string) bool { return s.bad[path] }
 
 // warning formats a remark on a value as an error about it would look.
 func (s *source) warning(path, format string, args ...any) string {
-	return s.place(s.offset(path), path, fmt.Sprintf(format, args...)).Error()
+	return s.place(s.offset(path), s.writtenAs(path), fmt.Sprintf(format, args...)).Error()
 }
 
 // err returns everything recorded so far as a *ConfigError, or nil.
@@ -121,8 +126,9 @@ func (s *source) offset(path string) int {
 	return s.at[""]
 }
 
-func (s *source) place(offset int, path, problem string) *FieldError {
-	e := &FieldError{File: s.name, Field: s.writtenAs(path), Problem: problem}
+// place is a problem at an offset, of a field that is called name there.
+func (s *source) place(offset int, name, problem string) *FieldError {
+	e := &FieldError{File: s.name, Field: name, Problem: problem}
 	if strings.HasPrefix(e.Field, "--") {
 		e.File = "" // a flag: what the file says does not count
 		return e

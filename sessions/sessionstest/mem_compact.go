@@ -15,14 +15,16 @@ import (
 // attempt is a row of the compaction log, with what an undo needs.
 type attempt struct {
 	sessions.LogEntry
-	gen    int
-	before *before // of a committed compaction
+	gen     int
+	before  *before // of a committed compaction
+	askedBy int64   // of an undo: the message that asked for it; 0 for none
 }
 
 // before is what a compaction changed.
 type before struct {
 	cursor    int64
-	summaries []int64                  // the active ones
+	summaries []int64 // the active ones
+	pinned    string
 	shown     map[int64]sessions.Shown // of the events that it showed otherwise; zero: as they were said
 }
 
@@ -40,7 +42,7 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 	if err := s.refuse(c); err != nil {
 		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
 	}
-	undo := &before{cursor: c.From, summaries: s.active(), shown: map[int64]sessions.Shown{}}
+	undo := &before{cursor: c.From, summaries: s.active(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
 	entry := c.Log
 	entry.Outcome = "committed"
 	for i, n := range c.Summaries {
@@ -72,7 +74,7 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 	if deleted > 0 {
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
-	m.record(s, entry, undo)
+	m.record(s, entry, attempt{before: undo})
 	return sessions.Compacted{BlobsDeleted: deleted}, nil
 }
 
@@ -141,6 +143,7 @@ func (m *Mem) summarise(s *session, n sessions.NewSummary) {
 func (s *session) compacted(c sessions.Compaction) {
 	st := &s.state
 	st.CompactedSeq = c.Through
+	st.ViewVersion++
 	if len(c.Summaries) > 0 {
 		st.CompactionCount++
 		st.CompactedAt = time.Now()
@@ -258,7 +261,7 @@ func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) erro
 	if err != nil {
 		return err
 	}
-	m.record(s, e, nil)
+	m.record(s, e, attempt{})
 	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
 	if e.Rearm > 0 {
 		s.state.RearmTokens = e.Rearm
@@ -270,10 +273,11 @@ func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) erro
 	return nil
 }
 
-func (m *Mem) record(s *session, e sessions.LogEntry, undo *before) sessions.LogEntry {
+func (m *Mem) record(s *session, e sessions.LogEntry, a attempt) sessions.LogEntry {
 	m.lastID++
 	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
-	s.log = append(s.log, attempt{LogEntry: e, gen: s.state.Gen, before: undo})
+	a.LogEntry, a.gen = e, s.state.Gen
+	s.log = append(s.log, a)
 	return e
 }
 

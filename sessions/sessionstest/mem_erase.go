@@ -115,7 +115,7 @@ func (s *session) eraseEvent(e *sessions.Event) {
 }
 
 // eraseUndo closes the ways back to views that lie ahead of the cursor by now, or show a summary that was wiped, and cuts
-// the events out of the others.
+// the events and all memory out of the others.
 func (s *session) eraseUndo(seqs []int64, cursor int64) {
 	wiped := func(id int64) bool {
 		return slices.ContainsFunc(s.summaries, func(sum *sessions.Summary) bool { return sum.ID == id && sum.Text == sessions.ErasedText })
@@ -134,6 +134,7 @@ func (s *session) eraseUndo(seqs []int64, cursor int64) {
 			a.before = nil
 			continue
 		}
+		a.before.pinned = ""
 		maps.DeleteFunc(a.before.shown, func(seq int64, _ sessions.Shown) bool { return slices.Contains(seqs, seq) })
 	}
 }
@@ -152,6 +153,7 @@ func (s *session) erased() {
 	}
 	st.RearmTokens, st.Pinned, st.CompactRetryAt = 0, "", time.Time{}
 	st.ObservedTokens, st.ObservedSeq = 0, 0
+	st.ViewVersion++
 	st.Lease.Owner = ""
 }
 

@@ -60,11 +60,12 @@ func (s *session) restore(e *sessions.Event) {
 	if blob == "" {
 		return
 	}
-	if body, ok := s.blobs[blob]; ok && sessions.BlobOf(body) == blob {
+	switch body, ok := s.blobs[blob]; {
+	case ok && sessions.BlobOf(body) == blob:
 		e.Content = body
-		return
+	case sessions.BlobOf(e.Content) != blob: // nor has the log what was moved out
+		e.Content, e.Blob = sessions.Unavailable(blob), blob
 	}
-	e.Content, e.Blob = sessions.Unavailable(blob), blob
 }
 
 // StageJob implements sessions.Store.
@@ -103,12 +104,17 @@ func (m *Mem) Blob(_ context.Context, key sessions.Key, blob string) (string, er
 		if body, ok := s.blobs[blob]; ok && sessions.BlobOf(body) == blob {
 			return body, nil
 		}
+		for seq, sh := range s.shown {
+			if e := s.at(seq); sh.Blob == blob && e != nil && sessions.BlobOf(e.Content) == blob {
+				return e.Content, nil
+			}
+		}
 	}
 	return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, sessions.ErrNotFound)
 }
 
 // Undo implements sessions.Store.
-func (m *Mem) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+func (m *Mem) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.LogEntry{}, err
 	}
@@ -117,6 +123,9 @@ func (m *Mem) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.Lo
 	s, err := m.fenced(l)
 	if err != nil {
 		return sessions.LogEntry{}, err
+	}
+	if i := slices.IndexFunc(s.log, func(a attempt) bool { return event != 0 && a.askedBy == event }); i >= 0 {
+		return s.log[i].LogEntry, nil
 	}
 	i := len(s.log) - 1
 	for ; i >= 0; i-- {
@@ -136,15 +145,16 @@ func (m *Mem) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.Lo
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // what policies that go by counts rest for
 	s.job = nil
+	st.ViewVersion++
 	return m.record(s, sessions.LogEntry{
 		Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
 		StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
-	}, nil), nil
+	}, attempt{askedBy: event}), nil
 }
 
-// back puts cursor, summaries and view as they were.
+// back puts cursor, summaries, pinned memory and view as they were.
 func (s *session) back(b before) {
-	s.state.CompactedSeq = b.cursor
+	s.state.CompactedSeq, s.state.Pinned = b.cursor, b.pinned
 	for _, sum := range s.summaries {
 		switch then := slices.Contains(b.summaries, sum.ID); {
 		case then:
@@ -188,6 +198,7 @@ func (m *Mem) Renew(ctx context.Context, l sessions.Lease) error {
 		e.Archived = true
 	}
 	st.Gen++
+	st.ViewVersion++
 	st.BaseSeq, st.CompactedSeq = st.LastSeq, st.LastSeq
 	st.TotalTokens, st.RearmTokens = 0, 0
 	st.ObservedTokens, st.ObservedSeq = 0, 0

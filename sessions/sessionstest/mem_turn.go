@@ -125,7 +125,7 @@ func (s *session) account(t sessions.Turn, first int64) {
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
-	if st.CompactedSeq != t.CompactedSeq { // a compaction committed meanwhile: what the turn saw is gone
+	if st.ViewVersion != t.ViewVersion { // what the turn saw is gone
 		st.TotalTokens += t.Appended
 		return
 	}

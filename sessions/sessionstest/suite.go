@@ -194,8 +194,8 @@ func (b *bench) turn(l sessions.Lease, limit int) sessions.Committed {
 func answer(v sessions.View) sessions.Turn {
 	t := sessions.Turn{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
-		CompactedSeq: v.Session.CompactedSeq,
-		Events:       []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
+		ViewVersion: v.Session.ViewVersion,
+		Events:      []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
 		Reply: &sessions.Reply{
 			Text: "答复", Nonce: "nonce", Target: sessions.Target{ConversationID: "cidGroup==", Webhook: "https://example.com/hook"},
 		},

@@ -13,7 +13,7 @@ import (
 )
 
 const compactionFind = `-- name: CompactionFind :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
 
 func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
@@ -44,6 +44,7 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 		&i.CreatedAt,
 		&i.Gen,
 		&i.UndoneAt,
+		&i.AskedBy,
 		&i.ViewBefore,
 	)
 	return i, err
@@ -52,10 +53,10 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 const compactionInsert = `-- name: CompactionInsert :one
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, view_before)
+    outcome, error, asked_by, view_before)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22)
+    $19, $20, $21, $22, $23)
 RETURNING id, created_at
 `
 
@@ -81,6 +82,7 @@ type CompactionInsertParams struct {
 	CompletionTokens int
 	Outcome          string
 	Error            string
+	AskedBy          *int64
 	ViewBefore       []byte
 }
 
@@ -113,6 +115,7 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 		arg.CompletionTokens,
 		arg.Outcome,
 		arg.Error,
+		arg.AskedBy,
 		arg.ViewBefore,
 	)
 	var i CompactionInsertRow
@@ -121,7 +124,7 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoable = `-- name: CompactionUndoable :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
 WHERE c.session_key = $1 AND c.gen = $2 AND c.outcome = 'committed' AND c.undone_at IS NULL
   AND c.view_before IS NOT NULL
 ORDER BY c.id DESC LIMIT 1
@@ -162,6 +165,7 @@ func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *Compacti
 		&i.CreatedAt,
 		&i.Gen,
 		&i.UndoneAt,
+		&i.AskedBy,
 		&i.ViewBefore,
 	)
 	return i, err
@@ -181,8 +185,89 @@ func (q *Queries) CompactionUndone(ctx context.Context, db DBTX, arg *Compaction
 	return err
 }
 
+const compactionUndoneBy = `-- name: CompactionUndoneBy :one
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
+WHERE c.session_key = $1 AND c.trigger = 'undo' AND c.asked_by = $2
+ORDER BY c.id DESC LIMIT 1
+`
+
+type CompactionUndoneByParams struct {
+	SessionKey sessions.Key
+	AskedBy    *int64
+}
+
+// CompactionUndoneBy is the undo that a message asked for.
+func (q *Queries) CompactionUndoneBy(ctx context.Context, db DBTX, arg *CompactionUndoneByParams) (CompactionLog, error) {
+	row := db.QueryRow(ctx, compactionUndoneBy, arg.SessionKey, arg.AskedBy)
+	var i CompactionLog
+	err := row.Scan(
+		&i.SessionKey,
+		&i.ID,
+		&i.Trigger,
+		&i.Policy,
+		&i.Mode,
+		&i.Model,
+		&i.Focus,
+		&i.TokensBefore,
+		&i.TokensAfter,
+		&i.StartSeq,
+		&i.EndSeq,
+		&i.SummaryID,
+		&i.FlushOutcome,
+		&i.Audit,
+		&i.DurationMs,
+		&i.Cost,
+		&i.PromptTokens,
+		&i.CachedTokens,
+		&i.CompletionTokens,
+		&i.Outcome,
+		&i.Error,
+		&i.CreatedAt,
+		&i.Gen,
+		&i.UndoneAt,
+		&i.AskedBy,
+		&i.ViewBefore,
+	)
+	return i, err
+}
+
+const compactionsEnds = `-- name: CompactionsEnds :many
+SELECT c.id, coalesce(c.summary_id, 0)::bigint AS summary_id, (c.undone_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM compaction_log u
+    WHERE u.session_key = c.session_key AND u.trigger = 'undo' AND u.created_at = c.undone_at))::boolean AS erased
+FROM compaction_log c WHERE c.id = ANY($1::bigint[])
+`
+
+type CompactionsEndsRow struct {
+	ID        int64
+	SummaryID int64
+	Erased    bool
+}
+
+// CompactionsEnds is what is left of attempts: the summary that each made, and whether an erasure closed its way back. An
+// undo, which is the other way to be undone, has its own row in the log, of the same transaction.
+func (q *Queries) CompactionsEnds(ctx context.Context, db DBTX, ids []int64) ([]CompactionsEndsRow, error) {
+	rows, err := db.Query(ctx, compactionsEnds, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CompactionsEndsRow
+	for rows.Next() {
+		var i CompactionsEndsRow
+		if err := rows.Scan(&i.ID, &i.SummaryID, &i.Erased); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const compactionsList = `-- name: CompactionsList :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.view_before FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
 WHERE $1::text = '' OR c.session_key = $1::text
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT $2::int
@@ -228,6 +313,7 @@ func (q *Queries) CompactionsList(ctx context.Context, db DBTX, arg *Compactions
 			&i.CreatedAt,
 			&i.Gen,
 			&i.UndoneAt,
+			&i.AskedBy,
 			&i.ViewBefore,
 		); err != nil {
 			return nil, err
@@ -325,6 +411,7 @@ func (q *Queries) SessionCompactFailed(ctx context.Context, db DBTX, arg *Sessio
 const sessionCompacted = `-- name: SessionCompacted :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
+    view_version = s.view_version + 1,
     compaction_count = s.compaction_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
     compacted_at = CASE WHEN $2::boolean THEN now() ELSE s.compacted_at END,
     flush_failures = CASE WHEN $2::boolean THEN 0 ELSE s.flush_failures END,
@@ -369,6 +456,7 @@ UPDATE dingtalk_sessions s SET
     gen = s.gen + 1,
     base_seq = s.last_seq,
     compacted_seq = s.last_seq,
+    view_version = s.view_version + 1,
     total_tokens = 0,
     rearm_tokens = 0,
     observed_tokens = 0,
@@ -422,19 +510,22 @@ func (q *Queries) SessionSpend(ctx context.Context, db DBTX, arg *SessionSpendPa
 const sessionUndone = `-- name: SessionUndone :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
-    total_tokens = greatest(least(s.total_tokens::bigint + $2::bigint, 2147483647), 0),
-    rearm_tokens = least(greatest(least(s.total_tokens::bigint + $2::bigint, 2147483647), 0) + $3::int, 2147483647),
+    view_version = s.view_version + 1,
+    pinned = $2,
+    total_tokens = greatest(least(s.total_tokens::bigint + $3::bigint, 2147483647), 0),
+    rearm_tokens = least(greatest(least(s.total_tokens::bigint + $3::bigint, 2147483647), 0) + $4::int, 2147483647),
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = 'undone',
     updated_at = now()
-WHERE s.session_key = $4
+WHERE s.session_key = $5
 `
 
 type SessionUndoneParams struct {
 	CompactedSeq int64
+	Pinned       string
 	Freed        int64
 	Rest         int
 	SessionKey   sessions.Key
@@ -445,6 +536,7 @@ type SessionUndoneParams struct {
 func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndoneParams) error {
 	_, err := db.Exec(ctx, sessionUndone,
 		arg.CompactedSeq,
+		arg.Pinned,
 		arg.Freed,
 		arg.Rest,
 		arg.SessionKey,
@@ -568,6 +660,38 @@ type SummaryActivateParams struct {
 func (q *Queries) SummaryActivate(ctx context.Context, db DBTX, arg *SummaryActivateParams) error {
 	_, err := db.Exec(ctx, summaryActivate, arg.SessionKey, arg.ID)
 	return err
+}
+
+const summaryFind = `-- name: SummaryFind :one
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at FROM session_summaries a WHERE a.session_key = $1 AND a.id = $2
+`
+
+type SummaryFindParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+func (q *Queries) SummaryFind(ctx context.Context, db DBTX, arg *SummaryFindParams) (SessionSummary, error) {
+	row := db.QueryRow(ctx, summaryFind, arg.SessionKey, arg.ID)
+	var i SessionSummary
+	err := row.Scan(
+		&i.SessionKey,
+		&i.ID,
+		&i.Gen,
+		&i.Level,
+		&i.StartSeq,
+		&i.EndSeq,
+		&i.StartMsgID,
+		&i.EndMsgID,
+		&i.MsgCount,
+		&i.Summary,
+		&i.Tokens,
+		&i.Model,
+		&i.Status,
+		&i.SupersededBy,
+		&i.CreatedAt,
+	)
+	return i, err
 }
 
 const summaryInsert = `-- name: SummaryInsert :one

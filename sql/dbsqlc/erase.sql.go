@@ -334,6 +334,18 @@ func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxErasePara
 	return result.RowsAffected(), nil
 }
 
+const pinnedBeforeErase = `-- name: PinnedBeforeErase :exec
+UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
+WHERE c.view_before ->> 'pinned' <> ''
+  AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)
+`
+
+// PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
+func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, facts []string) error {
+	_, err := db.Exec(ctx, pinnedBeforeErase, facts)
+	return err
+}
+
 const pinnedErase = `-- name: PinnedErase :exec
 UPDATE dingtalk_sessions s SET pinned = '', updated_at = now()
 WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0)
@@ -378,6 +390,7 @@ const sessionErased = `-- name: SessionErased :one
 WITH freed AS (
     UPDATE dingtalk_sessions s SET
         compacted_seq = $2,
+        view_version = s.view_version + 1,
         total_tokens = least(
             (SELECT coalesce(sum(a.tokens), 0) FROM session_summaries a
              WHERE a.session_key = $1 AND a.status = 'active')
@@ -415,7 +428,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock holds the session's row to the end of the transaction, whoever has its lease.
@@ -454,6 +467,7 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.BaseSeq,
+		&i.ViewVersion,
 		&i.CompactedAt,
 		&i.CompactError,
 		&i.SpentOn,

@@ -46,6 +46,38 @@ func (q *Queries) BlobsKeep(ctx context.Context, db DBTX, arg *BlobsKeepParams) 
 	return err
 }
 
+const blobsLogged = `-- name: BlobsLogged :many
+SELECT DISTINCT e.content FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.blob_id = $2
+`
+
+type BlobsLoggedParams struct {
+	SessionKey sessions.Key
+	BlobID     *string
+}
+
+// BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, but for what was
+// changed since.
+func (q *Queries) BlobsLogged(ctx context.Context, db DBTX, arg *BlobsLoggedParams) ([]string, error) {
+	rows, err := db.Query(ctx, blobsLogged, arg.SessionKey, arg.BlobID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var content string
+		if err := rows.Scan(&content); err != nil {
+			return nil, err
+		}
+		items = append(items, content)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const blobsSweep = `-- name: BlobsSweep :execrows
 DELETE FROM blobs b
 WHERE b.session_key = $1 AND NOT EXISTS (

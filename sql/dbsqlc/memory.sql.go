@@ -473,26 +473,29 @@ func (q *Queries) SessionFlushFailed(ctx context.Context, db DBTX, arg *SessionF
 const sessionFlushed = `-- name: SessionFlushed :exec
 UPDATE dingtalk_sessions s SET
     flushed_seq = $1,
-    flush_epoch = CASE WHEN $2::boolean THEN $3::int ELSE s.flush_epoch END,
+    flush_epoch = CASE WHEN $2::boolean AND s.gen = $3::int THEN $4::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
     updated_at = now()
-WHERE s.session_key = $4
+WHERE s.session_key = $5
 `
 
 type SessionFlushedParams struct {
 	ThroughSeq int64
 	Last       bool
+	Gen        int
 	FlushEpoch int
 	SessionKey sessions.Key
 }
 
 // SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
-// parts counts once, and marks its cycle as flushed, with the last of them.
+// parts counts once, and marks its cycle as flushed, with the last of them; a cycle of a generation that ended meanwhile
+// is marked by nobody.
 func (q *Queries) SessionFlushed(ctx context.Context, db DBTX, arg *SessionFlushedParams) error {
 	_, err := db.Exec(ctx, sessionFlushed,
 		arg.ThroughSeq,
 		arg.Last,
+		arg.Gen,
 		arg.FlushEpoch,
 		arg.SessionKey,
 	)

@@ -56,6 +56,7 @@ type CompactionLog struct {
 	CreatedAt        time.Time
 	Gen              int
 	UndoneAt         *time.Time
+	AskedBy          *int64
 	ViewBefore       []byte
 }
 
@@ -163,6 +164,7 @@ type Session struct {
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 	BaseSeq          int64
+	ViewVersion      int
 	CompactedAt      *time.Time
 	CompactError     string
 	SpentOn          *time.Time

@@ -159,7 +159,7 @@ WITH counted AS (
     RETURNING e.id
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
@@ -234,6 +234,7 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
 		&i.Session.BaseSeq,
+		&i.Session.ViewVersion,
 		&i.Session.CompactedAt,
 		&i.Session.CompactError,
 		&i.Session.SpentOn,
@@ -251,11 +252,11 @@ const turnCommit = `-- name: TurnCommit :one
 WITH held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($3::text[]),
-        total_tokens = CASE WHEN s.compacted_seq = $4::bigint
+        total_tokens = CASE WHEN s.view_version = $4::int
             THEN $5::int ELSE least(s.total_tokens::bigint + $6::int, 2147483647) END,
-        observed_tokens = CASE WHEN $7::int > 0 AND s.compacted_seq = $4::bigint
+        observed_tokens = CASE WHEN $7::int > 0 AND s.view_version = $4::int
             THEN $7::int ELSE s.observed_tokens END,
-        observed_seq = CASE WHEN $7::int > 0 AND s.compacted_seq = $4::bigint
+        observed_seq = CASE WHEN $7::int > 0 AND s.view_version = $4::int
             THEN s.last_seq + cardinality($1::bigint[]) + $8::int ELSE s.observed_seq END,
         calibration = CASE WHEN $9::float8 > 0 THEN $9::float8 ELSE s.calibration END,
         prompt_tokens = s.prompt_tokens + $10::bigint,
@@ -318,7 +319,7 @@ type TurnCommitParams struct {
 	Taken            []int64
 	Dead             []int64
 	Roles            []string
-	CompactedSeq     int64
+	ViewVersion      int
 	TotalTokens      int
 	Appended         int
 	ObservedTokens   int
@@ -361,7 +362,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Taken,
 		arg.Dead,
 		arg.Roles,
-		arg.CompactedSeq,
+		arg.ViewVersion,
 		arg.TotalTokens,
 		arg.Appended,
 		arg.ObservedTokens,

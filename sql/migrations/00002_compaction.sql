@@ -5,6 +5,8 @@
 ALTER TABLE dingtalk_sessions
     -- Events up to here belong to older generations: they are in no view.
     ADD COLUMN base_seq bigint NOT NULL DEFAULT 0,
+    -- Grows with every change of what the view shows of what was said: a size that a turn counted is of one version.
+    ADD COLUMN view_version integer NOT NULL DEFAULT 0,
     ADD COLUMN compacted_at timestamptz,
     ADD COLUMN compact_error text NOT NULL DEFAULT '',
     -- What flushes and compactions took on a day, of UTC.
@@ -14,7 +16,7 @@ ALTER TABLE dingtalk_sessions
 
 -- What the view shows of an event in place of its content and tokens; NULL where it shows the event as it is. blob_id
 -- is the address under which the body is kept for whoever reads the reference in shown. There is no index by it: what
--- looks for an address looks in a view, by places.
+-- looks for an address looks in a view, by places, or, for a body that got lost, through one session's log.
 ALTER TABLE dingtalk_session_events
     ADD COLUMN shown text,
     ADD COLUMN shown_tokens integer CHECK (shown_tokens >= 0),
@@ -30,8 +32,11 @@ ALTER TABLE session_summaries
 ALTER TABLE compaction_log
     ADD COLUMN gen integer NOT NULL DEFAULT 0,
     ADD COLUMN undone_at timestamptz,
-    -- How the view stood before a compaction that committed: cursor, ids of the active summaries, and what was shown of
-    -- the events that it shows otherwise.
+    -- Of an undo: id of the message that asked for it, so that its turn, begun again, takes back nothing more. NULL for
+    -- none.
+    ADD COLUMN asked_by bigint,
+    -- How the view stood before a compaction that committed: cursor, ids of the active summaries, pinned memory, and
+    -- what was shown of the events that it shows otherwise.
     ADD COLUMN view_before jsonb,
     -- What only moves results out of the view, or shortens them, has no summary.
     DROP CONSTRAINT committed_has_summary,
@@ -76,6 +81,7 @@ ALTER TABLE compaction_log
     DROP CONSTRAINT view_before_is_committed,
     DROP COLUMN gen,
     DROP COLUMN undone_at,
+    DROP COLUMN asked_by,
     DROP COLUMN view_before,
     ADD CONSTRAINT committed_has_summary CHECK ((outcome = 'committed') = (summary_id IS NOT NULL));
 
@@ -91,6 +97,7 @@ ALTER TABLE dingtalk_session_events
 
 ALTER TABLE dingtalk_sessions
     DROP COLUMN base_seq,
+    DROP COLUMN view_version,
     DROP COLUMN compacted_at,
     DROP COLUMN compact_error,
     DROP COLUMN spent_on,

@@ -5,10 +5,10 @@ SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1
 -- CompactionInsert stores the row of an attempt.
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, view_before)
+    outcome, error, asked_by, view_before)
 VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
     @end_seq, @summary_id, @flush_outcome, @audit, @duration_ms, @cost, @prompt_tokens, @cached_tokens,
-    @completion_tokens, @outcome, @error, @view_before)
+    @completion_tokens, @outcome, @error, @asked_by, @view_before)
 RETURNING id, created_at;
 
 -- name: CompactionUndoable :one
@@ -19,8 +19,22 @@ WHERE c.session_key = @session_key AND c.gen = @gen AND c.outcome = 'committed' 
   AND c.view_before IS NOT NULL
 ORDER BY c.id DESC LIMIT 1;
 
+-- name: CompactionUndoneBy :one
+-- CompactionUndoneBy is the undo that a message asked for.
+SELECT c.* FROM compaction_log c
+WHERE c.session_key = @session_key AND c.trigger = 'undo' AND c.asked_by = @asked_by
+ORDER BY c.id DESC LIMIT 1;
+
 -- name: CompactionUndone :exec
 UPDATE compaction_log c SET undone_at = now() WHERE c.session_key = @session_key AND c.id = @id;
+
+-- name: CompactionsEnds :many
+-- CompactionsEnds is what is left of attempts: the summary that each made, and whether an erasure closed its way back. An
+-- undo, which is the other way to be undone, has its own row in the log, of the same transaction.
+SELECT c.id, coalesce(c.summary_id, 0)::bigint AS summary_id, (c.undone_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM compaction_log u
+    WHERE u.session_key = c.session_key AND u.trigger = 'undo' AND u.created_at = c.undone_at))::boolean AS erased
+FROM compaction_log c WHERE c.id = ANY(@ids::bigint[]);
 
 -- name: CompactionsList :many
 -- CompactionsList lists attempts, newest first. An empty key stands for all sessions.
@@ -50,6 +64,7 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.is_archi
 -- told, a new cycle begins, in which flushes are tried again.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
+    view_version = s.view_version + 1,
     compaction_count = s.compaction_count + CASE WHEN @told::boolean THEN 1 ELSE 0 END,
     compacted_at = CASE WHEN @told::boolean THEN now() ELSE s.compacted_at END,
     flush_failures = CASE WHEN @told::boolean THEN 0 ELSE s.flush_failures END,
@@ -80,6 +95,7 @@ UPDATE dingtalk_sessions s SET
     gen = s.gen + 1,
     base_seq = s.last_seq,
     compacted_seq = s.last_seq,
+    view_version = s.view_version + 1,
     total_tokens = 0,
     rearm_tokens = 0,
     observed_tokens = 0,
@@ -108,6 +124,8 @@ WHERE s.session_key = @session_key;
 -- what policies that go by counts rest for.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @compacted_seq,
+    view_version = s.view_version + 1,
+    pinned = @pinned,
     total_tokens = greatest(least(s.total_tokens::bigint + @freed::bigint, 2147483647), 0),
     rearm_tokens = least(greatest(least(s.total_tokens::bigint + @freed::bigint, 2147483647), 0) + @rest::int, 2147483647),
     observed_tokens = 0,
@@ -162,6 +180,9 @@ FROM (SELECT
         WHERE z.session_key = @session_key AND z.seq = @end_seq::bigint)) AS last_id) ends
 WHERE ends.first_id IS NOT NULL AND ends.last_id IS NOT NULL
 RETURNING id, start_msg_id, end_msg_id, msg_count;
+
+-- name: SummaryFind :one
+SELECT a.* FROM session_summaries a WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: SummaryActivate :exec
 -- SummaryActivate puts a summary into the view.

@@ -88,6 +88,12 @@ RETURNING m.content;
 UPDATE dingtalk_sessions s SET pinned = '', updated_at = now()
 WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
 
+-- name: PinnedBeforeErase :exec
+-- PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
+UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
+WHERE c.view_before ->> 'pinned' <> ''
+  AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0);
+
 -- name: EventsErase :exec
 -- EventsErase wipes what events say, what the view shows of them, and how their words came. Who spoke, when, and which
 -- call a result answers stay, so that the log keeps its shape and every request stays legal.
@@ -122,6 +128,7 @@ WHERE c.session_key = @session_key AND c.id = @id;
 WITH freed AS (
     UPDATE dingtalk_sessions s SET
         compacted_seq = @compacted_seq,
+        view_version = s.view_version + 1,
         total_tokens = least(
             (SELECT coalesce(sum(a.tokens), 0) FROM session_summaries a
              WHERE a.session_key = @session_key AND a.status = 'active')

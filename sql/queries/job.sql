@@ -1,6 +1,12 @@
 -- name: BlobFind :one
 SELECT b.body FROM blobs b WHERE b.session_key = @session_key AND b.blob_id = @blob_id;
 
+-- name: BlobsLogged :many
+-- BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, but for what was
+-- changed since.
+SELECT DISTINCT e.content FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.blob_id = @blob_id;
+
 -- name: BlobsKeep :exec
 -- BlobsKeep stores the bodies that the view after a place refers to. Most are there.
 INSERT INTO blobs (session_key, blob_id, body)

@@ -96,10 +96,11 @@ UPDATE dingtalk_sessions s SET flush_failures = @flush_failures, updated_at = no
 
 -- name: SessionFlushed :exec
 -- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
--- parts counts once, and marks its cycle as flushed, with the last of them.
+-- parts counts once, and marks its cycle as flushed, with the last of them; a cycle of a generation that ended meanwhile
+-- is marked by nobody.
 UPDATE dingtalk_sessions s SET
     flushed_seq = @through_seq,
-    flush_epoch = CASE WHEN @last::boolean THEN @flush_epoch::int ELSE s.flush_epoch END,
+    flush_epoch = CASE WHEN @last::boolean AND s.gen = @gen::int THEN @flush_epoch::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN @last::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
     updated_at = now()

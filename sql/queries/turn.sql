@@ -57,11 +57,11 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
 WITH held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
-        total_tokens = CASE WHEN s.compacted_seq = @compacted_seq::bigint
+        total_tokens = CASE WHEN s.view_version = @view_version::int
             THEN @total_tokens::int ELSE least(s.total_tokens::bigint + @appended::int, 2147483647) END,
-        observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint
+        observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
             THEN @observed_tokens::int ELSE s.observed_tokens END,
-        observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.compacted_seq = @compacted_seq::bigint
+        observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
             THEN s.last_seq + cardinality(@taken::bigint[]) + @observed_events::int ELSE s.observed_seq END,
         calibration = CASE WHEN @calibration::float8 > 0 THEN @calibration::float8 ELSE s.calibration END,
         prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
