@@ -140,7 +140,7 @@ func (b *Bot) undo(ctx context.Context, t *turn) string {
 	}
 	defer unlock()
 	w := b.settings(t.view.Session).Window
-	e, err := b.store.Undo(ctx, t.lease, w.RearmAfter(0, false))
+	e, err := b.store.Undo(ctx, t.lease, t.asked[0].ID, w.RearmAfter(0, false))
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return say(sayNothingToUndo, t.lang)

@@ -271,9 +271,9 @@ func (p tap) Compact(ctx context.Context, l sessions.Lease, c sessions.Compactio
 	return done, err
 }
 
-func (p tap) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
+func (p tap) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	defer p.m.change()
-	return p.Store.Undo(ctx, l, rest)
+	return p.Store.Undo(ctx, l, event, rest)
 }
 
 func (p tap) Renew(ctx context.Context, l sessions.Lease) error {

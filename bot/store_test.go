@@ -212,8 +212,8 @@ func (s *store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error)
 	return do(s, "job", func() (sessions.Job, error) { return s.mem.Job(ctx, key) })
 }
 
-func (s *store) Undo(ctx context.Context, l sessions.Lease, rest int) (sessions.LogEntry, error) {
-	return do(s, "undo", func() (sessions.LogEntry, error) { return s.mem.Undo(ctx, l, rest) })
+func (s *store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+	return do(s, "undo", func() (sessions.LogEntry, error) { return s.mem.Undo(ctx, l, event, rest) })
 }
 
 func (s *store) Renew(ctx context.Context, l sessions.Lease) error {
@@ -302,7 +302,9 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if st.seq != f.From || f.Through < f.From || f.Through > v.Session.LastSeq {
 			return memory.Receipt{}, sessions.ErrConflict
 		}
-		st.seq, st.epoch, st.count, st.failures = f.Through, f.Epoch, st.count+1, 0
+		if st.seq, st.count, st.failures = f.Through, st.count+1, 0; f.Gen == v.Session.Gen {
+			st.epoch = f.Epoch
+		}
 		st.ranges = append(st.ranges, [2]int64{f.From, f.Through})
 		if st.owed <= f.Through {
 			st.owed = 0

@@ -211,8 +211,8 @@ func clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }
 func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
-		Appended:     calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
-		CompactedSeq: t.view.Session.CompactedSeq, Usage: o.usage, Model: o.model,
+		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
+		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model,
 		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
 	}
 	if t.plan.kind == kindCommand {
@@ -258,7 +258,7 @@ func (b *Bot) giveBack(ctx context.Context, t *turn, cause error) error {
 	if errors.Is(cause, sessions.ErrRefused) {
 		return fmt.Errorf("turn of session %s: %w", t.key, cause) // it is their own
 	}
-	s := sessions.Turn{TotalTokens: t.view.Session.TotalTokens, CompactedSeq: t.view.Session.CompactedSeq, Calibration: t.view.Session.CalibrationFactor}
+	s := sessions.Turn{TotalTokens: t.view.Session.TotalTokens, ViewVersion: t.view.Session.ViewVersion, Calibration: t.view.Session.CalibrationFactor}
 	for _, e := range t.view.Pending {
 		s.Returned = append(s.Returned, e.ID)
 	}

@@ -104,7 +104,7 @@ func TestDeathAtEveryStatement(t *testing.T) {
 		{"logging a failure", func(ctx context.Context) error {
 			return s.Log(ctx, c.lease, sessions.LogEntry{Outcome: "failed", Error: "busy", Usage: sessions.Usage{Prompt: 1}})
 		}},
-		{"undoing", func(ctx context.Context) error { _, err := s.Undo(ctx, c.lease, 5); return err }},
+		{"undoing", func(ctx context.Context) error { _, err := s.Undo(ctx, c.lease, 0, 5); return err }},
 		{"beginning anew", func(ctx context.Context) error { return s.Renew(ctx, c.lease) }},
 		{"erasing", func(ctx context.Context) error { _, err := s.Erase(ctx, c.lease.Key, []int64{4}); return err }},
 	} {

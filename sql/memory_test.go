@@ -203,6 +203,35 @@ func TestFlushInParts(t *testing.T) {
 	flush(memory.Flush{From: 3, Through: 4, Epoch: 8, Last: true}, 4, 8, 2)
 }
 
+// A flush that was under way while the conversation began anew is stored, and does not use up the new generation's own.
+func TestFlushOfAnEndedGeneration(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	if err := s.Renew(t.Context(), c.lease); err != nil {
+		t.Fatal(err)
+	}
+	c.say("u1", "more")
+	for _, step := range []struct {
+		flush      memory.Flush
+		seq        int64
+		epoch, got int
+	}{
+		{memory.Flush{Gen: 0, From: 0, Through: 2, Last: true, Drafts: []memory.Draft{group(c, "one")}}, 2, -1, 1},
+		{memory.Flush{Gen: 1, From: 2, Through: 4, Last: true, Drafts: []memory.Draft{group(c, "two")}}, 4, 0, 1},
+	} {
+		r, err := s.Flush(t.Context(), c.lease, step.flush)
+		if err != nil || len(r.Saved) != step.got {
+			t.Errorf("flush %+v gave %+v (%v)", step.flush, r, err)
+		}
+		v, err := s.Session(t.Context(), c.reader.Key)
+		if err != nil || v.FlushedSeq != step.seq || v.FlushEpoch != step.epoch {
+			t.Errorf("after flush %+v the session is flushed up to %d, its cycle is %d (%v); want %d and %d",
+				step.flush, v.FlushedSeq, v.FlushEpoch, err, step.seq, step.epoch)
+		}
+	}
+}
+
 func TestOwe(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))

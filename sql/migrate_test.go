@@ -103,13 +103,13 @@ func TestMigrateWithRows(t *testing.T) {
 	if _, err := s.Compact(t.Context(), l, rolling); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Undo(t.Context(), l, 0); err != nil {
+	if _, err := s.Undo(t.Context(), l, 0, 0); err != nil {
 		t.Error(err)
 	}
 	if v, err = s.Begin(t.Context(), l, 0); err != nil || len(v.Summaries) != 1 || v.Summaries[0].Text != "They asked and were answered." || len(v.Tail) != 1 {
 		t.Errorf("after an undo the old rows are seen as %+v (%v)", v, err)
 	}
-	if _, err := s.Undo(t.Context(), l, 0); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Undo(t.Context(), l, 0, 0); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("undoing the old release's compaction gave %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestMigrateDownWithRows(t *testing.T) {
 	for _, step := range []func() error{
 		func() error { _, err := s.Compact(t.Context(), c.lease, shown); return err },
 		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 3, "undone")); return err },
-		func() error { _, err := s.Undo(t.Context(), c.lease, 0); return err },
+		func() error { _, err := s.Undo(t.Context(), c.lease, 0, 0); return err },
 		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 2, "closed")); return err },
 		func() error { return s.Renew(t.Context(), c.lease) },
 		func() error { c.say("u", "again"); return nil },
@@ -142,12 +142,12 @@ func TestMigrateDownWithRows(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		`SELECT string_agg(content, '|' ORDER BY seq) FROM dingtalk_session_events WHERE seq IS NOT NULL`:                 "hello|ok||said by a tool|ok|again|ok",
-		`SELECT string_agg(concat_ws(':', summary, status), ' ' ORDER BY id) FROM session_summaries`:                      "undone:superseded closed:superseded active:active",
-		`SELECT string_agg(concat_ws(':', outcome, summary_id IS NOT NULL), ' ' ORDER BY id) FROM compaction_log`:         "committed:t committed:t committed:t",
-		`SELECT concat_ws(' ', last_seq, compacted_seq, compaction_count) FROM dingtalk_sessions`:                         "7 6 3",
-		`SELECT count(*)::text FROM information_schema.tables WHERE table_name IN ('blobs', 'compaction_jobs')`:           "0",
-		`SELECT count(*)::text FROM information_schema.columns WHERE column_name IN ('shown', 'base_seq', 'view_before')`: "0",
+		`SELECT string_agg(content, '|' ORDER BY seq) FROM dingtalk_session_events WHERE seq IS NOT NULL`:                                             "hello|ok||said by a tool|ok|again|ok",
+		`SELECT string_agg(concat_ws(':', summary, status), ' ' ORDER BY id) FROM session_summaries`:                                                  "undone:superseded closed:superseded active:active",
+		`SELECT string_agg(concat_ws(':', outcome, summary_id IS NOT NULL), ' ' ORDER BY id) FROM compaction_log`:                                     "committed:t committed:t committed:t",
+		`SELECT concat_ws(' ', last_seq, compacted_seq, compaction_count) FROM dingtalk_sessions`:                                                     "7 6 3",
+		`SELECT count(*)::text FROM information_schema.tables WHERE table_name IN ('blobs', 'compaction_jobs')`:                                       "0",
+		`SELECT count(*)::text FROM information_schema.columns WHERE column_name IN ('shown', 'base_seq', 'view_version', 'view_before', 'asked_by')`: "0",
 	} {
 		var got string
 		if err := pool.QueryRow(t.Context(), query).Scan(&got); err != nil || got != want {

@@ -172,6 +172,53 @@ func testCompactMidTurn(b *bench) {
 	}
 }
 
+// Whatever changes the view under a turn, the turn's own count of it is not written over what that left.
+func testViewChangedMidTurn(b *bench) {
+	l := b.tools(1, bigBody, otherBody) // 1 to 5
+	body := b.begin(l, 0).Tail[2]
+	for i, change := range []struct {
+		name string
+		do   func()
+	}{
+		{"results were moved out", func() { b.offload(l, 3, 4) }},
+		{"results were shortened", func() {
+			b.compact(l, sessions.Compaction{Freed: 40, Shown: []sessions.Shown{{Seq: body.Seq, Text: "cut", Tokens: 10}}})
+		}},
+		{"a compaction was undone", func() { b.undo(l, 0) }},
+		{"a message was erased", func() {
+			_, err := b.Other.Erase(b.ctx, key, []int64{4})
+			b.check(err)
+			l = b.acquire(replicaA)
+		}},
+		{"the conversation began anew", func() { b.check(b.Store.Renew(b.ctx, l)) }},
+		{"nothing happened but a failure", nil},
+	} {
+		b.accept(replicaA, 2+i)
+		before := b.begin(l, 1)
+		t := answer(before)
+		t.TotalTokens, t.ObservedTokens = 5000, 4999
+		want := t.TotalTokens
+		if change.do == nil {
+			b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+		} else {
+			change.do()
+			left := b.begin(l, 0).Session
+			if want = left.TotalTokens + t.Appended; left.ViewVersion <= before.Session.ViewVersion {
+				b.Errorf("%s, and the view's version went from %d to %d", change.name, before.Session.ViewVersion, left.ViewVersion)
+			}
+		}
+		b.commit(l, t)
+		s := b.begin(l, 0).Session
+		if observed := t.ObservedTokens * min(1, want/t.TotalTokens); s.TotalTokens != want || s.ObservedTokens != observed {
+			b.Errorf("%s under a turn, which left %d tokens, %d observed; want %d and %d",
+				change.name, s.TotalTokens, s.ObservedTokens, want, observed)
+		}
+		if change.do == nil && s.ViewVersion != before.Session.ViewVersion {
+			b.Errorf("a turn's commit changed the view's version to %d", s.ViewVersion)
+		}
+	}
+}
+
 func testCompactFailed(b *bench) {
 	l := b.held(1)
 	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)

@@ -103,7 +103,7 @@ func testErase(b *bench) {
 func testEraseTail(b *bench) {
 	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5
 	v := b.begin(l, 0)
-	cut := sessions.Compaction{Shown: []sessions.Shown{
+	cut := sessions.Compaction{Pinned: "- " + secret, Shown: []sessions.Shown{
 		{Seq: 3, Text: "cut " + secret, Tokens: 1}, {Seq: 4, Text: "cut other", Tokens: 1},
 	}}
 	b.compact(l, cut)

@@ -233,14 +233,14 @@ func (h *history) compacts(v sessions.View, c sessions.Compaction) {
 			h.t.Fatalf("event %d is told as %q, want %q", e.Seq, e.Content, h.said[e.Seq-1].Content)
 		}
 	}
-	c.Source = src.Hash
+	c.Source, c.Pinned = src.Hash, fmt.Sprintf("pinned %d", len(h.before)%3)
 	_, err = h.Store.Compact(h.ctx, h.lease, c)
 	h.must(err)
 }
 
 func (h *history) undoes(v sessions.View) {
 	h.t.Helper()
-	_, err := h.Store.Undo(h.ctx, h.lease, 0)
+	_, err := h.Store.Undo(h.ctx, h.lease, 0, 0)
 	if len(h.before) == 0 {
 		if err == nil && !h.erased {
 			h.t.Fatalf("an undo took back what there is not, from\n%s", looks(v))

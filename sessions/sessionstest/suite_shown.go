@@ -108,13 +108,49 @@ func testOffload(b *bench) {
 	b.want(err, sessions.ErrNotFound, "reading another session's result")
 }
 
-// P76: a body that is gone or is another one is said to be so, and the rest is told all the same.
+// A body that is kept no more, or spoilt, is had from the log, until that has it no more either.
+func testBlobLogged(b *bench) {
+	l := b.tools(1, bigBody, otherBody)
+	before := b.begin(l, 0)
+	b.offload(l, 3, 4)
+	gone, spoilt := sessions.BlobOf(bigBody), sessions.BlobOf(otherBody)
+	b.SpoilBlob(b.T, key, gone, "")
+	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
+	reads := func(when string) {
+		b.Helper()
+		for blob, want := range map[string]string{gone: bigBody, spoilt: otherBody} {
+			if body, err := b.Other.Blob(b.ctx, key, blob); err != nil || body != want {
+				b.Errorf("%s the result reads %q (%v), want %q", when, body, err, want)
+			}
+		}
+	}
+	reads("while the view refers to it")
+	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	b.check(err)
+	if !reflect.DeepEqual(src.Events, before.Tail) {
+		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
+	}
+	b.compact(l, told(0, 5))
+	b.kept()
+	reads("after it was told")
+	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), gone)
+	b.want(err, sessions.ErrNotFound, "reading another session's result")
+	_, err = b.Store.Erase(b.ctx, key, []int64{3})
+	b.check(err)
+	_, err = b.Store.Blob(b.ctx, key, gone)
+	b.want(err, sessions.ErrNotFound, "reading a result that was erased")
+}
+
+// P76: a result of which neither body nor log is what was moved out is said to be unavailable, and the rest is told all
+// the same.
 func testBlobFaults(b *bench) {
 	l := b.tools(1, bigBody, otherBody)
 	b.offload(l, 3, 4)
 	gone, spoilt := sessions.BlobOf(bigBody), sessions.BlobOf(otherBody)
 	b.SpoilBlob(b.T, key, gone, "")
 	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
+	b.Edit(b.T, key, 3, bigBody+"?")
+	b.Edit(b.T, key, 4, otherBody+"?")
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.check(err)
 	if got, want := src.Events[2], "[Content unavailable: "+sessions.BlobPath(gone)+"]"; got.Content != want || got.Blob != gone {
@@ -132,7 +168,7 @@ func testBlobFaults(b *bench) {
 	}
 	c := told(0, 5)
 	c.Source = src.Hash
-	b.compact(l, c) // the log's bodies are what they were
+	b.compact(l, c) // the log has what it had when it was told
 }
 
 // P77, P78: a body is kept as long as an event of the view refers to it, and no longer.

@@ -197,7 +197,7 @@ func testAbsurdFigures(b *bench) {
 	b.commit(l, t) // adds to what the compaction left
 	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
 	t = with(b.begin(l, 1), t)
-	t.TotalTokens, t.ObservedTokens, t.Calibration, t.CompactedSeq = -5, -5, math.NaN(), 2
+	t.TotalTokens, t.ObservedTokens, t.Calibration, t.ViewVersion = -5, -5, math.NaN(), 1
 	t.TakenTokens[0], t.Events[0].Tokens, t.Usage = -5, -5, sessions.Usage{Prompt: -5}
 	b.commit(l, t)
 	if s = b.begin(l, 0).Session; s.TotalTokens != 0 || s.CalibrationFactor != 1 || s.LastSeq != 8 {
@@ -260,7 +260,7 @@ func testFencing(b *bench) {
 		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
 		b.want(err, sessions.ErrLeaseLost, "opening a job with "+name)
 		b.want(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
-		_, err = b.Store.Undo(b.ctx, stale, 0)
+		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
 		b.want(err, sessions.ErrLeaseLost, "undoing with "+name)
 		b.want(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
 		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),

@@ -14,7 +14,7 @@ func looks(v sessions.View) string {
 	for _, sum := range v.Summaries {
 		fmt.Fprintf(&s, " %d-%d:%q", sum.StartSeq, sum.EndSeq, sum.Text)
 	}
-	s.WriteString(" |")
+	fmt.Fprintf(&s, " | %q |", v.Session.Pinned)
 	for _, e := range v.Tail {
 		fmt.Fprintf(&s, " %d:%s:%q(%d)%s", e.Seq, e.Role, e.Content, e.Tokens, e.Blob)
 	}
@@ -23,22 +23,24 @@ func looks(v sessions.View) string {
 
 func (b *bench) undo(l sessions.Lease, rest int) sessions.LogEntry {
 	b.Helper()
-	e, err := b.Store.Undo(b.ctx, l, rest)
+	e, err := b.Store.Undo(b.ctx, l, 0, rest)
 	b.check(err)
 	return e
 }
 
 func testUndo(b *bench) {
 	l := b.tools(1, bigBody, otherBody)
-	_, err := b.Store.Undo(b.ctx, l, 10)
+	_, err := b.Store.Undo(b.ctx, l, 0, 10)
 	b.want(err, sessions.ErrNotFound, "undoing nothing")
 	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
-	_, err = b.Store.Undo(b.ctx, l, 10)
+	_, err = b.Store.Undo(b.ctx, l, 0, 10)
 	b.want(err, sessions.ErrNotFound, "undoing what failed")
 	first := b.begin(l, 0)
 	b.offload(l, 3, 4)
+	b.compact(l, sessions.Compaction{Pinned: "pinned then"})
 	second := b.begin(l, 0)
 	c := told(0, 3)
+	c.Pinned = "pinned since"
 	c.Freed, c.Log = 40, sessions.LogEntry{Trigger: "manual", Policy: "token_budget", Mode: "summary_only", TokensBefore: 100, TokensAfter: 60}
 	b.compact(l, c)
 	b.kept(otherBody)
@@ -62,7 +64,7 @@ func testUndo(b *bench) {
 	b.want(err, sessions.ErrNotFound, "reading the job of a view that was left")
 	rows, err := b.Store.Compactions(b.ctx, key, 10)
 	b.check(err)
-	if len(rows) != 4 || rows[0].ID != entry.ID || rows[1].Undone.IsZero() || !rows[2].Undone.IsZero() {
+	if len(rows) != 5 || rows[0].ID != entry.ID || rows[1].Undone.IsZero() || !rows[2].Undone.IsZero() {
 		b.Errorf("the log is %+v, want the undo, what it took back and, before that, what stands", rows)
 	}
 	for _, e := range b.Log(b.T, key) {
@@ -75,14 +77,69 @@ func testUndo(b *bench) {
 	}
 
 	b.undo(l, 0)
+	b.undo(l, 0)
 	if v := b.begin(l, 0); looks(v) != looks(first) || v.Session.TotalTokens != first.Session.TotalTokens {
-		b.Errorf("after the second undo the view is\n%s\nwant\n%s", looks(v), looks(first))
+		b.Errorf("after all undos the view is\n%s\nwant\n%s", looks(v), looks(first))
 	}
 	b.kept()
-	_, err = b.Store.Undo(b.ctx, l, 0)
-	b.want(err, sessions.ErrNotFound, "undoing a third time")
+	_, err = b.Store.Undo(b.ctx, l, 0, 0)
+	b.want(err, sessions.ErrNotFound, "undoing once more")
 	b.compact(l, told(0, 3)) // what was undone can be done again
 	b.tells(l, "1-3:3:0 ")
+}
+
+// A turn that undoes may be begun again after it did, and must not undo more than was asked for.
+func testUndoOnce(b *bench) {
+	l := b.held(6)
+	b.turn(l, 6)
+	for through := range int64(4) {
+		b.compact(l, told(through, through+1))
+	}
+	b.accept(replicaA, 7)
+	asked := b.begin(l, 1).Pending[0].ID
+	undo := func(store Storage, event int64, want string) sessions.LogEntry {
+		b.Helper()
+		e, err := store.Undo(b.ctx, l, event, 10)
+		b.check(err)
+		b.tells(l, want)
+		return e
+	}
+	first := undo(b.Store, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
+	session, rows := b.begin(l, 0).Session, b.logRows(5)
+	b.Expire(b.T, replicaA) // it died before it could say so
+	b.beat(replicaB)
+	l = b.acquire(replicaB)
+	again := undo(b.Other, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
+	if again.ID != first.ID || again.StartSeq != first.StartSeq || again.EndSeq != first.EndSeq || again.Trigger != "undo" ||
+		again.TokensBefore != first.TokensBefore || again.TokensAfter != first.TokensAfter {
+		b.Errorf("asked again the undo was %+v, want that of before, %+v", again, first)
+	}
+	b.logRows(len(rows))
+	now := b.begin(l, 0).Session
+	if now.Lease = session.Lease; now != session {
+		b.Errorf("an undo that was done before made of the session\n%+v\nthis:\n%+v", session, now)
+	}
+	if other := undo(b.Store, asked+1, "1-1:1:0 2-2:1:0 "); other.ID == first.ID {
+		b.Errorf("what another message asks for was taken for done: %+v", other)
+	}
+	undo(b.Store, 0, "1-1:1:0 ")
+	undo(b.Store, 0, "") // nobody's message: each is one more
+	undo(b.Store, asked, "")
+	_, err := b.Store.Undo(b.ctx, l, asked+2, 10)
+	b.want(err, sessions.ErrNotFound, "undoing what there is not")
+	b.compact(l, told(0, 1))
+	undo(b.Store, asked+2, "") // it had undone nothing
+}
+
+// logRows are the rows of the compaction log, which must be n.
+func (b *bench) logRows(n int) []sessions.LogEntry {
+	b.Helper()
+	rows, err := b.Store.Compactions(b.ctx, key, 100)
+	b.check(err)
+	if len(rows) != n {
+		b.Errorf("the log has %d rows, want %d: %+v", len(rows), n, rows)
+	}
+	return rows
 }
 
 // An undo brings back what a summary had replaced, whatever was said since.
@@ -143,7 +200,7 @@ func testRenew(b *bench) {
 	b.kept()
 	_, err = b.Store.Job(b.ctx, key)
 	b.want(err, sessions.ErrNotFound, "reading the job of the old generation")
-	_, err = b.Store.Undo(b.ctx, l, 0)
+	_, err = b.Store.Undo(b.ctx, l, 0, 0)
 	b.want(err, sessions.ErrNotFound, "undoing across generations")
 	stale := told(3, 5)
 	stale.Source = late.Hash
@@ -162,6 +219,6 @@ func testRenew(b *bench) {
 	if v = b.begin(l, 0); contents(v.Tail) != "6:user:问题 2 7:assistant:答复 " || v.Session.CompactedSeq != 5 {
 		b.Errorf("after an undo the new generation's view is %s", looks(v))
 	}
-	_, err = b.Store.Undo(b.ctx, l, 0)
+	_, err = b.Store.Undo(b.ctx, l, 0, 0)
 	b.want(err, sessions.ErrNotFound, "undoing across generations")
 }
