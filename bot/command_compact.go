@@ -183,8 +183,10 @@ func (b *Bot) compactLog(ctx context.Context, t *turn) string {
 // outcomeWord is what became of an attempt, in a language.
 func outcomeWord(e sessions.LogEntry, lang string) string {
 	words := [][3]string{
-		{outcomeCommitted, "完成", "done"}, {outcomeRejected, "收益太小", "gained too little"},
-		{outcomeFailed, "没有成功，稍后再试", "failed, to be tried again"}, {outcomeNothing, "无需压缩", "nothing to do"},
+		{outcomeCommitted, "完成", "done"},
+		{outcomeRejected, "收益太小", "gained too little"},
+		{outcomeFailed, "没有成功，稍后再试", "failed, to be tried again"},
+		{outcomeNothing, "无需压缩", "nothing to do"},
 	}
 	if e.Trigger == triggerUndo {
 		words[0] = [3]string{outcomeCommitted, "撤销", "took one back"}

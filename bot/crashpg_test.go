@@ -200,6 +200,7 @@ func prepare(t *testing.T, sc scenario) *ground {
 
 // at is a database with the scenario's conversation.
 func (g *ground) at(t *testing.T, url string) *place {
+	t.Helper()
 	p := &place{t: t, url: url, talk: g.dialogue, facts: &atomic.Int64{}}
 	p.facts.Store(g.facts)
 	return p
@@ -228,7 +229,7 @@ func (g *ground) again(t *testing.T) *place {
 	p.exec("DELETE FROM replicas")
 	for _, table := range tables {
 		p.exec("DELETE FROM " + table)
-		p.exec("INSERT INTO " + table + " OVERRIDING SYSTEM VALUE SELECT * FROM kept." + table)
+		p.exec("INSERT INTO " + table + " OVERRIDING SYSTEM VALUE TABLE kept." + table)
 	}
 	return p
 }

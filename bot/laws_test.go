@@ -128,8 +128,7 @@ func TestOddUsageLowersNoEstimate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
-				w = start(t, setup{model: &script{chat: func(context.Context, Request) (Response, error) {
+				w := start(t, setup{model: &script{chat: func(context.Context, Request) (Response, error) {
 					a := text("ok")
 					a.Usage = u
 					return a, nil

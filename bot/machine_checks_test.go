@@ -17,8 +17,7 @@ type snapshot struct {
 	log     int  // rows of the compaction log
 	commits int  // of those, committed ones and undos
 	failing bool // the summariser gives no summary, since at least that check
-	silent  bool
-	sent    int // replies
+	sent    int  // replies
 	request asked
 }
 

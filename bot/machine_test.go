@@ -75,6 +75,7 @@ func TestMachine(t *testing.T) {
 			return
 		}
 		bubble(t, func(t *testing.T) {
+			t.Helper()
 			m := &machine{
 				t: t, rt: rt, shelf: newShelf(), posted: map[sessions.MessageID]string{}, bodies: map[int64]string{},
 				summary: "good", flush: "save", failed: failed, opened: map[int64]int64{}, flushed: map[[2]int]int{},

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,7 +186,7 @@ func readMessage(r io.Reader, first bool) ([]byte, error) {
 	}
 	body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
 	_, err := io.ReadFull(r, body)
-	return append(head, body...), err
+	return slices.Concat(head, body), err
 }
 
 // stand waits at a gate for as long as the client is there.
