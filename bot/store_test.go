@@ -346,13 +346,13 @@ func (s *shelf) log(ctx context.Context, key sessions.Key) []sessions.Event {
 	return events
 }
 
-func (s *store) Search(_ context.Context, r memory.Reader, query string, limit int) ([]memory.Hit, error) {
+func (s *store) Search(_ context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	return do(s, "search", func() ([]memory.Hit, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		var hits []memory.Hit
 		for _, m := range s.memories {
-			if len(hits) < limit && readable(m, r) && strings.Contains(m.Content, query) {
+			if len(hits) < q.Limit && readable(m, r) && strings.Contains(m.Content, q.Text) {
 				hits = append(hits, memory.Hit{Path: "MEMORY.md", Content: m.Content, At: m.CreatedAt})
 			}
 		}

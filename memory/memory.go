@@ -34,42 +34,89 @@ const MaxContent = 400
 
 // Memory is one row of memories.
 type Memory struct {
-	ID            int64
-	Scope         Scope
-	ScopeID       string
-	Kind          Kind
-	Content       string
-	SubjectID     sessions.UserID // whom it is about; empty for nobody in particular
+	ID      int64
+	Scope   Scope
+	ScopeID string
+	Kind    Kind
+	Content string
+	// Key is what the fact is the value of, as in "release date"; empty for none. In one scope the newest fact of a key
+	// about a subject is in force, and supersedes those before it.
+	Key       string
+	SubjectID sessions.UserID // whom it is about; empty for nobody in particular
+	SaidBy    sessions.UserID // empty where nobody is known to have said it in their own words
+	SaidAt    time.Time       // zero where that is not known
+	// SourceGroup is the [GroupID] of the conversation that it was said in, and empty for a private chat: what was said
+	// there is never read in a group.
+	SourceGroup   string
 	SourceSession sessions.Key
 	StartSeq      int64 // events that it was drawn from; 0 where it was saved before its turn committed
 	EndSeq        int64
 	SupersededBy  int64 // 0: in force
+	SupersededAt  time.Time
+	ExpiresAt     time.Time // nobody reads it from then on; zero: it stays
+	LastSeenAt    time.Time // when it was last said again
+	Seen          int       // how often it was said
+	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
 }
 
 // Draft is a fact on its way in: scope decided, source known.
 type Draft struct {
-	Scope     Scope
-	ScopeID   string
-	Kind      Kind
-	Content   string
-	SubjectID sessions.UserID
+	Scope       Scope
+	ScopeID     string
+	Kind        Kind
+	Content     string
+	Key         string // see [Memory]
+	Replaces    int64  // id of the memory in the same scope that it corrects; 0 for none known
+	SubjectID   sessions.UserID
+	SaidBy      sessions.UserID
+	SaidAt      time.Time
+	SourceGroup string
+	StartSeq    int64 // the events that say it, where they are known; 0: those of the whole flush
+	EndSeq      int64
+	ExpiresAt   time.Time
 }
 
-// Receipt proves what a save did: the rows that now hold the facts, new ones and exact duplicates that were there.
+// Receipt proves what a save did: the rows that now hold the facts, new ones and duplicates that were there, and those
+// that new ones corrected.
 type Receipt struct {
-	Saved     []int64
-	Duplicate []int64
+	Saved      []int64
+	Duplicate  []int64
+	Superseded []int64
 }
 
 // Rows is the number of rows that hold what was to be saved.
 func (r Receipt) Rows() int { return len(r.Saved) + len(r.Duplicate) }
 
+// Source narrows a search.
+type Source string
+
+// The sources of finds.
+const (
+	FromAll      Source = ""
+	FromMemories Source = "memories"
+	FromEvents   Source = "events"
+)
+
+// Query is what a search looks for.
+type Query struct {
+	Text  string
+	Limit int
+	From  Source
+	Now   time.Time // what "yesterday" is told from; zero: now
+}
+
 // Hit is one find of a search, over memories and the event log.
 type Hit struct {
-	Path    string // virtual path, for memory_get
-	Content string
-	Who     string
-	At      time.Time
-	Score   float64
+	Path     string // virtual path, for memory_get
+	MemoryID int64  // of a memory; else 0
+	Seq      int64  // of an event; else 0
+	Content  string
+	Who      string
+	At       time.Time
+	Score    float64
+	// Why it matched, in short words for a model: terms, a person, a date.
+	Why []string
+	// Outdated says that a memory drawn from this event was corrected later.
+	Outdated bool
 }

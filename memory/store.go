@@ -37,7 +37,7 @@ type Store interface {
 	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
 
 	// Search finds memories and events that the reader may see, best first.
-	Search(ctx context.Context, r Reader, query string, limit int) ([]Hit, error)
+	Search(ctx context.Context, r Reader, q Query) ([]Hit, error)
 
 	// Pinned lists the memories in force in the reader's scopes, newest first, at most limit.
 	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
@@ -69,9 +69,10 @@ type Debt struct {
 type Flush struct {
 	From    int64
 	Through int64
-	Gen     int  // the session's generation when the flush was due: no cycle of another one is marked as flushed
-	Epoch   int  // the session's compaction count when the flush was due
-	Last    bool // this is the last part: with it, and only with it, the flush counts in the session's flush count
+	Gen     int    // the session's generation when the flush was due: no cycle of another one is marked as flushed
+	Epoch   int    // the session's compaction count when the flush was due
+	Trigger string // what asked for it, for the receipt
+	Last    bool   // this is the last part: with it, and only with it, the flush counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
 	Model   string

@@ -204,8 +204,10 @@ func toLogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 
 func toMemory(r *dbsqlc.Memory) memory.Memory {
 	return memory.Memory{
-		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, SubjectID: r.SubjectID,
+		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
+		SubjectID: r.SubjectID, SaidBy: r.SaidBy, SaidAt: orZero(r.SaidAt), SourceGroup: r.SourceGroup,
 		SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
-		SupersededBy: orZero(r.SupersededBy), CreatedAt: r.CreatedAt,
+		SupersededBy: orZero(r.SupersededBy), SupersededAt: orZero(r.SupersededAt), ExpiresAt: orZero(r.ExpiresAt),
+		LastSeenAt: r.LastSeenAt, Seen: r.Seen, PromotedBy: r.PromotedBy, CreatedAt: r.CreatedAt,
 	}
 }

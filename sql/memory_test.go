@@ -80,7 +80,7 @@ func (c *chat) save(drafts ...memory.Draft) memory.Receipt {
 
 func (c *chat) search(query string) []memory.Hit {
 	c.t.Helper()
-	hits, err := c.store.Search(c.t.Context(), c.reader, query, 10)
+	hits, err := c.store.Search(c.t.Context(), c.reader, memory.Query{Text: query, Limit: 10})
 	if err != nil {
 		c.t.Fatal(err)
 	}

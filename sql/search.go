@@ -26,8 +26,8 @@ const (
 
 // Search implements memory.Store. A find's score is the share of the query's terms that it holds; of equals the newer
 // comes first, and memories before events.
-func (s *Store) Search(ctx context.Context, r memory.Reader, query string, limit int) ([]memory.Hit, error) {
-	terms := termsOf(query)
+func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	terms, limit := termsOf(q.Text), q.Limit
 	if len(terms) == 0 || limit <= 0 {
 		return nil, nil
 	}

@@ -105,7 +105,7 @@ func TestAbsurdLimits(t *testing.T) {
 		if _, err := s.Pinned(t.Context(), c.reader, limit); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if _, err := s.Search(t.Context(), c.reader, "hello", limit); err != nil {
+		if _, err := s.Search(t.Context(), c.reader, memory.Query{Text: "hello", Limit: limit}); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}

@@ -36,7 +36,7 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 	if a.Limit < 1 || a.Limit > 20 {
 		a.Limit = 8
 	}
-	hits, err := s.store.Search(ctx, in.Reader, a.Query, a.Limit)
+	hits, err := s.store.Search(ctx, in.Reader, memory.Query{Text: a.Query, Limit: a.Limit})
 	if err != nil {
 		return "", trouble(ctx, err, "memory_search: the memory can't be read at the moment")
 	}

@@ -36,8 +36,8 @@ func (s *shelf) Save(_ context.Context, l sessions.Lease, d []memory.Draft) (mem
 	return s.receipt, s.err
 }
 
-func (s *shelf) Search(_ context.Context, r memory.Reader, query string, limit int) ([]memory.Hit, error) {
-	s.key, s.query, s.limit = r.Key, query, limit
+func (s *shelf) Search(_ context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	s.key, s.query, s.limit = r.Key, q.Text, q.Limit
 	return s.hits, s.err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const compactionFind = `-- name: CompactionFind :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
 
 func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
@@ -46,6 +46,7 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 		&i.UndoneAt,
 		&i.AskedBy,
 		&i.ViewBefore,
+		&i.FlushID,
 	)
 	return i, err
 }
@@ -124,7 +125,7 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoable = `-- name: CompactionUndoable :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
 WHERE c.session_key = $1 AND c.gen = $2 AND c.outcome = 'committed' AND c.undone_at IS NULL
   AND c.view_before IS NOT NULL
 ORDER BY c.id DESC LIMIT 1
@@ -167,6 +168,7 @@ func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *Compacti
 		&i.UndoneAt,
 		&i.AskedBy,
 		&i.ViewBefore,
+		&i.FlushID,
 	)
 	return i, err
 }
@@ -186,7 +188,7 @@ func (q *Queries) CompactionUndone(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoneBy = `-- name: CompactionUndoneBy :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
 WHERE c.session_key = $1 AND c.trigger = 'undo' AND c.asked_by = $2
 ORDER BY c.id DESC LIMIT 1
 `
@@ -227,6 +229,7 @@ func (q *Queries) CompactionUndoneBy(ctx context.Context, db DBTX, arg *Compacti
 		&i.UndoneAt,
 		&i.AskedBy,
 		&i.ViewBefore,
+		&i.FlushID,
 	)
 	return i, err
 }
@@ -267,7 +270,7 @@ func (q *Queries) CompactionsEnds(ctx context.Context, db DBTX, ids []int64) ([]
 }
 
 const compactionsList = `-- name: CompactionsList :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
 WHERE $1::text = '' OR c.session_key = $1::text
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT $2::int
@@ -315,6 +318,7 @@ func (q *Queries) CompactionsList(ctx context.Context, db DBTX, arg *Compactions
 			&i.UndoneAt,
 			&i.AskedBy,
 			&i.ViewBefore,
+			&i.FlushID,
 		); err != nil {
 			return nil, err
 		}

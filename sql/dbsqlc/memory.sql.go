@@ -224,7 +224,7 @@ func (q *Queries) EventsMatch(ctx context.Context, db DBTX, arg *EventsMatchPara
 }
 
 const eventsRange = `-- name: EventsRange :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 ORDER BY e.seq
 LIMIT $4::int
@@ -273,6 +273,8 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
+			&i.Terms,
+			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}
@@ -386,7 +388,7 @@ func (q *Queries) MemoriesInsert(ctx context.Context, db DBTX, arg *MemoriesInse
 }
 
 const memoriesReadable = `-- name: MemoriesReadable :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at FROM memories m
+SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.terms FROM memories m
 WHERE m.superseded_by IS NULL
   AND ((m.scope = 'team' AND m.scope_id = $1::text)
     OR (m.scope = 'group' AND m.scope_id = $2::text)
@@ -444,6 +446,16 @@ func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesRe
 			&i.EndSeq,
 			&i.SupersededBy,
 			&i.CreatedAt,
+			&i.FactKey,
+			&i.SaidBy,
+			&i.SaidAt,
+			&i.SourceGroup,
+			&i.ExpiresAt,
+			&i.LastSeenAt,
+			&i.Seen,
+			&i.SupersededAt,
+			&i.PromotedBy,
+			&i.Terms,
 		); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type Blob struct {
@@ -58,6 +59,15 @@ type CompactionLog struct {
 	UndoneAt         *time.Time
 	AskedBy          *int64
 	ViewBefore       []byte
+	FlushID          *int64
+}
+
+type Embedding struct {
+	ScopeKey    string
+	ContentHash []byte
+	Model       string
+	Vec         []float32
+	CreatedAt   time.Time
 }
 
 type Event struct {
@@ -81,6 +91,8 @@ type Event struct {
 	Shown       *string
 	ShownTokens *int
 	BlobID      *string
+	Terms       []int64
+	Candidate   bool
 }
 
 type FlushDebt struct {
@@ -106,6 +118,43 @@ type Memory struct {
 	EndSeq        int64
 	SupersededBy  *int64
 	CreatedAt     time.Time
+	FactKey       string
+	SaidBy        sessions.UserID
+	SaidAt        *time.Time
+	SourceGroup   string
+	ExpiresAt     *time.Time
+	LastSeenAt    time.Time
+	Seen          int
+	SupersededAt  *time.Time
+	PromotedBy    sessions.UserID
+	Terms         []int64
+}
+
+type MemoryDigest struct {
+	SessionKey sessions.Key
+	Day        pgtype.Date
+	MemoryID   *int64
+	Attempts   int
+	Error      string
+	Done       bool
+	UpdatedAt  time.Time
+}
+
+type MemoryFlush struct {
+	SessionKey       sessions.Key
+	ID               int64
+	Trigger          string
+	Gen              int
+	Epoch            int
+	FromSeq          int64
+	ThroughSeq       int64
+	Saved            []int64
+	Duplicate        []int64
+	Superseded       []int64
+	Model            string
+	PromptTokens     int64
+	CompletionTokens int64
+	CreatedAt        time.Time
 }
 
 type Outbox struct {
