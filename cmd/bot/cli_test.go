@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,6 +46,11 @@ func TestCommandLine(t *testing.T) {
 		{"half a command", env(), []string{"config"}, 2, "", "bot: expected"},
 		{"version", env(), []string{"version"}, 0, "bot " + version, ""},
 		{"check", credentials(), []string{"config", "check", "--config", referencePath}, 0, "config.jsonc: ok", ""},
+		{"check of a file without a flag", credentials(), []string{"config", "check", referencePath}, 0, "config.jsonc: ok", ""},
+		{"check of a bad file without a flag", credentials(), []string{"config", "check", bad}, 2, "", bad + ":2:3: agnt: no such key"},
+		{"check of two files", credentials(), []string{"config", "check", bad, "-c", referencePath}, 2, "", "two config files are named"},
+		{"check of one file named twice", credentials(), []string{"config", "check", referencePath, "-c", referencePath}, 0, "config.jsonc: ok", ""},
+		{"print of a file without a flag", env(), []string{"config", "print", referencePath}, 0, `"context_window": 128000`, ""},
 		{"check without credentials", env(), []string{"config", "check", "-c", referencePath}, 2, "", "dingtalk.client_id: is empty, want the Client ID (AppKey) of the DingTalk app: set DINGTALK_CLIENT_ID in the environment\n"},
 		{"check a bad file", credentials(), []string{"config", "check", "-c", bad}, 2, "", bad + ":2:3: agnt: no such key"},
 		{"check no file", env(), []string{"config", "check", "-c", bad + "x"}, 2, "", "no such file"},
@@ -80,6 +86,54 @@ func TestConfigCheckShowsWarnings(t *testing.T) {
 	code, stdout, _ := runBot(t, credentials(), "config", "check", "-c", file)
 	if want := "max_output: lowered from 4096 to 976"; code != 0 || !strings.Contains(stdout, "warning: ") || !strings.Contains(stdout, want) {
 		t.Errorf("exit %d, %q; want exit 0 and a warning %q", code, stdout, want)
+	}
+}
+
+// What the config lacks does not keep the doctor from the rest, and a host without an address is called that, in one line.
+func TestDoctorGoesOn(t *testing.T) {
+	t.Parallel()
+	models := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(models.Close)
+	dir := t.TempDir()
+	file, broken := filepath.Join(dir, "no-ids.jsonc"), filepath.Join(dir, "broken.jsonc")
+	text := fmt.Sprintf(`{"database": {"url": "postgres://ebb:hunter2@nowhere.invalid/ebb"}, "dingtalk": {"api_base": %q},
+		"llm": {"models": [{"name": "main", "base_url": %q, "model": "m", "api_key": "hunter2", "retries": 0}]}}`, models.URL, models.URL)
+	for name, text := range map[string]string{file: text, broken: "{\n  \"agnt\": {}}"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		want []string
+	}{
+		{file, []string{
+			"FAIL config: " + file + ":1:81: dingtalk.client_id: is empty", "FAIL config: " + file + ":1:81: dingtalk.client_secret: is empty",
+			`FAIL database: the host name of database.url, "nowhere.invalid", can't be resolved: `, "FAIL model: main (m): denied",
+			"FAIL dingtalk: dingtalk.client_id or dingtalk.client_secret is empty", "ok   clock: ",
+		}},
+		{broken, []string{"FAIL config: " + broken + ":2:3: agnt: no such key", "skip database: ", "skip model: ", "skip dingtalk: ", "skip clock: "}},
+	} {
+		code, stdout, stderr := runBot(t, env(), "doctor", "-c", tt.name)
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		if code != 1 || stderr != "" || len(lines) < len(tt.want) || strings.Contains(stdout, "hunter2") {
+			t.Fatalf("exit %d\n%s\n%s\nwant exit 1 and a line for each of %q", code, stdout, stderr, tt.want)
+		}
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
+				t.Errorf("no line %q in\n%s", want, stdout)
+			}
+		}
+		for _, line := range lines {
+			if !strings.HasPrefix(line, "FAIL ") && !strings.HasPrefix(line, "ok   ") && !strings.HasPrefix(line, "skip ") && !strings.HasPrefix(line, "warn ") {
+				t.Errorf("%q is no line of its own", line)
+			}
+		}
+	}
+	code, _, stderr := runBot(t, env(), "migrate", "-c", file)
+	want := "bot: the host name of database.url, \"nowhere.invalid\", can't be resolved: "
+	if code != 1 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "hunter2") {
+		t.Errorf("migrate: exit %d, %q; want exit 1 and one line %q", code, stderr, want)
 	}
 }
 

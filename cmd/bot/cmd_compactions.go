@@ -25,14 +25,28 @@ type compactionsListCmd struct {
 
 // Run lists attempts.
 func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		if c.Session != "" {
+			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+				return noSession(c.Session, err)
+			}
+		}
 		all, err := s.Compactions(ctx, sessions.Key(c.Session), c.Limit)
 		if err != nil {
 			return err
 		}
-		head := "ID\tTIME\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR"
-		return table(app.Stdout, c.JSON, views(all, viewCompaction), head, func(e compactionView) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, when(e.CreatedAt), e.Session, e.Trigger,
+		ids := make([]int64, len(all))
+		for i, e := range all {
+			ids[i] = e.ID
+		}
+		ends, err := s.CompactionEnds(ctx, ids)
+		if err != nil {
+			return err
+		}
+		rows := views(all, func(e sessions.LogEntry) compactionView { return viewCompaction(e, ends[e.ID]) })
+		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR"
+		return table(app.Stdout, c.JSON, rows, head, func(e compactionView) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
 				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), excerpt(e.Error))
 		})
 	})
@@ -46,7 +60,7 @@ type compactionsShowCmd struct {
 
 // Run shows an attempt.
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
 		e, err := s.Compaction(ctx, c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
@@ -54,42 +68,76 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		return showCompaction(app.Stdout, viewCompaction(e), c.JSON)
+		ends, err := s.CompactionEnds(ctx, []int64{e.ID})
+		if err != nil {
+			return err
+		}
+		view := viewCompaction(e, ends[e.ID])
+		if view.SummaryID > 0 {
+			summary, err := s.Summary(ctx, e.Key, view.SummaryID)
+			if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+				return err
+			}
+			view.Summary = summary.Text
+		}
+		return showCompaction(app.Stdout, view, at, c.JSON)
 	})
 }
 
-func showCompaction(out io.Writer, e compactionView, asJSON bool) error {
+// showCompaction writes what an attempt was, row by row, and below that the text of its newest summary.
+func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
 	rows := [][2]string{
 		{"id", fmt.Sprint(e.ID)},
 		{"session", string(e.Session)},
-		{"time", when(e.CreatedAt)},
+		{"time", at.full(e.CreatedAt)},
 		{"trigger", e.Trigger},
 		{"outcome", e.Outcome},
-		{"undone", when(e.UndoneAt)},
+		{"undone", at.full(e.UndoneAt)},
+		{"erased", at.full(e.ErasedAt)},
 		{"error", e.Error},
 		{"policy", e.Policy},
 		{"mode", e.Mode},
 		{"model", e.Model},
 		{"focus", e.Focus},
-		{"tokens", fmt.Sprintf("%d -> %d (%d freed)", e.TokensBefore, e.TokensAfter, e.TokensBefore-e.TokensAfter)},
+		{"tokens", fmt.Sprintf("%d -> %d (%s)", e.TokensBefore, e.TokensAfter, e.freed())},
 		{"events", e.events()},
 		{"flush", e.FlushOutcome},
 		{"took", e.took().String()},
 		{"cost", fmt.Sprintf("%.6f", e.Cost)},
 		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
 	}
-	return writeRows(out, append(rows, auditRows(string(e.Audit))...))
+	rows = append(rows, auditRows(string(e.Audit))...)
+	if e.SummaryID > 0 {
+		rows = append(rows, [2]string{"newest summary", fmt.Sprint(e.SummaryID)})
+	}
+	if err := writeRows(out, rows); err != nil || e.Summary == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", e.Summary)
+	return err
+}
+
+// freed is what an attempt took out of the context, in words: an undo brings back what was taken.
+func (e compactionView) freed() string {
+	if n := e.TokensAfter - e.TokensBefore; n > 0 {
+		return fmt.Sprintf("grew by %d", n)
+	}
+	return fmt.Sprintf("%d freed", e.TokensBefore-e.TokensAfter)
 }
 
 // came is what came of an attempt, in a table.
 func (e compactionView) came() string {
-	if !e.UndoneAt.IsZero() {
+	switch {
+	case !e.UndoneAt.IsZero():
 		return e.Outcome + ", undone"
+	case !e.ErasedAt.IsZero():
+		return e.Outcome + ", erased"
+	default:
+		return e.Outcome
 	}
-	return e.Outcome
 }
 
 func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }

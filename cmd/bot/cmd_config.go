@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+)
 
 // configCmd is bot config.
 type configCmd struct {
@@ -13,8 +17,28 @@ type configFlag struct {
 	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
 }
 
-type configCheckCmd struct {
+// configFile names a config by the flag or, as there is nothing else to name, by itself.
+type configFile struct {
 	configFlag
+	File string `arg:"" optional:"" help:"The config file, in place of --config."`
+}
+
+// AfterApply makes the file that stands by itself the one of the flag. Kong calls it.
+func (f *configFile) AfterApply(parsed *kong.Context) error {
+	if f.File == "" {
+		return nil
+	}
+	for _, p := range parsed.Path {
+		if p.Flag != nil && p.Flag.Name == "config" && f.Config != f.File {
+			return fmt.Errorf("two config files are named, %s and --config=%s: which one?", f.File, f.Config)
+		}
+	}
+	f.Config = f.File
+	return nil
+}
+
+type configCheckCmd struct {
+	configFile
 }
 
 // Run checks a config as serve would.
@@ -31,7 +55,7 @@ func (c configCheckCmd) Run(app *App) error {
 }
 
 type configPrintCmd struct {
-	configFlag
+	configFile
 }
 
 // Run prints a config without asking for credentials, so that it can be looked at anywhere.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"ebb/bot"
@@ -23,22 +24,17 @@ const checkTimeout = 15 * time.Second
 
 // Run checks what serve needs, one line each, and fails if one fails.
 func (c doctorCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedServe)
-	if err != nil {
-		fmt.Fprintf(app.Stdout, "FAIL config: %v\n", err)
-		return errReported
-	}
-	fmt.Fprintf(app.Stdout, "ok   config: %s\n", c.Config)
-	for _, w := range cfg.Warnings {
-		fmt.Fprintf(app.Stdout, "warn config: %s\n", w)
-	}
-	bad := false
+	cfg, bad := c.load(app)
 	for _, check := range []struct {
 		name string
 		run  func(context.Context, *Config) (string, error)
 	}{
 		{"database", checkDatabase}, {"model", checkModels}, {"dingtalk", checkDingTalk}, {"clock", checkClock},
 	} {
+		if cfg == nil {
+			fmt.Fprintf(app.Stdout, "skip %s: the config has to be right first\n", check.name)
+			continue
+		}
 		bad = diagnose(ctx, app.Stdout, cfg, check.name, check.run) || bad
 	}
 	if bad {
@@ -47,12 +43,33 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
+// load reads the config and says what is wrong with it. One that lacks nothing but credentials is good for the other
+// checks; of any other there is none.
+func (c doctorCmd) load(app *App) (cfg *Config, bad bool) {
+	cfg, err := Load(c.Config, app.Getenv, NeedServe)
+	if config, ok := errors.AsType[*ConfigError](err); ok {
+		for _, f := range config.Fields {
+			fmt.Fprintf(app.Stdout, "FAIL config: %v\n", f)
+		}
+		if cfg, err = Load(c.Config, app.Getenv, NeedNothing); err != nil {
+			return nil, true
+		}
+		bad = true
+	} else {
+		fmt.Fprintf(app.Stdout, "ok   config: %s\n", c.Config)
+	}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(app.Stdout, "warn config: %s\n", w)
+	}
+	return cfg, bad
+}
+
 func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run func(context.Context, *Config) (string, error)) (bad bool) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	word, err := run(ctx, cfg)
 	if err != nil {
-		fmt.Fprintf(out, "FAIL %s: %v\n", name, err)
+		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(err.Error()), " ")) // of a line
 		return true
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
@@ -71,7 +88,7 @@ func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
 	defer stop()
 	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 1})
 	if err != nil {
-		return "", err
+		return "", databaseFault(err)
 	}
 	defer s.Close()
 	pending := 0
@@ -107,6 +124,9 @@ func checkModels(ctx context.Context, cfg *Config) (string, error) {
 
 func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
 	d := cfg.DingTalk
+	if d.ClientID == "" || d.ClientSecret == "" {
+		return "", errors.New("dingtalk.client_id or dingtalk.client_secret is empty: there is nothing to ask with")
+	}
 	t, err := dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 	if err != nil {
 		return "", err

@@ -35,7 +35,7 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	if err := c.sure("what is erased"); err != nil {
 		return err
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
 		key := sessions.Key(c.Key)
 		if _, err := s.Session(ctx, key); err != nil {
 			return noSession(c.Key, err)
@@ -69,7 +69,7 @@ func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
 	if err := c.sure("what is deleted"); err != nil {
 		return err
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
 		done, err := s.Delete(ctx, sessions.Key(c.Key))
 		if err != nil {
 			return noSession(c.Key, err)

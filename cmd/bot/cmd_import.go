@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"ebb/compaction"
@@ -49,10 +50,10 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	return withDatabase(ctx, app, c.configFlag, func(url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2, LeaseTTL: cfg.Cluster.LeaseTTL, Location: zone})
 		if err != nil {
-			return err
+			return databaseFault(err)
 		}
 		defer s.Close()
 		im := &importer{
@@ -248,7 +249,7 @@ func (im *importer) summarise(ctx context.Context) error {
 	}
 	text := sessions.Redact(im.kept.summary)
 	if text == "" {
-		text = compaction.GapNote(src.Events, im.zone, im.lang, maxNamed)
+		text = compaction.GapNote(im.dated(src.Events), im.zone, im.lang, maxNamed)
 	}
 	source, tokens := compaction.TokensOf(src.Events), im.count(text)
 	about := map[string]any{"source_tokens": source, "summary_tokens": tokens, "imported_messages": im.stored}
@@ -271,6 +272,19 @@ func (im *importer) summarise(ctx context.Context) error {
 		im.through = job.Through
 	}
 	return err
+}
+
+// dated returns events as of the times that the file has of them, rather than that of the import. Where it has none, they
+// have none.
+func (im *importer) dated(events []sessions.Event) []sessions.Event {
+	out := slices.Clone(events)
+	for i := range out {
+		out[i].CreatedAt = time.Time{}
+		if n := out[i].Seq; n >= 1 && n <= int64(len(im.kept.messages)) {
+			out[i].CreatedAt = im.kept.messages[n-1].sentAt
+		}
+	}
+	return out
 }
 
 // maxNamed bounds the identifiers of a note.

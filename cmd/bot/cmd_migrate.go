@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 
 	"ebb/sql"
 )
@@ -17,10 +19,10 @@ type migrateUpCmd struct{ configFlag }
 
 // Run applies what is pending.
 func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
-	return withDatabase(ctx, app, c.configFlag, func(url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
 		done, err := sql.Migrate(ctx, url)
 		if err != nil {
-			return err
+			return databaseFault(err)
 		}
 		for _, m := range done {
 			fmt.Fprintf(app.Stdout, "done     %05d %s\n", m.Version, m.Name)
@@ -36,10 +38,10 @@ type migrateStatusCmd struct{ configFlag }
 
 // Run lists migrations.
 func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
-	return withDatabase(ctx, app, c.configFlag, func(url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
 		all, err := sql.Status(ctx, url)
 		if err != nil {
-			return err
+			return databaseFault(err)
 		}
 		for _, m := range all {
 			state := "pending "
@@ -52,8 +54,8 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// withDatabase calls do with the address of the configured database, a private one started for the time being.
-func withDatabase(ctx context.Context, app *App, f configFlag, do func(url string) error) error {
+// withDatabase calls do with the config and the address of its database, a private one started for the time being.
+func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Config, url string) error) error {
 	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
 	if err != nil {
 		return err
@@ -64,7 +66,26 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(url strin
 		return err
 	}
 	defer stop()
-	return do(url)
+	return do(cfg, url)
+}
+
+// unknownHost is why a database whose host has no address can't be asked, in one line; what the driver says of it is one
+// for every way that it tried.
+type unknownHost struct{ dns *net.DNSError }
+
+// Error names the host, which no password is in.
+func (e unknownHost) Error() string {
+	return fmt.Sprintf("the host name of database.url, %q, can't be resolved: %s", e.dns.Name, e.dns.Err)
+}
+
+func (e unknownHost) Unwrap() error { return e.dns }
+
+// databaseFault says in its own words that the database's host has no address, and leaves every other error as it is.
+func databaseFault(err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return unknownHost{dns}
+	}
+	return err
 }
 
 // database is the address of the configured database. The private one is that of a bot which serves at the moment, or

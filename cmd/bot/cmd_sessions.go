@@ -36,13 +36,14 @@ type sessionsListCmd struct{ listFlags }
 
 // Run lists sessions.
 func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
 		all, err := s.Sessions(ctx, c.Limit)
 		if err != nil {
 			return err
 		}
-		return table(app.Stdout, c.JSON, views(all, viewSession), "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\tLAST ACTIVE", func(s sessionView) string {
-			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Session, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, when(s.LastActiveAt))
+		head := "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\t" + at.head("LAST ACTIVE")
+		return table(app.Stdout, c.JSON, views(all, viewSession), head, func(s sessionView) string {
+			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Session, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, at.cell(s.LastActiveAt))
 		})
 	})
 }
@@ -55,7 +56,7 @@ type sessionsShowCmd struct {
 
 // Run shows a session.
 func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(st *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(st *sql.Store, at clock) error {
 		s, err := st.Session(ctx, sessions.Key(c.Key))
 		if err != nil {
 			return noSession(c.Key, err)
@@ -77,15 +78,15 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"compacted through", fmt.Sprint(s.CompactedSeq)},
 			{"flushed through", fmt.Sprint(s.FlushedSeq)},
 			{"compactions", fmt.Sprint(s.CompactionCount)},
-			{"last compaction", when(s.CompactedAt)},
+			{"last compaction", at.full(s.CompactedAt)},
 			{"compaction error", s.CompactError},
-			{"next attempt", when(s.CompactRetryAt)},
+			{"next attempt", at.full(s.CompactRetryAt)},
 			{"flushes", fmt.Sprint(s.FlushCount)},
 			{"maintenance today", fmt.Sprintf("%d tokens", s.SpentToday)},
 			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
 			{"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
-			{"last active", when(s.LastActiveAt)},
-			{"created", when(s.CreatedAt)},
+			{"last active", at.full(s.LastActiveAt)},
+			{"created", at.full(s.CreatedAt)},
 		}
 		return writeRows(app.Stdout, rows)
 	})
@@ -102,18 +103,18 @@ const exportPage = 2000
 
 // Run writes a session's log.
 func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(st *sql.Store) error {
+	return withStore(ctx, app, c.configFlag, func(st *sql.Store, at clock) error {
 		if _, err := st.Session(ctx, sessions.Key(c.Key)); err != nil {
 			return noSession(c.Key, err)
 		}
-		head := "ID\tSEQ\tTIME\tROLE\tWHO\tSTATE\tTEXT"
+		head := "ID\tSEQ\t" + at.head("TIME") + "\tROLE\tWHO\tSTATE\tTEXT"
 		for after := int64(0); ; {
 			page, err := st.Events(ctx, sessions.Key(c.Key), after, exportPage)
 			if err != nil || len(page) == 0 {
 				return err
 			}
 			err = table(app.Stdout, c.JSON, views(page, viewEvent), head, func(e eventView) string {
-				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, when(e.CreatedAt), e.Role, e.SenderNick, e.State, excerpt(e.Content))
+				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, at.cell(e.said()), e.Role, e.SenderNick, e.State, excerpt(e.Content))
 			})
 			if err != nil {
 				return err
@@ -131,15 +132,19 @@ func noSession(key string, err error) error {
 	return err
 }
 
-// withStore calls do with the configured database.
-func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store) error) error {
-	return withDatabase(ctx, app, f, func(url string) error {
+// withStore calls do with the configured database, and the clock that its times are told by.
+func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
+	return withDatabase(ctx, app, f, func(cfg *Config, url string) error {
+		zone, err := time.LoadLocation(cfg.Agent.Timezone)
+		if err != nil {
+			return fmt.Errorf("agent.timezone: %w", err)
+		}
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
 		if err != nil {
-			return err
+			return databaseFault(err)
 		}
 		defer s.Close()
-		return needSchema(ctx, url, do(s))
+		return needSchema(ctx, url, do(s, clock{zone}))
 	})
 }
 
@@ -200,12 +205,26 @@ func write(out io.Writer, f func(io.Writer)) error {
 	return w.Flush()
 }
 
-// when is a time for a table, in the machine's zone.
-func when(t time.Time) string {
+// clock tells times in agent.timezone, as the bot does in chats.
+type clock struct{ zone *time.Location }
+
+// head is the head of a column of times, with their zone.
+func (c clock) head(name string) string { return fmt.Sprintf("%s (%s)", name, c.zone) }
+
+// cell is a time in such a column.
+func (c clock) cell(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	return t.In(c.zone).Format("2006-01-02 15:04:05")
+}
+
+// full is a time that stands by itself, with its zone.
+func (c clock) full(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return c.cell(t) + " " + c.zone.String()
 }
 
 // excerpt is the beginning of a text for a table.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -159,9 +160,41 @@ func (c *Config) warnOfIdleRules(src *source) {
 	}
 	comp := &c.Agent.Compaction
 	c.warnOfRules(src, commonPath, comp.PolicyRules, common.Policy, inUse)
+	c.warnOfZeros(src, commonPath, comp.CompactionSettings)
 	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
 		p := groups[sessions.ConversationID(id)].Policy
 		c.warnOfRules(src, groupPath(id)+".", comp.Groups[id].PolicyRules, p, []compaction.Policy{p})
+		c.warnOfZeros(src, groupPath(id)+".", comp.Groups[id])
+	}
+}
+
+// warnOfZeros warns of rules at a path that are 0 there and yet in force. null says the same and is meant, and so is a 0
+// in a copy of the reference file, which has every rule and says above them what 0 stands for.
+func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
+	isGiven := func(name string) bool { _, given := src.at[at+name]; return given }
+	if !slices.ContainsFunc(rulesKeys.names, func(name string) bool { return !isGiven(name) }) {
+		return
+	}
+	given, inForce := reflect.ValueOf(s), reflect.ValueOf(s.inForce(c.policies))
+	for _, name := range rulesKeys.names {
+		index := rulesKeys.index[name]
+		rule, own := given.FieldByName("PolicyRules").FieldByIndex(index), inForce.FieldByName("PolicyRules").FieldByIndex(index)
+		isNull := isGiven(name) && bytes.HasPrefix(src.data[src.at[at+name]:], []byte("null"))
+		if !isGiven(name) || isNull || rule.Kind() == reflect.String || !rule.IsZero() || own.IsZero() {
+			continue
+		}
+		value := fmt.Sprint(own)
+		if own.Type() == durationType {
+			value = durationText(time.Duration(own.Int()))
+		}
+		c.warn(src.warning(at+name, "0 does not turn the rule off, it stands for the policy's own, %s; say null, or leave the key out", value))
+	}
+}
+
+// warn adds a warning, once: one about a flag stands for every group.
+func (c *Config) warn(w string) {
+	if !slices.Contains(c.Warnings, w) {
+		c.Warnings = append(c.Warnings, w)
 	}
 }
 
@@ -169,11 +202,8 @@ func (c *Config) warnOfIdleRules(src *source) {
 // an effect. What a group takes over is warned of where it stands.
 func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
 	warn := func(idle bool, key, format string, args ...any) {
-		if _, given := src.at[at+key]; !idle || !given {
-			return
-		}
-		if w := src.warning(at+key, format, args...); !slices.Contains(c.Warnings, w) { // a flag stands for every group
-			c.Warnings = append(c.Warnings, w)
+		if _, given := src.at[at+key]; idle && given {
+			c.warn(src.warning(at+key, format, args...))
 		}
 	}
 	goesBy := func(does func(compaction.Policy) bool) bool { return slices.ContainsFunc(inUse, does) }
@@ -192,6 +222,27 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 	warn(p.Cooldown > 0 && p.Window > 0 && p.CooldownMin >= p.Window, "cooldown_min",
 		"%d is not less than window_messages (%d): cooldown does nothing", p.CooldownMin, p.Window)
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "window_messages", "%d is not less than hard_limit (%d): it does nothing", p.Window, p.HardLimit)
+	c.warnOfContextSize(src, at, p)
+}
+
+// warnOfContextSize warns of a context that is full before anything but that sets a compaction off.
+func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) {
+	warn := func(problem string, keys ...string) {
+		for _, key := range keys { // one of them is enough
+			if _, given := src.at[at+key]; given {
+				c.warn(src.warning(at+key, "%s", problem))
+				return
+			}
+		}
+	}
+	if n := p.TailMessages + p.Window; p.ContextSize > 0 && p.Window > 0 && p.ContextSize < n {
+		warn(fmt.Sprintf("context_size (%d) is less than tail_messages (%d) + window_messages (%d): an answer waits for every compaction",
+			p.ContextSize, p.TailMessages, p.Window), "context_size", "window_messages", "tail_messages")
+	}
+	if p.ContextSize > 0 && p.MaxMessages > 0 && p.ContextSize <= p.MaxMessages {
+		warn(fmt.Sprintf("context_size (%d) is not more than max_messages (%d): an answer waits for every compaction", p.ContextSize, p.MaxMessages),
+			"context_size", "max_messages")
+	}
 }
 
 // Usable is what a request may hold at most, in tokens.

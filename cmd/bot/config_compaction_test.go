@@ -329,6 +329,17 @@ func TestIdleRulesAreWarnedOf(t *testing.T) {
 		`"groups": {"a": {"policy": "balanced"}}, "cache_price": 0.2`:     "",
 		`"policy": "sliding_window", "hard_limit": 9`:                     `test.jsonc:1:69: agent.compaction.hard_limit: 9 is not more than window_messages (12): an answer waits for every compaction`,
 		`"policy": "sliding_window", "window_messages": 31`:               `test.jsonc:1:74: agent.compaction.window_messages: 31 is not less than hard_limit (30): it does nothing`,
+		`"policy": "sliding_window", "context_size": 51`:                  `test.jsonc:1:71: agent.compaction.context_size: context_size (51) is less than tail_messages (40) + window_messages (12): an answer waits for every compaction`,
+		`"policy": "sliding_window", "context_size": 52`:                  "",
+		`"policy": "sliding_window", "tail_keep_size": 70`:                `test.jsonc:1:73: agent.compaction.tail_keep_size: context_size (75) is less than tail_messages (70) + window_messages (12): an answer waits for every compaction`,
+		`"policy": "archive", "max_messages": 60`:                         `test.jsonc:1:64: agent.compaction.max_messages: context_size (60) is not more than max_messages (60): an answer waits for every compaction`,
+		`"policy": "archive", "context_size": 31`:                         "",
+		`"policy": "sliding_window", "hard_limit": 0`:                     `test.jsonc:1:69: agent.compaction.hard_limit: 0 does not turn the rule off, it stands for the policy's own, 30; say null, or leave the key out`,
+		`"policy": "sliding_window", "compression_cooldown_sec": 0`:       `test.jsonc:1:83: agent.compaction.compression_cooldown_sec: 0 does not turn the rule off, it stands for the policy's own, 15m; say null, or leave the key out`,
+		`"tail_share": 0, "groups": {"a": {"policy": "archive"}}`:         `test.jsonc:1:41: agent.compaction.tail_share: 0 does not turn the rule off, it stands for the policy's own, 0.6; say null, or leave the key out`,
+		`"groups": {"a": {"policy": "turns", "fullContextTurns": 0}}`:     `test.jsonc:1:83: agent.compaction.groups.a.fullContextTurns: 0 does not turn the rule off, it stands for the policy's own, 4; say null, or leave the key out`,
+		`"policy": "sliding_window", "hard_limit": null, "mode": ""`:      "",
+		`"policy": "archive", "hard_limit": 0`:                            "",
 		`"policy": "sliding_window", "cooldown_min": 13`:                  `test.jsonc:1:71: agent.compaction.cooldown_min: 13 is not less than window_messages (12): cooldown does nothing`,
 	} {
 		if got := strings.Join(mustParse(t, compactionFile(keys)).Warnings, "\n"); got != want {

@@ -112,7 +112,11 @@ func TestExportAndShow(t *testing.T) {
 		{[]string{"sessions", "export", "nobody"}, 2, "", `there is no session "nobody"`},
 		{[]string{"sessions", "list"}, 0, string(exportKey), ""},
 		{[]string{"sessions", "show", string(exportKey)}, 0, "conversation", ""},
+		{[]string{"sessions", "list"}, 0, "LAST ACTIVE (Asia/Shanghai)", ""},
 		{[]string{"compactions", "list"}, 0, "TRIGGER", ""},
+		{[]string{"compactions", "list"}, 0, "TIME (Asia/Shanghai)", ""},
+		{[]string{"compactions", "list", "--session", string(exportKey)}, 0, "TRIGGER", ""},
+		{[]string{"compactions", "list", "--session", "typo"}, 2, "", `there is no session "typo"`},
 		{[]string{"compactions", "show", "7"}, 2, "", "there is no compaction 7; bot compactions list"},
 	} {
 		code, stdout, stderr := runBot(t, getenv, append(tt.args, "-c", referencePath)...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -24,10 +25,16 @@ type kept struct {
 
 // keptMessage is one message of it.
 type keptMessage struct {
-	line   int // of the file, from 1
+	place  place
 	event  sessions.Event
 	sender string
 	sentAt time.Time // zero where the file does not say
+}
+
+// place is where a message stands in a file.
+type place struct {
+	line int    // from 1
+	path string // as in messages[3]; empty where each message has a line of its own
 }
 
 // keptHead is what a file says of the whole conversation. Older bots keep more there, which means nothing here.
@@ -108,7 +115,7 @@ func (r *keptReader) object(root hujson.Value, data []byte) error {
 	}
 	for i := range list.Elements {
 		e := &list.Elements[i]
-		if err := r.message(line(e), data[e.StartOffset:e.EndOffset]); err != nil {
+		if err := r.message(place{line(e), fmt.Sprintf("messages[%d]", i)}, data[e.StartOffset:e.EndOffset]); err != nil {
 			return err
 		}
 	}
@@ -142,7 +149,7 @@ func (r *keptReader) lines(data []byte) error {
 			head, headLine = text, n
 			continue
 		}
-		if err := r.message(n, text); err != nil {
+		if err := r.message(place{line: n}, text); err != nil {
 			return err
 		}
 	}
@@ -174,18 +181,15 @@ func (r *keptReader) head(at func(key string) int, text []byte) error {
 	return nil
 }
 
-func (r *keptReader) message(line int, text []byte) error {
+func (r *keptReader) message(at place, text []byte) error {
 	var m keptLine
 	if err := json.Unmarshal(text, &m); err != nil {
 		field, problem := jsonProblem(err)
-		if field != "" {
-			problem = field + ": " + problem
-		}
-		return r.fail(line, "%s", problem)
+		return r.wrong(at, field, "%s", problem)
 	}
 	when, ok := parseTime(m.Timestamp, r.zone)
 	if !ok {
-		return r.fail(line, "timestamp: got %q, want a time such as 2026-03-05T10:00:00+08:00", m.Timestamp)
+		return r.wrong(at, "timestamp", "got %q, want a time such as 2026-03-05T10:00:00+08:00", m.Timestamp)
 	}
 	e := sessions.Event{Role: sessions.Role(m.Role), ToolCallID: m.ToolCallID}
 	if m.Content != nil {
@@ -193,23 +197,23 @@ func (r *keptReader) message(line int, text []byte) error {
 	}
 	switch {
 	case m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
-		return r.fail(line, "role: got %q, want user, assistant or tool", m.Role)
+		return r.wrong(at, "role", "got %q, want user, assistant or tool", m.Role)
 	case m.Content == nil && len(m.ToolCalls) == 0:
-		return r.fail(line, "content: is missing, want what was said")
+		return r.wrong(at, "content", "is missing, want what was said")
 	case m.Role == "assistant" && strings.TrimSpace(e.Content) == "" && len(m.ToolCalls) == 0:
-		return r.fail(line, "content: is empty, want what was said")
+		return r.wrong(at, "content", "is empty, want what was said")
 	case m.Role != "assistant" && len(m.ToolCalls) > 0:
-		return r.fail(line, "tool_calls: only an assistant's message may have them")
+		return r.wrong(at, "tool_calls", "only an assistant's message may have them")
 	}
-	if err := r.tools(line, m, &e); err != nil {
+	if err := r.tools(at, m, &e); err != nil {
 		return err
 	}
-	r.out.messages = append(r.out.messages, keptMessage{line: line, event: e, sender: m.Sender, sentAt: when})
+	r.out.messages = append(r.out.messages, keptMessage{place: at, event: e, sender: m.Sender, sentAt: when})
 	return nil
 }
 
 // tools keeps calls and their results together: a model's provider takes nothing else.
-func (r *keptReader) tools(line int, m keptLine, e *sessions.Event) error {
+func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 	if m.Role == "tool" {
 		for i, id := range r.open {
 			if id == m.ToolCallID {
@@ -218,14 +222,14 @@ func (r *keptReader) tools(line int, m keptLine, e *sessions.Event) error {
 				return nil
 			}
 		}
-		return r.fail(line, "tool_call_id: got %q, want the id of a call that the assistant's message before it made", m.ToolCallID)
+		return r.wrong(at, "tool_call_id", "got %q, want the id of a call that the assistant's message before it made", m.ToolCallID)
 	}
 	if len(r.open) > 0 {
-		return r.fail(line, "role: got %q before the result of the tool call %q", m.Role, r.open[0])
+		return r.wrong(at, "role", "got %q before the result of the tool call %q", m.Role, r.open[0])
 	}
 	for i, c := range m.ToolCalls {
 		if c.ID == "" || c.Function.Name == "" {
-			return r.fail(line, "tool_calls[%d]: got a call without id or name", i)
+			return r.wrong(at, fmt.Sprintf("tool_calls[%d]", i), "got a call without id or name")
 		}
 		r.open = append(r.open, c.ID)
 		e.ToolCalls = append(e.ToolCalls, sessions.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
@@ -239,16 +243,28 @@ func (r *keptReader) finish() error {
 	if len(all) == 0 {
 		return r.fail(1, "messages: there are none")
 	}
-	last := all[len(all)-1].line
+	last := all[len(all)-1].place
 	if len(r.open) > 0 {
-		return r.fail(last, "tool_calls: the call %q has no result", r.open[0])
+		return r.wrong(last, "tool_calls", "the call %q has no result", r.open[0])
 	}
 	for _, m := range all {
 		if m.event.Role == sessions.RoleUser {
 			return nil
 		}
 	}
-	return r.fail(last, "messages: none is a user's")
+	return r.fail(last.line, "messages: none is a user's")
+}
+
+// wrong refuses a field of a message, or all of it where the field is empty.
+func (r *keptReader) wrong(at place, field, format string, args ...any) error {
+	name := at.path
+	if field != "" {
+		name = join(name, field)
+	}
+	if name != "" {
+		name += ": "
+	}
+	return r.fail(at.line, "%s", name+fmt.Sprintf(format, args...))
 }
 
 func (r *keptReader) fail(line int, format string, args ...any) error {
@@ -258,7 +274,11 @@ func (r *keptReader) fail(line int, format string, args ...any) error {
 // jsonProblem is what is wrong in a JSON text, without showing it, and the field where there is one.
 func jsonProblem(err error) (field, problem string) {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return wrong.Field, fmt.Sprintf("got %s, want %s", wrong.Value, wrong.Type)
+		want := wrong.Type.String()
+		if wrong.Type.Kind() == reflect.Struct {
+			want = "an object" // the name of the type says nothing
+		}
+		return wrong.Field, fmt.Sprintf("got %s, want %s", wrong.Value, want)
 	}
 	return "", err.Error()
 }

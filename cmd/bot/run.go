@@ -112,7 +112,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 		g.private, url = p, p.URL()
 	}
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		err := g.connect(ctx, url)
+		err := databaseFault(g.connect(ctx, url))
 		if err == nil {
 			return nil
 		}

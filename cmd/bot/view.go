@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sql"
 )
 
 // sessionView is a session as --json shows it: names and places that scripts may rely on.
@@ -95,6 +96,15 @@ func viewEvent(e sessions.Event) eventView {
 	return v
 }
 
+// said is when an event was said: by the sender's clock where that is known, which of a conversation that was taken over
+// is long before it was stored.
+func (v eventView) said() time.Time {
+	if v.SentAt.IsZero() {
+		return v.CreatedAt
+	}
+	return v.SentAt
+}
+
 // compactionView is an attempt at a compaction as --json shows it.
 type compactionView struct {
 	ID           int64           `json:"id"`
@@ -111,24 +121,31 @@ type compactionView struct {
 	TokensAfter  int             `json:"tokens_after"`
 	StartSeq     int64           `json:"start_seq"`
 	EndSeq       int64           `json:"end_seq"`
+	SummaryID    int64           `json:"summary_id,omitzero"` // of the newest summary that it made
 	FlushOutcome string          `json:"flush_outcome"`
 	Audit        json.RawMessage `json:"audit"`
 	DurationMS   int64           `json:"duration_ms"`
 	Cost         float64         `json:"cost"`
 	Usage        usageView       `json:"usage"`
 	UndoneAt     time.Time       `json:"undone_at,omitzero"`
+	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at where an erasure took it back
+	Summary      string          `json:"summary,omitzero"`   // the text of that summary; only where one attempt is shown
 }
 
-func viewCompaction(e sessions.LogEntry) compactionView {
+func viewCompaction(e sessions.LogEntry, end sql.CompactionEnd) compactionView {
 	audit := json.RawMessage(e.Audit)
 	if !json.Valid(audit) {
 		audit = json.RawMessage("null")
+	}
+	undone, erased := e.Undone, time.Time{}
+	if end.Erased {
+		undone, erased = erased, undone
 	}
 	return compactionView{
 		ID: e.ID, Session: e.Key, CreatedAt: e.CreatedAt, Trigger: e.Trigger, Outcome: e.Outcome, Error: e.Error, Policy: e.Policy,
 		Mode: e.Mode, Model: e.Model, Focus: e.Focus, TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter, StartSeq: e.StartSeq,
 		EndSeq: e.EndSeq, FlushOutcome: e.FlushOutcome, Audit: audit, DurationMS: e.Duration.Milliseconds(), Cost: e.Cost,
-		Usage: usageView(e.Usage), UndoneAt: e.Undone,
+		Usage: usageView(e.Usage), UndoneAt: undone, ErasedAt: erased, SummaryID: end.SummaryID,
 	}
 }
 

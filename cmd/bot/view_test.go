@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sql"
 )
 
 // attempt is a row of the compaction log with something to say in every place.
@@ -25,7 +26,8 @@ func attempt() sessions.LogEntry {
 func TestShowCompaction(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := showCompaction(&out, viewCompaction(attempt()), false); err != nil {
+	at := clock{time.FixedZone("Asia/Shanghai", 8*3600)}
+	if err := showCompaction(&out, viewCompaction(attempt(), sql.CompactionEnd{}), at, false); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -37,7 +39,7 @@ func TestShowCompaction(t *testing.T) {
 		"trigger": "window", "policy": "sliding_window", "mode": "summary_plus_prune", "model": "main", "tokens": "9000 -> 4000 (5000 freed)",
 		"events": "1-12", "took": "1.5s", "identifiers kept": "95.8 %", "identifiers of the source": "100 %", "added verbatim": "8443, v1.2",
 		"written again": "yes", "older summaries joined": "3", "fallback model": "spare", "offloads deleted": "4", "saved to memory": "发布窗口定在周五",
-		"later field": "5", "undone": when(time.Unix(1_800_000_000, 0)),
+		"later field": "5", "undone": "2027-01-15 16:00:00 Asia/Shanghai", "erased": "-",
 	} {
 		if rows[name] != want {
 			t.Errorf("%s is %q, want %q in\n%s", name, rows[name], want, out.String())
@@ -46,11 +48,45 @@ func TestShowCompaction(t *testing.T) {
 	if _, there := rows["mended without a model"]; there {
 		t.Errorf("what did not happen is shown:\n%s", out.String())
 	}
-	if got := viewCompaction(attempt()).came(); got != "committed, undone" {
+	if got := viewCompaction(attempt(), sql.CompactionEnd{}).came(); got != "committed, undone" {
 		t.Errorf("a list says %q of one that was undone", got)
 	}
 	if rows := auditRows("not JSON"); len(rows) != 1 || rows[0][1] != "not JSON" {
 		t.Errorf("an audit that is no JSON is shown as %q", rows)
+	}
+}
+
+// What an erasure took back is told apart from what was undone, what made a context larger from what freed, and the summary
+// stands at the end.
+func TestShowCompactionEnds(t *testing.T) {
+	t.Parallel()
+	e := attempt()
+	e.TokensBefore, e.TokensAfter = 4000, 9000
+	view := viewCompaction(e, sql.CompactionEnd{SummaryID: 12, Erased: true})
+	view.Summary = "第一行\n第二行"
+	var out bytes.Buffer
+	if err := showCompaction(&out, view, clock{time.UTC}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`undone +-\n`, `erased +2027-01-15 08:00:00 UTC\n`, `4000 -> 9000 \(grew by 5000\)\n`, `newest summary +12\n\n第一行\n第二行\n$`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("%s is not in\n%s", want, out.String())
+		}
+	}
+	if got := view.came(); got != "committed, erased" {
+		t.Errorf("a list says %q of one that was erased", got)
+	}
+	out.Reset()
+	if err := showCompaction(&out, view, clock{time.UTC}, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"summary_id":12`, `"summary":"第一行\n第二行"`, `"erased_at":"2027-`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in %s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "undone_at") {
+		t.Errorf("it counts as undone: %s", out.String())
 	}
 }
 
@@ -60,7 +96,7 @@ func TestJSONKeys(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	message := &sessions.Message{Webhook: "https://hook/secret", SentAt: time.Unix(1, 0)}
 	for name, v := range map[string]any{
-		"compaction": viewCompaction(attempt()),
+		"compaction": viewCompaction(attempt(), sql.CompactionEnd{SummaryID: 1, Erased: true}),
 		"session":    viewSession(sessions.Session{Key: "k", CompactedAt: time.Unix(1, 0), CompactRetryAt: time.Unix(1, 0)}),
 		"event": viewEvent(sessions.Event{
 			Role: sessions.RoleAssistant, SenderID: "a", SenderNick: "b", MsgID: "c", ToolCalls: []sessions.ToolCall{{ID: "1"}}, ToolCallID: "1",
