@@ -59,17 +59,23 @@ func (f *frame) message(e sessions.Event, kind sessions.ConversationType) (ChatM
 	return ChatMessage{}, false
 }
 
-// reference sets pinned memory, summaries and the note of a gap between fences. Their mark is drawn from the text
-// itself: what was said in the chat can't contain it, and it stays the same for as long as the text does.
+// fenced sets a text of a session between fences. Their mark is drawn from the text itself: what was said in the chat
+// can't contain it, and it stays the same for as long as the text does.
+func fenced(key sessions.Key, name, text string) string {
+	text = strings.TrimSpace(text)
+	sum := sha256.Sum256([]byte(string(key) + "\x00" + text))
+	mark := hex.EncodeToString(sum[:6])
+	return fmt.Sprintf("<<<%s %s\n%s\n%s %s>>>", name, mark, text, name, mark)
+}
+
+// reference sets pinned memory, summaries and the note of a gap between fences.
 func reference(v sessions.View, p compaction.Policy) string {
 	var b strings.Builder
 	block := func(name, text string) {
 		if text = strings.TrimSpace(text); text == "" {
 			return
 		}
-		sum := sha256.Sum256([]byte(string(v.Session.Key) + "\x00" + text))
-		mark := hex.EncodeToString(sum[:6])
-		fmt.Fprintf(&b, "<<<%s %s\n%s\n%s %s>>>\n", name, mark, text, name, mark)
+		b.WriteString(fenced(v.Session.Key, name, text) + "\n")
 	}
 	line := func(marker string) {
 		if marker != "" {

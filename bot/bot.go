@@ -26,6 +26,8 @@ import (
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
+	Keeper    memory.Keeper // nil: nothing is tidied up
+	Rights    memory.Rights // nil: /memory, /forget and /export say that they can't at the moment
 	Transport Transport
 	Model     Model
 	Tools     []Tool
@@ -56,6 +58,10 @@ type Config struct {
 	SummaryRetries  int    // [3]
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
+
+	Remember Remember
+	// DigestAt is the time of day, such as 04:00 in Location, from which the day before is told; empty: no digests.
+	DigestAt string
 
 	Drain time.Duration // for turns in flight at a stop [20 s]
 	Flush time.Duration // for flushing active sessions after that [8 s]
@@ -110,22 +116,23 @@ func (c *Config) mergeLimit() int {
 
 // Bot is one replica of the gateway. Make it with [New], run it with Run, once.
 type Bot struct {
-	cfg        Config
-	store      sessions.Store
-	memory     memory.Store
-	model      Model
-	tools      map[string]Tool
-	frame      *frame
-	counter    *compaction.Counter
-	counted    *counted
-	engine     *compaction.Engine
-	flusher    *memory.Flusher
-	metrics    *metrics
-	leases     *sessions.Leases
-	upkeepLock *locks
-	spare      *semaphore.Weighted // bounds maintenance over all sessions
-	draining   chan struct{}
-	told       told
+	cfg          Config
+	store        sessions.Store
+	memory       memory.Store
+	model        Model
+	tools        map[string]Tool
+	frame        *frame
+	counter      *compaction.Counter
+	counted      *counted
+	engine       *compaction.Engine
+	flusher      *memory.Flusher
+	consolidator *memory.Consolidator
+	metrics      *metrics
+	leases       *sessions.Leases
+	upkeepLock   *locks
+	spare        *semaphore.Weighted // bounds maintenance over all sessions
+	draining     chan struct{}
+	told         told
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -149,6 +156,9 @@ func New(cfg Config) (*Bot, error) {
 			return nil, fmt.Errorf("compaction of group %s: %w", id, err)
 		}
 	}
+	if _, _, err := memory.ClockOf(cfg.DigestAt); err != nil && cfg.DigestAt != "" {
+		return nil, fmt.Errorf("daily digest: %w", err)
+	}
 	b := &Bot{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, tools: map[string]Tool{},
 		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
@@ -167,7 +177,12 @@ func New(cfg Config) (*Bot, error) {
 	}}
 	b.flusher = &memory.Flusher{
 		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
+		Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
+	}
+	b.consolidator = &memory.Consolidator{
+		Store: cfg.Keeper, Model: plain, Name: cfg.SummaryModel, Fence: compaction.Fence, Count: cfg.Counter.Count,
+		Language: cfg.Language, Context: window,
 	}
 	return b, nil
 }
@@ -225,11 +240,17 @@ func (b *Bot) Run(ctx context.Context) error {
 	background.Go(func() error { b.leases.Keep(keep); return nil })
 	background.Go(func() error { b.sweep(keep); return nil })
 	background.Go(func() error { b.listen(keep); return nil })
+	low, stopLow := context.WithCancelCause(life)
+	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
+	defer stopLow(ErrStop)
+	background.Go(func() error { b.settle(low); return nil })
+	background.Go(func() error { b.digests(low); return nil })
 
 	err := b.cfg.Transport.Run(ctx, b.accept)
 	if ctx.Err() != nil {
 		err = nil
 	}
+	stopLow(ErrStop)
 	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
 	return errors.Join(err, background.Wait(), b.resign(life))

@@ -221,7 +221,7 @@ func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
 	if !b.upkeepLock.busy(t.key) {
 		soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
 		defer stop()
-		if _, err := b.flushAll(soon, t.lease); err != nil {
+		if _, err := b.flushAll(soon, t.lease, flushNew); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
 		}
 	}

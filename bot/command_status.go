@@ -2,14 +2,17 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/rs/zerolog"
 
 	"ebb/sessions"
 )
 
 // status tells how full the conversation's context is, what was done about it and what is going on.
-func (b *Bot) status(_ context.Context, t *turn, _ string) string {
+func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 	s, set := t.view.Session, b.settings(t.view.Session)
 	w, tokens := set.Window, b.contextSize(t.view)
 	row := func(chinese, english, format string, args ...any) [3]string {
@@ -21,7 +24,8 @@ func (b *Bot) status(_ context.Context, t *turn, _ string) string {
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("压缩", "compactions", "%d%s", s.CompactionCount, b.since(t)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
-		row("未整理消息", "events not flushed", "%d", s.LastSeq-s.FlushedSeq),
+		row("未整理消息", "events not flushed", "%d%s", s.LastSeq-s.FlushedSeq, b.owed(ctx, t)),
+		row("这里可用的记忆", "facts known here", "%s", b.known(ctx, t)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
 	if s.Usage.Prompt > 0 {
@@ -55,6 +59,37 @@ func (b *Bot) status(_ context.Context, t *turn, _ string) string {
 		fmt.Fprintf(&out, "- %s: %s\n", label, r[2])
 	}
 	return out.String()
+}
+
+// maxKnown is how many facts a status counts.
+const maxKnown = 1000
+
+// known is how many facts can be read where the command was sent.
+func (b *Bot) known(ctx context.Context, t *turn) string {
+	ms, err := b.memory.Pinned(ctx, t.reader(), maxKnown)
+	switch {
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be counted")
+		return "?"
+	case len(ms) == maxKnown:
+		return thousands(maxKnown) + "+"
+	}
+	return thousands(len(ms))
+}
+
+// owed says, in brackets, that a flush failed and is tried again; empty where none is owed.
+func (b *Bot) owed(ctx context.Context, t *turn) string {
+	d, err := b.memory.Owed(ctx, t.key)
+	if err != nil {
+		if !errors.Is(err, sessions.ErrNotFound) {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Owed flush could not be read")
+		}
+		return ""
+	}
+	if t.lang == "en" {
+		return fmt.Sprintf(" (a flush is owed, failed %d times, tried again in the background)", d.Failures)
+	}
+	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)
 }
 
 // since is when the session was last compacted, in brackets; empty before the first time.

@@ -25,6 +25,20 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
 			return b.compactCommand(ctx, t, "log "+rest)
 		}
+	case "memory", "记忆":
+		return (*Bot).memoryCommand
+	case "forget", "忘记":
+		return (*Bot).forgetCommand
+	case "忘记我":
+		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
+			return b.forgetCommand(ctx, t, "me "+rest)
+		}
+	case "export", "导出":
+		return (*Bot).exportCommand
+	case "导出我":
+		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
+			return b.exportCommand(ctx, t, strings.TrimSpace("me "+rest))
+		}
 	case "new", "新对话":
 		return (*Bot).renew
 	case "help", "帮助":
@@ -66,11 +80,13 @@ func (b *Bot) help(_ context.Context, t *turn, _ string) string { return say(say
 // mayManage reports whether the sender of a message may change what the bot sees of a conversation: anyone in a private
 // chat, administrators in a group. Who has no staff id is a stranger to the organisation.
 func (b *Bot) mayManage(e sessions.Event) bool {
+	return e.Message != nil && (e.Message.ConversationType == sessions.Private || b.isAdmin(e))
+}
+
+// isAdmin reports whether the sender of a message is an administrator, wherever they write.
+func (b *Bot) isAdmin(e sessions.Event) bool {
 	m := e.Message
-	if m == nil {
-		return false
-	}
-	return m.ConversationType == sessions.Private || m.StaffID != "" && (m.Admin || slices.Contains(b.cfg.Admins, m.StaffID))
+	return m != nil && m.StaffID != "" && (m.Admin || slices.Contains(b.cfg.Admins, m.StaffID))
 }
 
 // thousands writes 64000 as 64,000.

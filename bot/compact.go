@@ -99,7 +99,12 @@ func (r *run) pinnedGrowth() int {
 // do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
 func (r *run) do(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
-	r.memories = s.Pinned
+	if r.memories = s.Pinned; s.PinnedDue { // what was forgotten is not pinned again
+		var err error
+		if r.memories, err = r.pinned(ctx, r.view); err != nil {
+			return err
+		}
+	}
 	shown, freed := r.shorten(p)
 	after := r.tokens - calibrated(freed, s.CalibrationFactor)
 	manual := r.Trigger == triggerManual

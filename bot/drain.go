@@ -129,7 +129,7 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	out, err := b.flushAll(log.WithContext(ctx), lease)
+	out, err := b.flushAll(log.WithContext(ctx), lease, flushShutdown)
 	return out.Receipt.Rows(), err
 }
 

@@ -84,28 +84,34 @@ func (b *Bot) contextSize(v sessions.View) int {
 func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	usable := b.settings(t.view.Session).Window.Usable()
 	shrink(t.asked, usable)
+	b.pin(ctx, t)
+	b.recall(ctx, t)
 	projected := func(v sessions.View) int {
-		return b.contextSize(v) + calibrated(compaction.TokensOf(t.asked), v.Session.CalibrationFactor)
+		return b.contextSize(v) + calibrated(compaction.TokensOf(t.asked)+t.recalledTokens, v.Session.CalibrationFactor)
 	}
 	b.inline(ctx, t, func(v sessions.View) string { return b.pressing(v, projected(v)) })
 	// The whole request is looked at too: names and fences are not in the counts of events.
 	cal := t.view.Session.CalibrationFactor
 	v := b.capped(t.view)
-	if projected(t.view) < usable && calibrated(b.estimate(v, t.asked), cal) < usable {
+	if projected(t.view) < usable && calibrated(b.estimate(v, t.asked)+t.recalledTokens, cal) < usable {
 		return b.request(t, v)
 	}
 	v = b.emergency(v, func(v sessions.View) bool {
-		return calibrated(b.estimate(v, t.asked), max(1, cal)) < usable
+		return calibrated(b.estimate(v, t.asked)+t.recalledTokens, max(1, cal)) < usable
 	})
 	t.cut = true
 	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
 	return b.request(t, v)
 }
 
-// request assembles the turn's request on a view and notes its size.
+// request assembles the turn's request on a view and notes its size. What was recalled comes last.
 func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
-	t.size = b.estimate(v, t.asked)
-	return b.frame.assemble(v, b.settings(v.Session).Policy, t.asked)
+	t.size = b.estimate(v, t.asked) + t.recalledTokens
+	msgs := b.frame.assemble(v, b.settings(v.Session).Policy, t.asked)
+	if t.recalled != "" {
+		msgs = append(msgs, ChatMessage{Role: "user", Content: t.recalled})
+	}
+	return msgs
 }
 
 // pressing is the trigger of a compaction that can't wait until the answer is sent; empty for none. Nobody waits for a
@@ -144,6 +150,11 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) st
 	}
 	v.Pending, v.Runs = t.view.Pending, t.view.Runs
 	b.show(&v)
+	if v.Session.PinnedDue && t.pinned != nil {
+		v.Session.Pinned = *t.pinned // not committed yet
+	} else {
+		t.pinned = nil // the compaction has pinned it
+	}
 	t.view = v
 }
 

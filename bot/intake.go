@@ -50,7 +50,7 @@ func (b *Bot) quoted(m sessions.Message) string {
 	if m.Quote.FromBot {
 		who = b.cfg.Name
 	}
-	return fmt.Sprintf("[引用 %s: %s]\n", who, m.Quote.Text)
+	return sessions.QuoteLead(who, m.Quote.Text)
 }
 
 // ownWords is what the sender of an event wrote, without what it replies to: commands and the sender's language are

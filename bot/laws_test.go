@@ -262,7 +262,7 @@ func TestFlushedTwiceKeptOnce(t *testing.T) {
 		for _, m := range w.store.memories {
 			seen[m.Content]++
 		}
-		want(t, "facts", seen, map[string]int{"Alice owns the release.": 1, "The release is on Friday.": 1})
+		want(t, "facts", seen, map[string]int{"Alice owns the release.": 1, "The release is on Friday (2000-01-07).": 1})
 		if n := len(w.model.requests("flush")); n < 3 {
 			t.Errorf("%d flushes were asked for", n)
 		}

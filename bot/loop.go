@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -152,8 +153,10 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 
 // run calls the tool; its error becomes the result, so that the model can do better.
 func (b *Bot) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {
+	chat := t.chat()
+	chat.Location, chat.TaskTTL = b.cfg.Location, b.cfg.Remember.TaskTTL
 	result, err := tool.Call(ctx, ToolInput{
-		Arguments: c.Arguments, Lease: t.lease, Reader: t.reader(), Chat: t.chat(), CallID: c.ID,
+		Arguments: c.Arguments, Lease: t.lease, Reader: memory.ReaderOf(chat), Chat: chat, CallID: c.ID,
 	})
 	outcome := "ok"
 	if err != nil {

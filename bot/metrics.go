@@ -22,6 +22,7 @@ type metrics struct {
 	modelErrors  *prometheus.CounterVec
 	toolCalls    *prometheus.CounterVec
 	flushes      *prometheus.CounterVec
+	digests      *prometheus.CounterVec
 	compactions  *prometheus.CounterVec
 	freed        prometheus.Counter
 }
@@ -59,6 +60,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		modelErrors:  vec("model_errors_total", "Model calls that failed for good, by class.", "class"),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
+		digests:      vec("daily_digests_total", "Days told as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
 	}

@@ -34,6 +34,29 @@ const (
 	sayRenewed
 	sayNotRenewed
 	sayHelp
+	sayKnowNothing
+	sayKnowYou
+	sayKnowChat
+	sayKnowGroup
+	sayKnowMore
+	sayKnowHow
+	sayNoRights
+	sayNoMemory
+	sayNotYours
+	sayForgotten
+	sayPromoted
+	sayNotPromoted
+	sayForgetMe
+	sayForgetWho
+	sayNobody
+	sayWhich
+	sayNotAsked
+	sayPersonForgotten
+	sayForgotBefore
+	sayForgetHalf
+	sayExportPrivate
+	sayExportEmpty
+	sayExportMore
 )
 
 // phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
@@ -64,9 +87,45 @@ var phrases = map[phrase][2]string{
 	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
 	sayHelp: {
-		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/帮助` 这段说明（`/help`）",
-		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/help` this text",
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆` 我记得关于你和这个群的什么；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
+		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/memory` what I know about you and this group; `/memory forget N` deletes one of it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget me` deletes everything about you; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
 	},
+
+	sayKnowNothing: {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
+	sayKnowYou:     {"**关于你**", "**About you**"},
+	sayKnowChat:    {"**关于这个会话**", "**About this conversation**"},
+	sayKnowGroup:   {"**关于这个群**", "**About this group**"},
+	sayKnowMore:    {"还有 %d 条更早的没有列出。", "%d older ones are not listed."},
+	sayKnowHow:     {"删掉一条：`/记忆 忘记 编号`；全部删掉：`/忘记我`。", "To delete one: `/memory forget N`; to delete everything about you: `/forget me`."},
+	sayNoRights:    {"记忆暂时读不到，什么都没有改动，请稍后再试。", "Memory can't be reached at the moment; nothing changed. Please try again later."},
+	sayNoMemory:    {"这里没有编号 %d 的记忆。发 `/记忆` 看有哪些。", "There is no memory %d here. Send `/memory` to see what there is."},
+	sayNotYours:    {"编号 %d 不是关于你的，也不是你说的：只有管理员可以删掉它。", "Memory %d is neither about you nor said by you: only administrators can delete it."},
+	sayForgotten: {
+		"🗑️ 已删除：记忆 %d 条（含旧版本），消息 %d 条，摘要 %d 份，卸载文件 %d 个，回复 %d 条，向量 %d 个。",
+		"🗑️ Deleted: %d memories (former values too), %d events, %d summaries, %d offloaded results, %d replies, %d vectors.",
+	},
+	sayPromoted:    {"✅ 已给全团队使用，新编号 %d。", "✅ Shared with the whole team, as number %d."},
+	sayNotPromoted: {"编号 %d 不是这个群的记忆，不能给全团队使用。", "Memory %d is not one of this group's, so it can't be shared with the team."},
+	sayForgetMe: {
+		"⚠️ 这会删除关于你的一切：所有群和私聊里你的消息和我的回答、相关的记忆、摘要里的内容。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记我 确认`。",
+		"⚠️ This deletes everything about you: your messages and my answers in every group and private chat, what I remember, and what summaries tell of it. It can't be taken back.\n\nIf you are sure, reply `/forget me yes` within 10 minutes.",
+	},
+	sayForgetWho: {
+		"⚠️ 这会删除关于 %s 的一切（%d 条消息，最近 %s），无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记 @%s 确认`。",
+		"⚠️ This deletes everything about %s (%d messages, the last of %s), for good.\n\nIf you are sure, reply `/forget @%s yes` within 10 minutes.",
+	},
+	sayNobody:   {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
+	sayWhich:    {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
+	sayNotAsked: {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
+	sayPersonForgotten: {
+		"🗑️ 已全部删除：%d 个会话里的记忆 %d 条，消息 %d 条，摘要 %d 份，卸载文件 %d 个，回复 %d 条，向量 %d 个。涉及的摘要会用剩下的内容重写。",
+		"🗑️ Everything is deleted: in %d conversations %d memories, %d events, %d summaries, %d offloaded results, %d replies, %d vectors. The summaries are written again from what is left.",
+	},
+	sayForgotBefore:  {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
+	sayForgetHalf:    {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
+	sayExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
+	sayExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
+	sayExportMore:    {"\n…内容太长，这里只有最早的一部分。管理员可以给你完整的文件：`bot memory export --person %s`。", "\n… It is too long for a message; this is the beginning. An administrator can give you the whole as a file: `bot memory export --person %s`."},
 }
 
 // say is a phrase in a language, zh or en.

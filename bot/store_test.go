@@ -25,6 +25,7 @@ type store struct {
 	after func(op string) error // asked when a call has done its work: its answer gets lost
 	open  int                   // calls under way, Listen aside
 	calls []string
+	find  func(ctx context.Context, q memory.Query) ([]memory.Hit, error) // what searches find; nil: what holds the words
 }
 
 // shelf is what outlives a process.
@@ -33,6 +34,7 @@ type shelf struct {
 	mu       sync.Mutex
 	flushed  map[sessions.Key]*flushState
 	memories []memory.Memory
+	days     map[day]*dayState
 }
 
 type flushState struct {
@@ -40,7 +42,11 @@ type flushState struct {
 	epoch           int
 	count, failures int
 	owed            int64
+	debt            memory.Owed // where something is owed
+	owedAt          time.Time   // of its last failure
+	marked          []int64     // ids of candidates
 	ranges          [][2]int64
+	triggers        []string // of the flushes that came through
 }
 
 func newShelf() *shelf {
@@ -158,6 +164,7 @@ func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (session
 		f := s.of(l.Key)
 		v.Session.FlushedSeq, v.Session.FlushEpoch = f.seq, f.epoch
 		v.Session.FlushCount, v.Session.FlushFailures = f.count, f.failures
+		v.Session.Candidates = s.candidates(ctx, l.Key)
 		return v, err
 	})
 }
@@ -174,12 +181,22 @@ func (s *store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 		defer s.shelf.mu.Unlock()
 		f := s.of(key)
 		got.FlushedSeq, got.FlushEpoch, got.FlushCount, got.FlushFailures = f.seq, f.epoch, f.count, f.failures
+		got.Candidates = s.candidates(ctx, key)
 		return got, err
 	})
 }
 
 func (s *store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
-	return do(s, "commit", func() (sessions.Committed, error) { return s.mem.Commit(ctx, l, t) })
+	return do(s, "commit", func() (sessions.Committed, error) {
+		c, err := s.mem.Commit(ctx, l, t)
+		if err == nil {
+			s.shelf.mu.Lock()
+			defer s.shelf.mu.Unlock()
+			f := s.of(l.Key)
+			f.marked = append(f.marked, t.Marked...)
+		}
+		return c, err
+	})
 }
 
 func (s *store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
@@ -307,8 +324,9 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}
 		st.ranges = append(st.ranges, [2]int64{f.From, f.Through})
 		if st.owed <= f.Through {
-			st.owed = 0
+			st.owed, st.debt = 0, memory.Owed{}
 		}
+		st.triggers = append(st.triggers, f.Trigger)
 		return s.put(l.Key, f.Drafts), nil
 	})
 }
@@ -322,6 +340,8 @@ func (s *store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		defer s.shelf.mu.Unlock()
 		st := s.of(l.Key)
 		st.failures, st.owed = d.Failures, d.Through
+		d.Failures = max(d.Failures, st.debt.Failures)
+		st.debt, st.owedAt = memory.Owed{Key: l.Key, Debt: d}, time.Now()
 		return none{}, nil
 	})
 	return err
@@ -346,8 +366,11 @@ func (s *shelf) log(ctx context.Context, key sessions.Key) []sessions.Event {
 	return events
 }
 
-func (s *store) Search(_ context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+func (s *store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	return do(s, "search", func() ([]memory.Hit, error) {
+		if s.find != nil {
+			return s.find(ctx, q)
+		}
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		var hits []memory.Hit

@@ -18,16 +18,20 @@ import (
 
 // turn is one way from waiting messages to a committed answer.
 type turn struct {
-	key   sessions.Key
-	lease sessions.Lease
-	view  sessions.View
-	asked []sessions.Event // the pending messages that this turn takes
-	plan  plan
-	cut   bool // the request is of a part of the view
-	half  bool // the provider found a request too large: half of the window is all that our counts are trusted with
-	size  int  // our own count of the request, not calibrated
-	lang  string
-	delta func(text string, reset bool)
+	key            sessions.Key
+	lease          sessions.Lease
+	view           sessions.View
+	asked          []sessions.Event // the pending messages that this turn takes
+	plan           plan
+	cut            bool    // the request is of a part of the view
+	half           bool    // the provider found a request too large: half of the window is all that our counts are trusted with
+	marked         []int64 // of the asked: those that look worth remembering
+	pinned         *string // what the view pins from this turn on; nil: as before
+	recalled       string  // what memory has on the question, for this turn's requests alone; empty for nothing
+	recalledTokens int
+	size           int // our own count of the request, not calibrated
+	lang           string
+	delta          func(text string, reset bool)
 }
 
 // turn answers the session's waiting messages, or some of them: steps 3 to 8 of the way of a message. The storage is
@@ -74,7 +78,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, done.Replies, func() {
-		if b.due(t.after(a), a.total) {
+		if b.due(t.after(a), a.total) || b.factsDue(t.after(a).Session) {
 			b.upkeep.Wake(key)
 		}
 	})
@@ -139,6 +143,7 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	default:
 		o.text, o.dead = t.plan.word(t.asked, t.lang, b.cfg.Location), t.plan.kind == kindDead
 	}
+	b.mark(t)
 	o.mute = t.plan.kind == kindStale && b.told.all(t.key, t.asked)
 	if len(o.events) == 0 && !o.mute {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: o.text}}
@@ -174,7 +179,7 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	b.inline(ctx, t, b.overflowed)
 	t.cut, t.half = true, true
 	half := b.settings(t.view.Session).Window.Usable() / 2
-	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked) <= half })
+	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recalledTokens <= half })
 	return b.loop(ctx, t, b.request(t, v))
 }
 
@@ -195,7 +200,8 @@ func (b *Bot) account(t *turn, o *outcome) {
 		o.cal = compaction.Calibrate(o.cal, o.last.Prompt, o.estimate)
 	}
 	if o.last.Prompt > 0 && !t.cut {
-		o.total = clamp(o.last.Prompt) + clamp(o.last.Completion) + compaction.MessageOverhead
+		// What was recalled is gone by the next request.
+		o.total = max(0, clamp(o.last.Prompt)-calibrated(t.recalledTokens, o.cal)) + clamp(o.last.Completion) + compaction.MessageOverhead
 		return
 	}
 	// No report: what is known grows by what is appended, and is never less than our own count.
@@ -212,20 +218,20 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
-		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model,
+		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model, Marked: t.marked, Pinned: t.pinned,
 		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
 	}
 	if t.plan.kind == kindCommand {
 		s.Appended = 0
 	}
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
-		s.Taken, s.TakenTokens = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens)
+		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
 	if o.mute {
 		s.Reply = nil
 	}
 	if o.dead {
-		s.Dead, s.Taken, s.TakenTokens, s.Events = s.Taken, nil, nil, nil
+		s.Dead, s.Taken, s.TakenTokens, s.TakenTexts, s.Events = s.Taken, nil, nil, nil, nil
 	}
 	for _, e := range t.view.Pending[len(t.asked):] {
 		s.Returned = append(s.Returned, e.ID)
@@ -273,6 +279,8 @@ func (t *turn) after(o outcome) sessions.View {
 	v := t.view
 	if !o.dead && t.plan.kind != kindCommand {
 		v.Tail = slices.Concat(v.Tail, t.asked, o.events)
+		v.Session.LastSeq += int64(len(t.asked) + len(o.events))
+		v.Session.Candidates += len(t.marked)
 	}
 	return v
 }
@@ -298,7 +306,7 @@ func target(asked []sessions.Event) sessions.Target {
 		if m.Webhook != "" && !m.WebhookExpires.Before(g.WebhookExpires) {
 			g.Webhook, g.WebhookExpires = m.Webhook, m.WebhookExpires
 		}
-		if m.ConversationType != sessions.Private && !seen[m.SenderID] {
+		if m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
 			seen[m.SenderID] = true
 			g.Mentions = append(g.Mentions, sessions.Mention{StaffID: m.StaffID, Nick: m.SenderNick})
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -97,25 +96,29 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 		return false, nil
 	case need.Flush:
 		_, err = b.flushCycle(ctx, l)
+	case b.factsDue(v.Session):
+		_, err = b.flushAll(ctx, l, b.factsTrigger())
 	}
 	return false, err
 }
 
 // flushCycle makes the cycle's one flush, unless a run that was under way has made it.
 func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
-	return b.flushAs(ctx, l, func(s sessions.Session) (epoch int, due bool) {
+	return b.flushAs(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
 		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
 	})
 }
 
 // flushAll flushes what is not flushed yet, whatever the cycle says. The mark of the cycle stays: a short talk must not
 // use up the flush that comes before its compaction.
-func (b *Bot) flushAll(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
-	return b.flushAs(ctx, l, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
+func (b *Bot) flushAll(ctx context.Context, l sessions.Lease, trigger string) (memory.Outcome, error) {
+	return b.flushAs(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
 }
 
 // flushAs flushes the session once it is ours, where it is due, and marks the cycle with epoch.
-func (b *Bot) flushAs(ctx context.Context, l sessions.Lease, as func(sessions.Session) (epoch int, due bool)) (memory.Outcome, error) {
+func (b *Bot) flushAs(
+	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
+) (memory.Outcome, error) {
 	unlock, err := b.upkeepLock.lock(ctx, l.Key)
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
@@ -129,15 +132,36 @@ func (b *Bot) flushAs(ctx context.Context, l sessions.Lease, as func(sessions.Se
 	if !due {
 		return memory.Outcome{}, nil
 	}
-	return b.flush(ctx, l, s, epoch)
+	if trigger == flushDebt { // a compaction has forgiven the session, but not the debt
+		d, err := b.memory.Owed(ctx, l.Key)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return memory.Outcome{}, fmt.Errorf("read what session %s owes: %w", l.Key, err)
+		}
+		s.FlushFailures = max(s.FlushFailures, d.Failures)
+	}
+	return b.flush(ctx, l, s, epoch, trigger)
 }
 
-// flush saves what matters of the session's events so far, whatever asked for it: threshold, compaction or shutdown.
-// What fails is recorded as owed.
-func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int) (memory.Outcome, error) {
+// What asks for a flush, as its receipt tells it.
+const (
+	flushThreshold  = "threshold"
+	flushCompaction = "compaction"
+	flushOverflow   = "overflow"
+	flushManual     = "manual"
+	flushNew        = "new"
+	flushIdle       = "idle"
+	flushShutdown   = "shutdown"
+	flushDebt       = "debt"
+	flushCandidates = "candidates"
+	flushEveryTurn  = "every_turn"
+)
+
+// flush saves what matters of the session's events so far, whatever asked for it: every path to memory comes through
+// here, with the session's upkeep locked. What fails is recorded as owed.
+func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, trigger string) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
-	log.Info().Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch})
+	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
+	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch, Trigger: trigger})
 	b.metrics.flush(out, err)
 	if err == nil {
 		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
@@ -154,6 +178,9 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	}
 	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
+	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
+		log.Warn().Str("reason", flushTrouble(err)).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).
+			Msg("Memory flush failed three times in a row: nothing is lost, the range is owed and tried again in the background")
 	}
 	return out, err
 }
@@ -190,7 +217,14 @@ func (r *run) flushFirst(ctx context.Context, through int64) string {
 		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer stop()
 	}
-	out, err := r.flush(ctx, r.lease, s, s.CompactionCount)
+	trigger := flushCompaction
+	switch r.Trigger {
+	case triggerManual:
+		trigger = flushManual
+	case compaction.TriggerOverflow:
+		trigger = flushOverflow
+	}
+	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, trigger)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
 		return "owed"
@@ -207,38 +241,4 @@ func (r *run) unflushed() int {
 	}
 	each := compaction.TokensOf(r.whole) / len(r.whole)
 	return each * int(r.view.Session.LastSeq-r.view.Session.FlushedSeq)
-}
-
-// pinnedMemories is how many memories a view shows at its head, and pinnedBytes how much of them.
-const (
-	pinnedMemories = 20
-	pinnedBytes    = 1500
-)
-
-// pinned is the memory that the view shows from the next turn on: of the people who talk, then of everything else, each
-// the newest first.
-func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
-	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, v.Tail)), pinnedMemories)
-	if err != nil {
-		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
-	}
-	var people, shared strings.Builder
-	for _, m := range ms {
-		if people.Len()+shared.Len()+len(m.Content) > pinnedBytes {
-			break
-		}
-		to := &shared
-		if m.Scope == memory.ScopeUser {
-			to = &people
-		}
-		to.WriteString("- " + m.Content + "\n")
-	}
-	var out string
-	if people.Len() > 0 {
-		out += "[User Memory]\n" + people.String()
-	}
-	if shared.Len() > 0 {
-		out += "[Scope Memory]\n" + shared.String()
-	}
-	return out, nil
 }

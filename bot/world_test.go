@@ -252,7 +252,7 @@ func start(t *testing.T, s setup) *world {
 	cfg := Config{
 		Store: w.store, Memory: w.store, Transport: w.wire, Model: w.model, Counter: counter, Replica: s.name,
 		Tools: []Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Compaction: smallSettings,
-		Metrics: prometheus.NewRegistry(),
+		Metrics: prometheus.NewRegistry(), Remember: Remember{PinnedTokens: 600},
 	}
 	w.gather = cfg.Metrics.(*prometheus.Registry).Gather
 	if s.config != nil {

@@ -71,6 +71,7 @@ const (
 	ProfileWork      Profile = "work"      // the state of the work first
 	ProfileTechnical Profile = "technical" // eight sections about code and systems
 	ProfileEvents    Profile = "events"    // a log of what happened, line by line
+	ProfileDay       Profile = "day"       // what a group did on one day; no policy has it
 )
 
 // Settings are what one conversation is compacted by.

@@ -99,6 +99,18 @@ var layouts = map[Profile]layout{
 		Required: true,
 	},
 	ProfileEvents: {},
+	ProfileDay: {
+		Chinese: []section{
+			{"当天要点", "做了什么、到了哪一步"}, {"决定", "连同理由"}, {"待办与承诺", "谁、做什么、什么时候"}, {"未决问题", ""}, {"关键标识", "编号、链接、日期、金额"},
+		},
+		English: []section{
+			{"What happened", "what was done, and how far it is"},
+			{"Decisions", "with their reasons"},
+			{"To do and promised", "who, what, by when"},
+			{"Open questions", ""},
+			{"Identifiers", "ids, links, dates, amounts"},
+		},
+	},
 }
 
 // lacking lists the required headings that a summary does not have.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"text/template"
+	"time"
 
 	"ebb/sessions"
 )
@@ -62,6 +63,10 @@ type Flusher struct {
 	Count    func(text string) int // tokens
 	Language string                // zh or en
 	Context  int                   // the window, in tokens
+	// Location is the time zone that relative dates in facts are resolved in; nil: UTC.
+	Location *time.Location
+	// TaskTTL is how long the state of work is kept; 0: [DefaultTaskTTL].
+	TaskTTL time.Duration
 }
 
 // Due says which flush is to be made.
@@ -72,6 +77,8 @@ type Due struct {
 	// Epoch marks the cycle as flushed; the session's own FlushEpoch leaves that mark as it is, for flushes that do not
 	// stand for the cycle's one.
 	Epoch int
+	// Trigger is what asked for it, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
+	Trigger string
 }
 
 // Outcome is what a flush did.
@@ -148,8 +155,8 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, c C
 	}
 	key := r.due.Session.Key
 	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
-		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Drafts: drafts, Usage: c.Usage,
-		Model: c.Model,
+		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
+		Drafts: drafts, Usage: c.Usage, Model: c.Model,
 	})
 	if err != nil {
 		return fmt.Errorf("store facts of events %d to %d of session %s: %w", r.out.Through+1, through, key, err)
@@ -211,46 +218,22 @@ func (r *reading) extract(ctx context.Context, events []sessions.Event) (through
 	}
 }
 
-// saveOf reads what a model answered. Where it wanted to save credentials and nothing else, there is nothing to save.
+// saveOf reads what a model answered. Where it wanted to save nothing but what is never kept, there is nothing to save.
 func saveOf(c Called) (Save, error) {
 	if c.Arguments == "" {
 		return Save{}, ErrNotSaved
 	}
 	save, _, err := ParseSave(c.Arguments)
-	if errors.Is(err, ErrCredentials) {
+	if errors.Is(err, ErrUnfit) {
 		return Save{Nothing: true}, nil
 	}
 	return save, err
 }
 
+// route decides what becomes of the facts that a model drew out of events. What it may not keep is left out.
 func (r *reading) route(events []sessions.Event, s Save) []Draft {
 	chat := ChatOf(r.due.Session, events)
-	drafts := make([]Draft, len(s.Facts))
-	for i, fact := range s.Facts {
-		drafts[i] = Route(fact, chat)
-	}
+	chat.Location, chat.TaskTTL = r.Location, r.TaskTTL
+	drafts, _ := Route(s.Facts, chat)
 	return drafts
-}
-
-// ChatOf is where a session's facts are said, with those who speak in events.
-func ChatOf(s sessions.Session, events []sessions.Event) Chat {
-	c := Chat{Key: s.Key, Robot: s.RobotCode, Conversation: s.ConversationID, Roster: RosterOf(events)}
-	c.Private = s.ConversationType == sessions.Private
-	if c.Private {
-		for _, e := range events {
-			if e.Role == sessions.RoleUser {
-				c.Person = e.SenderID
-			}
-		}
-	}
-	return c
-}
-
-// ReaderOf is who reads memory in a chat.
-func ReaderOf(c Chat) Reader {
-	r := Reader{Key: c.Key, Robot: c.Robot, Conversation: c.Conversation, Private: c.Private}
-	if c.Private && c.Person != "" {
-		r.Users = []sessions.UserID{c.Person}
-	}
-	return r
 }

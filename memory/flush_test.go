@@ -22,6 +22,8 @@ type shelf struct {
 	flushes   []Flush
 	failStore error
 	reader    Reader
+	query     Query
+	hits      []Hit
 }
 
 func (s *shelf) Range(_ context.Context, _ sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
@@ -37,6 +39,11 @@ func (s *shelf) Range(_ context.Context, _ sessions.Key, from, through int64, li
 func (s *shelf) Pinned(_ context.Context, r Reader, limit int) ([]Memory, error) {
 	s.reader = r
 	return s.memories[:min(limit, len(s.memories))], nil
+}
+
+func (s *shelf) Search(_ context.Context, r Reader, q Query) ([]Hit, error) {
+	s.reader, s.query = r, q
+	return s.hits, nil
 }
 
 func (s *shelf) Flush(_ context.Context, _ sessions.Lease, f Flush) (Receipt, error) {
@@ -134,24 +141,24 @@ func TestFlushOutcomes(t *testing.T) {
 		calls   int
 		want    string // outcome, or its error
 	}{
-		"saved":                   {[]func() (Called, error){args(facts("a", "b"))}, 1, "saved 2, known 0"},
+		"saved":                   {[]func() (Called, error){args(facts("Alice owns billing", "Bob owns search"))}, 1, "saved 2, known 0"},
 		"nothing":                 {[]func() (Called, error){args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
-		"known":                   {[]func() (Called, error){args(facts("old", "new", "new"))}, 1, "saved 1, known 2"},
-		"prose, then saved":       {[]func() (Called, error){prose("Alice likes tea."), args(facts("a"))}, 2, "saved 1, known 0"},
+		"known":                   {[]func() (Called, error){args(facts("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 2"},
+		"prose, then saved":       {[]func() (Called, error){prose("Alice likes tea."), args(facts("Alice owns billing"))}, 2, "saved 1, known 0"},
 		"prose twice":             {[]func() (Called, error){prose("Noted.")}, 2, ErrNotSaved.Error()},
 		"silent":                  {[]func() (Called, error){prose("")}, 2, ErrNotSaved.Error()},
-		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("a"))}, 2, "saved 1, known 0"},
+		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("Alice owns billing"))}, 2, "saved 1, known 0"},
 		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "memory_save arguments"},
 		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 2, "no usable fact"},
 		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
 		"credentials and junk":    {[]func() (Called, error){args(facts("password: hunter2", " "))}, 2, "no usable fact"},
 		"error":                   {[]func() (Called, error){away}, 1, errModel.Error()},
 		"prose, then error":       {[]func() (Called, error){prose("Noted."), away}, 2, errModel.Error()},
-		"a fact and a credential": {[]func() (Called, error){args(facts("a", "token=abc123def456"))}, 1, "saved 1, known 0"},
+		"a fact and a credential": {[]func() (Called, error){args(facts("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &shelf{events: logOf(3, 10), epoch: -1, memories: []Memory{{ID: 1, ScopeID: "r/c", Content: "old"}}}
+			s := &shelf{events: logOf(3, 10), epoch: -1, memories: []Memory{{ID: 1, ScopeID: "r/c", Content: "the old plan holds"}}}
 			m := &callModel{answers: c.answers}
 			out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
 			got := out.String()
@@ -240,7 +247,7 @@ func TestLongRanges(t *testing.T) {
 func TestPartlyFailedFlush(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(30, 100), epoch: -1}
-	m := &callModel{answers: []func() (Called, error){args(facts("first")), away}}
+	m := &callModel{answers: []func() (Called, error){args(facts("the first part is done")), away}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.Is(err, errModel) {
 		t.Fatalf("error %v", err)
 	}
@@ -250,7 +257,7 @@ func TestPartlyFailedFlush(t *testing.T) {
 	if s.epoch != -1 {
 		t.Errorf("the cycle counts as flushed (epoch %d) with two thirds of it unread", s.epoch)
 	}
-	m.answers = []func() (Called, error){args(facts("rest"))}
+	m.answers = []func() (Called, error){args(facts("the rest is done"))}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -278,11 +285,11 @@ func TestNothingToRead(t *testing.T) {
 func TestKnownFactsAreShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(2, 10), memories: []Memory{{ID: 1, Content: "tea is green"}}}
-	m := &callModel{answers: []func() (Called, error){args(facts("x"))}}
+	m := &callModel{answers: []func() (Called, error){args(facts("Carol runs QA"))}}
 	if _, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "events 1-2" + strings.Repeat("·", 20) + "\n\n<known>- tea is green\n"; m.asked[0].User != want {
+	if want := "events 1-2" + strings.Repeat("·", 20) + "\n\n<known>- [#1] tea is green\n"; m.asked[0].User != want {
 		t.Errorf("asked %q, want %q", m.asked[0].User, want)
 	}
 	if r := s.reader; r.Private || len(r.Users) != 0 || r.Conversation != "c" {
@@ -309,7 +316,7 @@ func (m *windowModel) Call(_ context.Context, r CallRequest) (Called, error) {
 		return Called{}, fmt.Errorf("model %s: %w", r.Model, overflowError{})
 	}
 	m.fits = append(m.fits, r)
-	return Called{Arguments: facts("f")}, nil
+	return Called{Arguments: facts("the release is due")}, nil
 }
 
 // A request and its answer fit into the window, however large the events are and however much is known.
@@ -431,7 +438,7 @@ func (m *pairModel) Call(_ context.Context, r CallRequest) (Called, error) {
 	}
 	m.asked = append(m.asked, "chat")
 	if m.saves {
-		return Called{Arguments: facts("f")}, nil
+		return Called{Arguments: facts("the release is due")}, nil
 	}
 	return m.own()
 }

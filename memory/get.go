@@ -16,9 +16,10 @@ import (
 //
 //	MEMORY.md                        everything in force, newest first
 //	memory/<scope>/<2006-01-02>.md   one scope's memories of one day
+//	memory/<scope>/<2006-01-02>.md#7 the memory with that number, with its former and later values
 //	session_events/<seq>             the session's log from that event on
 var (
-	dayPath   = regexp.MustCompile(`^memory/(user|group|team|session)/(\d{4}-\d{2}-\d{2})\.md(?:#\d+)?$`)
+	dayPath   = regexp.MustCompile(`^memory/(user|group|team|session)/(\d{4}-\d{2}-\d{2})\.md(?:#(\d{1,18}))?$`)
 	eventPath = regexp.MustCompile(`^session_events/(\d{1,18})$`)
 )
 
@@ -56,6 +57,17 @@ func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, l
 	if day == nil && path != "MEMORY.md" {
 		return "", fmt.Errorf("no such path %q; paths are MEMORY.md, memory/<user|group|team|session>/<YYYY-MM-DD>.md and session_events/<number>, as memory_search gives them", HeadOf(path))
 	}
+	if day != nil && day[3] != "" {
+		id, err := strconv.ParseInt(day[3], 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("path %q: the number is out of range", path)
+		}
+		out, err := valueLines(ctx, s, r, id, loc)
+		if err != nil {
+			return "", err
+		}
+		return pageOf(path, out, from, lines), nil
+	}
 	all, err := s.Pinned(ctx, r, maxRead)
 	if err != nil {
 		return "", fmt.Errorf("%w: memories: %w", ErrUnreadable, err)
@@ -67,10 +79,22 @@ func Get(ctx context.Context, s Store, r Reader, path string, from, lines int, l
 		}
 		out = append(out, fmt.Sprintf("- [%s %s #%d] %s", m.Scope, m.CreatedAt.In(loc).Format("2006-01-02 15:04"), m.ID, m.Content))
 	}
-	if from > len(out) {
-		return fmt.Sprintf("%s has %d lines; nothing from line %d on.", path, len(out), from), nil
+	if day != nil {
+		digests, err := digestLines(ctx, s, r, day[1], day[2], loc)
+		if err != nil {
+			return "", err
+		}
+		out = append(digests, out...)
 	}
-	return strings.Join(out[from-1:min(len(out), from-1+lines)], "\n"), nil
+	return pageOf(path, out, from, lines), nil
+}
+
+// pageOf is so many lines of a path, from the line from on.
+func pageOf(path string, all []string, from, lines int) string {
+	if from > len(all) {
+		return fmt.Sprintf("%s has %d lines; nothing from line %d on.", path, len(all), from)
+	}
+	return strings.Join(all[from-1:min(len(all), from-1+lines)], "\n")
 }
 
 // HeadOf shortens what a model wrote before it is said back.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,11 @@ type library struct {
 	memories []Memory
 	events   []sessions.Event
 	err      error
+	digests  []Memory
+}
+
+func (l *library) DigestsOf(_ context.Context, _ Reader, from, to time.Time) ([]Memory, error) {
+	return slices.DeleteFunc(slices.Clone(l.digests), func(m Memory) bool { return m.CreatedAt.Before(from) || !m.CreatedAt.Before(to) }), nil
 }
 
 func (l *library) Pinned(_ context.Context, r Reader, limit int) ([]Memory, error) {
@@ -25,6 +31,16 @@ func (l *library) Pinned(_ context.Context, r Reader, limit int) ([]Memory, erro
 		return nil, errors.New("another session's memory was asked for")
 	}
 	return l.memories[:min(limit, len(l.memories))], l.err
+}
+
+func (l *library) Values(_ context.Context, r Reader, id int64) ([]Memory, error) {
+	var out []Memory
+	for _, m := range l.memories {
+		if r.Key == "r/c" && (m.ID == id || m.SupersededBy == id) {
+			out = append(out, m)
+		}
+	}
+	return out, l.err
 }
 
 func (l *library) Range(_ context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {

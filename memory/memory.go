@@ -83,6 +83,9 @@ type Receipt struct {
 	Saved      []int64
 	Duplicate  []int64
 	Superseded []int64
+	// Unknown are the ids that drafts of a turn were to replace and that their scopes do not hold. Those drafts were not
+	// stored: the model is told, and can do better.
+	Unknown []int64
 }
 
 // Rows is the number of rows that hold what was to be saved.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebb/sessions"
@@ -31,7 +32,7 @@ const (
 
 // part is the first request for events: what is known already is read, and the rest is sized by what has room.
 func (r *reading) part(ctx context.Context, events []sessions.Event) (part, error) {
-	known, err := r.Store.Pinned(ctx, ReaderOf(ChatOf(r.due.Session, events)), knownShown)
+	known, err := r.nearest(ctx, ReaderOf(ChatOf(r.due.Session, events)), events)
 	if err != nil {
 		return part{}, fmt.Errorf("read known facts: %w", err)
 	}
@@ -44,12 +45,61 @@ func (r *reading) part(ctx context.Context, events []sessions.Event) (part, erro
 	return r.sized(p), nil
 }
 
-// knownFacts sets what is known between fences, the newest first, as far as an eighth of the window goes.
+// queryLength bounds the words that known facts are looked for by, in characters: the last ones that people wrote.
+const queryLength = 2000
+
+// nearest lists the known facts that are closest to what people say in events, filled up with the newest.
+func (r *reading) nearest(ctx context.Context, reader Reader, events []sessions.Event) ([]Memory, error) {
+	var words []string
+	room := queryLength
+	for _, e := range slices.Backward(events) {
+		if e.Role != sessions.RoleUser {
+			continue
+		}
+		mine, _ := ownWords(e)
+		text := []rune(mine)
+		if len(text) > room {
+			text = text[:room]
+		}
+		if room -= len(text); len(text) > 0 {
+			words = append(words, string(text))
+		}
+		if room <= 0 {
+			break
+		}
+	}
+	hits, err := r.Store.Search(ctx, reader, Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: FromMemories})
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := r.Store.Pinned(ctx, reader, knownShown)
+	if err != nil {
+		return nil, err
+	}
+	var known []Memory
+	seen := map[int64]bool{}
+	add := func(m Memory) {
+		if m.ID != 0 && !seen[m.ID] && len(known) < knownShown {
+			seen[m.ID] = true
+			known = append(known, m)
+		}
+	}
+	for _, h := range hits {
+		add(Memory{ID: h.MemoryID, Content: h.Content})
+	}
+	for _, m := range pinned {
+		add(m)
+	}
+	return known, nil
+}
+
+// knownFacts sets what is known between fences, each with its id, the nearest first, as far as an eighth of the window
+// goes.
 func (r *reading) knownFacts(known []Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
 	for _, m := range known {
-		line := "- " + m.Content + "\n"
+		line := fmt.Sprintf("- [#%d] %s\n", m.ID, m.Content)
 		if room -= r.Count(line); room < 0 {
 			break
 		}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,7 +26,11 @@ const MaxFacts = 20
 type Fact struct {
 	Content string `json:"content"`
 	Kind    Kind   `json:"kind"`
-	Subject string `json:"subject"` // name or id of the person it is about
+	Subject string `json:"subject,omitempty"` // name or id of the person it is about
+	Key     string `json:"key,omitempty"`     // what it is the value of
+	// Replaces is the id of the known memory that it corrects; 0 for none.
+	Replaces int64  `json:"replaces,omitempty"`
+	By       string `json:"by,omitempty"` // name or id of the person who said it
 }
 
 // Save is the arguments of a memory_save call.
@@ -38,6 +42,7 @@ type Save struct {
 // SaveSchema is the JSON schema of [Save].
 func SaveSchema() map[string]any {
 	str := func(d string) map[string]any { return map[string]any{"type": "string", "description": d} }
+	kinds := []string{string(KindFact), string(KindProfile), string(KindPreference), string(KindDecision), string(KindTask)}
 	return map[string]any{
 		"type": "object",
 		"properties": map[string]any{
@@ -46,9 +51,12 @@ func SaveSchema() map[string]any {
 				"items": map[string]any{
 					"type": "object",
 					"properties": map[string]any{
-						"content": str("the fact, one or two sentences"),
-						"kind":    map[string]any{"type": "string", "enum": []string{string(KindFact), string(KindProfile), string(KindPreference), string(KindDecision), string(KindTask)}},
-						"subject": str("name or id of the person it is about; empty for nobody"),
+						"content":  str("the fact, one or two sentences"),
+						"kind":     map[string]any{"type": "string", "enum": kinds},
+						"subject":  str("name or id of the person it is about; empty for nobody"),
+						"key":      str("what it is the value of, as in: Alpha release date"),
+						"replaces": map[string]any{"type": "integer", "description": "id of the known fact it corrects"},
+						"by":       str("who said it"),
 					},
 					"required": []string{"content", "kind"},
 				},
@@ -59,12 +67,13 @@ func SaveSchema() map[string]any {
 	}
 }
 
-// ErrCredentials says that a call tried to save credentials and nothing else.
-var ErrCredentials = errors.New("credentials are never stored")
+// ErrUnfit says that a call tried to save what is never kept, such as credentials, small talk and instructions, and
+// nothing else.
+var ErrUnfit = errors.New("what it holds is never kept")
 
 // ParseSave reads the arguments of a call. Items that can't be facts are left out and said in rejected; the error is
 // for arguments that are no such object at all, or that neither hold a usable fact nor say that there is none. It wraps
-// ErrCredentials where every item was refused as one.
+// ErrUnfit where every item was well formed and refused for what it says.
 func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	var in struct {
 		Facts   []json.RawMessage `json:"facts"`
@@ -74,67 +83,160 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 		return Save{}, nil, fmt.Errorf("memory_save arguments: %w", err)
 	}
 	s.Nothing = in.Nothing
-	credentials := 0
+	unfit := 0
 	for i, item := range in.Facts {
 		if i == MaxFacts {
 			rejected = append(rejected, fmt.Sprintf("facts[%d] and all after it: more than %d at a time; save them in another call", i, MaxFacts))
 			break
 		}
-		var f Fact
-		if json.Unmarshal(item, &f) != nil {
-			rejected = append(rejected, fmt.Sprintf("facts[%d]: is no object with a content and a kind that are text", i))
-			continue
-		}
-		if why := refuse(f.Content); why != "" {
-			rejected = append(rejected, fmt.Sprintf("facts[%d].content: %s", i, why))
-			if why == neverStored {
-				credentials++
+		f, refused := readFact(item)
+		if refused.why != "" {
+			rejected = append(rejected, fmt.Sprintf("facts[%d]%s", i, refused.why))
+			if refused.unfit {
+				unfit++
 			}
 			continue
 		}
-		for _, part := range Split(clean(f.Content), MaxContent) {
-			s.Facts = append(s.Facts, Fact{Content: part, Kind: knownKind(f.Kind), Subject: strings.TrimSpace(f.Subject)})
-		}
+		s.Facts = append(s.Facts, f.split()...)
 	}
 	switch {
 	case len(s.Facts) > 0 || s.Nothing:
 		return s, rejected, nil
-	case credentials > 0 && credentials == len(rejected):
-		return Save{}, rejected, fmt.Errorf("memory_save: nothing was saved: %w", ErrCredentials)
+	case unfit > 0 && unfit == len(rejected):
+		return Save{}, rejected, fmt.Errorf("memory_save: nothing was saved: %w: %s", ErrUnfit, strings.Join(rejected, "; "))
 	}
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
+}
+
+// split is a fact in parts that are short enough to be stored. A key has one value, and an old fact one successor: they
+// go with the beginning.
+func (f Fact) split() []Fact {
+	var out []Fact
+	for _, part := range Split(f.Content, MaxContent) {
+		f.Content = part
+		out = append(out, f)
+		f.Key, f.Replaces = "", 0
+	}
+	return out
+}
+
+// fault is why an item is not stored, from the name of the field on; empty: it is. unfit: it is well formed, and
+// nothing that says this is ever kept.
+type fault struct {
+	why   string
+	unfit bool
+}
+
+// readFact reads one item.
+func readFact(item json.RawMessage) (Fact, fault) {
+	var raw struct {
+		Fact
+
+		Replaces   json.RawMessage `json:"replaces"`
+		Scope      any             `json:"scope"`
+		ScopeID    any             `json:"scope_id"`
+		Visibility any             `json:"visibility"`
+	}
+	if json.Unmarshal(item, &raw) != nil {
+		return Fact{}, fault{why: ": is no object with a content and a kind that are text"}
+	}
+	f := raw.Fact
+	if raw.Scope != nil || raw.ScopeID != nil || raw.Visibility != nil {
+		return Fact{}, fault{why: ".scope: there is no such field; who may read a fact is decided by where it was said. Leave it out"}
+	}
+	var ok bool
+	if f.Replaces, ok = memoryID(raw.Replaces); !ok {
+		return Fact{}, fault{why: ".replaces: is no id of a known fact, want a number as in 12; leave it out where there is none"}
+	}
+	if why := malformed(f.Content); why != "" {
+		return Fact{}, fault{why: ".content: " + why}
+	}
+	if why := unfit(clean(f.Content)); why != "" {
+		return Fact{}, fault{why: ".content: " + why, unfit: true}
+	}
+	for _, label := range []struct{ name, text string }{{"subject", f.Subject}, {"key", f.Key}, {"by", f.By}} {
+		if utf8.RuneCountInString(label.text) > maxLabel || manyControls(label.text) {
+			return Fact{}, fault{why: fmt.Sprintf(".%s: want a name of at most %d characters", label.name, maxLabel)}
+		}
+		if sessions.HoldsSecret(label.text) {
+			return Fact{}, fault{why: fmt.Sprintf(".%s: %s", label.name, neverStored), unfit: true}
+		}
+	}
+	f.Content, f.Kind, f.Subject, f.Key, f.By = clean(f.Content), knownKind(f.Kind), clean(f.Subject), clean(f.Key), clean(f.By)
+	return f, fault{}
+}
+
+// memoryID reads the id of a memory as models write it: 12, "12", "#12" or "[#12]". Nothing, null and "" are none, 0.
+func memoryID(raw json.RawMessage) (id int64, ok bool) {
+	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
+	if text == "" || text == "null" || text == "0" {
+		return 0, true
+	}
+	text = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "#")
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0
 }
 
 // neverStored is why a credential is refused.
 const neverStored = "looks like a credential, which is never stored"
 
-// maxFactBytes bounds what one item may bring, however it is split.
-const maxFactBytes = 16 << 10
+// Bounds of what one item may bring.
+const (
+	maxFactBytes = 16 << 10 // however it is split
+	maxLabel     = 80       // characters of a key or a name
+	maxControls  = 3        // control characters that a slip of a model may leave in a text
+)
 
-// refuse says why a content can't be stored, or nothing.
-func refuse(content string) string {
+// malformed says why a content is none, or nothing.
+func malformed(content string) string {
 	switch {
-	case strings.TrimSpace(content) == "":
-		return "is empty"
 	case len(content) > maxFactBytes:
 		return fmt.Sprintf("has %d bytes, want at most %d", len(content), maxFactBytes)
-	case !utf8.ValidString(content):
+	case !utf8.ValidString(content), strings.ContainsRune(content, utf8.RuneError):
 		return "is not UTF-8"
-	case sessions.HoldsSecret(content):
-		return neverStored
+	case manyControls(content):
+		return "is full of control characters; write the fact in words"
+	case clean(content) == "":
+		return "is empty"
 	}
 	return ""
 }
 
+// unfit says why what a text says is never kept, or nothing.
+func unfit(text string) string {
+	if sessions.HoldsSecret(text) {
+		return neverStored
+	}
+	if why := Instruction(text); why != "" {
+		return why
+	}
+	return Junk(text)
+}
+
+// control reports characters that nobody reads: those that steer a terminal, hide, or turn the direction of writing.
+// White space is none, nor what joins the parts of an emoji.
+func control(r rune) bool {
+	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
+}
+
+func manyControls(s string) bool {
+	n := 0
+	for _, r := range s {
+		if control(r) {
+			n++
+		}
+	}
+	return n > maxControls
+}
+
 // clean drops control characters and folds white space.
 func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if control(r) {
 			return -1
 		}
 		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
+	}, s)), " ")
 }
 
 func knownKind(k Kind) Kind {
@@ -162,71 +264,4 @@ func Split(text string, limit int) []string {
 		rs = rs[cut:]
 	}
 	return append(parts, strings.TrimSpace(string(rs)))
-}
-
-// Chat is where facts were said, for routing.
-type Chat struct {
-	Key          sessions.Key
-	Robot        sessions.RobotCode
-	Conversation sessions.ConversationID
-	Private      bool
-	// Roster maps the names and ids of those who spoke to their ids.
-	Roster map[string]sessions.UserID
-	// Person is whom the bot talks to in a private chat.
-	Person sessions.UserID
-}
-
-// RosterOf lists who spoke in events: by id, by the label that transcripts show, and by nick where one person alone
-// goes by it. Nicks are what people choose to write: none of them can take another's id or label.
-func RosterOf(events []sessions.Event) map[string]sessions.UserID {
-	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
-	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {
-		if other, taken := names[name]; taken && other != id {
-			id = "" // of two people: of nobody
-		}
-		names[name] = id
-	}
-	for _, e := range events {
-		if e.Role != sessions.RoleUser || e.SenderID == "" {
-			continue
-		}
-		ids[string(e.SenderID)] = e.SenderID
-		name(labels, sessions.Speaker(e.SenderNick, e.SenderID), e.SenderID)
-		name(nicks, e.SenderNick, e.SenderID)
-		if shown := sessions.Nick(e.SenderNick); shown != e.SenderNick {
-			name(nicks, shown, e.SenderID)
-		}
-	}
-	roster := nicks
-	maps.Copy(roster, labels)
-	maps.Copy(roster, ids)
-	maps.DeleteFunc(roster, func(name string, id sessions.UserID) bool { return name == "" || id == "" })
-	return roster
-}
-
-// Route decides who may read a fact, from its kind, its subject and the kind of chat. In a private chat what a person
-// says of themself follows them; all else stays in that chat. In a group everything is the group's, but the state of
-// work, which is the session's.
-func Route(f Fact, c Chat) Draft {
-	d := Draft{Kind: f.Kind, Content: f.Content, SubjectID: c.Roster[f.Subject]}
-	session := func() Draft { d.Scope, d.ScopeID = ScopeSession, string(c.Key); return d }
-	if f.Kind == KindTask {
-		return session()
-	}
-	if !c.Private {
-		d.Scope, d.ScopeID = ScopeGroup, GroupID(c.Robot, c.Conversation)
-		return d
-	}
-	aboutThem := f.Subject == "" || d.SubjectID == c.Person
-	if aboutThem && c.Person != "" && f.Kind != KindDecision {
-		d.SubjectID = c.Person
-		d.Scope, d.ScopeID = ScopeUser, string(c.Person)
-		return d
-	}
-	return session()
-}
-
-// GroupID is the scope id of a conversation: two robots in one group do not share memory.
-func GroupID(robot sessions.RobotCode, conversation sessions.ConversationID) string {
-	return string(sessions.NewKey(robot, conversation, ""))
 }

@@ -19,6 +19,9 @@ type Reader struct {
 
 // Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
 type Store interface {
+	Debtor
+	Digests
+
 	// Save stores drafts from a running turn. An exact duplicate, after normalising, of a memory in the same scope is
 	// not stored again: its row is the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
@@ -41,6 +44,10 @@ type Store interface {
 
 	// Pinned lists the memories in force in the reader's scopes, newest first, at most limit.
 	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
+
+	// Values lists the values of the fact that a memory is one of, oldest first, former ones too, as far as the reader
+	// may see them; nothing where there is no such memory, or the reader may not see it.
+	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
 	// History finds events of the session by words (all of them where query is empty), newest first, with
 	// Seq < before where before is not 0.

@@ -49,6 +49,9 @@ type Quote struct {
 	FromBot  bool      `json:"from_bot,omitempty"`
 }
 
+// QuoteLead is what stands before a message's own words, in the content of its event: what it replies to.
+func QuoteLead(who, text string) string { return "[引用 " + who + ": " + text + "]\n" }
+
 // Attachment is a file, picture, recording or film that came with a message. Code is exchanged for a download address.
 type Attachment struct {
 	Kind string `json:"kind"`

@@ -31,7 +31,9 @@ type Session struct {
 	ObservedTokens    int     // prompt tokens of the last chat call as the provider counted them; 0 for never
 	ObservedSeq       int64   // newest event that ObservedTokens covers
 	CalibrationFactor float64 // provider's count over our estimate, smoothed; 1 at birth
-	Pinned            string  // memory shown at the head of the view, refreshed only by a compaction
+	Pinned            string  // memory shown at the head of the view, read anew by a compaction
+	PinnedDue         bool    // the next turn reads it anew, too: the session begins, or a memory was taken out of it
+	Candidates        int     // messages after FlushedSeq that look worth remembering
 	Usage             Usage   // of all model calls of the session
 	SpentToday        int     // tokens that flushes and compactions took since midnight UTC, input and output together
 }

@@ -175,10 +175,16 @@ type Turn struct {
 	Taken []int64 // ids of the pending messages that it answers, in the order of the view
 	// TakenTokens are the counts of the taken messages, in the same order.
 	TakenTokens []int
-	Events      []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
-	Dead        []int64 // ids of pending messages to set aside: they get no place in the view
-	Returned    []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
-	Reply       *Reply  // nil: nothing to send
+	// TakenTexts are what the taken messages say, in the same order, for searches to find them by from now on. Of those
+	// that are not given a store finds out later.
+	TakenTexts []string
+	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
+	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
+	Returned   []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
+	Reply      *Reply  // nil: nothing to send
+
+	Marked []int64 // of Taken: those that look worth remembering
+	Pinned *string // what the view pins of memory from this turn on, if the ViewVersion still holds; nil: as it is
 
 	// TotalTokens is the size of the context as it would be sent next, if the view is still of the ViewVersion that the
 	// turn saw; where something changed it meanwhile, Appended is added to what that left, and ObservedTokens is dropped.

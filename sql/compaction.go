@@ -69,7 +69,7 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 	if err != nil {
 		return err
 	}
-	events, err := toEvents(rows)
+	events, err := rangeEvents(rows)
 	if err != nil {
 		return err
 	}

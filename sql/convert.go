@@ -84,7 +84,7 @@ func toSession(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		CompactedSeq: r.CompactedSeq, FlushedSeq: r.FlushedSeq, FlushEpoch: epoch, FlushFailures: r.FlushFailures,
 		CompactFailures: r.CompactFailures, CompactRetryAt: orZero(r.CompactRetryAt), RearmTokens: r.RearmTokens,
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
-		Pinned: r.Pinned, BaseSeq: r.BaseSeq, CompactedAt: orZero(r.CompactedAt), CompactError: r.CompactError,
+		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: orZero(r.CompactedAt), CompactError: r.CompactError,
 		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
 		SpentToday: int(spentToday),
 	}

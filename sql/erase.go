@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -57,7 +58,17 @@ type erasure struct {
 	seqs   []int64 // in order, each once
 	wiped  []int64 // ids of the summaries that tell one of them
 	cursor int64   // of the view: where it stands after what was done so far
-	done   sessions.Erased
+	who    person  // whom it forgets; nobody where only events are erased
+	// keepFacts leaves memory as it is.
+	keepFacts bool
+	vectors   int
+	done      sessions.Erased
+}
+
+// person is somebody by all their names.
+type person struct {
+	id    sessions.UserID
+	nicks []string
 }
 
 // do takes the steps. What is found by the words of the events comes before these are wiped.
@@ -127,23 +138,100 @@ func (e *erasure) quotes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return e.q.QuotesErase(ctx, e.tx, &dbsqlc.QuotesEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
+	return e.quoted(ctx)
+}
+
+// quoted wipes what other messages quote of the events, or of the person.
+func (e *erasure) quoted(ctx context.Context) error {
+	key := e.row.SessionKey
+	quotes, err := e.q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
+		SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, Person: string(e.who.id), Nicks: append([]string{}, e.who.nicks...),
+	})
+	if err != nil {
+		return err
+	}
+	for _, q := range quotes {
+		if err := e.q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
+			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutQuote is a message's content with nothing in place of the words that it quotes, whoever said these.
+func withoutQuote(content, quoted string) string {
+	lead := sessions.QuoteLead("", quoted)
+	if _, own, ok := strings.Cut(content, lead[strings.Index(lead, ": "):]); ok && quoted != "" {
+		return sessions.QuoteLead("", sessions.ErasedText) + own
+	}
+	return content
 }
 
 // memories deletes what memory has of the events, and has no view show it, of this session or of another, nor an undo.
 func (e *erasure) memories(ctx context.Context) error {
-	facts, err := e.q.MemoriesErase(ctx, e.tx, &dbsqlc.MemoriesEraseParams{SessionKey: e.row.SessionKey, Seqs: e.seqs})
-	if e.done.Memories = len(facts); err != nil || len(facts) == 0 {
+	if e.keepFacts {
+		return nil
+	}
+	rows, err := e.q.MemoriesErase(ctx, e.tx, &dbsqlc.MemoriesEraseParams{SessionKey: e.row.SessionKey, Seqs: e.seqs})
+	if err != nil {
 		return err
 	}
-	if err := e.q.PinnedErase(ctx, e.tx, facts); err != nil {
-		return err
+	facts := make([]fact, len(rows))
+	for i, r := range rows {
+		facts[i] = fact{r.ID, r.Content}
 	}
-	return e.q.PinnedBeforeErase(ctx, e.tx, facts)
+	e.done.Memories = len(facts)
+	vectors, err := e.unmake(ctx, e.tx, facts)
+	e.vectors += vectors
+	return err
+}
+
+// fact is a memory that is no more.
+type fact struct {
+	id      int64
+	content string
+}
+
+// unmake removes what was made from memories that are no more: from the head of views and the ways back to them, from
+// receipts, digests and vectors. It counts the vectors.
+func (s *Store) unmake(ctx context.Context, tx pgx.Tx, facts []fact) (int, error) {
+	if len(facts) == 0 {
+		return 0, nil
+	}
+	var ids []int64
+	var contents []string
+	var hashes [][]byte
+	for _, f := range facts {
+		ids, contents, hashes = append(ids, f.id), append(contents, f.content), append(hashes, embeddingHash(f.content))
+	}
+	for _, step := range []func() error{
+		func() error { return s.q.PinnedErase(ctx, tx, contents) },
+		func() error { return s.q.PinnedBeforeErase(ctx, tx, contents) },
+		func() error { return s.q.FlushesForget(ctx, tx, ids) },
+		func() error { return s.q.DigestsReopen(ctx, tx, ids) },
+	} {
+		if err := step(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := s.q.EmbeddingsErase(ctx, tx, hashes)
+	return int(n), err
 }
 
 func (e *erasure) events(ctx context.Context) error {
 	e.done.Events = len(e.seqs)
+	hashes, err := e.q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
+		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText,
+	})
+	if err != nil {
+		return err
+	}
+	vectors, err := e.q.EmbeddingsErase(ctx, e.tx, hashes)
+	if e.vectors += int(vectors); err != nil {
+		return err
+	}
 	return e.q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
@@ -197,42 +285,56 @@ func (e *erasure) bodies(ctx context.Context) error {
 // Delete implements sessions.Store.
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
-	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
-		for _, kind := range []struct {
-			count  *int
-			remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)
-		}{
-			{&done.Events, s.q.EventsDelete},
-			{&done.Summaries, s.q.SummariesDelete},
-			{&done.Compactions, s.q.CompactionsDelete},
-			{&done.Replies, s.q.OutboxDelete},
-			{&done.Blobs, s.q.BlobsDelete},
-		} {
-			n, err := kind.remove(ctx, tx, key)
-			if err != nil {
-				return err
-			}
-			*kind.count = int(n)
-		}
-		memories, err := s.q.MemoriesDelete(ctx, tx, string(key))
-		if err != nil {
-			return err
-		}
-		done.Memories = int(memories)
-		for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
-			s.q.ToolRunsDelete, s.q.DebtsDelete, s.q.JobDelete, s.q.SessionDelete,
-		} {
-			if err := remove(ctx, tx, key); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		done, err = s.delete(ctx, tx, key, 0)
+		return err
 	})
 	if err != nil {
 		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, err)
 	}
 	if err := s.q.SessionRevive(ctx, s.pool, key); err != nil {
 		return done, fmt.Errorf("looking for messages that came while session %s was deleted: %w", key, err)
+	}
+	return done, nil
+}
+
+// delete removes all rows of a session, but for the message that asks for it, if there is one, and those after it.
+func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64) (sessions.Deleted, error) {
+	var done sessions.Deleted
+	events, err := s.q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked})
+	if err != nil {
+		return done, err
+	}
+	done.Events = int(events)
+	for _, kind := range []struct {
+		count  *int
+		remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)
+	}{
+		{&done.Summaries, s.q.SummariesDelete},
+		{&done.Compactions, s.q.CompactionsDelete},
+		{&done.Replies, s.q.OutboxDelete},
+		{&done.Blobs, s.q.BlobsDelete},
+	} {
+		n, err := kind.remove(ctx, tx, key)
+		if err != nil {
+			return done, err
+		}
+		*kind.count = int(n)
+	}
+	memories, err := s.q.MemoriesDelete(ctx, tx, string(key))
+	if err != nil {
+		return done, err
+	}
+	done.Memories = int(memories)
+	if err := s.q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
+		return done, err
+	}
+	for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
+		s.q.ToolRunsDelete, s.q.DebtsDelete, s.q.DigestsDelete, s.q.FlushesDelete, s.q.JobDelete, s.q.SessionDelete,
+	} {
+		if err := remove(ctx, tx, key); err != nil {
+			return done, err
+		}
 	}
 	return done, nil
 }

@@ -15,7 +15,8 @@ import (
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
-		receipt, err = s.save(ctx, tx, l.Key, drafts, 0, 0)
+		k := keeper{Store: s, tx: tx, source: l.Key, strict: true}
+		receipt, err = k.keep(ctx, drafts)
 		return err
 	})
 	if err != nil {
@@ -32,7 +33,11 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if receipt, err = s.save(ctx, tx, l.Key, f.Drafts, f.From+1, f.Through); err != nil {
+		k := keeper{Store: s, tx: tx, source: l.Key, start: f.From + 1, end: max(f.From+1, f.Through)}
+		if receipt, err = k.keep(ctx, f.Drafts); err != nil {
+			return err
+		}
+		if err := s.receipt(ctx, tx, row, f, receipt); err != nil {
 			return err
 		}
 		if err := s.q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
@@ -58,48 +63,6 @@ func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, thr
 		return err
 	}
 	return s.q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
-}
-
-// save stores drafts and finds, for those that were there already, the rows that hold them.
-func (s *Store) save(
-	ctx context.Context, tx pgx.Tx, key sessions.Key, drafts []memory.Draft, start, end int64,
-) (memory.Receipt, error) {
-	var receipt memory.Receipt
-	if len(drafts) == 0 {
-		return receipt, nil
-	}
-	p := &dbsqlc.MemoriesInsertParams{SourceSession: key, StartSeq: start, EndSeq: max(start, end)}
-	for _, d := range drafts {
-		d.Content = clean(d.Content)
-		p.Scopes = append(p.Scopes, string(d.Scope))
-		p.ScopeIds = append(p.ScopeIds, clean(d.ScopeID))
-		p.Kinds = append(p.Kinds, clean(string(d.Kind)))
-		p.Contents = append(p.Contents, d.Content)
-		p.Hashes = append(p.Hashes, factHash(key, d))
-		p.SubjectIds = append(p.SubjectIds, clean(string(d.SubjectID)))
-	}
-	saved, err := s.q.MemoriesInsert(ctx, tx, p)
-	if err != nil {
-		return receipt, err
-	}
-	rows, err := s.q.MemoriesByHash(ctx, tx, &dbsqlc.MemoriesByHashParams{
-		Scopes: p.Scopes, ScopeIds: p.ScopeIds, Hashes: p.Hashes,
-	})
-	if err != nil {
-		return receipt, err
-	}
-	receipt.Saved = saved
-	known := make(map[int64]bool, len(saved))
-	for _, id := range saved {
-		known[id] = true
-	}
-	for _, row := range rows {
-		if !known[row.ID] {
-			known[row.ID] = true
-			receipt.Duplicate = append(receipt.Duplicate, row.ID)
-		}
-	}
-	return receipt, nil
 }
 
 // Owe implements memory.Store.
@@ -136,7 +99,23 @@ func (s *Store) Range(
 	if err != nil {
 		return nil, fmt.Errorf("reading events %d to %d of session %s: %w", from+1, through, key, err)
 	}
-	return toEvents(rows)
+	return rangeEvents(rows)
+}
+
+func rangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e, err := toEvent(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
+			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
 }
 
 // Unflushed implements memory.Store.

@@ -88,15 +88,21 @@ func (c *chat) search(query string) []memory.Hit {
 }
 
 func group(c *chat, content string) memory.Draft {
+	id := memory.GroupID(robot, c.reader.Conversation)
+	return memory.Draft{Scope: memory.ScopeGroup, ScopeID: id, Kind: memory.KindFact, Content: content, SourceGroup: id}
+}
+
+// about is what a person said of themself in private.
+func about(person sessions.UserID, content string) memory.Draft {
 	return memory.Draft{
-		Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, c.reader.Conversation), Kind: memory.KindFact, Content: content,
+		Scope: memory.ScopeUser, ScopeID: string(person), Kind: memory.KindProfile, Content: content, SubjectID: person, SaidBy: person,
 	}
 }
 
-func about(person sessions.UserID, content string) memory.Draft {
-	return memory.Draft{
-		Scope: memory.ScopeUser, ScopeID: string(person), Kind: memory.KindProfile, Content: content, SubjectID: person,
-	}
+// inGroup is a draft of something that was said in a chat's group.
+func inGroup(c *chat, d memory.Draft) memory.Draft {
+	d.SourceGroup = memory.GroupID(robot, c.reader.Conversation)
+	return d
 }
 
 func TestSaveKnowsAFactAgain(t *testing.T) {
@@ -319,8 +325,8 @@ func TestSearchKeepsScopes(t *testing.T) {
 	private.save(about("zhang", "needle: private fact about Zhang"))
 	private.save(memory.Draft{Scope: memory.ScopeSession, ScopeID: string(private.reader.Key), Kind: memory.KindTask, Content: "needle: task of the private chat"})
 	private.save(memory.Draft{Scope: memory.ScopeTeam, ScopeID: string(robot), Kind: memory.KindDecision, Content: "needle: team rule"})
-	first.save(about("zhang", "needle: said by Zhang in group one"), group(first, "needle: group one's fact"))
-	first.save(about("zhang", "needle: private fact about Zhang")) // told in the group too
+	first.save(inGroup(first, about("zhang", "needle: said by Zhang in group one")), group(first, "needle: group one's fact"))
+	first.save(inGroup(first, about("zhang", "needle: private fact about Zhang"))) // told in the group too
 
 	for _, tt := range []struct {
 		name string

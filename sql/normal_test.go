@@ -61,8 +61,10 @@ func FuzzTerms(f *testing.F) {
 				t.Errorf("%q gives the pattern %q", s, p)
 			}
 		}
-		if len(terms) > 0 && share(terms, clean(s)) < 1 {
-			t.Errorf("%q does not hold all of its own terms %q", s, terms)
+		for _, term := range terms {
+			if !strings.Contains(fold(clean(s)), term) {
+				t.Errorf("%q does not hold its own term %q", s, term)
+			}
 		}
 	})
 }

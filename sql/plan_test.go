@@ -65,10 +65,6 @@ func TestPlans(t *testing.T) {
 			_, err := q.EventsHistory(t.Context(), p, &dbsqlc.EventsHistoryParams{SessionKey: "s7", Patterns: []string{}, MaxChars: 10, MaxRows: 20})
 			return err
 		}, false},
-		"a search": {func() error {
-			_, err := q.EventsMatch(t.Context(), p, &dbsqlc.EventsMatchParams{SessionKey: "s7", Patterns: []string{"%said%"}, MaxChars: 10, MaxRows: 20})
-			return err
-		}, true},
 		"what there is to tell": {func() error {
 			_, err := q.EventsSource(t.Context(), p, &dbsqlc.EventsSourceParams{SessionKey: "s7", AfterSeq: 40, ThroughSeq: 60})
 			return err

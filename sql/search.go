@@ -4,206 +4,226 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"ebb/memory"
+	"ebb/memory/rank"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
 
 const (
-	maxTerms      = 32   // of one query
-	maxCandidates = 2000 // memories looked at, the newest first
-	minShare      = 0.34 // of the terms, for a find of a search to count
-	historyShare  = 0.5  // of the terms, for a find in the history to count
-	maxBody       = 2000 // characters of an event's body that are read: of a longer one, the piece with the find
-	bodyLead      = 200  // characters of that piece before the find
+	maxCandidates = 2000    // memories looked at, the newest first
+	maxEvents     = 8000    // events looked at that have a word of the query, the newest
+	maxSaid       = 200     // events looked at that only a time or a person speaks for
+	maxUnindexed  = 500     // events without terms that are read for one search
+	maxRead       = 200_000 // characters of an event that are read to find the piece that is shown
+	besideBest    = 24      // events whose neighbours are looked at
+	narrowRange   = 4       // events that a memory was drawn from, for what it says to be theirs
 )
 
-// Search implements memory.Store. A find's score is the share of the query's terms that it holds; of equals the newer
-// comes first, and memories before events.
+// Search implements memory.Store. Candidates come from the index on terms; memory/rank scores them. Where embeddings are
+// configured, what is near by its meaning is found too.
 func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
-	terms, limit := termsOf(q.Text), q.Limit
-	if len(terms) == 0 || limit <= 0 {
+	if q.Limit <= 0 {
 		return nil, nil
 	}
-	memories, err := s.readable(ctx, r, patternsOf(terms), 0, maxCandidates)
+	fuse := s.beside(ctx, r, q)
+	hits, err := s.byWords(ctx, r, q)
 	if err != nil {
-		return nil, fmt.Errorf("searching memories for session %s: %w", r.Key, err)
+		return nil, fmt.Errorf("searching memory for session %s: %w", r.Key, err)
 	}
-	events, err := s.q.EventsMatch(ctx, s.pool, &dbsqlc.EventsMatchParams{
-		SessionKey: r.Key, Patterns: patternsOf(terms), MaxChars: maxBody, LeadChars: bodyLead, MaxRows: count(limit),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("searching events of session %s: %w", r.Key, err)
-	}
-	var hits []memory.Hit
-	for _, m := range memories {
-		hits = append(hits, memory.Hit{
-			Path: s.memoryPath(m), Content: m.Content, Who: string(m.SubjectID), At: m.CreatedAt,
-			Score: share(terms, m.Content),
-		})
-	}
-	for _, e := range events {
-		hits = append(hits, memory.Hit{
-			Path: eventPath(orZero(e.Seq)), Content: piece(e.Content, e.Place), At: e.CreatedAt,
-			Who:   cmp.Or(sessions.Speaker(e.SenderNick, e.SenderID), string(e.Role)),
-			Score: max(float64(e.Found)/float64(len(terms)), share(terms, e.Content)),
-		})
-	}
-	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Score < minShare })
-	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits[:min(limit, len(hits))], nil
+	return fuse(hits), nil
 }
 
-// memoryPath is where memory_get finds a memory: memory/<scope>/<day>.md#<id>, the day as it was where the group is.
-func (s *Store) memoryPath(m memory.Memory) string {
-	return fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.In(s.loc).Format(time.DateOnly), m.ID)
+// candidate is what a search may find, as the database has it.
+type candidate struct {
+	rank.Doc
+	memory *dbsqlc.MemoriesReadableRow // nil for an event
+	nick   string                      // of who said an event
+	sender sessions.UserID
 }
 
-// eventPath is where memory_get finds an event of the reader's session: session_events/<seq>.
-func eventPath(seq int64) string { return fmt.Sprintf("session_events/%d", seq) }
-
-// piece marks a text that was read from the middle of a body on.
-func piece(text string, place int) string {
-	if place > 1 {
-		return "…" + text
-	}
-	return text
+// searching is one search under way.
+type searching struct {
+	*Store
+	reader memory.Reader
+	query  rank.Query
+	from   memory.Source
+	limit  int
+	found  []candidate
 }
 
-// Pinned implements memory.Store.
-func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
-	memories, err := s.readable(ctx, r, nil, 0, limit)
-	if err != nil {
-		return nil, fmt.Errorf("listing memories for session %s: %w", r.Key, err)
+func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	now := q.Now
+	if now.IsZero() {
+		now = time.Now()
 	}
-	return memories, nil
-}
-
-// Memory returns one memory in force that the reader may see, or sessions.ErrNotFound.
-func (s *Store) Memory(ctx context.Context, r memory.Reader, id int64) (memory.Memory, error) {
-	memories, err := s.readable(ctx, r, nil, id, 1)
-	if err == nil && len(memories) == 0 {
-		err = sessions.ErrNotFound
-	}
-	if err != nil {
-		return memory.Memory{}, fmt.Errorf("reading memory %d for session %s: %w", id, r.Key, err)
-	}
-	return memories[0], nil
-}
-
-// readable lists what a reader may see, newest first, each fact once: the same fact may have been learnt in a private
-// chat and in a group.
-func (s *Store) readable(
-	ctx context.Context, r memory.Reader, patterns []string, id int64, limit int,
-) ([]memory.Memory, error) {
-	users := make([]string, 0, len(r.Users))
-	for _, u := range r.Users {
-		users = append(users, string(u))
-	}
-	rows, err := s.q.MemoriesReadable(ctx, s.pool, &dbsqlc.MemoriesReadableParams{
-		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
-		UserIds: users, Private: r.Private, Patterns: append([]string{}, patterns...), ID: id, MaxRows: count(limit),
-	})
+	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit}
+	scope, err := s.q.SearchScope(ctx, s.pool, r.Key)
 	if err != nil {
 		return nil, err
 	}
-	memories := make([]memory.Memory, 0, len(rows))
-	seen := make(map[string]bool, len(rows))
-	for i := range rows {
-		fact := normal(rows[i].Content)
-		if !seen[fact] {
-			seen[fact] = true
-			memories = append(memories, toMemory(&rows[i]))
+	for i, id := range scope.Ids {
+		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
+	}
+	if x.from != memory.FromEvents {
+		if err := x.memories(ctx); err != nil {
+			return nil, err
 		}
 	}
-	return memories, nil
+	total := len(x.found)
+	if x.from != memory.FromMemories && scope.LastSeq > 0 {
+		if err := x.events(ctx); err != nil {
+			return nil, err
+		}
+		total += int(scope.LastSeq)
+	}
+	finds, err := x.rank(ctx, total)
+	if err != nil || len(finds) == 0 {
+		return nil, err
+	}
+	return x.hits(ctx, finds)
 }
 
-// History implements memory.Store. An event is found by a query when it holds at least half of its terms. Of events it
-// gives what is shown: their place, time, speaker and, of a long body, the piece around the first find.
-func (s *Store) History(
-	ctx context.Context, key sessions.Key, query string, before int64, limit int,
-) ([]sessions.Event, error) {
-	terms := termsOf(query)
-	rows, err := s.q.EventsHistory(ctx, s.pool, &dbsqlc.EventsHistoryParams{
-		SessionKey: key, BeforeSeq: before, Patterns: patternsOf(terms), MaxChars: maxBody, LeadChars: bodyLead,
-		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: count(limit),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the history of session %s: %w", key, err)
+// rank scores what was found, with what stands beside the best of it.
+func (x *searching) rank(ctx context.Context, total int) ([]rank.Find, error) {
+	if err := x.markOutdated(ctx); err != nil {
+		return nil, err
 	}
-	events := make([]sessions.Event, 0, len(rows))
-	for _, r := range rows {
-		events = append(events, sessions.Event{
-			ID: r.ID, Seq: orZero(r.Seq), Key: key, Role: r.Role, Content: piece(r.Content, r.Place),
-			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
+	pool := x.query.Pool(total)
+	for i := range x.found {
+		pool.Add(x.found[i].Doc)
+	}
+	if x.from != memory.FromMemories {
+		if seqs := pool.Beside(besideBest); len(seqs) > 0 {
+			rows, err := x.q.EventsBeside(ctx, x.pool, &dbsqlc.EventsBesideParams{SessionKey: x.reader.Key, Seqs: seqs})
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range rows {
+				x.add(dbsqlc.EventsFindRow(row))
+				pool.Add(x.found[len(x.found)-1].Doc)
+			}
+		}
+	}
+	return pool.Rank(2*x.limit + narrowRange), nil // some may say the same
+}
+
+func (x *searching) memories(ctx context.Context) error {
+	r := x.reader
+	keys := x.query.MemoryKeys(memoryScope(memory.ScopeTeam, string(r.Robot)))
+	keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeGroup, memory.GroupID(r.Robot, r.Conversation)))...)
+	keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeSession, string(r.Key)))...)
+	for _, u := range r.Users {
+		keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeUser, string(u)))...)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := x.readableRows(ctx, r, keys, 0, maxCandidates)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		m := &rows[i]
+		if len(m.Terms) == 0 {
+			m.Terms = memoryTerms(m.Scope, m.ScopeID, m.Content)
+		}
+		d := rank.Doc{At: cmp.Or(orZero(m.SaidAt), m.CreatedAt), Keys: m.Terms}
+		d.Who = []string{string(m.SubjectID), string(m.SaidBy)}
+		x.found = append(x.found, candidate{Doc: d, memory: m})
+	}
+	return nil
+}
+
+// events looks for events of the session: by words, and where the query has none to look for, by time and person.
+func (x *searching) events(ctx context.Context) error {
+	key := x.reader.Key
+	before := len(x.found)
+	if keys := x.query.EventKeys(eventScope(key)); len(keys) > 0 {
+		rows, err := x.q.EventsFind(ctx, planned{x.pool}, &dbsqlc.EventsFindParams{SessionKey: key, Keys: keys, MaxRows: maxEvents})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			x.add(row)
+		}
+	}
+	if x.query.Loose() {
+		if err := x.said(ctx); err != nil {
+			return err
+		}
+	}
+	rows, err := x.q.EventsUnindexed(ctx, x.pool, &dbsqlc.EventsUnindexedParams{SessionKey: key, MaxChars: maxRead, MaxRows: maxUnindexed})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		x.add(dbsqlc.EventsFindRow{
+			Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt,
+			Terms: eventTerms(key, row.Content),
 		})
 	}
-	return events, nil
+	for _, c := range x.found[before:] { // who spoke long ago
+		x.query.Name(rank.Person{ID: string(c.sender), Nick: c.nick})
+	}
+	return nil
 }
 
-// termsOf are the words of a query, folded, each once: a Latin word or number is one, a run of Chinese characters is
-// one for each two that stand side by side, for nothing tells where its words end. A character alone is one itself.
-func termsOf(query string) []string {
-	var terms []string
-	add := func(t string) {
-		if len(terms) < maxTerms && !slices.Contains(terms, t) {
-			terms = append(terms, t)
+func (x *searching) said(ctx context.Context) error {
+	from, to, dated := x.query.Span()
+	if !dated {
+		if len(x.query.People()) == 0 {
+			return nil
+		}
+		from, to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0)
+	}
+	rows, err := x.q.EventsSaid(ctx, x.pool, &dbsqlc.EventsSaidParams{
+		SessionKey: x.reader.Key, FromTime: from, ToTime: to, SenderIds: append([]string{}, x.query.People()...), MaxRows: maxSaid,
+	})
+	if err != nil {
+		return err
+	}
+	known := make(map[int64]bool, len(x.found))
+	for _, c := range x.found {
+		known[c.Seq] = true
+	}
+	for _, row := range rows {
+		if !known[orZero(row.Seq)] && len(row.Terms) > 0 {
+			x.add(dbsqlc.EventsFindRow(row))
 		}
 	}
-	for _, word := range strings.FieldsFunc(fold(query), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		for _, run := range runsOf([]rune(word)) {
-			if run[0] < 0x2E80 || len(run) == 1 {
-				add(string(run))
-				continue
-			}
-			for i := range len(run) - 1 {
-				add(string(run[i : i+2]))
-			}
-		}
-	}
-	return terms
+	return nil
 }
 
-// runsOf cuts a word where Latin and Chinese characters meet.
-func runsOf(word []rune) [][]rune {
-	var runs [][]rune
-	start := 0
-	for i := 1; i <= len(word); i++ {
-		if i == len(word) || (word[i] < 0x2E80) != (word[i-1] < 0x2E80) {
-			runs = append(runs, word[start:i])
-			start = i
-		}
+func (x *searching) add(e dbsqlc.EventsFindRow) {
+	d := rank.Doc{
+		Seq: orZero(e.Seq), At: e.CreatedAt, Assistant: e.Role == sessions.RoleAssistant, Keys: e.Terms, Who: []string{string(e.SenderID)},
 	}
-	return runs
+	x.found = append(x.found, candidate{Doc: d, nick: e.SenderNick, sender: e.SenderID})
 }
 
-// patternsOf makes patterns for ILIKE that find each term anywhere. Terms hold letters and digits only, nothing that
-// a pattern would read as a sign.
-func patternsOf(terms []string) []string {
-	patterns := make([]string, 0, len(terms))
-	for _, t := range terms {
-		patterns = append(patterns, "%"+t+"%")
-	}
-	return patterns
-}
-
-// share is how many of the terms a text holds, from 0 to 1.
-func share(terms []string, text string) float64 {
-	folded := fold(text)
-	n := 0
-	for _, t := range terms {
-		if strings.Contains(folded, t) {
-			n++
+// markOutdated marks the events that say what was corrected later, so that they come after what holds now.
+func (x *searching) markOutdated(ctx context.Context) error {
+	first, last := int64(0), int64(0)
+	for _, c := range x.found {
+		if c.Seq > 0 {
+			first, last = min(cmp.Or(first, c.Seq), c.Seq), max(last, c.Seq)
 		}
 	}
-	return float64(n) / float64(len(terms))
+	if last == 0 {
+		return nil
+	}
+	seqs, err := x.q.EventsOutdated(ctx, x.pool, &dbsqlc.EventsOutdatedParams{
+		SessionKey: x.reader.Key, FirstSeq: first, LastSeq: last, Most: narrowRange,
+	})
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	for i := range x.found {
+		x.found[i].Outdated = slices.Contains(seqs, x.found[i].Seq)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,10 @@ type Options struct {
 	// Location is the time zone that the days in the paths of memories are of; memory_get must be given the same one.
 	// nil: UTC.
 	Location *time.Location
+	// Embedder lets searches find by meaning too; nil: by words alone.
+	Embedder memory.Embedder
+	// EmbedWeight is what a find by meaning counts against one by words, 0 to 1.
+	EmbedWeight float64
 }
 
 // Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
@@ -42,6 +47,12 @@ type Store struct {
 	q    *dbsqlc.Queries
 	ttl  time.Duration
 	loc  *time.Location
+
+	meaning     meaning
+	embedWeight float64
+	comparer    comparer
+	embedMu     sync.Mutex
+	embedded    map[string]int64 // by model: the memory up to which all have vectors
 }
 
 // handTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
@@ -67,6 +78,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
 	s := &Store{pool: pool, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
+	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
+	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err

@@ -105,14 +105,22 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		Dead: append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
 		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
+		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),
 		TotalTokens: count(t.TotalTokens), Appended: count(t.Appended), ViewVersion: t.ViewVersion,
+		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, Pinned: clean(orZero(t.Pinned)),
 		ObservedTokens: count(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: finite(t.Calibration),
 		PromptTokens: int64(count(t.Usage.Prompt)), CachedTokens: int64(count(t.Usage.Cached)),
 		CompletionTokens: int64(count(t.Usage.Completion)), Model: clean(t.Model),
 		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
 	}
+	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
+		p.TakenTerms[i] = arrayText(eventTerms(l.Key, clean(text)))
+	}
 	for i, e := range t.Events {
 		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), clean(e.Content), count(e.Tokens)
+		if e.Role == sessions.RoleAssistant {
+			p.Terms[i] = arrayText(eventTerms(l.Key, p.Contents[i]))
+		}
 		p.ToolCallIds[i], p.ToolNames[i] = clean(e.ToolCallID), clean(e.ToolName)
 		if len(e.ToolCalls) > 0 {
 			calls, err := cleanJSON(e.ToolCalls)

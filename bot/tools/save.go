@@ -4,32 +4,45 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"ebb/bot"
 	"ebb/memory"
 )
 
-type saver struct{ store memory.Store }
+type saver struct {
+	store memory.Store
+	loc   *time.Location
+}
 
 func (s saver) call(ctx context.Context, in bot.ToolInput, _ memory.Save) (string, error) {
 	save, rejected, err := memory.ParseSave(in.Arguments)
 	if err != nil {
 		return "", err
 	}
-	drafts := make([]memory.Draft, len(save.Facts))
-	for i, f := range save.Facts {
-		drafts[i] = memory.Route(f, in.Chat)
-	}
+	chat := in.Chat
+	chat.Location = s.loc
+	drafts, refused := memory.Route(save.Facts, chat)
+	rejected = append(rejected, refused...)
 	if len(drafts) == 0 {
+		if len(rejected) > 0 {
+			return "", fmt.Errorf("memory_save: nothing was saved: %s", strings.Join(rejected, "; "))
+		}
 		return "nothing to save", nil
 	}
 	r, err := s.store.Save(ctx, in.Lease, drafts)
 	if err != nil {
 		return "", trouble(ctx, err, "memory_save: the memory could not be stored, nothing was saved")
 	}
+	for _, id := range r.Unknown {
+		rejected = append(rejected, fmt.Sprintf("replaces %d: no known fact of that number can be corrected here; save it without replaces", id))
+	}
 	out := fmt.Sprintf("saved %d", len(r.Saved))
 	if n := len(r.Duplicate); n > 0 {
 		out += fmt.Sprintf(", %d known already", n)
+	}
+	if n := len(r.Superseded); n > 0 {
+		out += fmt.Sprintf(", %d corrected", n)
 	}
 	if len(rejected) > 0 {
 		out += "; not saved: " + strings.Join(rejected, "; ")

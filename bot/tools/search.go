@@ -18,7 +18,7 @@ type searchArgs struct {
 
 var searchSpec = bot.ToolSpec{
 	Name:        "memory_search",
-	Description: "Find saved memories and earlier messages by words. Use it before answering about anything from the past.",
+	Description: "Find saved memories and earlier messages by words. Use it before answering about anything from the past. Hits marked OUTDATED no longer hold.",
 	Schema: object([]string{"query"}, map[string]any{
 		"query": field("string", "words to look for"), "limit": field("integer", "hits, 1 to 20, default 8"),
 	}),
@@ -41,11 +41,11 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 		return "", trouble(ctx, err, "memory_search: the memory can't be read at the moment")
 	}
 	if len(hits) == 0 {
-		return "nothing found", nil
+		return fmt.Sprintf("没有找到 / nothing found for %q. Try other words once; else say that nothing was found, and do not guess.", memory.HeadOf(a.Query)), nil
 	}
 	var b strings.Builder
 	for _, h := range hits {
-		fmt.Fprintf(&b, "- %s (%s %s): %s\n", h.Path, h.At.In(s.loc).Format("2006-01-02 15:04"), h.Who, h.Content)
+		b.WriteString(memory.HitLine(h, s.loc))
 	}
 	return b.String(), nil
 }

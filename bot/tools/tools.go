@@ -22,7 +22,7 @@ func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	return []bot.Tool{
 		tool[memory.Save]{
 			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
-			call: (saver{store}).call,
+			call: (saver{store, loc}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},
 		tool[getArgs]{spec: getSpec, call: (getter{store, blobs, loc}).call, reads: true},

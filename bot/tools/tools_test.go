@@ -51,6 +51,15 @@ func (s *shelf) Pinned(_ context.Context, r memory.Reader, _ int) ([]memory.Memo
 	return []memory.Memory{{ID: 1, Scope: memory.ScopeGroup, Content: "the plan"}}, s.err
 }
 
+func (s *shelf) Values(_ context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
+	if s.key = r.Key; id != 7 {
+		return nil, s.err
+	}
+	return []memory.Memory{
+		{ID: 6, Scope: memory.ScopeGroup, Content: "the old plan", SupersededBy: 7}, {ID: 7, Scope: memory.ScopeGroup, Content: "the plan", SaidBy: "u1"},
+	}, s.err
+}
+
 // errStorage holds what nobody but an operator may read.
 var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection refused")
 
@@ -109,8 +118,11 @@ func TestCalls(t *testing.T) {
 	full := func() *shelf {
 		return &shelf{
 			receipt: memory.Receipt{Saved: []int64{7}, Duplicate: []int64{3}},
-			hits:    []memory.Hit{{Path: "MEMORY.md", Content: "the plan", Who: "Alice"}},
-			events:  []sessions.Event{{Seq: 9, Role: sessions.RoleUser, SenderNick: "Bob", Content: "later"}, {Seq: 8, Role: sessions.RoleUser, SenderNick: "Bob", Content: "earlier"}},
+			hits: []memory.Hit{
+				{Path: "memory/group/2026-11-20.md#7", Content: "the\nplan", Who: "Alice", At: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC), Why: []string{"plan", "2026-11-20"}},
+				{Path: "session_events/4", Content: "the old plan", Who: "Bob", At: time.Date(2026, 11, 1, 9, 30, 0, 0, time.UTC), Outdated: true},
+			},
+			events: []sessions.Event{{Seq: 9, Role: sessions.RoleUser, SenderNick: "Bob", Content: "later"}, {Seq: 8, Role: sessions.RoleUser, SenderNick: "Bob", Content: "earlier"}},
 		}
 	}
 	for _, c := range []struct {
@@ -118,19 +130,25 @@ func TestCalls(t *testing.T) {
 		want            string // words of the result, in order, separated by |
 		fails           bool
 	}{
-		{"memory_save", `{"facts":[{"content":"a","kind":"fact"},{"content":"b","kind":"task"}]}`, "saved 1, 1 known already", false},
-		{"memory_save", `{"facts":[{"content":"a"},{"content":"password: x1"}]}`, "saved 1|not saved: facts[1].content", false},
+		{"memory_save", `{"facts":[{"content":"the release is on Friday","kind":"fact"},{"content":"Alice writes the notes","kind":"task"}]}`, "saved 1, 1 known already", false},
+		{"memory_save", `{"facts":[{"content":"the release is on Friday"},{"content":"password: x1"}]}`, "saved 1|not saved: facts[1].content", false},
 		{"memory_save", `{"facts":[],"nothing_to_save":true}`, "nothing to save", false},
 		{"memory_save", `{"facts":[]}`, "no usable fact", true},
 		{"memory_save", `{"facts":"x"}`, "arguments of memory_save", true},
 		{"memory_save", ``, "arguments of memory_save", true},
-		{"memory_search", `{"query":"plan"}`, "MEMORY.md|Alice|the plan", false},
+		{"memory_search", `{"query":"plan"}`, "memory/group/2026-11-20.md#7|Alice|the plan", false},
+		{"memory_search", `{"query":"old plan"}`, "memory/group/2026-11-20.md#7 (2026-11-20 09:30 Alice; matched: plan, 2026-11-20): the plan|session_events/4 (2026-11-01 09:30 Bob; OUTDATED, corrected later 已被更正): the old plan", false},
 		{"memory_search", `{"query":"  "}`, "query is empty", true},
 		{"memory_search", `{}`, "query is empty", true},
 		{"memory_search", `{"query":7}`, "arguments of memory_search", true},
 		{"memory_search", `not json`, "arguments of memory_search", true},
 		{"memory_get", `{"path":"MEMORY.md"}`, "the plan", false},
 		{"memory_get", `{"path":"../../etc/passwd"}`, "no such path|memory_search", true},
+		{"memory_get", `{"path":"/MEMORY.md"}`, "no such path|memory_search", true},
+		{"memory_get", `{"path":"memory/user/../group/2026-11-20.md"}`, "no such path|memory_search", true},
+		{"memory_get", `{"path":"memory/everybody/2026-11-20.md"}`, "no such path|user|group|team|session", true},
+		{"memory_get", `{"path":"memory/group/2026-11-20.md#8"}`, "no memory #8|memory_search", true},
+		{"memory_get", `{"path":"memory/group/2026-11-20.md#7"}`, "#6|the old plan|OUTDATED|see #7|#7|the plan|said by u1", false},
 		{"query_history", `{}`, "earlier|later", false},
 		{"query_history", `{"before":"x"}`, "arguments of query_history", true},
 	} {
@@ -157,11 +175,16 @@ func TestCalls(t *testing.T) {
 func TestSaveRoutes(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
-	if _, err := run(t, s, "memory_save", `{"facts":[{"content":"likes tea","kind":"preference","subject":"Alice","scope":"team","scope_id":"all"}]}`); err != nil {
+	if _, err := run(t, s, "memory_save", `{"facts":[{"content":"Alice likes green tea","kind":"preference","subject":"Alice"}]}`); err != nil {
 		t.Fatal(err)
 	}
 	if s.key != "r/c" || len(s.drafts) != 1 || s.drafts[0].Scope != memory.ScopeGroup || s.drafts[0].ScopeID != "r/c" || s.drafts[0].SubjectID != "u1" {
 		t.Errorf("saved %+v in %s", s.drafts, s.key)
+	}
+	s = &shelf{}
+	got, err := run(t, s, "memory_save", `{"facts":[{"content":"Alice likes green tea","kind":"preference","subject":"Alice","scope":"team","scope_id":"all"}]}`)
+	if err == nil || len(s.drafts) > 0 || !strings.Contains(err.Error(), "scope") {
+		t.Errorf("a scope that the model chose: %q, %v, saved %+v", got, err, s.drafts)
 	}
 }
 
@@ -170,7 +193,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]int{`{"query":"x"}`: 8, `{"query":"x","limit":3}`: 3, `{"query":"x","limit":9999}`: 8, `{"query":"x","limit":-1}`: 8} {
 		s := &shelf{}
-		if got, err := run(t, s, "memory_search", arguments); err != nil || s.limit != want || s.key != "r/c" || got != "nothing found" {
+		if got, err := run(t, s, "memory_search", arguments); err != nil || s.limit != want || s.key != "r/c" || !strings.HasPrefix(got, "没有找到 / nothing found for \"x\"") {
 			t.Errorf("%s: limit %d of %s, %q, %v", arguments, s.limit, s.key, got, err)
 		}
 	}

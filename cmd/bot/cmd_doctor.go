@@ -29,8 +29,15 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		name string
 		run  func(context.Context, *Config) (string, error)
 	}{
-		{"database", checkDatabase}, {"model", checkModels}, {"dingtalk", checkDingTalk}, {"clock", checkClock},
+		{"database", checkDatabase},
+		{"model", checkModels},
+		{"embeddings", checkEmbeddings},
+		{"dingtalk", checkDingTalk},
+		{"clock", checkClock},
 	} {
+		if check.name == "embeddings" && (cfg == nil || cfg.Agent.Memory.Embeddings.BaseURL == "") {
+			continue // nothing has to be right
+		}
 		if cfg == nil {
 			fmt.Fprintf(app.Stdout, "skip %s: the config has to be right first\n", check.name)
 			continue

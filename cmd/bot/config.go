@@ -106,6 +106,8 @@ type AgentConfig struct {
 	Admins []string `json:"admins"`
 	// Compaction says when and how a context is flushed and compacted.
 	Compaction CompactionConfig `json:"compaction"`
+	// Memory says what is kept of conversations for good, and how it comes back.
+	Memory MemoryConfig `json:"memory"`
 }
 
 // ClusterConfig is about several replicas on one database.
@@ -193,7 +195,7 @@ func defaults(src *source) *Config {
 			MergePending: true, MaxMerged: 20,
 			StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},
-			Compaction: defaultCompaction(),
+			Compaction: defaultCompaction(), Memory: defaultMemory(),
 		},
 		Cluster:  ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Dir: "data/postgres", Migrate: true, MaxConns: 16},

@@ -37,6 +37,7 @@ func (c *Config) check(src *source, need Need) {
 	c.LLM.check(k, need)
 	c.Agent.check(k)
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
+	c.Agent.Memory.check(k)
 	c.checkProcess(k)
 	if len(src.errs) == 0 {
 		c.fit(src)

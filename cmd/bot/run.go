@@ -31,6 +31,8 @@ type gateway struct {
 	private   *sql.Private // nil with a database of its own
 	store     *sql.Store
 	model     *openai.Client
+	embedder  *openai.Embedder // nil without an endpoint
+	replica   sessions.ReplicaID
 	transport bot.Transport
 	bot       *bot.Bot
 	registry  *prometheus.Registry
@@ -79,6 +81,7 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 	}
 	defer g.close(alive)
 	running.Store(g)
+	defer g.fillVectors(ctx)()
 	return g.bot.Run(ctx)
 }
 
@@ -88,7 +91,10 @@ func open(ctx context.Context, cfg *Config, registry *prometheus.Registry, o opt
 	if err != nil {
 		return nil, fmt.Errorf("agent.timezone: %w", err)
 	}
-	g := &gateway{cfg: cfg, registry: registry, transport: o.transport, location: loc}
+	g := &gateway{cfg: cfg, registry: registry, transport: o.transport, location: loc, replica: replicaID(cfg)}
+	if g.embedder, err = openEmbedder(cfg.Agent.Memory.Embeddings); err != nil {
+		return nil, err
+	}
 	if err := g.openStore(ctx); err != nil {
 		g.close(ctx)
 		return nil, err
@@ -138,7 +144,11 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 			zerolog.Ctx(ctx).Info().Int64("version", m.Version).Msg("Schema migrated")
 		}
 	}
-	store, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location})
+	o := sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location}
+	if g.embedder != nil {
+		o.Embedder, o.EmbedWeight = g.embedder, g.cfg.Agent.Memory.Embeddings.Weight
+	}
+	store, err := sql.Open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -178,16 +188,29 @@ func (g *gateway) openBot(o options) error {
 	}
 	common, groups := g.cfg.compaction()
 	g.bot, err = bot.New(bot.Config{
-		Store: g.store, Memory: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
-		Tools: tools.All(g.store, g.store, g.location), Replica: replicaID(g.cfg), LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
+		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
+		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
 		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
 	})
 	return err
+}
+
+// remember is what the bot shows of memory, in its own words.
+func remember(m MemoryConfig) bot.Remember {
+	r := bot.Remember{
+		Recall: bot.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
+		EveryTurn: m.Extract == extractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
+	}
+	if m.Recall == recallOff {
+		r.Recall = bot.RecallOff
+	}
+	return r
 }
 
 // openModel makes the client of the configured models.
@@ -239,6 +262,9 @@ func (g *gateway) close(ctx context.Context) {
 	}
 	if g.model != nil {
 		g.model.Close()
+	}
+	if g.embedder != nil {
+		g.embedder.Close()
 	}
 	if g.private != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)

@@ -22,7 +22,7 @@ type scriptModel struct {
 
 func startModel() *scriptModel {
 	m := &scriptModel{release: make(chan struct{})}
-	m.Server = openaitest.New(openaitest.Options{Reply: m.reply, Usage: m.usage})
+	m.Server = openaitest.New(openaitest.Options{Reply: m.reply, Usage: m.usage, Synonyms: [][]string{{"车库", "停汽车"}}})
 	return m
 }
 

@@ -46,8 +46,9 @@ func (w *world) cmdConfig(args []string) error {
 		return w.writeConfig(filepath.Join(w.dir, args[1]))
 	}
 	var value any
-	if json.Unmarshal([]byte(args[1]), &value) != nil {
-		value = args[1]
+	text := strings.ReplaceAll(args[1], "MODEL_URL", w.main.URL)
+	if json.Unmarshal([]byte(text), &value) != nil {
+		value = text
 	}
 	at := w.config
 	keys := strings.Split(args[0], ".")

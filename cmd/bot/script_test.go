@@ -18,7 +18,7 @@ import (
 // scriptCommands are the words that scenarios are written in, besides those of testscript. `bot …` is the program's own
 // command line. A question Qn, said in a chat, is answered An by the scripted model; other words get its persona.
 //
-//	config KEY VALUE            set a field of the replicas' config, by its path with dots
+//	config KEY VALUE            set a field of the replicas' config, by its path with dots; MODEL_URL is the model's address
 //	config file NAME            write the config as it is now, for a command line
 //	replica start|launch NAME   start `bot serve`, and wait until it is ready, or not
 //	replica term|kill NAME      SIGTERM and a clean exit, or SIGKILL

@@ -139,7 +139,7 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 	now := time.Now()
 	return sessions.Session{
 		Key: key, RobotCode: msg.RobotCode, ConversationID: msg.ConversationID, ConversationType: msg.ConversationType,
-		LastActiveAt: now, CreatedAt: now, FlushEpoch: -1, CalibrationFactor: 1, Lease: sessions.Lease{Key: key},
+		LastActiveAt: now, CreatedAt: now, FlushEpoch: -1, CalibrationFactor: 1, PinnedDue: true, Lease: sessions.Lease{Key: key},
 	}
 }
 

@@ -150,7 +150,7 @@ func (s *session) compacted(c sessions.Compaction) {
 		st.FlushFailures = 0
 	}
 	st.TotalTokens = max(st.TotalTokens-c.Freed, 0)
-	st.RearmTokens, st.Pinned = max(c.RearmTokens, 0), c.Pinned
+	st.RearmTokens, st.Pinned, st.PinnedDue = max(c.RearmTokens, 0), c.Pinned, false
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
 	s.spend(c.Log.Usage)

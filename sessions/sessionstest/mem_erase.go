@@ -151,7 +151,7 @@ func (s *session) erased() {
 	for _, e := range s.span(st.CompactedSeq, st.LastSeq) {
 		st.TotalTokens += s.shows(e).Tokens
 	}
-	st.RearmTokens, st.Pinned, st.CompactRetryAt = 0, "", time.Time{}
+	st.RearmTokens, st.Pinned, st.PinnedDue, st.CompactRetryAt = 0, "", true, time.Time{}
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.ViewVersion++
 	st.Lease.Owner = ""

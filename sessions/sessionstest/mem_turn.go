@@ -121,6 +121,7 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 func (s *session) account(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
+	st.Candidates += len(t.Marked) // of all flushes: memory is kept elsewhere
 	st.Usage = st.Usage.Add(bounded(t.Usage))
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
@@ -130,6 +131,9 @@ func (s *session) account(t sessions.Turn, first int64) {
 		return
 	}
 	st.TotalTokens = max(t.TotalTokens, 0)
+	if t.Pinned != nil {
+		st.Pinned, st.PinnedDue = *t.Pinned, false
+	}
 	if t.ObservedTokens > 0 {
 		seen := len(t.Events)
 		for i, e := range t.Events {

@@ -54,10 +54,13 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 const compactionInsert = `-- name: CompactionInsert :one
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, asked_by, view_before)
+    outcome, error, asked_by, view_before, flush_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, $23)
+    $19, $20, $21, $22, $23,
+    CASE WHEN $20 = 'committed' AND $3 <> 'undo' THEN (
+        SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
+        WHERE f.session_key = $1 AND f.gen = $2 AND f.epoch = s.compaction_count) END)
 RETURNING id, created_at
 `
 
@@ -92,7 +95,8 @@ type CompactionInsertRow struct {
 	CreatedAt time.Time
 }
 
-// CompactionInsert stores the row of an attempt.
+// CompactionInsert stores the row of an attempt. One that committed is linked to the newest flush of its cycle, which is
+// the one that came before it; SessionCompacted, which comes after, begins the next cycle.
 func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) (CompactionInsertRow, error) {
 	row := db.QueryRow(ctx, compactionInsert,
 		arg.SessionKey,
@@ -422,6 +426,7 @@ UPDATE dingtalk_sessions s SET
     total_tokens = greatest(least(s.total_tokens::bigint - $3::int, 2147483647), 0),
     rearm_tokens = $4,
     pinned = $5,
+    pinned_due = false,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,
@@ -463,6 +468,7 @@ UPDATE dingtalk_sessions s SET
     view_version = s.view_version + 1,
     total_tokens = 0,
     rearm_tokens = 0,
+    pinned_due = true,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,

@@ -158,11 +158,17 @@ func (q *Queries) EventSummariesErase(ctx context.Context, db DBTX, arg *EventSu
 }
 
 const eventsDelete = `-- name: EventsDelete :execrows
-DELETE FROM dingtalk_session_events e WHERE e.session_key = $1
+DELETE FROM dingtalk_session_events e WHERE e.session_key = $1 AND ($2::bigint = 0 OR e.id < $2::bigint)
 `
 
-func (q *Queries) EventsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) (int64, error) {
-	result, err := db.Exec(ctx, eventsDelete, sessionKey)
+type EventsDeleteParams struct {
+	SessionKey sessions.Key
+	Asked      int64
+}
+
+// EventsDelete deletes a log, up to a message that asks for it, where there is one.
+func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
+	result, err := db.Exec(ctx, eventsDelete, arg.SessionKey, arg.Asked)
 	if err != nil {
 		return 0, err
 	}
@@ -176,6 +182,8 @@ UPDATE dingtalk_session_events e SET
     shown = NULL,
     shown_tokens = NULL,
     blob_id = NULL,
+    terms = NULL,
+    candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
         FROM jsonb_array_elements(e.tool_calls) WITH ORDINALITY AS t (call, place)) END,
@@ -234,6 +242,15 @@ func (q *Queries) EventsMissing(ctx context.Context, db DBTX, arg *EventsMissing
 	return items, nil
 }
 
+const flushesDelete = `-- name: FlushesDelete :exec
+DELETE FROM memory_flushes f WHERE f.session_key = $1
+`
+
+func (q *Queries) FlushesDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, flushesDelete, sessionKey)
+	return err
+}
+
 const memoriesDelete = `-- name: MemoriesDelete :execrows
 DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = $1::text OR m.source_session = $1::text)
@@ -259,7 +276,7 @@ WHERE m.source_session = $1 AND (
             WHERE u.session_key = $1 AND u.seq <= e.seq AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)
           AND m.created_at <= coalesce((SELECT a.created_at FROM dingtalk_session_events a
             WHERE a.session_key = $1 AND a.seq >= e.seq AND a.role <> 'user' ORDER BY a.seq LIMIT 1), 'infinity'))))
-RETURNING m.content
+RETURNING m.id, m.content
 `
 
 type MemoriesEraseParams struct {
@@ -267,21 +284,26 @@ type MemoriesEraseParams struct {
 	Seqs       []int64
 }
 
+type MemoriesEraseRow struct {
+	ID      int64
+	Content string
+}
+
 // MemoriesErase deletes what memory has of events: facts that a flush found in a range with one of them, and those that
 // the turn of one of them saved by itself, from the question until it was committed.
-func (q *Queries) MemoriesErase(ctx context.Context, db DBTX, arg *MemoriesEraseParams) ([]string, error) {
+func (q *Queries) MemoriesErase(ctx context.Context, db DBTX, arg *MemoriesEraseParams) ([]MemoriesEraseRow, error) {
 	rows, err := db.Query(ctx, memoriesErase, arg.SessionKey, arg.Seqs)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []MemoriesEraseRow
 	for rows.Next() {
-		var content string
-		if err := rows.Scan(&content); err != nil {
+		var i MemoriesEraseRow
+		if err := rows.Scan(&i.ID, &i.Content); err != nil {
 			return nil, err
 		}
-		items = append(items, content)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -347,33 +369,14 @@ func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, facts []string
 }
 
 const pinnedErase = `-- name: PinnedErase :exec
-UPDATE dingtalk_sessions s SET pinned = '', updated_at = now()
+UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
 WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0)
 `
 
-// PinnedErase takes memory from the head of every view that shows a fact which is no more. A compaction pins it anew.
+// PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
+// pins it anew.
 func (q *Queries) PinnedErase(ctx context.Context, db DBTX, facts []string) error {
 	_, err := db.Exec(ctx, pinnedErase, facts)
-	return err
-}
-
-const quotesErase = `-- name: QuotesErase :exec
-UPDATE dingtalk_session_events q SET message = jsonb_set(q.message, '{quote,text}', to_jsonb($1::text))
-WHERE q.session_key = $2 AND q.message #>> '{quote,text}' <> '' AND EXISTS (
-    SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[])
-      AND (e.msg_id = q.message #>> '{quote,msg_id}' OR strpos(e.content, q.message #>> '{quote,text}') > 0))
-`
-
-type QuotesEraseParams struct {
-	Erased     string
-	SessionKey sessions.Key
-	Seqs       []int64
-}
-
-// QuotesErase wipes what other messages quote of events: by the message that they reply to, or by its words.
-func (q *Queries) QuotesErase(ctx context.Context, db DBTX, arg *QuotesEraseParams) error {
-	_, err := db.Exec(ctx, quotesErase, arg.Erased, arg.SessionKey, arg.Seqs)
 	return err
 }
 
@@ -401,6 +404,7 @@ WITH freed AS (
         observed_seq = 0,
         compact_retry_at = NULL,
         pinned = '',
+        pinned_due = true,
         lease_owner = NULL,
         updated_at = now()
     WHERE s.session_key = $1
@@ -428,7 +432,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock holds the session's row to the end of the transaction, whoever has its lease.
@@ -472,6 +476,8 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.CompactError,
 		&i.SpentOn,
 		&i.SpentTokens,
+		&i.Candidates,
+		&i.PinnedDue,
 	)
 	return i, err
 }

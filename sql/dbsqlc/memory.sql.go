@@ -9,7 +9,6 @@ import (
 	"context"
 	"time"
 
-	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -47,7 +46,7 @@ const debtUpsert = `-- name: DebtUpsert :exec
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (session_key) DO UPDATE SET
-    from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = EXCLUDED.failures,
+    from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = greatest(d.failures, EXCLUDED.failures),
     reason = EXCLUDED.reason, updated_at = now()
 `
 
@@ -70,161 +69,10 @@ func (q *Queries) DebtUpsert(ctx context.Context, db DBTX, arg *DebtUpsertParams
 	return err
 }
 
-const eventsHistory = `-- name: EventsHistory :many
-SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
-    substr(e.content, f.place, $1::int)::text AS content
-FROM dingtalk_session_events e
-CROSS JOIN LATERAL (
-    SELECT count(*) AS found,
-        (CASE WHEN char_length(e.content) <= $1::int THEN 1 ELSE
-            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $2::int, 1) END)::int AS place
-    FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
-) f
-WHERE e.session_key = $4
-  AND (e.seq < $5::bigint OR $5::bigint = 0)
-  AND e.seq IS NOT NULL
-  AND f.found >= $6::int
-ORDER BY e.seq DESC
-LIMIT $7::int
-`
-
-type EventsHistoryParams struct {
-	MaxChars   int
-	LeadChars  int
-	Patterns   []string
-	SessionKey sessions.Key
-	BeforeSeq  int64
-	MinFound   int
-	MaxRows    int
-}
-
-type EventsHistoryRow struct {
-	ID         int64
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	ToolName   string
-	CreatedAt  time.Time
-	Place      int
-	Content    string
-}
-
-// EventsHistory lists what was said in a session, newest first: all of it, or what holds at least min_found of the
-// patterns. Of a long body it reads the piece around the first word that is found.
-func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
-	rows, err := db.Query(ctx, eventsHistory,
-		arg.MaxChars,
-		arg.LeadChars,
-		arg.Patterns,
-		arg.SessionKey,
-		arg.BeforeSeq,
-		arg.MinFound,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsHistoryRow
-	for rows.Next() {
-		var i EventsHistoryRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.ToolName,
-			&i.CreatedAt,
-			&i.Place,
-			&i.Content,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsMatch = `-- name: EventsMatch :many
-SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, f.found::int AS found, f.place,
-    substr(e.content, f.place, $1::int)::text AS content
-FROM dingtalk_session_events e
-CROSS JOIN LATERAL (
-    SELECT count(*) AS found,
-        (CASE WHEN char_length(e.content) <= $1::int THEN 1 ELSE
-            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $2::int, 1) END)::int AS place
-    FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
-) f
-WHERE e.session_key = $4 AND e.seq IS NOT NULL AND e.role <> 'tool' AND f.found > 0
-ORDER BY f.found DESC, e.seq DESC
-LIMIT $5::int
-`
-
-type EventsMatchParams struct {
-	MaxChars   int
-	LeadChars  int
-	Patterns   []string
-	SessionKey sessions.Key
-	MaxRows    int
-}
-
-type EventsMatchRow struct {
-	ID         int64
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Found      int
-	Place      int
-	Content    string
-}
-
-// EventsMatch finds what people and the model said in a session that holds at least one of the patterns: first what
-// holds most of them, of equals the newer. Of a long body it reads the piece around the first word that is found.
-func (q *Queries) EventsMatch(ctx context.Context, db DBTX, arg *EventsMatchParams) ([]EventsMatchRow, error) {
-	rows, err := db.Query(ctx, eventsMatch,
-		arg.MaxChars,
-		arg.LeadChars,
-		arg.Patterns,
-		arg.SessionKey,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsMatchRow
-	for rows.Next() {
-		var i EventsMatchRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Found,
-			&i.Place,
-			&i.Content,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const eventsRange = `-- name: EventsRange :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls,
+    e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at
+FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 ORDER BY e.seq
 LIMIT $4::int
@@ -237,8 +85,28 @@ type EventsRangeParams struct {
 	MaxRows    int
 }
 
+type EventsRangeRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Seq        *int64
+	Role       sessions.Role
+	State      sessions.State
+	Attempts   int
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	ToolCalls  []byte
+	ToolCallID string
+	ToolName   string
+	Tokens     int
+	IsArchived bool
+	Message    []byte
+	CreatedAt  time.Time
+}
+
 // EventsRange reads the log as it was said, archived events too.
-func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangeParams) ([]Event, error) {
+func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangeParams) ([]EventsRangeRow, error) {
 	rows, err := db.Query(ctx, eventsRange,
 		arg.SessionKey,
 		arg.AfterSeq,
@@ -249,9 +117,9 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Event
+	var items []EventsRangeRow
 	for rows.Next() {
-		var i Event
+		var i EventsRangeRow
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
@@ -270,192 +138,6 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 			&i.IsArchived,
 			&i.Message,
 			&i.CreatedAt,
-			&i.Shown,
-			&i.ShownTokens,
-			&i.BlobID,
-			&i.Terms,
-			&i.Candidate,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const memoriesByHash = `-- name: MemoriesByHash :many
-SELECT m.id, m.scope, m.scope_id, m.norm_hash FROM memories m
-JOIN (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS scope_id,
-    unnest($3::bytea[]) AS norm_hash) w
-  ON m.scope = w.scope AND m.scope_id = w.scope_id AND m.norm_hash = w.norm_hash
-WHERE m.superseded_by IS NULL
-`
-
-type MemoriesByHashParams struct {
-	Scopes   []string
-	ScopeIds []string
-	Hashes   [][]byte
-}
-
-type MemoriesByHashRow struct {
-	ID       int64
-	Scope    memory.Scope
-	ScopeID  string
-	NormHash []byte
-}
-
-// MemoriesByHash finds the rows in force that hold facts. Scopes, scope_ids and hashes lie side by side.
-func (q *Queries) MemoriesByHash(ctx context.Context, db DBTX, arg *MemoriesByHashParams) ([]MemoriesByHashRow, error) {
-	rows, err := db.Query(ctx, memoriesByHash, arg.Scopes, arg.ScopeIds, arg.Hashes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []MemoriesByHashRow
-	for rows.Next() {
-		var i MemoriesByHashRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Scope,
-			&i.ScopeID,
-			&i.NormHash,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const memoriesInsert = `-- name: MemoriesInsert :many
-INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, source_session, start_seq, end_seq)
-SELECT n.scope, n.scope_id, n.kind, n.content, n.norm_hash, n.subject_id, $1, $2, $3
-FROM (SELECT unnest($4::text[]) AS scope, unnest($5::text[]) AS scope_id, unnest($6::text[]) AS kind,
-    unnest($7::text[]) AS content, unnest($8::bytea[]) AS norm_hash,
-    unnest($9::text[]) AS subject_id, generate_subscripts($8::bytea[], 1) AS place) n
-ORDER BY n.place
-ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO NOTHING
-RETURNING id
-`
-
-type MemoriesInsertParams struct {
-	SourceSession sessions.Key
-	StartSeq      int64
-	EndSeq        int64
-	Scopes        []string
-	ScopeIds      []string
-	Kinds         []string
-	Contents      []string
-	Hashes        [][]byte
-	SubjectIds    []string
-}
-
-// MemoriesInsert stores facts, all but those that are there already. Only new rows come back.
-func (q *Queries) MemoriesInsert(ctx context.Context, db DBTX, arg *MemoriesInsertParams) ([]int64, error) {
-	rows, err := db.Query(ctx, memoriesInsert,
-		arg.SourceSession,
-		arg.StartSeq,
-		arg.EndSeq,
-		arg.Scopes,
-		arg.ScopeIds,
-		arg.Kinds,
-		arg.Contents,
-		arg.Hashes,
-		arg.SubjectIds,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const memoriesReadable = `-- name: MemoriesReadable :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.terms FROM memories m
-WHERE m.superseded_by IS NULL
-  AND ((m.scope = 'team' AND m.scope_id = $1::text)
-    OR (m.scope = 'group' AND m.scope_id = $2::text)
-    OR (m.scope = 'session' AND m.scope_id = $3::text)
-    OR (m.scope = 'user' AND m.scope_id = ANY($4::text[])
-        AND ($5::boolean OR m.source_session = $3::text)))
-  AND (cardinality($6::text[]) = 0 OR m.content ILIKE ANY($6::text[]))
-  AND ($7::bigint = 0 OR m.id = $7::bigint)
-ORDER BY m.id DESC
-LIMIT $8::int
-`
-
-type MemoriesReadableParams struct {
-	TeamID     string
-	GroupID    string
-	SessionKey string
-	UserIds    []string
-	Private    bool
-	Patterns   []string
-	ID         int64
-	MaxRows    int
-}
-
-// MemoriesReadable lists memories in force that a reader may see, newest first: of the team, of the conversation, of
-// the session, and of the people given. Of these last, outside their private chat, only what was learnt in this very
-// session. Patterns narrow it to memories that hold one of them.
-func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesReadableParams) ([]Memory, error) {
-	rows, err := db.Query(ctx, memoriesReadable,
-		arg.TeamID,
-		arg.GroupID,
-		arg.SessionKey,
-		arg.UserIds,
-		arg.Private,
-		arg.Patterns,
-		arg.ID,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Memory
-	for rows.Next() {
-		var i Memory
-		if err := rows.Scan(
-			&i.Scope,
-			&i.ScopeID,
-			&i.ID,
-			&i.Kind,
-			&i.Content,
-			&i.NormHash,
-			&i.SubjectID,
-			&i.SourceSession,
-			&i.StartSeq,
-			&i.EndSeq,
-			&i.SupersededBy,
-			&i.CreatedAt,
-			&i.FactKey,
-			&i.SaidBy,
-			&i.SaidAt,
-			&i.SourceGroup,
-			&i.ExpiresAt,
-			&i.LastSeenAt,
-			&i.Seen,
-			&i.SupersededAt,
-			&i.PromotedBy,
-			&i.Terms,
 		); err != nil {
 			return nil, err
 		}
@@ -485,19 +167,21 @@ func (q *Queries) SessionFlushFailed(ctx context.Context, db DBTX, arg *SessionF
 const sessionFlushed = `-- name: SessionFlushed :exec
 UPDATE dingtalk_sessions s SET
     flushed_seq = $1,
-    flush_epoch = CASE WHEN $2::boolean AND s.gen = $3::int THEN $4::int ELSE s.flush_epoch END,
-    flush_count = s.flush_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
+    candidates = (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.session_key = $2 AND e.seq > $1 AND e.candidate),
+    flush_epoch = CASE WHEN $3::boolean AND s.gen = $4::int THEN $5::int ELSE s.flush_epoch END,
+    flush_count = s.flush_count + CASE WHEN $3::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
     updated_at = now()
-WHERE s.session_key = $5
+WHERE s.session_key = $2
 `
 
 type SessionFlushedParams struct {
 	ThroughSeq int64
+	SessionKey sessions.Key
 	Last       bool
 	Gen        int
 	FlushEpoch int
-	SessionKey sessions.Key
 }
 
 // SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
@@ -506,10 +190,10 @@ type SessionFlushedParams struct {
 func (q *Queries) SessionFlushed(ctx context.Context, db DBTX, arg *SessionFlushedParams) error {
 	_, err := db.Exec(ctx, sessionFlushed,
 		arg.ThroughSeq,
+		arg.SessionKey,
 		arg.Last,
 		arg.Gen,
 		arg.FlushEpoch,
-		arg.SessionKey,
 	)
 	return err
 }

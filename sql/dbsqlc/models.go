@@ -67,7 +67,15 @@ type Embedding struct {
 	ContentHash []byte
 	Model       string
 	Vec         []float32
+	Small       []byte
+	Seq         int64
 	CreatedAt   time.Time
+}
+
+type EmbeddingCursor struct {
+	SessionKey sessions.Key
+	Model      string
+	ThroughSeq int64
 }
 
 type Event struct {
@@ -218,6 +226,8 @@ type Session struct {
 	CompactError     string
 	SpentOn          *time.Time
 	SpentTokens      int64
+	Candidates       int
+	PinnedDue        bool
 }
 
 type SessionSummary struct {

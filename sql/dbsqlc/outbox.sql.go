@@ -14,6 +14,8 @@ import (
 
 const outboxSettle = `-- name: OutboxSettle :execrows
 UPDATE outbox o SET
+    target = CASE WHEN o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed')
+        THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE $1::text END,
     settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
         WHEN $1::text IN ('sent', 'failed') THEN now() END,
@@ -35,7 +37,8 @@ type OutboxSettleParams struct {
 	ID         int64
 }
 
-// OutboxSettle records what came of a try. A row that is settled for good stays as it is.
+// OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
+// needs any more whom it was for.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg *OutboxSettleParams) (int64, error) {
 	result, err := db.Exec(ctx, outboxSettle,
 		arg.State,

@@ -159,7 +159,7 @@ WITH counted AS (
     RETURNING e.id
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
@@ -239,6 +239,8 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.CompactError,
 		&i.Session.SpentOn,
 		&i.Session.SpentTokens,
+		&i.Session.Candidates,
+		&i.Session.PinnedDue,
 		&i.SpentToday,
 		&i.Pending,
 		&i.Summaries,
@@ -263,47 +265,54 @@ WITH held AS (
         cached_tokens = s.cached_tokens + $11::bigint,
         completion_tokens = s.completion_tokens + $12::bigint,
         model = CASE WHEN $13::text = '' THEN s.model ELSE $13::text END,
+        candidates = s.candidates + cardinality($14::bigint[]),
+        pinned = CASE WHEN $15::boolean AND s.view_version = $4::int THEN $16::text ELSE s.pinned END,
+        pinned_due = s.pinned_due AND NOT ($15::boolean AND s.view_version = $4::int),
         last_active_at = now(),
         updated_at = now()
-    WHERE s.session_key = $14 AND s.lease_owner = $15::text AND s.lease_term = $16
+    WHERE s.session_key = $17 AND s.lease_owner = $18::text AND s.lease_term = $19
     RETURNING s.session_key, s.last_seq
 ), taken AS (
     UPDATE dingtalk_session_events e SET
         state = 'done',
+        candidate = e.id = ANY($14::bigint[]),
         seq = held.last_seq - cardinality($1::bigint[]) - cardinality($3::text[]) + t.place,
-        tokens = t.tokens
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($17::int[]) AS tokens,
+        tokens = t.tokens,
+        terms = nullif(t.terms, '')::bigint[]
+    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($20::int[]) AS tokens,
+        unnest($21::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
-    WHERE e.session_key = $14 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $17 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms)
     SELECT held.session_key, held.last_seq - cardinality($3::text[]) + n.place, n.role, n.content,
-        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens
-    FROM held, (SELECT unnest($3::text[]) AS role, unnest($18::text[]) AS content,
-        unnest($19::text[]) AS tool_calls, unnest($20::text[]) AS tool_call_id,
-        unnest($21::text[]) AS tool_name, unnest($22::int[]) AS tokens,
+        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
+        nullif(n.terms, '')::bigint[]
+    FROM held, (SELECT unnest($3::text[]) AS role, unnest($22::text[]) AS content,
+        unnest($23::text[]) AS tool_calls, unnest($24::text[]) AS tool_call_id,
+        unnest($25::text[]) AS tool_name, unnest($26::int[]) AS tokens, unnest($27::text[]) AS terms,
         generate_subscripts($3::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead'
     FROM held
-    WHERE e.session_key = $14 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $17 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
     FROM held
-    WHERE e.session_key = $14 AND e.id = ANY($23::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $17 AND e.id = ANY($28::bigint[]) AND e.state = 'pending'
 ), runs AS (
     DELETE FROM tool_runs r USING held
-    WHERE r.session_key = $14 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
+    WHERE r.session_key = $17 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-    SELECT held.session_key, $24, $25, $26, 'sending', $15::text,
-        now() + interval '1 second' * $27::float8
+    SELECT held.session_key, $29, $30, $31, 'sending', $18::text,
+        now() + interval '1 second' * $32::float8
     FROM held
-    WHERE $28::boolean
+    WHERE $33::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -329,15 +338,20 @@ type TurnCommitParams struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Model            string
+	Marked           []int64
+	Pin              bool
+	Pinned           string
 	SessionKey       sessions.Key
 	Owner            string
 	Term             int64
 	TakenTokens      []int
+	TakenTerms       []string
 	Contents         []string
 	ToolCalls        []string
 	ToolCallIds      []string
 	ToolNames        []string
 	Tokens           []int
+	Terms            []string
 	Returned         []int64
 	Target           []byte
 	Body             string
@@ -357,6 +371,9 @@ type TurnCommitRow struct {
 //
 // No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 // was no longer pending, all must be undone, and only an error does that: hence the division by zero.
+//
+// What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
+// found out later, or never needed.
 func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams) (TurnCommitRow, error) {
 	row := db.QueryRow(ctx, turnCommit,
 		arg.Taken,
@@ -372,15 +389,20 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.CachedTokens,
 		arg.CompletionTokens,
 		arg.Model,
+		arg.Marked,
+		arg.Pin,
+		arg.Pinned,
 		arg.SessionKey,
 		arg.Owner,
 		arg.Term,
 		arg.TakenTokens,
+		arg.TakenTerms,
 		arg.Contents,
 		arg.ToolCalls,
 		arg.ToolCallIds,
 		arg.ToolNames,
 		arg.Tokens,
+		arg.Terms,
 		arg.Returned,
 		arg.Target,
 		arg.Body,

@@ -1,5 +1,4 @@
--- Makes memory something to rely on: provenance, history, search, embeddings, digests. Oldest release that can run on
--- it: 0.1.
+-- Makes room for what memory is to be relied on for: where, how long, found by what. Oldest release that can run on it: 0.1.
 
 -- +goose Up
 
@@ -23,6 +22,9 @@ ALTER TABLE memories
 
 CREATE INDEX memories_terms ON memories USING gin (terms) WITH (fastupdate = off);
 CREATE INDEX memories_unindexed ON memories (scope, scope_id, id) WHERE terms IS NULL;
+CREATE INDEX memories_id ON memories (id);
+-- What people said of themselves in a group, for that group.
+CREATE INDEX memories_said ON memories (source_group, id) WHERE scope = 'user' AND source_group <> '';
 CREATE INDEX memories_source ON memories (source_session, end_seq);
 CREATE INDEX memories_expiring ON memories (expires_at) WHERE expires_at IS NOT NULL;
 
@@ -30,6 +32,12 @@ ALTER TABLE dingtalk_session_events
     ADD COLUMN terms bigint[],
     -- A cheap look found something that may be worth remembering.
     ADD COLUMN candidate boolean NOT NULL DEFAULT false;
+
+ALTER TABLE dingtalk_sessions
+    -- How many of the events after flushed_seq are candidates.
+    ADD COLUMN candidates integer NOT NULL DEFAULT 0,
+    -- The next turn reads pinned anew: of a session that begins, and where a memory was taken out of pinned.
+    ADD COLUMN pinned_due boolean NOT NULL DEFAULT true;
 
 CREATE INDEX events_terms ON dingtalk_session_events USING gin (terms) WITH (fastupdate = off);
 CREATE INDEX events_unindexed ON dingtalk_session_events (session_key, seq)
@@ -59,16 +67,33 @@ CREATE TABLE memory_flushes (
 -- The flush that came before a compaction.
 ALTER TABLE compaction_log ADD COLUMN flush_id bigint;
 
--- Vectors by the hash of what they are of, so that a text is embedded once a scope. scope_key is a session, a group, a
--- person or the team.
+-- Vectors by the hash of what they are of, so that a text is embedded once. scope_key is the session of events, and
+-- scope and id of memories. Events have the place of the first of them that says it; memories have 0. small is the vector
+-- in a byte a number, behind what they are multiples of, for a first look: a server sends bytes faster than numbers. An
+-- empty vector is of a text that the endpoint refuses.
 CREATE TABLE embeddings (
     scope_key    text NOT NULL,
     content_hash bytea NOT NULL,
     model        text NOT NULL,
     vec          real[] NOT NULL,
+    small        bytea NOT NULL,
+    seq          bigint NOT NULL DEFAULT 0,
     created_at   timestamptz NOT NULL DEFAULT now(),
 
     PRIMARY KEY (scope_key, model, content_hash)
+);
+
+ALTER TABLE embeddings ALTER COLUMN vec SET STORAGE EXTERNAL; -- numbers like these do not get smaller
+CREATE INDEX embeddings_hash ON embeddings (content_hash);
+CREATE INDEX embeddings_model ON embeddings (model);
+
+-- Up to where a session's events have vectors of a model.
+CREATE TABLE embedding_cursors (
+    session_key text NOT NULL,
+    model       text NOT NULL,
+    through_seq bigint NOT NULL,
+
+    PRIMARY KEY (session_key, model)
 );
 
 -- One row for each conversation and day that was told as a digest, or had nothing to tell.
@@ -87,13 +112,22 @@ CREATE TABLE memory_digests (
 -- +goose Down
 
 DROP TABLE memory_digests;
+DROP TABLE embedding_cursors;
 DROP TABLE embeddings;
 ALTER TABLE compaction_log DROP COLUMN flush_id;
 DROP TABLE memory_flushes;
 
+ALTER TABLE dingtalk_sessions
+    DROP COLUMN candidates,
+    DROP COLUMN pinned_due;
+
 ALTER TABLE dingtalk_session_events
     DROP COLUMN terms,
     DROP COLUMN candidate;
+
+DROP INDEX memories_id;
+DROP INDEX memories_source;
+DROP INDEX events_of_person;
 
 ALTER TABLE memories
     DROP COLUMN fact_key,

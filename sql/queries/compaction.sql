@@ -2,13 +2,17 @@
 SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1;
 
 -- name: CompactionInsert :one
--- CompactionInsert stores the row of an attempt.
+-- CompactionInsert stores the row of an attempt. One that committed is linked to the newest flush of its cycle, which is
+-- the one that came before it; SessionCompacted, which comes after, begins the next cycle.
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, asked_by, view_before)
+    outcome, error, asked_by, view_before, flush_id)
 VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
     @end_seq, @summary_id, @flush_outcome, @audit, @duration_ms, @cost, @prompt_tokens, @cached_tokens,
-    @completion_tokens, @outcome, @error, @asked_by, @view_before)
+    @completion_tokens, @outcome, @error, @asked_by, @view_before,
+    CASE WHEN @outcome = 'committed' AND @trigger <> 'undo' THEN (
+        SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
+        WHERE f.session_key = @session_key AND f.gen = @gen AND f.epoch = s.compaction_count) END)
 RETURNING id, created_at;
 
 -- name: CompactionUndoable :one
@@ -71,6 +75,7 @@ UPDATE dingtalk_sessions s SET
     total_tokens = greatest(least(s.total_tokens::bigint - @freed::int, 2147483647), 0),
     rearm_tokens = @rearm_tokens,
     pinned = @pinned,
+    pinned_due = false,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,
@@ -98,6 +103,7 @@ UPDATE dingtalk_sessions s SET
     view_version = s.view_version + 1,
     total_tokens = 0,
     rearm_tokens = 0,
+    pinned_due = true,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,

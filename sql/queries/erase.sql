@@ -60,14 +60,6 @@ UPDATE compaction_log c SET
         THEN '' ELSE c.focus END
 WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
 
--- name: QuotesErase :exec
--- QuotesErase wipes what other messages quote of events: by the message that they reply to, or by its words.
-UPDATE dingtalk_session_events q SET message = jsonb_set(q.message, '{quote,text}', to_jsonb(@erased::text))
-WHERE q.session_key = @session_key AND q.message #>> '{quote,text}' <> '' AND EXISTS (
-    SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
-      AND (e.msg_id = q.message #>> '{quote,msg_id}' OR strpos(e.content, q.message #>> '{quote,text}') > 0));
-
 -- name: MemoriesErase :many
 -- MemoriesErase deletes what memory has of events: facts that a flush found in a range with one of them, and those that
 -- the turn of one of them saved by itself, from the question until it was committed.
@@ -81,11 +73,12 @@ WHERE m.source_session = @session_key AND (
             WHERE u.session_key = @session_key AND u.seq <= e.seq AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)
           AND m.created_at <= coalesce((SELECT a.created_at FROM dingtalk_session_events a
             WHERE a.session_key = @session_key AND a.seq >= e.seq AND a.role <> 'user' ORDER BY a.seq LIMIT 1), 'infinity'))))
-RETURNING m.content;
+RETURNING m.id, m.content;
 
 -- name: PinnedErase :exec
--- PinnedErase takes memory from the head of every view that shows a fact which is no more. A compaction pins it anew.
-UPDATE dingtalk_sessions s SET pinned = '', updated_at = now()
+-- PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
+-- pins it anew.
+UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
 WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
 
 -- name: PinnedBeforeErase :exec
@@ -103,6 +96,8 @@ UPDATE dingtalk_session_events e SET
     shown = NULL,
     shown_tokens = NULL,
     blob_id = NULL,
+    terms = NULL,
+    candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
         FROM jsonb_array_elements(e.tool_calls) WITH ORDINALITY AS t (call, place)) END,
@@ -139,6 +134,7 @@ WITH freed AS (
         observed_seq = 0,
         compact_retry_at = NULL,
         pinned = '',
+        pinned_due = true,
         lease_owner = NULL,
         updated_at = now()
     WHERE s.session_key = @session_key
@@ -156,7 +152,8 @@ DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
 
 -- name: EventsDelete :execrows
-DELETE FROM dingtalk_session_events e WHERE e.session_key = @session_key;
+-- EventsDelete deletes a log, up to a message that asks for it, where there is one.
+DELETE FROM dingtalk_session_events e WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id < @asked::bigint);
 
 -- name: SummariesDelete :execrows
 DELETE FROM session_summaries a WHERE a.session_key = @session_key;
@@ -172,6 +169,9 @@ DELETE FROM blobs b WHERE b.session_key = @session_key;
 
 -- name: ToolRunsDelete :exec
 DELETE FROM tool_runs r WHERE r.session_key = @session_key;
+
+-- name: FlushesDelete :exec
+DELETE FROM memory_flushes f WHERE f.session_key = @session_key;
 
 -- name: DebtsDelete :exec
 DELETE FROM flush_debts d WHERE d.session_key = @session_key;

@@ -1,6 +1,9 @@
 -- name: OutboxSettle :execrows
--- OutboxSettle records what came of a try. A row that is settled for good stays as it is.
+-- OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
+-- needs any more whom it was for.
 UPDATE outbox o SET
+    target = CASE WHEN o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed')
+        THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE @state::text END,
     settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
         WHEN @state::text IN ('sent', 'failed') THEN now() END,

@@ -54,6 +54,9 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
 --
 -- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 -- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
+--
+-- What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
+-- found out later, or never needed.
 WITH held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
@@ -68,6 +71,9 @@ WITH held AS (
         cached_tokens = s.cached_tokens + @cached_tokens::bigint,
         completion_tokens = s.completion_tokens + @completion_tokens::bigint,
         model = CASE WHEN @model::text = '' THEN s.model ELSE @model::text END,
+        candidates = s.candidates + cardinality(@marked::bigint[]),
+        pinned = CASE WHEN @pin::boolean AND s.view_version = @view_version::int THEN @pinned::text ELSE s.pinned END,
+        pinned_due = s.pinned_due AND NOT (@pin::boolean AND s.view_version = @view_version::int),
         last_active_at = now(),
         updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
@@ -75,20 +81,24 @@ WITH held AS (
 ), taken AS (
     UPDATE dingtalk_session_events e SET
         state = 'done',
+        candidate = e.id = ANY(@marked::bigint[]),
         seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
-        tokens = t.tokens
+        tokens = t.tokens,
+        terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
+        unnest(@taken_terms::text[]) AS terms,
         generate_subscripts(@taken::bigint[], 1) AS place) t
     WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms)
     SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
-        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens
+        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
+        nullif(n.terms, '')::bigint[]
     FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
         unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
-        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens,
+        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,
         generate_subscripts(@roles::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (

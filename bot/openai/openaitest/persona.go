@@ -20,11 +20,13 @@ func Persona(r Request) Reply {
 		return summarize(r)
 	}
 	before, asked := readAll(r)
+	recalled := recalledIn(before)
 	before = only(before, "context", "memory", "summary")
 	if len(asked) == 0 {
 		return Text("我在，请说。")
 	}
 	results, saved, tried := thisTurn(r)
+	results = append(recalled, results...)
 	if calls := wanted(r, append(results, before...), asked, tried); len(calls) > 0 {
 		reply := newReply()
 		for _, c := range calls {
@@ -69,7 +71,18 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 }
 
 // placed is a line of a result that begins with where, when and by whom it was said.
-var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?(.*?)\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
+var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?([^;]*?)(?:;.*?)?\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
+
+// recalledIn is what stands beside the question: what a search found that nobody had to call.
+func recalledIn(before []said) []said {
+	var out []said
+	for _, s := range only(before, "recall") {
+		if line := bulletRE.ReplaceAllString(s.text, ""); placed.MatchString(line) {
+			out = append(out, hit(line, "memory_search"))
+		}
+	}
+	return out
+}
 
 // hit reads a line of a result. What it found may name its speaker itself.
 func hit(line, tool string) said {

@@ -41,6 +41,10 @@ type Options struct {
 	Usage func(Request, Reply) (prompt, completion int)
 	// Strict answers requests that Illegal would list with a 400, as providers do.
 	Strict bool
+	// Synonyms are groups of words that mean the same to the embeddings.
+	Synonyms [][]string
+	// EmbedFault misbehaves, where it says so, in the place of vectors.
+	EmbedFault func(EmbedRequest) (Reply, bool)
 	// Connected is told of each new connection.
 	Connected func()
 }
@@ -65,6 +69,7 @@ type Server struct {
 	mu      sync.Mutex
 	script  []*step
 	seen    []Request
+	embeds  []EmbedRequest
 	changed chan struct{}
 	now     int
 	peak    int
@@ -89,6 +94,7 @@ func New(o Options) *Server {
 	s.Add(o.Steps...)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("POST /v1/embeddings", s.embeddings)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such path: "+r.URL.Path)
 	})
@@ -213,15 +219,8 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 		fail(w, http.StatusBadRequest, strings.Join(bad, "; "))
 		return
 	}
-	ctx, cancel := context.WithCancel(hr.Context())
+	ctx, cancel := s.open(hr)
 	defer cancel()
-	go func() { // ends with the request
-		select {
-		case <-s.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	if !sleep(ctx, s.opts.Latency+reply.after) {
 		panic(http.ErrAbortHandler)
 	}
@@ -255,6 +254,19 @@ func (s *Server) take(r Request) (Reply, Request) {
 		answer = Persona
 	}
 	return answer(r), r
+}
+
+// open is the context of a request, which ends with the server too.
+func (s *Server) open(hr *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(hr.Context())
+	go func() { // ends with the request
+		select {
+		case <-s.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 func (s *Server) leave() {

@@ -1,0 +1,157 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// A command that can't be taken back is said twice within confirmWithin; the first time is looked for among the last
+// confirmEvents of the log.
+const (
+	confirmWithin = 10 * time.Minute
+	confirmEvents = 500
+)
+
+// forgetCommand is /forget: one memory by its number, the asker, or for administrators somebody else.
+func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
+	if b.cfg.Rights == nil {
+		return say(sayNoRights, t.lang)
+	}
+	who, sure := forgetWords(rest)
+	self := who == "me" || who == "我"
+	if id := memoryID(who); id > 0 && !sure {
+		return b.forgetMemory(ctx, t, id)
+	}
+	switch asked := t.asked[0]; {
+	case who == "":
+		return b.help(ctx, t, "")
+	case sure && asked.SenderID == "":
+		return say(sayForgotBefore, t.lang) // the turn was cut off after it had forgotten who asked
+	case asked.SenderID == "":
+		return say(sayNobody, t.lang)
+	case !self && !b.isAdmin(asked):
+		return say(sayNotAdmin, t.lang)
+	case sure && !b.askedBefore(ctx, t, who):
+		return say(sayNotAsked, t.lang)
+	case self && !sure:
+		return say(sayForgetMe, t.lang)
+	}
+	if self {
+		return b.forgetPerson(ctx, t, t.asked[0].SenderID)
+	}
+	p, why := b.personNamed(ctx, t, who)
+	switch {
+	case why != "":
+		return why
+	case !sure:
+		return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Messages,
+			p.Last.In(b.cfg.Location).Format("2006-01-02 15:04"), strings.TrimPrefix(who, "@"))
+	}
+	return b.forgetPerson(ctx, t, p.ID)
+}
+
+// forgetWords splits what stands behind /forget into whom, as it was written, and whether that is meant.
+func forgetWords(rest string) (who string, sure bool) {
+	words := strings.Fields(rest)
+	if n := len(words); n > 1 && slices.Contains([]string{"yes", "确认", "确定"}, strings.ToLower(words[n-1])) {
+		words, sure = words[:n-1], true
+	}
+	who = strings.Join(words, " ")
+	if lower := strings.ToLower(who); lower == "me" {
+		who = lower
+	}
+	return who, sure
+}
+
+// askedBefore reports whether the asker said the same command shortly before, without meaning it yet. The log tells, so
+// that it holds on every replica and after a restart.
+func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
+	asked, last := t.asked[0], t.view.Session.LastSeq
+	events, err := b.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
+		return false
+	}
+	same := func(x, y string) bool { return x == y || (x == "me" || x == "我") && (y == "me" || y == "我") }
+	for _, e := range slices.Backward(events) {
+		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
+			continue
+		}
+		name, rest := parseCommand(b.ownWords(e))
+		switch name {
+		case "忘记我":
+			rest = "me " + rest
+		case "forget", "忘记":
+		default:
+			continue
+		}
+		whom, sure := forgetWords(rest)
+		return !sure && same(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
+	}
+	return false
+}
+
+// personNamed finds whom an administrator means, or says why that is not clear.
+func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.Person, why string) {
+	people, err := b.cfg.Rights.People(ctx, t.view.Session.RobotCode, strings.TrimPrefix(name, "@"))
+	switch {
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Person could not be looked for")
+		return p, say(sayNoRights, t.lang)
+	case len(people) == 0:
+		return p, say(sayNobody, t.lang)
+	case len(people) == 1:
+		return people[0], ""
+	}
+	why = say(sayWhich, t.lang) + "\n\n"
+	for _, p := range people {
+		why += fmt.Sprintf("- %s\n", sessions.Speaker(p.Nick, p.ID))
+	}
+	return p, why
+}
+
+// forgetPerson wipes a person. Their own reply goes to the conversation and names nobody, for a reply is stored too.
+func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) string {
+	asked := t.asked[0]
+	self := who == asked.SenderID
+	done, err := b.cfg.Rights.ForgetPerson(ctx, memory.Forget{
+		Robot: t.view.Session.RobotCode, Person: who, Self: self,
+		From: memory.Asking{Lease: t.lease, Event: asked.ID},
+	})
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
+		return say(sayForgetHalf, t.lang)
+	}
+	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
+		Int("summaries", done.Summaries).Msg("A person was forgotten")
+	if self {
+		t.asked[0] = nameless(asked)
+		t.view.Pending[0] = nameless(t.view.Pending[0])
+	}
+	b.goOn(ctx, t, done.Lease)
+	return say(sayPersonForgotten, t.lang, done.Sessions, done.Memories, done.Events, done.Summaries, done.Blobs, done.Replies, done.Embeddings)
+}
+
+// nameless is a message of which no more is known than where to answer it.
+func nameless(e sessions.Event) sessions.Event {
+	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone
+	if m := e.Message; m != nil {
+		to := sessions.Message{
+			RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, ID: m.ID,
+			Webhook: m.Webhook, WebhookExpires: m.WebhookExpires, Kind: m.Kind, Text: memory.ForgetDone,
+		}
+		if m.Webhook == "" {
+			to.StaffID = m.StaffID // there is no other way to answer
+		}
+		e.Message = &to
+	}
+	return e
+}

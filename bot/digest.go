@@ -1,0 +1,237 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+	"unicode"
+
+	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Limits of digests.
+const (
+	digestEvery  = time.Minute // between two looks for days to tell
+	digestLimit  = 50          // days that one look takes up
+	digestPage   = 500         // events read at a time
+	digestTokens = 800         // what a digest takes, about
+	digestMost   = 1100        // and at the most
+	digestLeast  = 150         // what is asked for on a day of few words
+)
+
+// digests has each day of each group told once, from the time of day that is configured: a group's history by days,
+// beside what its conversation needs. It begins with the days that ended while no process ran. One day is told at a
+// time, and nobody waits for it. It ends with ctx.
+func (b *Bot) digests(ctx context.Context) {
+	if b.cfg.DigestAt == "" {
+		return
+	}
+	hour, minute, err := memory.ClockOf(b.cfg.DigestAt)
+	if err != nil {
+		quietly(ctx, err, "No daily digests") // New has refused such a time
+		return
+	}
+	t := time.NewTicker(digestEvery)
+	defer t.Stop()
+	for {
+		days := memory.DaysEnded(time.Now(), hour, minute, b.cfg.Location)
+		for more := true; more && b.leases.Trusted(); {
+			more = b.digestDays(ctx, days)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// digestDays tells some days that are due, the oldest first, and reports whether there may be more that can be told now.
+func (b *Bot) digestDays(ctx context.Context, days []memory.Day) (more bool) {
+	due, err := b.memory.DigestsDue(ctx, b.leases.Owner(), days, digestLimit)
+	if err != nil {
+		quietly(ctx, err, "Days to tell could not be listed")
+		return false
+	}
+	more = len(due) == digestLimit
+	for _, d := range due {
+		if ctx.Err() != nil {
+			return false
+		}
+		if err := b.digest(ctx, d); err != nil {
+			quietly(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, b.leases.Check(d.Key, err)), "Daily digest did not come through")
+			more = false // what has left no mark on its day would be listed again at once
+		}
+	}
+	return more
+}
+
+// digest tells one day, unless it is not ours to tell or the session may spend no more today. What fails is kept with
+// its reason, and tried again later.
+func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
+	if err := b.spare.Acquire(ctx, 1); err != nil {
+		return nil //nolint:nilerr // the bot stops
+	}
+	defer b.spare.Release(1)
+	lease, err := b.leases.Get(ctx, d.Key) // before anything is read: after an erasure it is lost
+	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("take lease: %w", err)
+	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Int64("term", lease.Term).Str("day", d.Date).Logger()
+	ctx = log.WithContext(ctx)
+	s, err := b.store.Session(ctx, d.Key)
+	if err != nil {
+		return fmt.Errorf("read session: %w", err)
+	}
+	if spent(b.settings(s), s) {
+		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
+	}
+	made, err := b.tellDay(ctx, s, d)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // cut off, not failed: the next process tells the day
+	}
+	if err != nil {
+		b.metrics.digests.WithLabelValues("failed").Inc()
+		quietly(ctx, err, "Day could not be told, it rests")
+		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage})
+	}
+	id, err := b.memory.StoreDigest(ctx, lease, made)
+	switch {
+	case errors.Is(err, sessions.ErrConflict): // another process was faster
+		return nil
+	case err != nil:
+		return err
+	case id == 0:
+		b.metrics.digests.WithLabelValues("nothing").Inc()
+		return nil
+	}
+	b.metrics.digests.WithLabelValues("written").Inc()
+	log.Info().Int64("memory", id).Int("tokens", b.counter.Count(made.Content)).Msg("Daily digest written")
+	return nil
+}
+
+// tellDay asks the model for a digest of a day. Commands and their answers are no part of it; one without content says
+// that nothing else was said. With an error it holds what was spent.
+func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (made memory.Digest, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			zerolog.Ctx(ctx).Error().Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Digest panicked")
+			err = errDigestPanic
+		}
+	}()
+	made = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
+	made.Scope, made.ScopeID = memory.DigestScope(s)
+	events, err := b.dayEvents(ctx, d)
+	if err != nil || people(events) < memory.DigestLeast {
+		return made, err
+	}
+	first, last := events[0], events[len(events)-1]
+	made.StartSeq, made.EndSeq, made.At = first.Seq, last.Seq, last.CreatedAt
+	for _, e := range events { // an answer may be as late as the next day's questions are early
+		made.At = maxTime(made.At, e.CreatedAt)
+	}
+	teller := *b.engine.Summarizer
+	teller.Language = languageOfDay(events, b.cfg.Language)
+	size := compaction.TokensOf(events)
+	parts := 1 + size/max(1, teller.Context/4)
+	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*b.cfg.CompactDeadline)
+	defer stop()
+	res, err := teller.Summarize(ctx, compaction.Request{
+		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), Most: digestMost, Profile: compaction.ProfileDay,
+	})
+	made.Usage = res.Usage
+	if err != nil {
+		return made, fmt.Errorf("ask for a digest: %w", err)
+	}
+	made.Content = memory.DigestTitle(d.Day, teller.Language) + "\n" + sessions.Redact(res.Text)
+	return made, nil
+}
+
+// dayEvents reads what was said on a day, without commands.
+func (b *Bot) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
+	var all []sessions.Event
+	for after := int64(0); ; {
+		page, err := b.memory.DigestEvents(ctx, d, after, digestPage)
+		if err != nil {
+			return nil, fmt.Errorf("read the day: %w", err)
+		}
+		if all = append(all, page...); len(page) < digestPage {
+			return b.talk(all), nil
+		}
+		after = page[len(page)-1].Seq
+	}
+}
+
+var errDigestPanic = errors.New("digest panicked")
+
+// digestTrouble is why a day was not told, in words that may stand in a table: never the provider's own.
+func digestTrouble(err error) string {
+	_, model := errors.AsType[*ModelError](err)
+	switch {
+	case errors.Is(err, errDigestPanic):
+		return errDigestPanic.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "ran out of time"
+	case model:
+		return "model error: " + string(ClassOf(err))
+	}
+	return "no usable answer"
+}
+
+// people counts the messages that people sent.
+func people(events []sessions.Event) int {
+	n := 0
+	for _, e := range events {
+		if e.Role == sessions.RoleUser {
+			n++
+		}
+	}
+	return n
+}
+
+// languageOfDay is the language that most messages of people are in: a digest is read by those who talked.
+func languageOfDay(events []sessions.Event, configured string) string {
+	n := 0
+	for _, e := range events {
+		if e.Role != sessions.RoleUser {
+			continue
+		}
+		han, latin := 0, 0
+		for _, r := range e.Content {
+			if unicode.Is(unicode.Han, r) {
+				han++
+			} else if unicode.Is(unicode.Latin, r) {
+				latin++
+			}
+		}
+		switch { // a word of Latin letters is about as long as four of them
+		case han*4 > latin:
+			n++
+		case latin > 0:
+			n--
+		}
+	}
+	switch {
+	case n > 0:
+		return "zh"
+	case n < 0:
+		return "en"
+	}
+	return configured
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"ebb/bot"
+)
+
+// EmbedConfig is an endpoint that makes vectors of texts.
+type EmbedConfig struct {
+	// BaseURL is the endpoint up to and including its version, as in https://host/v1.
+	BaseURL string
+	// APIKey is sent as a bearer token; empty for endpoints that ask for none.
+	APIKey string
+	// Model is the provider's name of the model.
+	Model string
+	// Dimensions is the length of a vector to ask for; 0 leaves it to the model.
+	Dimensions int
+	// Timeout bounds one attempt. Default 30 s.
+	Timeout time.Duration
+	// Retries is how often a busy endpoint is asked again before the caller hears of it.
+	Retries int
+}
+
+// Embedder asks an endpoint for vectors. It is safe for concurrent use.
+type Embedder struct {
+	client *Client
+	conf   EmbedConfig
+}
+
+const defaultEmbedTimeout = 30 * time.Second
+
+// NewEmbedder checks the configuration and returns an embedder; it sends nothing.
+func NewEmbedder(conf EmbedConfig) (*Embedder, error) {
+	if conf.Timeout <= 0 {
+		conf.Timeout = defaultEmbedTimeout
+	}
+	c, err := New(Config{Models: []ModelConfig{{
+		Name: "embeddings", BaseURL: conf.BaseURL, APIKey: conf.APIKey, Model: conf.Model, Timeout: conf.Timeout,
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	return &Embedder{client: c, conf: conf}, nil
+}
+
+// Model names the model and the length of its vectors, where that was chosen.
+func (e *Embedder) Model() string {
+	if e.conf.Dimensions > 0 {
+		return fmt.Sprintf("%s/%d", e.conf.Model, e.conf.Dimensions)
+	}
+	return e.conf.Model
+}
+
+// Close drops the idle connections.
+func (e *Embedder) Close() { e.client.Close() }
+
+// Embed returns a vector for each text, in their order. An error is an *EmbedError.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	for n := 0; ; n++ {
+		vectors, err := e.attempt(ctx, texts)
+		if err == nil {
+			return vectors, nil
+		}
+		if err.Class != bot.Busy || n >= e.conf.Retries || ctx.Err() != nil || !e.client.rest(ctx, n, err.After) {
+			return nil, &EmbedError{err}
+		}
+		zerolog.Ctx(ctx).Debug().Err(err).Int("attempt", n+1).Msg("Embedding endpoint busy, asking again")
+	}
+}
+
+// attempt makes one HTTP exchange.
+func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *bot.ModelError) {
+	m, x := e.client.models[0], &exchange{}
+	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
+	defer stop()
+	got, err := m.api.CreateEmbeddings(tctx, goopenai.EmbeddingRequestStrings{
+		Input: texts, Model: goopenai.EmbeddingModel(m.Model), Dimensions: e.conf.Dimensions,
+	})
+	var vectors [][]float32
+	if err == nil {
+		vectors, err = ordered(got.Data, len(texts))
+	}
+	if cause := context.Cause(tctx); err != nil && cause != nil && ctx.Err() == nil {
+		err = cause // says more than "context canceled"
+	}
+	if err != nil {
+		return nil, e.client.failure(ctx, m, x, err)
+	}
+	return vectors, nil
+}
+
+// ordered puts the vectors into the order of the texts and refuses what nothing could be compared with.
+func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
+	vectors := make([][]float32, n)
+	indexed := slices.ContainsFunc(data, func(d goopenai.Embedding) bool { return d.Index != 0 }) // some leave it out
+	for i, d := range data {
+		at := d.Index
+		if !indexed {
+			at = i
+		}
+		if at < 0 || at >= n || vectors[at] != nil {
+			return nil, fmt.Errorf("%d vectors came for %d texts, one of them for text %d", len(data), n, at)
+		}
+		vectors[at] = d.Embedding
+	}
+	for i, v := range vectors {
+		if len(v) == 0 || len(v) != len(vectors[0]) {
+			return nil, fmt.Errorf("the vector of text %d has %d numbers, that of the first %d", i, len(v), len(vectors[0]))
+		}
+		for _, f := range v {
+			if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+				return nil, fmt.Errorf("the vector of text %d has a number that is none", i)
+			}
+		}
+	}
+	return vectors, nil
+}
+
+// EmbedError is a failed call of an embedding endpoint, classified.
+type EmbedError struct{ *bot.ModelError }
+
+// Unfit reports whether the endpoint does not take these texts: too long, too many, or filtered.
+func (e *EmbedError) Unfit() bool {
+	return e.Class == bot.Malformed || e.Class == bot.Overflow || e.Class == bot.Refused
+}
+
+// Wait is how long the endpoint wants to be left alone; 0 where it does not say.
+func (e *EmbedError) Wait() time.Duration { return e.After }
+
+// Unwrap returns the classified error.
+func (e *EmbedError) Unwrap() error { return e.ModelError }

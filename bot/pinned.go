@@ -1,0 +1,88 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// pinnedMemories is how many memories are looked at for the head of a view.
+const pinnedMemories = 100
+
+// pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
+// the people who talk, then the group's, then the rest; of each the newest first. Facts stand in it whole, so that what
+// is forgotten can be found in it.
+func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
+	budget := b.share(v.Session, b.cfg.Remember.PinnedTokens)
+	if budget <= 0 {
+		return "", nil
+	}
+	talk := slices.Concat(v.Tail, v.Pending)
+	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, talk)), pinnedMemories)
+	if err != nil {
+		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
+	}
+	speaks := map[sessions.UserID]bool{}
+	for _, e := range talk {
+		if e.Role == sessions.RoleUser && e.SenderID != "" {
+			speaks[e.SenderID] = true
+		}
+	}
+	rank := func(m memory.Memory) int {
+		switch {
+		case m.Scope == memory.ScopeUser || speaks[m.SubjectID]:
+			return 0
+		case m.Scope == memory.ScopeGroup:
+			return 1
+		case m.Scope == memory.ScopeSession:
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(ms, func(x, y memory.Memory) int { return rank(x) - rank(y) })
+	var people, shared strings.Builder
+	for _, m := range ms {
+		line := "- " + m.Content + "\n"
+		n := b.counter.Count(line)
+		if n > budget {
+			continue // a shorter one may fit
+		}
+		budget -= n
+		if rank(m) == 0 {
+			people.WriteString(line)
+		} else {
+			shared.WriteString(line)
+		}
+	}
+	var out string
+	if people.Len() > 0 {
+		out += "[User Memory]\n" + people.String()
+	}
+	if shared.Len() > 0 {
+		out += "[Scope Memory]\n" + shared.String()
+	}
+	return out, nil
+}
+
+// pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten
+// that it showed. The turn's commit keeps it, so that it stays as it is, byte for byte, until the next compaction. What
+// can't be read soon is read by the next turn.
+func (b *Bot) pin(ctx context.Context, t *turn) {
+	if !t.view.Session.PinnedDue {
+		return
+	}
+	soon, stop := context.WithTimeout(ctx, recallTime)
+	defer stop()
+	text, err := b.pinned(soon, t.view)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
+		return
+	}
+	t.view.Session.Pinned, t.pinned = text, &text
+}

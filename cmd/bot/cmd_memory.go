@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// memoryCmd is bot memory.
+type memoryCmd struct {
+	List    memoryListCmd    `cmd:"" default:"withargs" help:"List memories, the newest first."`
+	Show    memoryShowCmd    `cmd:"" help:"Show one memory: its former values, who said it and where, and the flush that saved it."`
+	Export  memoryExportCmd  `cmd:"" help:"Write what is kept about a person: facts and messages, as Markdown or one JSON object a line."`
+	Forget  memoryForgetCmd  `cmd:"" help:"Delete a memory, what a session taught, or everything about a person."`
+	Promote memoryPromoteCmd `cmd:"" help:"Make a group's memory one of the whole team."`
+}
+
+type memoryListCmd struct {
+	listFlags
+	Scope   string `enum:"user,group,team,session,all" default:"all" help:"Of this scope only: user, group, team or session."`
+	Session string `help:"Said in this session only."`
+	Person  string `help:"About this person, or said by them: a staff id."`
+	All     bool   `help:"Superseded and expired ones too."`
+}
+
+// Run lists memories.
+func (c memoryListCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		if c.Session != "" {
+			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+				return noSession(c.Session, err)
+			}
+		}
+		f := sql.MemoryFilter{Session: sessions.Key(c.Session), Person: sessions.UserID(c.Person), Every: c.All}
+		if c.Scope != "all" {
+			f.Scope = memory.Scope(c.Scope)
+		}
+		all, total, err := s.Memories(ctx, f, c.Limit)
+		if err != nil {
+			return err
+		}
+		head := "ID\tSCOPE\tOF\tKIND\t" + at.head("SAID") + "\tBY\tABOUT\tSTATE\tFACT"
+		err = table(app.Stdout, c.JSON, views(all, viewMemory), head, func(m memoryView) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
+				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(m.said()), dash(m.SaidBy), dash(m.SubjectID), m.state(time.Now()), excerpt(m.Content))
+		})
+		if err == nil && total > len(all) && !c.JSON {
+			_, err = fmt.Fprintf(app.Stderr, "bot: %d of %d memories; --limit shows more\n", len(all), total)
+		}
+		return err
+	})
+}
+
+// dash is an id in a table.
+func dash(id sessions.UserID) string {
+	if id == "" {
+		return "-"
+	}
+	return string(id)
+}
+
+type memoryShowCmd struct {
+	configFlag
+	ID   int64 `arg:"" help:"As bot memory list shows it."`
+	JSON bool  `help:"As one JSON object."`
+}
+
+// Run shows a memory.
+func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		m, chain, err := s.MemoryByID(ctx, c.ID)
+		if err != nil {
+			return noMemory(c.ID, err)
+		}
+		v := memoryShown{memoryView: viewMemory(m), History: views(chain, viewMemory)}
+		switch r, err := s.ReceiptOf(ctx, m); {
+		case err == nil:
+			v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
+		case !errors.Is(err, sessions.ErrNotFound):
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(app.Stdout).Encode(v)
+		}
+		return v.write(app.Stdout, at)
+	})
+}
+
+// noMemory says what to do about an id that is not there.
+func noMemory(id int64, err error) error {
+	if errors.Is(err, sessions.ErrNotFound) {
+		return usageError{fmt.Errorf("there is no memory %d; bot memory list shows them", id)}
+	}
+	return err
+}
+
+// memoryShown is one memory as bot memory show --json shows it.
+type memoryShown struct {
+	memoryView
+	Flush   *flushView   `json:"flush"`   // that saved it; null where a turn did
+	History []memoryView `json:"history"` // all values of the fact, the oldest first, itself among them
+}
+
+type flushView struct {
+	ID         int64     `json:"id"`
+	Trigger    string    `json:"trigger"`
+	Model      string    `json:"model"`
+	FromSeq    int64     `json:"from_seq"`
+	ThroughSeq int64     `json:"through_seq"`
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+func (v memoryShown) write(out io.Writer, at clock) error {
+	flush := "none: a turn saved it, or it was there before receipts were kept"
+	if f := v.Flush; f != nil {
+		flush = fmt.Sprintf("%d (%s) of events %d-%d, %s, %s", f.ID, f.Trigger, f.FromSeq+1, f.ThroughSeq, f.Model, at.full(f.CreatedAt))
+	}
+	events := "-"
+	if v.EndSeq > 0 {
+		events = fmt.Sprintf("%d-%d", v.StartSeq, v.EndSeq)
+	}
+	if err := writeRows(out, [][2]string{
+		{"id", fmt.Sprint(v.ID)},
+		{"fact", v.Content},
+		{"state", v.state(time.Now())},
+		{"scope", fmt.Sprintf("%s %s", v.Scope, v.ScopeID)},
+		{"kind", string(v.Kind)},
+		{"value of", v.Key},
+		{"about", dash(v.SubjectID)},
+		{"said by", dash(v.SaidBy)},
+		{"said at", at.full(v.SaidAt)},
+		{"said in", string(v.SourceSession)},
+		{"events", events},
+		{"flush", flush},
+		{"said again", fmt.Sprintf("%d times, last %s", v.Seen-1, at.full(v.LastSeenAt))},
+		{"expires", at.full(v.ExpiresAt)},
+		{"promoted by", dash(v.PromotedBy)},
+		{"stored", at.full(v.CreatedAt)},
+	}); err != nil || len(v.History) < 2 {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, "\nhistory, the oldest value first:"); err != nil {
+		return err
+	}
+	return table(out, false, v.History, "ID\t"+at.head("STORED")+"\t"+at.head("SUPERSEDED")+"\tBY\tFACT", func(m memoryView) string {
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), dash(m.SaidBy), excerpt(m.Content))
+	})
+}
+
+type memoryExportCmd struct {
+	configFlag
+	Person string `required:"" help:"Staff id of the person, as bot memory list shows it."`
+	JSON   bool   `help:"One JSON object a line."`
+}
+
+// Run writes what is kept about a person, page by page.
+func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
+	return withLanguage(ctx, app, c.configFlag, func(s *sql.Store, at clock, lang string) error {
+		who := sessions.UserID(c.Person)
+		if err := somebody(ctx, s, who); err != nil {
+			return err
+		}
+		facts, messages := memory.ExportHeads(lang)
+		head := func(text string) error {
+			if c.JSON {
+				return nil
+			}
+			_, err := fmt.Fprintf(app.Stdout, "%s\n\n", text)
+			return err
+		}
+		enc := json.NewEncoder(app.Stdout)
+		put := func(asJSON any, line string) error {
+			if c.JSON {
+				return enc.Encode(asJSON)
+			}
+			_, err := io.WriteString(app.Stdout, line)
+			return err
+		}
+		err := head(facts)
+		for after := int64(0); err == nil; {
+			var page []memory.Memory
+			if page, err = s.FactsOf(ctx, who, after, exportPage); err != nil || len(page) == 0 {
+				break
+			}
+			for _, m := range page {
+				if err := put(viewMemory(m), memory.ExportFact(m, at.zone, lang)); err != nil {
+					return err
+				}
+				after = m.ID
+			}
+		}
+		if err == nil {
+			err = head("\n" + messages)
+		}
+		for after := int64(0); err == nil; {
+			var page []memory.Said
+			if page, err = s.MessagesOf(ctx, who, after, exportPage); err != nil || len(page) == 0 {
+				break
+			}
+			for _, m := range page {
+				if err := put(saidView{viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang)); err != nil {
+					return err
+				}
+				after = m.Event.ID
+			}
+		}
+		return err
+	})
+}
+
+// withLanguage is withStore, with the configured language, zh or en.
+func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.Store, at clock, lang string) error) error {
+	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, app, f, func(s *sql.Store, at clock) error { return do(s, at, cfg.Agent.Language) })
+}
+
+// saidView is a message in an export.
+type saidView struct {
+	eventView
+	Title   string `json:"conversation_title"`
+	Private bool   `json:"private"`
+}
+
+// somebody refuses a person of whom nothing is kept.
+func somebody(ctx context.Context, s *sql.Store, who sessions.UserID) error {
+	facts, err := s.FactsOf(ctx, who, 0, 1)
+	if err != nil || len(facts) > 0 {
+		return err
+	}
+	said, err := s.MessagesOf(ctx, who, 0, 1)
+	if err == nil && len(said) == 0 {
+		err = usageError{fmt.Errorf("nothing is kept about %q; bot sessions export shows the ids of people as sender_id", who)}
+	}
+	return err
+}
+
+type memoryPromoteCmd struct {
+	configFlag
+	ID int64  `arg:"" help:"As bot memory list shows it."`
+	By string `required:"" help:"Staff id of the administrator who decides it; it is kept with the memory."`
+}
+
+// Run promotes a memory.
+func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+		m, err := s.Promote(ctx, c.ID, sessions.UserID(c.By))
+		if errors.Is(err, sessions.ErrNotFound) {
+			return usageError{fmt.Errorf("%d is no memory of a group that is in force; bot memory list --scope group shows them", c.ID)}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Stdout, "memory %d is the team's now, as %d\n", c.ID, m.ID)
+		return err
+	})
+}
+
+type memoryForgetCmd struct {
+	sureFlags
+	ID      int64  `arg:"" optional:"" help:"As bot memory list shows it."`
+	Person  string `help:"Everything about this person, and all they said: a staff id."`
+	Session string `help:"What memory has from this session; its log stays."`
+}
+
+// Run forgets. Bots may go on serving: a turn that is under way begins again.
+func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
+	given := slices.DeleteFunc([]bool{c.ID != 0, c.Person != "", c.Session != ""}, func(g bool) bool { return !g })
+	if len(given) != 1 {
+		return usageError{errors.New("say what to forget: the id of a memory, or --person, or --session, and only one of them")}
+	}
+	if err := c.sure("what is forgotten"); err != nil {
+		return err
+	}
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+		done, err := c.forget(ctx, s)
+		if err != nil {
+			return err
+		}
+		return writeRows(app.Stdout, [][2]string{
+			{"sessions", fmt.Sprint(done.Sessions)},
+			{"memories deleted", fmt.Sprint(done.Memories)},
+			{"events erased", fmt.Sprint(done.Events)},
+			{"summaries wiped", fmt.Sprint(done.Summaries)},
+			{"stored results deleted", fmt.Sprint(done.Blobs)},
+			{"replies wiped", fmt.Sprint(done.Replies)},
+			{"vectors deleted", fmt.Sprint(done.Embeddings)},
+		})
+	})
+}
+
+func (c memoryForgetCmd) forget(ctx context.Context, s *sql.Store) (memory.Forgotten, error) {
+	switch key := sessions.Key(c.Session); {
+	case c.ID != 0:
+		done, err := s.ForgetMemory(ctx, c.ID, memory.Asking{})
+		return done, noMemory(c.ID, err)
+	case c.Person != "":
+		who := sessions.UserID(c.Person)
+		if err := somebody(ctx, s, who); err != nil {
+			return memory.Forgotten{}, err
+		}
+		return s.ForgetPerson(ctx, memory.Forget{Person: who})
+	default:
+		if _, err := s.Session(ctx, key); err != nil {
+			return memory.Forgotten{}, noSession(c.Session, err)
+		}
+		return s.ForgetSession(ctx, key)
+	}
+}

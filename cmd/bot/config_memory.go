@@ -1,0 +1,96 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// MemoryConfig says what is kept of conversations for good, and how it comes back.
+type MemoryConfig struct {
+	// Recall is when memory is searched before the model is asked: "questions" (default), where a message asks about
+	// something earlier; "always"; or "off".
+	Recall string `json:"recall"`
+	// RecallTokens is how much of what is found stands beside a question, in tokens, at most an eighth of what a request
+	// holds. Default 800.
+	RecallTokens int `json:"recall_tokens"`
+	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most an eighth of what a request
+	// holds. Default 600; 0: none.
+	PinnedTokens int `json:"pinned_tokens"`
+	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and when something
+	// worth it was said; or "every_turn", after each answer.
+	Extract string `json:"extract"`
+	// Candidates is how many messages that look worth remembering make an extraction due. Default 5; 0: they do not.
+	Candidates int `json:"candidates"`
+	// MaxPerScope is how many facts a person, a group or a session has at most before the oldest are told in fewer.
+	// Default 500.
+	MaxPerScope int `json:"max_per_scope"`
+	// TaskTTL is how long the state of work is remembered. Default 336 h, two weeks.
+	TaskTTL time.Duration `json:"task_ttl"`
+	// Digest is the time of day, as in "04:00", at which a group's day is told; empty for never. Default "04:00".
+	Digest string `json:"digest"`
+	// Embeddings let a search find what shares the meaning and no word.
+	Embeddings EmbeddingsConfig `json:"embeddings"`
+}
+
+// EmbeddingsConfig is an OpenAI-compatible endpoint for embeddings.
+type EmbeddingsConfig struct {
+	// BaseURL is the endpoint up to and including its version. Default empty: searches go by words alone.
+	BaseURL string `json:"base_url"`
+	// APIKey is sent as a bearer token. Empty is allowed.
+	APIKey Secret `json:"api_key"`
+	// Model is the provider's name of the model. Required with a BaseURL.
+	Model string `json:"model"`
+	// Dimensions is the length of a vector that is asked for. Default 0: the model's own.
+	Dimensions int `json:"dimensions"`
+	// Batch is how many texts go into one request, 1 to 2,048. Default 64.
+	Batch int `json:"batch"`
+	// RequestsPerMinute bounds the requests of the background. Default 60.
+	RequestsPerMinute int `json:"requests_per_minute"`
+	// Weight is what a find by meaning counts against one by words, 0 to 1. Default 0.5.
+	Weight float64 `json:"weight"`
+}
+
+// When memory is searched before the model is asked, and when facts are drawn out of a conversation.
+const (
+	recallQuestions = "questions"
+	recallAlways    = "always"
+	recallOff       = "off"
+	extractFlush    = "flush"
+	extractTurn     = "every_turn"
+)
+
+func defaultMemory() MemoryConfig {
+	return MemoryConfig{
+		Recall: recallQuestions, RecallTokens: 800, PinnedTokens: 600,
+		Extract: extractFlush, Candidates: 5, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
+		Embeddings: EmbeddingsConfig{Batch: 64, RequestsPerMinute: 60, Weight: 0.5},
+	}
+}
+
+// clockForm is a time of day.
+var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
+
+func (m *MemoryConfig) check(k checker) {
+	const at = "agent.memory."
+	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, recallOff})
+	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
+	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
+	k.oneOf(at+"extract", m.Extract, []string{extractFlush, extractTurn})
+	k.between(at+"candidates", m.Candidates, 0, 1000)
+	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
+	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), "at least 1h")
+	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), `a time of day as in "04:00", or empty for none`)
+	m.Embeddings.check(k, at+"embeddings.")
+}
+
+func (e *EmbeddingsConfig) check(k checker, at string) {
+	if e.BaseURL != "" || k.failed(at+"base_url") {
+		k.httpURL(at+"base_url", e.BaseURL)
+		k.required(at+"model", e.Model, "the provider's name of the model")
+	}
+	k.between(at+"dimensions", e.Dimensions, 0, 16_000)
+	k.between(at+"batch", e.Batch, 1, 2048)
+	k.between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)
+	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// memoryFile is a config with these keys of agent.memory.
+func memoryFile(keys string) string { return fmt.Sprintf(`{"agent": {"memory": {%s}}}`, keys) }
+
+func TestLoadRefusesMemory(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []errorCase{
+		{"recall", memoryFile(`"recall": ^"sometimes"`), `agent.memory.recall: got "sometimes", want "questions" or "always" or "off"`},
+		{"recall_tokens", memoryFile(`"recall_tokens": ^5`), "agent.memory.recall_tokens: got 5, want 100 to 8000"},
+		{"pinned_tokens", memoryFile(`"pinned_tokens": ^-1`), "agent.memory.pinned_tokens: got -1, want 0 to 8000"},
+		{"extract", memoryFile(`"extract": ^"never"`), `agent.memory.extract: got "never", want "flush" or "every_turn"`},
+		{"candidates", memoryFile(`"candidates": ^-1`), "agent.memory.candidates: got -1, want 0 to 1000"},
+		{"max_per_scope", memoryFile(`"max_per_scope": ^3`), "agent.memory.max_per_scope: got 3, want 20 to 100000"},
+		{"task_ttl", memoryFile(`"task_ttl": ^"5m"`), "agent.memory.task_ttl: got 5m, want at least 1h"},
+		{"digest", memoryFile(`"digest": ^"25:00"`), `agent.memory.digest: got "25:00", want a time of day as in "04:00"`},
+		{"digest in words", memoryFile(`"digest": ^"4 am"`), `agent.memory.digest: got "4 am"`},
+		{"no such key", memoryFile(`^"recal": "off"`), "agent.memory.recal: no such key"},
+		{"url", memoryFile(`"embeddings": {"base_url": ^"host", "model": "m"}`), "agent.memory.embeddings.base_url: got \"host\""},
+		{"no model", memoryFile(`"embeddings": ^{"base_url": "http://h/v1"}`), "agent.memory.embeddings.model: is empty"},
+		{"weight", memoryFile(`"embeddings": {"weight": ^2}`), "agent.memory.embeddings.weight: got 2, want 0 to 1"},
+		{"batch", memoryFile(`"embeddings": {"batch": ^0}`), "agent.memory.embeddings.batch: got 0, want 1 to 2048"},
+		{"pace", memoryFile(`"embeddings": {"requests_per_minute": ^0}`), "agent.memory.embeddings.requests_per_minute: got 0"},
+		{"key of the wrong type", memoryFile(`"embeddings": {"api_key": ^["hunter2"]}`), "agent.memory.embeddings.api_key: got a list, want a string"},
+	} {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+func TestLoadMemory(t *testing.T) {
+	t.Parallel()
+	m := mustParse(t, memoryFile(`"recall": "always", "digest": "", "task_ttl": "24h", "candidates": 0,
+		"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2", "weight": 1}`)).Agent.Memory
+	if m.Recall != "always" || m.Digest != "" || m.TaskTTL != 24*time.Hour || m.Candidates != 0 || m.MaxPerScope != 500 {
+		t.Errorf("got %+v", m)
+	}
+	if e := m.Embeddings; e.BaseURL != "http://h/v1" || e.Batch != 64 || e.Weight != 1 || e.APIKey.Reveal() != "hunter2" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// What is in force is printed, but for the key.
+func TestPrintMemory(t *testing.T) {
+	t.Parallel()
+	text, err := mustParse(t, memoryFile(`"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2"}`)).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"recall": "questions"`, `"task_ttl": "336h"`, `"api_key": "***"`, `"digest": "04:00"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "hunter2") {
+		t.Error("the key is printed")
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebb/bot/openai/openaitest"
+)
+
+// Doctor has a line for the endpoint of embeddings where one is configured, without its key, and none where not.
+func TestDoctorAsksForEmbeddings(t *testing.T) {
+	t.Parallel()
+	s := openaitest.New(openaitest.Options{APIKey: "sk-hunter2"})
+	t.Cleanup(s.Close)
+	for _, tt := range []struct{ name, embeddings, want string }{
+		{"right", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter2", "dimensions": 8}`, s.URL), "ok   embeddings: e/8 answered a vector of 8 numbers"},
+		{"wrong key", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter3"}`, s.URL), "FAIL embeddings: model embeddings: denied"},
+		{"none", `{}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "bot.jsonc")
+			text := fmt.Sprintf(`{"database": {"url": "postgres://nowhere.invalid/ebb"}, "dingtalk": {"api_base": %q},
+				"llm": {"models": [{"name": "main", "base_url": %q, "model": "m", "api_key": "sk-hunter2"}]},
+				"agent": {"memory": {"embeddings": %s}}}`, s.URL, s.URL, tt.embeddings)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, stdout, _ := runBot(t, env(), "doctor", "-c", file)
+			if strings.Contains(stdout, "embeddings: ") != (tt.want != "") || !strings.Contains(stdout, tt.want) || strings.Contains(stdout, "hunter") {
+				t.Errorf("want a line %q in\n%s", tt.want, stdout)
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package memory
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"ebb/sessions"
+)
+
+// DefaultMaxPerScope is how many memories one scope holds before they are consolidated, where nothing else is said.
+const DefaultMaxPerScope = 500
+
+// Crowded is a scope that holds more memories in force than it should.
+type Crowded struct {
+	Scope   Scope
+	ScopeID string
+	Held    int
+}
+
+// Crowd is what a [Consolidator] needs of the storage.
+type Crowd interface {
+	// Overfull lists scopes with more than limit memories in force, the fullest first.
+	Overfull(ctx context.Context, limit int) ([]Crowded, error)
+	// Oldest lists the oldest memories in force of a scope that may be told as fewer, at most limit: all of them of one
+	// source and about one person.
+	Oldest(ctx context.Context, c Crowded, limit int) ([]Memory, error)
+	// Consolidate stores the drafts in the place of old: all or nothing. It fails with [sessions.ErrConflict] where one of
+	// old is no longer in force.
+	Consolidate(ctx context.Context, old []Memory, drafts []Draft) (Receipt, error)
+}
+
+// Consolidator tells the oldest facts of a scope as fewer. What the model answers is checked; where it lost something,
+// nothing changes.
+type Consolidator struct {
+	Store    Crowd
+	Model    Model
+	Name     string // the configured model that is asked; empty for the default one
+	Fence    Fencer
+	Count    func(text string) int // tokens
+	Language string                // zh or en
+	Context  int                   // the window, in tokens
+}
+
+// ErrLossy says that a model left something out that the facts named, so that they were kept as they are.
+var ErrLossy = errors.New("the consolidated facts lack something that the old ones name")
+
+// Bounds of one consolidation.
+const (
+	batch      = 40 // facts that are told as fewer
+	fewest     = 4  // of them, for a call to be worth it
+	keptShare  = 2  // at most one of so many remain
+	answerRoom = 4096
+)
+
+//go:embed consolidate.md
+var consolidateText string
+
+var consolidateTemplate = template.Must(template.New("consolidate.md").Parse(consolidateText))
+
+// Consolidation is what one call did.
+type Consolidation struct {
+	Receipt Receipt
+	Old     int // facts that were told as fewer; 0: there was nothing to do
+	Usage   sessions.Usage
+	Cost    float64
+}
+
+// Run consolidates a scope once. An error leaves all memories as they were.
+func (c *Consolidator) Run(ctx context.Context, crowded Crowded) (done Consolidation, err error) {
+	old, err := c.Store.Oldest(ctx, crowded, batch)
+	if err != nil {
+		return done, fmt.Errorf("read the oldest facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+	}
+	old = c.fitting(old)
+	if len(old) < fewest {
+		return done, nil
+	}
+	request, err := c.request(old)
+	if err != nil {
+		return done, err
+	}
+	called, err := c.Model.Call(ctx, request)
+	done.Usage, done.Cost = called.Usage, called.Cost
+	if err != nil {
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+	}
+	drafts, err := told(old, called)
+	if err != nil {
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+	}
+	if done.Receipt, err = c.Store.Consolidate(ctx, old, drafts); err != nil {
+		return done, fmt.Errorf("store consolidated facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+	}
+	done.Old = len(old)
+	return done, nil
+}
+
+// fitting is the longest beginning of old that a request has room for.
+func (c *Consolidator) fitting(old []Memory) []Memory {
+	room := c.Context/2 - answerRoom/2
+	for i, m := range old {
+		if room -= c.Count(m.Content) + 16; room < 0 {
+			return old[:i]
+		}
+	}
+	return old
+}
+
+func (c *Consolidator) request(old []Memory) (CallRequest, error) {
+	var sys, data strings.Builder
+	if err := consolidateTemplate.Execute(&sys, map[string]any{
+		"Chinese": c.Language != "en", "Count": len(old), "Max": min(MaxFacts, len(old)/keptShare),
+	}); err != nil {
+		return CallRequest{}, fmt.Errorf("write consolidation prompt: %w", err)
+	}
+	for _, m := range old {
+		data.WriteString("- " + m.Content + "\n")
+	}
+	return CallRequest{
+		Model: c.Name, System: sys.String(), User: c.Fence("facts", data.String()), Tool: SaveTool, Description: SaveDescription,
+		Schema: SaveSchema(), MaxOutput: min(answerRoom, c.Context/4),
+	}, nil
+}
+
+// told makes drafts of an answer, which must be fewer than the old facts and name everything that these do. They belong
+// where the old ones do, whatever the model says of whom they are about.
+func told(old []Memory, c Called) ([]Draft, error) {
+	if c.Arguments == "" {
+		return nil, ErrNotSaved
+	}
+	save, rejected, err := ParseSave(c.Arguments)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rejected) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrLossy, strings.Join(rejected, "; "))
+	case len(save.Facts) == 0 || len(save.Facts) >= len(old):
+		return nil, fmt.Errorf("%d facts in the place of %d: %w", len(save.Facts), len(old), ErrLossy)
+	}
+	if err := complete(old, save.Facts); err != nil {
+		return nil, err
+	}
+	pattern, err := patternOf(old)
+	if err != nil {
+		return nil, err
+	}
+	drafts := make([]Draft, len(save.Facts))
+	for i, f := range save.Facts {
+		// No key: another value of one thing must not take the rest out of force.
+		drafts[i] = pattern
+		drafts[i].Kind, drafts[i].Content = f.Kind, f.Content
+	}
+	return drafts, nil
+}
+
+// patternOf is what all drafts have that stand for old: where they belong and where they came from.
+func patternOf(old []Memory) (Draft, error) {
+	first := old[0]
+	d := Draft{
+		Scope: first.Scope, ScopeID: first.ScopeID, SubjectID: first.SubjectID, SaidBy: first.SaidBy, SourceGroup: first.SourceGroup,
+		StartSeq: first.StartSeq, EndSeq: first.EndSeq,
+	}
+	for _, m := range old {
+		if m.Scope != first.Scope || m.ScopeID != first.ScopeID || m.SourceGroup != first.SourceGroup ||
+			m.SourceSession != first.SourceSession || m.SubjectID != first.SubjectID {
+			return Draft{}, fmt.Errorf("facts of several sources: %w", sessions.ErrRefused)
+		}
+		if m.SaidBy != first.SaidBy {
+			d.SaidBy = ""
+		}
+		if m.SaidAt.After(d.SaidAt) {
+			d.SaidAt = m.SaidAt
+		}
+		d.StartSeq, d.EndSeq = min(d.StartSeq, m.StartSeq), max(d.EndSeq, m.EndSeq)
+	}
+	return d, nil
+}
+
+// complete checks that facts name every number and identifier of the old ones, and most of what else each of them says.
+func complete(old []Memory, facts []Fact) error {
+	names, terms := map[string]bool{}, map[string]bool{}
+	for _, f := range facts {
+		for _, name := range namesDigits(f.Content) {
+			names[name] = true
+		}
+		for t := range termsOf(tokensOf(f.Content)) {
+			terms[t] = true
+		}
+	}
+	for _, m := range old {
+		for _, name := range namesDigits(m.Content) {
+			if !names[name] {
+				return fmt.Errorf("%w: %q", ErrLossy, HeadOf(name))
+			}
+		}
+		said, held := termsOf(tokensOf(m.Content)), 0
+		for t := range said {
+			if terms[t] {
+				held++
+			}
+		}
+		if 2*held < len(said) {
+			return fmt.Errorf("%w: %q", ErrLossy, HeadOf(m.Content))
+		}
+	}
+	return nil
+}

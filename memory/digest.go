@@ -1,0 +1,152 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// KindDigest is what a group said on one day, told in a few hundred words. No model saves it as a fact, no view pins
+// it: it is found by a search, and read under the path of its day.
+const KindDigest Kind = "digest"
+
+// The rules of digests.
+const (
+	DigestDays     = 7                // a day is made up for within so many days after its end
+	DigestLeast    = 5                // messages of people, below which a day has nothing to tell
+	DigestAttempts = 3                // after which a day is left as it is, with the reason
+	DigestRest     = 10 * time.Minute // between two attempts
+)
+
+// Digests keeps one digest for each group and day. Every method is one transaction; writes fail with
+// [sessions.ErrLeaseLost] as the session's do.
+type Digests interface {
+	// DigestsDue lists the days of days on which a group said something that no digest tells yet, the oldest first, at
+	// most limit. It names only sessions whose lease is free, stale or owner's, and no day while a message of it, or of
+	// one before, still waits for its answer. Days with fewer than [DigestLeast] messages are settled on the way.
+	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, limit int) ([]DigestDue, error)
+
+	// DigestEvents returns what people and the bot said on a day, in order, from the event after on, at most limit: no
+	// tool results, and nothing that was erased.
+	DigestEvents(ctx context.Context, d DigestDue, after int64, limit int) ([]sessions.Event, error)
+
+	// StoreDigest stores a digest and settles its day, both or neither; one without content only settles it. It fails
+	// with [sessions.ErrConflict] where the day is settled already, and returns the memory's id.
+	StoreDigest(ctx context.Context, l sessions.Lease, d Digest) (int64, error)
+
+	// PutOffDigest keeps why a day was not told this time. The day is due again after [DigestRest].
+	PutOffDigest(ctx context.Context, l sessions.Lease, f DigestFailure) error
+
+	// DigestsOf lists the digests that a reader may see of the time from, to.
+	DigestsOf(ctx context.Context, r Reader, from, to time.Time) ([]Memory, error)
+}
+
+// Day is a day of the calendar: its date as in 2026-11-20, and the instants at which it begins and ends where the group
+// is. What happens at To is of the next day.
+type Day struct {
+	Date     string
+	From, To time.Time
+}
+
+// DigestDue is a day of a group that is to be told.
+type DigestDue struct {
+	Key sessions.Key
+	Day
+	FirstSeq, LastSeq int64 // events of the day lie within; others may too
+}
+
+// Digest is a day as it was told.
+type Digest struct {
+	Date             string
+	Scope            Scope
+	ScopeID          string
+	SourceGroup      string
+	Content          string // empty: there was nothing to tell
+	StartSeq, EndSeq int64  // the events that it tells
+	At               time.Time
+	Usage            sessions.Usage
+}
+
+// DigestFailure is an attempt that came to nothing.
+type DigestFailure struct {
+	Date   string
+	Reason string
+	Counts bool // it is one of the day's [DigestAttempts]
+	Usage  sessions.Usage
+}
+
+// ClockOf reads a time of day such as 04:00.
+func ClockOf(s string) (hour, minute int, err error) {
+	t, err := time.Parse("15:04", s)
+	if err != nil {
+		return 0, 0, fmt.Errorf("time of day %q, want one such as 04:00: %w", s, err)
+	}
+	return t.Hour(), t.Minute(), nil
+}
+
+// DaysEnded lists the days of the last [DigestDays] that are to be told by now, the oldest first: a day is, from that
+// time of day on the next one. Days begin at midnight in loc, and are as long as they are there.
+func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
+	year, month, day := now.In(loc).Date()
+	var out []Day
+	for ago := DigestDays; ago > 0; ago-- {
+		next := day - ago + 1
+		d := Day{From: midnight(year, month, next-1, loc), To: midnight(year, month, next, loc)}
+		d.Date = time.Date(year, month, next-1, 12, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		if !now.Before(time.Date(year, month, next, hour, minute, 0, 0, loc)) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// midnight is when a day begins. Where clocks are put forward at midnight, that is the first instant of the day.
+func midnight(year int, month time.Month, day int, loc *time.Location) time.Time {
+	t := time.Date(year, month, day, 0, 0, 0, 0, loc)
+	if want := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); t.Day() != want.Day() {
+		t = t.Add(time.Hour) // the day before, at 23:00: an hour later there is no 00:00, but a new day
+	}
+	return t
+}
+
+// DigestScope is who reads the digests of a session: its group, but where each member talks to the bot apart, only those
+// who read that session.
+func DigestScope(s sessions.Session) (scope Scope, id string) {
+	if group := GroupID(s.RobotCode, s.ConversationID); group == string(s.Key) {
+		return ScopeGroup, group
+	}
+	return ScopeSession, string(s.Key)
+}
+
+// DigestTitle is the first line of a digest, in zh or en: what it is, and of which day, so that a search for the date
+// finds it.
+func DigestTitle(d Day, language string) string {
+	noon := d.From.Add(d.To.Sub(d.From) / 2)
+	if language == "en" {
+		return fmt.Sprintf("# Daily digest of %s (%s)", d.Date, noon.Weekday())
+	}
+	return fmt.Sprintf("# %s 群聊日报（星期%s）", d.Date, []string{"日", "一", "二", "三", "四", "五", "六"}[noon.Weekday()])
+}
+
+// digestLines are the digests in a scope that were written of a date, line by line.
+func digestLines(ctx context.Context, s Digests, r Reader, scope, date string, loc *time.Location) ([]string, error) {
+	day, err := time.ParseInLocation(time.DateOnly, date, loc)
+	if err != nil {
+		return nil, nil // no day has that date, and no digest
+	}
+	digests, err := s.DigestsOf(ctx, r, day, day.AddDate(0, 0, 1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: digests: %w", ErrUnreadable, err)
+	}
+	var out []string
+	for _, m := range digests {
+		if string(m.Scope) == scope {
+			out = append(out, fmt.Sprintf("[%s %s #%d]", m.Scope, date, m.ID))
+			out = append(out, strings.Split(m.Content, "\n")...)
+		}
+	}
+	return out, nil
+}

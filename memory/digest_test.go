@@ -1,0 +1,123 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata" // the zones of the tests
+
+	"pgregory.net/rapid"
+
+	"ebb/sessions"
+)
+
+func zone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+// A day is told from 04:00 on the next one where the group is, whatever the clocks do there, and for a week.
+func TestDaysEnded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		zone, now string // as clocks there show it
+		first     string
+		last      string
+		n         int
+	}{
+		{"Asia/Shanghai", "2026-11-21 03:59", "2026-11-14", "2026-11-19", 6},
+		{"Asia/Shanghai", "2026-11-21 04:00", "2026-11-14", "2026-11-20", 7},
+		{"Asia/Shanghai", "2026-03-01 23:59", "2026-02-22", "2026-02-28", 7},
+		{"America/Sao_Paulo", "2018-11-05 12:00", "2018-10-29", "2018-11-04", 7}, // no 00:00 on the 4th
+		{"America/New_York", "2026-11-02 04:30", "2026-10-26", "2026-11-01", 7},  // 25 hours on the 1st
+	} {
+		loc := zone(t, c.zone)
+		now, err := time.ParseInLocation("2006-01-02 15:04", c.now, loc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		days := DaysEnded(now, 4, 0, loc)
+		if len(days) != c.n || days[0].Date != c.first || days[c.n-1].Date != c.last {
+			t.Errorf("%s at %s: %v", c.zone, c.now, days)
+		}
+	}
+}
+
+// Every instant is of one day, which has the date that clocks show: days lie end to end.
+func TestDaysLieEndToEnd(t *testing.T) {
+	t.Parallel()
+	zones := []*time.Location{time.UTC, zone(t, "Asia/Shanghai"), zone(t, "America/Sao_Paulo"), zone(t, "America/New_York"), zone(t, "Asia/Beirut"), zone(t, "Pacific/Apia")}
+	rapid.Check(t, func(t *rapid.T) {
+		loc := rapid.SampledFrom(zones).Draw(t, "zone")
+		now := time.Unix(rapid.Int64Range(1_200_000_000, 2_000_000_000).Draw(t, "now"), 0)
+		days := DaysEnded(now, rapid.IntRange(0, 23).Draw(t, "hour"), rapid.IntRange(0, 59).Draw(t, "minute"), loc)
+		for i, d := range days {
+			if !d.From.Before(d.To) && d.Date != "2011-12-30" { // a day that Samoa never had
+				t.Fatalf("%s lasts from %s to %s", d.Date, d.From, d.To)
+			}
+			if i > 0 && !days[i-1].To.Equal(d.From) {
+				t.Fatalf("%s ends at %s, and %s begins at %s", days[i-1].Date, days[i-1].To, d.Date, d.From)
+			}
+			if d.From.Before(d.To) && (d.From.In(loc).Format(time.DateOnly) != d.Date || d.To.Add(-time.Second).In(loc).Format(time.DateOnly) != d.Date) {
+				t.Fatalf("%s lasts from %s to %s", d.Date, d.From.In(loc), d.To.In(loc))
+			}
+			if now.Before(d.To) {
+				t.Fatalf("%s is to be told before its end, at %s", d.Date, now.In(loc))
+			}
+		}
+	})
+}
+
+// A day's path shows its digest line by line, before the facts of the day, to those in the group alone.
+func TestGetReadsDigests(t *testing.T) {
+	t.Parallel()
+	loc := zone(t, "Asia/Shanghai")
+	at := time.Date(2026, 11, 20, 23, 59, 0, 0, loc)
+	l := &library{digests: []Memory{
+		{ID: 7, Scope: ScopeGroup, ScopeID: "r/c", Kind: KindDigest, Content: "# title\n- first\n- second", CreatedAt: at},
+	}}
+	for _, c := range []struct {
+		path        string
+		from, lines int
+		want        string
+	}{
+		{"memory/group/2026-11-20.md", 0, 0, "[group 2026-11-20 #7]\n# title\n- first\n- second"},
+		{"memory/group/2026-11-20.md", 3, 1, "- first"},
+		{"memory/group/2026-11-21.md", 0, 0, "has 0 lines"},
+		{"memory/session/2026-11-20.md", 0, 0, "has 0 lines"},
+		{"memory/group/2026-02-31.md", 0, 0, "has 0 lines"},
+		{"MEMORY.md", 0, 0, "has 0 lines"},
+	} {
+		got, err := Get(t.Context(), l, Reader{Key: "r/c", Robot: "r", Conversation: "c"}, c.path, c.from, c.lines, loc)
+		if err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s from %d: %q (%v), want %q", c.path, c.from, got, err, c.want)
+		}
+	}
+}
+
+func TestDigestScope(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[sessions.Key]string{"r/c": "group r/c", "r/c/u1": "session r/c/u1"} {
+		scope, id := DigestScope(sessions.Session{Key: key, RobotCode: "r", ConversationID: "c"})
+		if got := fmt.Sprint(scope, " ", id); got != want {
+			t.Errorf("digests of %s are of %s, want %s", key, got, want)
+		}
+	}
+}
+
+func TestClockOf(t *testing.T) {
+	t.Parallel()
+	if h, m, err := ClockOf("04:30"); h != 4 || m != 30 || err != nil {
+		t.Errorf("04:30 is %d:%d, %v", h, m, err)
+	}
+	for _, bad := range []string{"", "25:00", "04:60", "4", "04:00:00", "noon"} {
+		if _, _, err := ClockOf(bad); err == nil {
+			t.Errorf("%q is taken for a time of day", bad)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// ExportHeads are the headings of a person's export, of facts and of messages, in a language, zh or en.
+func ExportHeads(lang string) (facts, messages string) {
+	if lang == "en" {
+		return "## What is remembered about you or was said by you", "## What you said"
+	}
+	return "## 与你有关或由你说出的记忆", "## 你说过的话"
+}
+
+// ExportFact is one memory in a person's export, one line of Markdown: when, where, what.
+func ExportFact(m Memory, loc *time.Location, lang string) string {
+	at := m.SaidAt
+	if at.IsZero() {
+		at = m.CreatedAt
+	}
+	state := ""
+	switch zh := lang != "en"; {
+	case m.SupersededBy != 0 && zh:
+		state = fmt.Sprintf("（已被 #%d 取代）", m.SupersededBy)
+	case m.SupersededBy != 0:
+		state = fmt.Sprintf(" (replaced by #%d)", m.SupersededBy)
+	}
+	return fmt.Sprintf("- %s · #%d · %s %s · %s%s\n", at.In(loc).Format("2006-01-02 15:04"), m.ID, m.Scope, m.Kind, oneLine(m.Content), state)
+}
+
+// ExportSaid is one message in a person's export, one line of Markdown: when, where, what.
+func ExportSaid(s Said, loc *time.Location, lang string) string {
+	at := s.Event.CreatedAt
+	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {
+		at = m.SentAt
+	}
+	place := s.Title
+	switch zh := lang != "en"; {
+	case s.Private && zh:
+		place = "私聊"
+	case s.Private:
+		place = "private"
+	case place == "":
+		place = string(s.Event.Key)
+	}
+	return fmt.Sprintf("- %s · %s · %s\n", at.In(loc).Format("2006-01-02 15:04"), oneLine(sessions.Nick(place)), oneLine(s.Event.Content))
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,183 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// nearShare is the share of trigrams that two contents must have in common to be near duplicates.
+const nearShare = 0.85
+
+var (
+	// fillers are characters and words that two wordings of one fact may differ in.
+	fillers = wordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
+		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
+		that this it its then so also very just been their his her our my your`)
+	// turns change what a sentence says, however short they are: no two facts that differ in one are the same.
+	turns = wordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
+		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
+		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+		october november december one two three four five six seven eight nine ten first second third last next`)
+)
+
+// saysNoMore reports whether a content that shares most of its trigrams with a stored one is its near duplicate: what
+// they differ in carries nothing. All that the new one says stands in the stored one, in the same order: names, numbers,
+// dates and identifiers among it. What the stored one has besides is neither a number nor a turn such as "not".
+func saysNoMore(content, stored string) bool {
+	said, has := essence(content), essence(stored)
+	at := 0
+	for _, t := range has {
+		switch {
+		case at < len(said) && said[at] == t:
+			at++
+		case hasDigit(t) || turns[t]:
+			return false
+		}
+	}
+	return at == len(said)
+}
+
+// essence is the tokens of a text but for those that carry nothing.
+func essence(text string) []string {
+	return slices.DeleteFunc(tokensOf(text), func(t string) bool { return fillers[t] && !turns[t] })
+}
+
+// trigrams is the set of what stands in three places side by side, the ends of the text counted as places.
+func trigrams(text string) map[string]bool {
+	runes := append(append([]rune{' ', ' '}, []rune(text)...), ' ')
+	set := make(map[string]bool, len(runes))
+	for i := range len(runes) - 2 {
+		set[string(runes[i:i+3])] = true
+	}
+	return set
+}
+
+func jaccard(a, b map[string]bool) float64 {
+	both := 0
+	for t := range a {
+		if b[t] {
+			both++
+		}
+	}
+	if len(a)+len(b) == both {
+		return 1
+	}
+	return float64(both) / float64(len(a)+len(b)-both)
+}
+
+// marks say that a sentence corrects what was said before.
+var marks = []string{
+	"更正", "纠正", "改为", "改成", "改到", "改在", "换成", "换到", "调整为", "调整到", "推迟到", "提前到", "变更为", "变成", "不再", "现在是", "现在改",
+	"correction", "actually", "instead", "no longer", "not anymore", "any more", "changed to", "moved to", "is now", "are now", "now lives",
+	"now works", "postponed to", "rescheduled to",
+}
+
+// marked reports whether a content says of itself that it corrects something.
+func marked(content string) bool {
+	low := foldText(content)
+	return slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(low, m) })
+}
+
+// corrects tells how much a marked content reads as a correction of a stored fact: 0 for not at all. It names again all
+// that the stored one is about, which is what stands before its value, and tells another value.
+func corrects(content, stored string) float64 {
+	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
+		return 0 // it tells several things, of which one at most is corrected
+	}
+	old, now := tokensOf(stored), tokensOf(content)
+	at := valueAt(old)
+	about, value := essential(old[:at]), essential(old[at:])
+	said := map[string]bool{}
+	for _, t := range now {
+		said[t] = true
+	}
+	for t := range about {
+		if !said[t] {
+			return 0
+		}
+	}
+	if !weighty(about) && (!numeric(value) || !numeric(essential(now))) {
+		return 0
+	}
+	shared := 0
+	terms, spoken := termsOf(old[:at]), termsOf(now)
+	for t := range terms {
+		if spoken[t] {
+			shared++
+		}
+	}
+	if 2*shared < len(terms) {
+		return 0
+	}
+	return float64(shared) + jaccard(terms, spoken)
+}
+
+// copulas stand between what a fact is about and the value that it tells.
+var copulas = wordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
+
+// valueAt is where the value begins in the tokens of a fact: behind the first copula that has at least two of what
+// carries meaning before it; the end where there is none.
+func valueAt(tokens []string) int {
+	before := 0
+	for i, t := range tokens {
+		switch {
+		case copulas[t] && before >= 2:
+			return i
+		case !fillers[t]:
+			before++
+		}
+	}
+	return len(tokens)
+}
+
+func essential(tokens []string) map[string]bool {
+	set := map[string]bool{}
+	for _, t := range tokens {
+		if !fillers[t] && !copulas[t] {
+			set[t] = true
+		}
+	}
+	return set
+}
+
+// weighty reports whether so much says by itself what a fact is about: two Latin words, or four Chinese characters.
+func weighty(about map[string]bool) bool {
+	n := 0
+	for t := range about {
+		if isWide(t) {
+			n++
+		} else {
+			n += 2
+		}
+	}
+	return n >= 4
+}
+
+// numeric reports whether there is a number, in digits or in Chinese, or a name of a day among tokens.
+func numeric(tokens map[string]bool) bool {
+	for t := range tokens {
+		if hasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesDigits lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
+// in capitals.
+func namesDigits(text string) []string {
+	var out []string
+	for _, t := range tokensOf(text) {
+		if hasDigit(t) || strings.ContainsAny(t, "-_./@:") {
+			out = append(out, t)
+		}
+	}
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !plain(r) }) {
+		if len(w) >= 2 && w == strings.ToUpper(w) && strings.ContainsFunc(w, unicode.IsUpper) {
+			out = append(out, stemOf(foldText(w)))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

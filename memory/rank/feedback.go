@@ -1,0 +1,75 @@
+package rank
+
+import (
+	"cmp"
+	"slices"
+)
+
+// feedback adds to each score a little of what the best texts have and the query has not: a light form of RM3, after
+// N. Abdul-Jaleel and others, "UMass at TREC 2004". It brings no text in, and lets those that are speak for each other.
+func (p *Pool) feedback() {
+	terms := p.telling()
+	if len(terms) == 0 {
+		return
+	}
+	var filter sieve
+	for h := range terms {
+		filter.add(h)
+	}
+	for i := range p.docs {
+		d := &p.docs[i]
+		for _, k := range d.Keys {
+			if h := uint32(k); filter.may(h) {
+				d.base += feedbackPart * terms[h]
+			}
+		}
+	}
+}
+
+// telling are the terms that tell the best texts from the rest, with their weights.
+func (p *Pool) telling() map[uint32]float64 {
+	best := make([]int, 0, feedbackDocs+1) // kept in order: a whole sort of a large pool takes longer than the rest
+	for i := range p.docs {
+		if p.docs[i].base <= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, p.docs[i].base, func(j int, base float64) int { return cmp.Compare(base, p.docs[j].base) })
+		if at < feedbackDocs {
+			best = slices.Insert(best, at, i)
+			best = best[:min(len(best), feedbackDocs)]
+		}
+	}
+	var filter sieve
+	share, df := make(map[uint32]float64), make(map[uint32]float64)
+	for _, i := range best {
+		for _, k := range p.docs[i].Keys {
+			h := uint32(k)
+			if _, known := p.index[h]; !known && h&^flagMask != flagBase {
+				share[h] += p.docs[i].base / p.docs[i].length
+				filter.add(h)
+			}
+		}
+	}
+	for i := range p.docs {
+		for _, k := range p.docs[i].Keys {
+			if h := uint32(k); filter.may(h) {
+				df[h]++
+			}
+		}
+	}
+	type told struct {
+		hash          uint32
+		rarity, share float64
+	}
+	var terms []told
+	for h, s := range share {
+		r := rarity(float64(max(p.total, len(p.docs))), df[h])
+		terms = append(terms, told{h, r, r * s})
+	}
+	slices.SortFunc(terms, func(a, b told) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.hash, b.hash)) })
+	weights := make(map[uint32]float64, feedbackTerms)
+	for _, t := range terms[:min(len(terms), feedbackTerms)] {
+		weights[t.hash] = t.rarity * t.share / terms[0].share
+	}
+	return weights
+}

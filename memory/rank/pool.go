@@ -1,0 +1,162 @@
+package rank
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Doc is a text that a query may find: an event or a memory, without its words.
+type Doc struct {
+	Seq       int64     // an event's place in its session's log; 0 for a memory
+	At        time.Time // when it was said
+	Who       []string  // ids of who said it, and of whom it is about
+	Assistant bool      // the bot said it
+	Outdated  bool      // what it says was corrected later
+	Keys      []int64   // see [Keys]
+}
+
+// doc is a Doc as a query sees it.
+type doc struct {
+	Doc
+	counts  []uint8 // of each of the query's terms
+	length  float64
+	flags   uint32
+	sitting int
+	base    float64 // BM25 of its own terms
+	score   float64
+	carries bool // it holds enough of the query for something to be found
+}
+
+// Pool ranks the texts that a query's keys brought in.
+type Pool struct {
+	q     Query
+	docs  []doc
+	total int            // texts in the scopes
+	index map[uint32]int // of the query's terms, by their hash
+	sieve sieve
+	df    []float64
+}
+
+// sieve tells most hashes that are in no map from those that may be: a query's terms are few, and texts many.
+type sieve [4096]bool
+
+func (s *sieve) add(h uint32)      { s[h%uint32(len(s))] = true }
+func (s *sieve) may(h uint32) bool { return s[h%uint32(len(s))] }
+
+// Pool makes a pool for texts of scopes that hold total texts.
+func (q Query) Pool(total int) *Pool {
+	p := &Pool{q: q, total: total, index: make(map[uint32]int, len(q.terms)), df: make([]float64, len(q.terms))}
+	for i, t := range q.terms {
+		p.index[t.hash] = i
+		p.sieve.add(t.hash)
+	}
+	return p
+}
+
+// Add adds texts. None may be added twice.
+func (p *Pool) Add(docs ...Doc) {
+	p.docs = slices.Grow(p.docs, len(docs))
+	counts := make([]uint8, len(docs)*len(p.q.terms))
+	for _, d := range docs {
+		x := doc{Doc: d, counts: counts[:len(p.q.terms):len(p.q.terms)]}
+		counts = counts[len(p.q.terms):]
+		for _, k := range d.Keys {
+			h := uint32(k)
+			if h&^flagMask == flagBase {
+				x.flags = h & flagMask
+				continue
+			}
+			x.length++
+			if !p.sieve.may(h) {
+				continue
+			}
+			if i, ok := p.index[h]; ok && x.counts[i] < math.MaxUint8 && !(p.q.terms[i].name && d.Seq > 0) {
+				if x.counts[i]++; x.counts[i] == 1 {
+					p.df[i]++
+				}
+			}
+		}
+		p.docs = append(p.docs, x)
+	}
+}
+
+// Find is a text that was found: its place among those that were added, its score, which grows from 0 towards 1, and why
+// it was found.
+type Find struct {
+	Place int
+	Doc   Doc
+	Score float64
+	Why   []string
+}
+
+// Rank gives the n best, best first. Nothing is found where no text holds enough of what the query asks: what
+// shares a word with it by chance is better not told.
+func (p *Pool) Rank(n int) []Find {
+	order := p.score()
+	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
+		return nil
+	}
+	var finds []Find
+	for _, i := range order {
+		d := &p.docs[i]
+		if len(finds) == n || d.score <= leastOfBest*p.docs[order[0]].score {
+			break
+		}
+		if d.base == 0 && d.length == 0 {
+			continue // "ok", which only stands beside what was looked for
+		}
+		finds = append(finds, Find{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.all()), Why: p.why(d)})
+	}
+	return finds
+}
+
+// Beside are the places, up to reach before and after the n best events, of events that are not in the pool: in a
+// conversation what answers a question need not repeat its words.
+func (p *Pool) Beside(n int) []int64 {
+	known := make(map[int64]bool, len(p.docs))
+	for i := range p.docs {
+		known[p.docs[i].Seq] = true
+	}
+	var missing []int64
+	for _, i := range p.score() {
+		d := &p.docs[i]
+		if n == 0 || d.score <= 0 {
+			break
+		}
+		if d.Seq == 0 {
+			continue
+		}
+		n--
+		for s := max(d.Seq-reach, 1); s <= d.Seq+reach; s++ {
+			if !known[s] {
+				known[s] = true
+				missing = append(missing, s)
+			}
+		}
+	}
+	return missing
+}
+
+// why tells in short words what speaks for a text.
+func (p *Pool) why(d *doc) []string {
+	var why []string
+	for i, c := range d.counts {
+		t := p.q.terms[i]
+		if c > 0 && t.kind != glyph && len(why) < maxWhy {
+			why = append(why, t.shown)
+		}
+	}
+	if len(why) == 0 {
+		why = append(why, "beside a match")
+	}
+	if p.q.names(d.Doc) {
+		why = append(why, "person named")
+	}
+	if f := p.q.dated(d.At); f > 1 {
+		why = append(why, "date "+d.At.In(p.q.now.Location()).Format(time.DateOnly))
+	}
+	return why
+}
+
+const maxWhy = 6 // terms that are told

@@ -1,0 +1,149 @@
+package rank
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// wanted is a term of a query.
+type wanted struct {
+	shown  string // the word as the query has it
+	kind   kind
+	hash   uint32
+	weight float64
+	name   bool // of somebody who takes part: in the log it stands in every greeting
+}
+
+// Query is a search text, read.
+type Query struct {
+	text   string // folded
+	now    time.Time
+	terms  []wanted
+	people []string // ids of those who are named
+	dates  []span
+	when   bool // it asks for a time
+	you    bool // it asks what the bot said
+	loose  bool // it says so little that any of it must do
+}
+
+// maxQuery bounds a query's terms.
+const maxQuery = 256
+
+// weightOf is what a term of a kind counts.
+var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
+
+// Read reads a search text. now, in the zone of the people who ask, is what "yesterday" is told from.
+func Read(text string, now time.Time) Query {
+	folded := fold(text)
+	q := Query{
+		text: folded, now: now, dates: datesOf(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
+	}
+	place := make(map[string]int)
+	var times []float64
+	for _, t := range termsOf(text) {
+		if i, known := place[t.text]; known {
+			times[i]++
+		} else if len(q.terms) < maxQuery {
+			place[t.text] = len(q.terms)
+			times = append(times, 1)
+			q.terms = append(q.terms, wanted{shown: t.shown, kind: t.kind, hash: termHash(t.text)})
+		}
+	}
+	for i := range q.terms {
+		q.terms[i].weight = weightOf[q.terms[i].kind] * math.Sqrt(times[i])
+	}
+	q.loose = !slices.ContainsFunc(q.terms, brings)
+	return q
+}
+
+var (
+	timeWords = regexp.MustCompile(`\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year|monday|tuesday|wednesday|` +
+		`thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december|recently|` +
+		`summer|winter|spring|fall|morning|evening|\d{4})s?\b|昨|今天|明天|今年|去年|前天|上周|下周|上个?月|下个?月|星期|周[一二三四五六日末]|\d月|\d[号日点]|最近|刚刚`)
+	asksWhen = regexp.MustCompile(`\bwhen\b|\bhow long\b|\bwhat (?:day|date|time|year|month)\b|\bwhich (?:day|month|year)\b|` +
+		`什么时候|什么时间|何时|哪天|哪一天|几号|几点|多久|哪年|几月|什么日子|啥时候`)
+	asksYou = regexp.MustCompile(`你.{0,6}(?:推荐|建议|告诉|教|介绍|提到|说|给我|分享|提议|安慰|回答|讲)|(?:你的|给我|给了我|给过我).{0,4}(?:建议|推荐|意见)|` +
+		`\byou (?:\w+ )?(?:recommend|suggest|advise|told|tell|taught|teach|give|gave|say|said|mention|share|introduce)|` +
+		`\b(?:did|have|had) you \w+|\byour (?:advice|suggestion|recommendation)`)
+	asks = regexp.MustCompile(`[?？]|[吗呢么][\s。!！~]*$`)
+)
+
+// Person is somebody who takes part in a conversation.
+type Person struct {
+	ID   string
+	Nick string
+}
+
+// Name tells the query who takes part: who is named counts as the one who said what is looked for, or whom it is about.
+func (q *Query) Name(people ...Person) {
+	for _, p := range people {
+		if !contains(q.text, fold(p.Nick)) {
+			continue
+		}
+		if !slices.Contains(q.people, p.ID) {
+			q.people = append(q.people, p.ID)
+		}
+		for _, t := range termsOf(p.Nick) {
+			for i := range q.terms {
+				q.terms[i].name = q.terms[i].name || q.terms[i].hash == termHash(t.text)
+			}
+		}
+	}
+	q.loose = !slices.ContainsFunc(q.terms, brings)
+}
+
+// Loose tells whether the query has no word to look for, as in "what did we talk about yesterday?".
+func (q Query) Loose() bool { return q.loose }
+
+// People are the ids of those whom the query names.
+func (q Query) People() []string { return q.people }
+
+func (q Query) names(d Doc) bool {
+	return slices.ContainsFunc(d.Who, func(id string) bool { return slices.Contains(q.people, id) })
+}
+
+// contains tells whether a name stands in a text, a Latin one not as a part of a word.
+func contains(text, name string) bool {
+	if name == "" {
+		return false
+	}
+	for rest := text; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, after := []rune(rest[:i]), []rune(rest[i+len(name):])
+		whole := []rune(name)
+		if (len(before) == 0 || !oneWord(before[len(before)-1], whole[0])) &&
+			(len(after) == 0 || !oneWord(whole[len(whole)-1], after[0])) {
+			return true
+		}
+		rest = rest[i+len(name):]
+	}
+}
+
+// oneWord tells whether two characters side by side are of one Latin word.
+func oneWord(a, b rune) bool { return wordly(a) && wordly(b) && !ideograph(a) && !ideograph(b) }
+
+// brings tells whether texts are looked for by a term alone.
+func brings(t wanted) bool { return !t.name && (t.kind == word || t.kind == pair || t.kind == lone) }
+
+// EventKeys are the keys of the events of a scope that a query looks at; none where it says nothing.
+func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
+
+// MemoryKeys are the keys of memories of a scope: people's names among them, for a memory has them where it is about
+// them.
+func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
+
+func (q Query) keys(s Scope, memories bool) []int64 {
+	var keys []int64
+	for _, t := range q.terms {
+		if brings(t) || memories && t.name && t.kind != glyph || q.loose && !t.name {
+			keys = append(keys, s.key(t.hash))
+		}
+	}
+	return keys
+}

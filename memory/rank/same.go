@@ -1,0 +1,24 @@
+package rank
+
+const (
+	sameShare = 0.6 // of a memory's terms that an event must have
+	sameExtra = 12  // terms that an event may have beside twice as many as the memory
+)
+
+// Says tells whether an event says little more than a memory that was drawn from it.
+func Says(event, memory Doc) bool {
+	has := make(map[uint32]bool, len(event.Keys))
+	for _, k := range event.Keys {
+		has[uint32(k)] = true
+	}
+	shared, all := 0, 0
+	for _, k := range memory.Keys {
+		if h := uint32(k); h&^flagMask != flagBase {
+			all++
+			if has[h] {
+				shared++
+			}
+		}
+	}
+	return all > 0 && float64(shared) >= sameShare*float64(all) && len(event.Keys) <= 2*len(memory.Keys)+sameExtra
+}

@@ -1,0 +1,225 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009. Messages of a
+// chat are short, so that their length says little: b is 0.3, not 0.75.
+const (
+	saturation = 1.2
+	lengthPart = 0.3
+)
+
+// What a chat adds to it. Each was measured on long chats of people and on those of one person with an assistant, in
+// English and in Chinese.
+const (
+	reach         = 2         // events before and after one that speak for it
+	nextShare     = 0.2       // of the score of the event before or after
+	secondShare   = 0.15      // of those two away
+	answerShare   = 0.4       // more of the one before, where that is a question
+	questionPart  = 0.8       // of a question's own score: what answers it is looked for
+	sittingShare  = 1.0       // of the score of all that was said in one sitting
+	sittingGap    = time.Hour // of silence, between two sittings
+	personFactor  = 2.0
+	timeFactor    = 1.2 // of a text with a time in it, where the query asks when
+	roleFactor    = 1.5
+	memoryFactor  = 1.6 // a memory is what was found worth keeping, and has no neighbours to speak for it
+	outdatedPart  = 0.05
+	looseScore    = 0.1  // of what was said in the time, or by the person, that a query without other words names
+	leastOfBest   = 0.05 // of the best text's score
+	feedbackDocs  = 5
+	feedbackTerms = 8
+	feedbackPart  = 0.1
+)
+
+// score scores the pool's texts and gives their places, best first.
+//
+// What speaks for a text by its words, its neighbours' and its sitting's is added up; then who said it, when, and in what
+// role multiplies it all, so that the person who is named is found where only the question before has the words.
+func (p *Pool) score() []int {
+	weights, average := p.weights(), p.average()
+	for i := range p.docs {
+		d := &p.docs[i]
+		d.base = bm25(d.counts, weights, d.length/average)
+		if p.q.loose && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
+			d.base += looseScore
+		}
+	}
+	p.feedback()
+	events := p.events()
+	sittings := p.sittings(events)
+	for i := range p.docs {
+		p.docs[i].score = p.docs[i].base
+		p.docs[i].carries = p.carries(&p.docs[i])
+	}
+	for at := range events {
+		d := &p.docs[events[at]]
+		d.score += p.neighbours(events, at)
+		if d.flags&flagQuestion != 0 {
+			d.score *= questionPart
+		}
+		d.score += sittingShare * sittings[d.sitting]
+	}
+	assistant := false
+	order := make([]int, len(p.docs))
+	for i := range p.docs {
+		assistant = assistant || p.docs[i].Assistant
+	}
+	for i := range p.docs {
+		p.docs[i].score *= p.q.factor(&p.docs[i], assistant)
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &p.docs[a], &p.docs[b]
+		return cmp.Or(cmp.Compare(y.score, x.score), y.At.Compare(x.At), cmp.Compare(y.Seq, x.Seq), cmp.Compare(a, b))
+	})
+	return order
+}
+
+// rarity is the idf of BM25, for a term that df of n texts have.
+func rarity(n, df float64) float64 { return math.Log(1 + (max(n, df)-df+0.5)/(df+0.5)) }
+
+func (p *Pool) weights() []float64 {
+	weights := make([]float64, len(p.q.terms))
+	for i, t := range p.q.terms {
+		weights[i] = t.weight * rarity(float64(max(p.total, len(p.docs))), p.df[i])
+	}
+	return weights
+}
+
+// all is what a text of average length scores that has every term of the query once.
+func (p *Pool) all() float64 {
+	sum := 0.0
+	for _, w := range p.weights() {
+		sum += w
+	}
+	return max(sum, 1)
+}
+
+func (p *Pool) average() float64 {
+	sum := 0.0
+	for i := range p.docs {
+		sum += p.docs[i].length
+	}
+	return max(sum/float64(max(len(p.docs), 1)), 1)
+}
+
+// saturated is the part of BM25 that counts how often a text of some length, where 1 is the average, has a term.
+func saturated(count, length float64) float64 {
+	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
+}
+
+func bm25(counts []uint8, weights []float64, length float64) float64 {
+	sum := 0.0
+	for i, c := range counts {
+		if c > 0 {
+			sum += weights[i] * saturated(float64(c), length)
+		}
+	}
+	return sum
+}
+
+// carries tells whether a text is reason enough to say that something was found: a word that nearly every chat is full of
+// is none, unless the query has no other.
+func (p *Pool) carries(d *doc) bool {
+	for i, c := range d.counts {
+		if c > 0 && (p.q.loose || brings(p.q.terms[i]) || p.q.terms[i].name) {
+			return true
+		}
+	}
+	return p.q.loose && d.base > 0
+}
+
+// events are the places of events, in the order of their log.
+func (p *Pool) events() []int {
+	var events []int
+	for i := range p.docs {
+		if p.docs[i].Seq > 0 {
+			events = append(events, i)
+		}
+	}
+	slices.SortFunc(events, func(a, b int) int { return cmp.Compare(p.docs[a].Seq, p.docs[b].Seq) })
+	return events
+}
+
+// sittings divides events where silence was between them, and scores each sitting as one text.
+func (p *Pool) sittings(events []int) []float64 {
+	var counts [][]float64
+	var lengths []float64
+	total, df := 0.0, make([]float64, len(p.q.terms))
+	for at, i := range events {
+		d := &p.docs[i]
+		if at == 0 || d.At.Sub(p.docs[events[at-1]].At) > sittingGap {
+			counts, lengths = append(counts, make([]float64, len(p.q.terms))), append(lengths, 0)
+		}
+		d.sitting = len(counts) - 1
+		for j, c := range d.counts {
+			if c > 0 && counts[d.sitting][j] == 0 {
+				df[j]++
+			}
+			counts[d.sitting][j] += float64(c)
+		}
+		lengths[d.sitting] += d.length
+		total += d.length
+	}
+	scores := make([]float64, len(counts))
+	for s := range counts {
+		for j, c := range counts[s] {
+			if c > 0 {
+				weight := p.q.terms[j].weight * rarity(float64(len(counts)), df[j])
+				scores[s] += weight * saturated(c, lengths[s]*float64(len(counts))/max(total, 1))
+			}
+		}
+	}
+	return scores
+}
+
+// neighbours is what the events around one add to its score, those of the same sitting.
+func (p *Pool) neighbours(events []int, at int) float64 {
+	d, sum := &p.docs[events[at]], 0.0
+	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {
+		n := &p.docs[events[k]]
+		share := 0.0
+		switch n.Seq - d.Seq {
+		case -1:
+			share = nextShare
+			if n.flags&flagQuestion != 0 {
+				share += answerShare
+			}
+		case 1:
+			share = nextShare
+		case -reach, reach:
+			share = secondShare
+		}
+		if n.sitting != d.sitting || share == 0 {
+			continue
+		}
+		sum += share * n.base
+	}
+	return sum
+}
+
+// factor is what is known of a text beside its words.
+func (q Query) factor(d *doc, assistant bool) float64 {
+	f := q.dated(d.At)
+	if q.names(d.Doc) {
+		f *= personFactor
+	}
+	if q.when && d.flags&flagTime != 0 {
+		f *= timeFactor
+	}
+	if assistant && d.Assistant == q.you {
+		f *= roleFactor
+	}
+	if d.Seq == 0 {
+		f *= memoryFactor
+	}
+	if d.Outdated {
+		f *= outdatedPart
+	}
+	return f
+}

@@ -1,0 +1,118 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Rights is what people may ask about what is kept of them: to see it, to take it with them, and to have it forgotten.
+// Who may ask is for the caller to decide; what a group may not read stays unread there whoever asks.
+type Rights interface {
+	// Known lists the memories in force that concern an asker, newest first, at most limit, and says how many there are
+	// in all. In a private chat these are the chat's and the team's, those about the person and those that the person
+	// said, wherever that was; in a group only what everybody in it may read.
+	Known(ctx context.Context, a Asker, limit int) (list []Known, total int, err error)
+
+	// KnownByID returns one memory out of [Rights.Known]: [sessions.ErrNotFound] where it is not in there, whether it is
+	// at all or not.
+	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
+
+	// ForgetMemory deletes a memory with the values that it corrected, and wipes the messages that said it with their
+	// answers, as [sessions.Eraser.Erase] does. Other facts from the same messages stay. from is the turn that asked; the
+	// zero value for none. [sessions.ErrNotFound] where there is no such memory.
+	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
+
+	// Promote makes a group's memory one of the team, and returns that: it keeps who said it, where and when, and says
+	// who promoted it. The group's own row is superseded by it. [sessions.ErrNotFound] where no memory of a group is in
+	// force by that id.
+	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
+
+	// People finds who spoke to a robot, or to any where it is empty, by staff id or by nick: the last seen first.
+	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
+
+	// ForgetPerson wipes everything of a person; see [Forget]. What it did stands where it fails, and doing it again does
+	// the rest.
+	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
+
+	// FactsOf lists the memories about a person and those that the person said, superseded ones too, oldest first, at
+	// most limit of those with an id above after.
+	FactsOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]Memory, error)
+
+	// MessagesOf lists what a person said, in every conversation, in order of arrival: at most limit messages with an id
+	// above after.
+	MessagesOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]Said, error)
+}
+
+// Asker is a person who asks what is known, and where.
+type Asker struct {
+	Reader Reader
+	Person sessions.UserID
+}
+
+// Known is a memory that concerns an asker.
+type Known struct {
+	Memory
+	Own bool // about the asker, or said by them
+}
+
+// Person is somebody who spoke.
+type Person struct {
+	ID       sessions.UserID
+	Nick     string // the newest
+	Messages int
+	Last     time.Time
+}
+
+// Said is one message of a person, with the conversation where it was said.
+type Said struct {
+	Event   sessions.Event
+	Title   string // of the conversation; may be empty
+	Private bool
+}
+
+// Asking is the turn that asks for something to be forgotten. Its session's lease goes on with another term, which
+// [Forgotten] has: whatever else is under way by the old one must not be written any more, but the turn may answer.
+type Asking struct {
+	Lease sessions.Lease
+	Event int64 // id of the message that asks
+}
+
+// Forget says whom to forget.
+//
+// It deletes the memories about the person and those that they said, former values too, in all scopes; their private
+// chats and the sessions that are theirs alone; and in groups it wipes their messages, what the bot did and said to
+// answer them or to repeat them, what others quote of them, and everything that was made from these: summaries, stored
+// bodies, vectors, digests, replies, work in hand. The rows of wiped messages stay, without words and without a name.
+type Forget struct {
+	Robot  sessions.RobotCode // whose conversations; empty: those of every robot
+	Person sessions.UserID
+	Self   bool // the person asks: what they say after that is another matter
+	// From is the turn that asked; its message is wiped too, but stays pending for the turn's commit.
+	From Asking
+}
+
+// ForgetDone is what is left of the message that asked for a person to be forgotten: a command still, that names nobody.
+const ForgetDone = "/forget me yes"
+
+// Forgotten counts the rows that were deleted or wiped.
+type Forgotten struct {
+	Sessions   int // that had something
+	Memories   int
+	Events     int
+	Summaries  int
+	Blobs      int
+	Replies    int
+	Embeddings int
+	Lease      sessions.Lease // of the session that asked, as it stands now
+}
+
+// Add counts what an erasure in one session did.
+func (f *Forgotten) Add(e sessions.Erased) {
+	f.Memories += e.Memories
+	f.Events += e.Events
+	f.Summaries += e.Summaries
+	f.Blobs += e.Blobs
+	f.Replies += e.Replies
+}

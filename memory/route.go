@@ -1,0 +1,120 @@
+package memory
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Route decides what becomes of the facts that a model wants to keep: who may read each, who said it, where and when.
+// The model only labels; nothing that it writes can make a fact readable to more people. What may not be kept is left
+// out and said in refused.
+//
+// In a private chat what a person says of themself follows them, and all else stays in that chat. In a group everything
+// is the group's, but for what a speaker says of themself, which is theirs and read in this group only. The state of
+// work is the session's, for a while. What nobody said in their own words, but a quote, a tool or the model did, is the
+// session's too.
+func Route(facts []Fact, c Chat) (drafts []Draft, refused []string) {
+	ev := evidenceOf(c)
+	for _, f := range facts {
+		d, s := draftOf(f, c, ev)
+		switch {
+		case Sensitive(f.Content) && !c.Private:
+			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay or ID numbers is not stored in groups", HeadOf(f.Content)))
+			continue
+		case Sensitive(f.Content) && !ev.asked(s):
+			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay or ID numbers is stored only where the person asks to remember it", HeadOf(f.Content)))
+			continue
+		}
+		// A date that is added may make a content too long.
+		for i, part := range Split(ResolveDates(f.Content, d.SaidAt), MaxContent) {
+			one := d
+			if one.Content = part; i > 0 {
+				one.Key, one.Replaces = "", 0
+			}
+			drafts = append(drafts, one)
+		}
+	}
+	return drafts, refused
+}
+
+// draftOf is a fact with its scope and its source.
+func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
+	s := ev.of(f.Content, c.Roster[f.By])
+	d := Draft{
+		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
+		SaidBy: s.who, SaidAt: s.at, StartSeq: s.start, EndSeq: s.end,
+	}
+	if n := len(c.Said); d.SaidAt.IsZero() && n > 0 {
+		d.SaidAt = c.Said[n-1].CreatedAt // no later than that
+	}
+	if d.SaidAt.IsZero() {
+		d.SaidAt = time.Now()
+	}
+	if c.Location != nil {
+		d.SaidAt = d.SaidAt.In(c.Location)
+	} else {
+		d.SaidAt = d.SaidAt.UTC()
+	}
+	if !c.Private {
+		d.SourceGroup = GroupID(c.Robot, c.Conversation)
+	}
+	d.Scope, d.ScopeID = ScopeSession, string(c.Key)
+	switch {
+	case f.Kind == KindTask:
+		d.ExpiresAt = expiry(d, c)
+	case s.found && s.voice != own, !s.found && ev.foreign: // whose words they are is not known, or they are a stranger's
+	case c.Private:
+		if d.aboutPerson(f, c) {
+			d.SubjectID = c.Person
+			d.Scope, d.ScopeID = ScopeUser, string(c.Person)
+		}
+	case d.SubjectID != "" && d.SubjectID == s.who && f.Kind != KindDecision && SelfReference(s.text):
+		d.Scope, d.ScopeID = ScopeUser, string(s.who)
+	default:
+		d.Scope, d.ScopeID = ScopeGroup, GroupID(c.Robot, c.Conversation)
+	}
+	return d, s
+}
+
+// aboutPerson reports whether a fact of a private chat is the person's own.
+func (d Draft) aboutPerson(f Fact, c Chat) bool {
+	return c.Person != "" && f.Kind != KindDecision && (f.Subject == "" || d.SubjectID == c.Person) &&
+		(d.SaidBy == "" || d.SaidBy == c.Person)
+}
+
+// keyFor is a fact's key. The name of somebody who is not known by an id belongs to it: the birthdays of two strangers
+// are two facts.
+func keyFor(f Fact, c Chat) string {
+	key := KeyOf(f.Key)
+	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" {
+		return key
+	}
+	return KeyOf(f.Subject + " " + f.Key)
+}
+
+var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+
+// expiry is when nobody needs to know the state of some work any more: some time after it was told, or after the last
+// day that it names, of at most a year.
+func expiry(d Draft, c Chat) time.Time {
+	ttl := c.TaskTTL
+	if ttl <= 0 {
+		ttl = DefaultTaskTTL
+	}
+	last := d.SaidAt
+	year := last.AddDate(1, 0, 0)
+	for _, day := range dayForm.FindAllString(ResolveDates(d.Content, last), -1) {
+		if at, err := time.ParseInLocation(time.DateOnly, day, last.Location()); err == nil && at.After(last) && at.Before(year) {
+			last = at
+		}
+	}
+	return last.Add(ttl)
+}
+
+// GroupID is the scope id of a conversation: two robots in one group do not share memory.
+func GroupID(robot sessions.RobotCode, conversation sessions.ConversationID) string {
+	return string(sessions.NewKey(robot, conversation, ""))
+}

@@ -1,0 +1,277 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Span is a stretch of whole days in one zone, From included and To not.
+type Span struct{ From, To time.Time }
+
+// ResolveDates puts the date that each relative date of text means in brackets right behind it, told from the day of
+// said in said's zone: "明天" becomes "明天（2026-11-22）", "next Friday" "next Friday (2026-11-27)", and a week, month or
+// year the span or the number of it. Weeks begin on Monday, so that "next Friday" is that of the next week.
+//
+// What has a date beside it already stays as it is, so that to resolve twice changes nothing. Days that come again
+// ("每周五", "every Friday", "周一到周五") mean no date. A day of the week that nothing is said about is the next one, today
+// included, or the last one where the words around it tell of the past. With a zero said nothing is resolved.
+func ResolveDates(text string, said time.Time) string {
+	if said.IsZero() {
+		return text
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range relativeDates.find(text, startOfDay(said), false) {
+		b.WriteString(text[at:m.end])
+		b.WriteString(bracket(m.Span, hasHan(text[m.at:m.end])))
+		at = m.end
+	}
+	if at == 0 {
+		return text
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// DatesIn returns the days that a question means, in the order of its words and in now's zone: relative dates as
+// [ResolveDates] reads them, and dates in figures or with the name of a month. Questions look back: a day of the week is
+// the last one, today included, and a date without a year is at most a month ahead. Months and years are spans of all
+// their days. Of a long text only the beginning and the end are a question.
+func DatesIn(query string, now time.Time) []Span {
+	var spans []Span
+	for _, m := range allDates.find(clipped(query), startOfDay(now), true) {
+		spans = append(spans, m.Span)
+	}
+	return spans
+}
+
+// dateMention is a place in a text that means a date.
+type dateMention struct {
+	Span
+
+	at, end int
+	rule    *dateRule
+}
+
+// dateGrammar finds the places that one of its rules matches. One expression for all finds them in one pass; the rules,
+// each matched against a few words only, tell what they mean.
+type dateGrammar struct {
+	re    *regexp.Regexp
+	rules []*dateRule
+}
+
+func newDateGrammar(rules ...*dateRule) dateGrammar {
+	patterns := make([]string, len(rules))
+	for i, r := range rules {
+		patterns[i] = r.pattern
+		r.re = regexp.MustCompile("^(?:" + "(?i)" + r.pattern + ")$")
+	}
+	return dateGrammar{regexp.MustCompile("(?i)" + strings.Join(patterns, "|")), rules}
+}
+
+// find lists the mentions in a text, told from day. back says that a day of the week is in the past where nothing is
+// said about it, and that a date beside another is not a reason to leave either out.
+func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
+	if !mayDate(text) {
+		return nil
+	}
+	var found []dateMention
+	var in clause
+	last := -1
+	for _, at := range g.re.FindAllStringIndex(text, -1) {
+		m := dateMention{at: at[0], end: at[1]}
+		adjacent := last == m.at
+		last = m.end
+		if !adjacent && insideWord(text, m.at, m.end) || !back && isDated(text, m.at, m.end) {
+			continue
+		}
+		if !g.mean(&m, text[m.at:m.end], day) {
+			continue
+		}
+		if m.rule.bare {
+			in = in.at(text, m.at)
+			if in.habit || isRange(text, m.at, m.end) {
+				continue
+			}
+			past := back && !in.ahead || !back && tellsPast(text, m.at, m.end)
+			if past && m.From.After(day) {
+				m.From, m.To = m.From.AddDate(0, 0, -7), m.To.AddDate(0, 0, -7)
+			}
+		}
+		found = append(found, m)
+	}
+	return found
+}
+
+// mayDate says whether it is worth it to look for dates: the expressions cost far more than to find none of their words.
+func mayDate(text string) bool {
+	if strings.ContainsAny(text, "0123456789") || hasHan(text) {
+		return true
+	}
+	low := strings.ToLower(text)
+	return slices.ContainsFunc(dateWords, func(w string) bool { return strings.Contains(low, w) })
+}
+
+// dateWords has a part of every English date without a figure.
+var dateWords = strings.Fields("day week month quarter year tomorrow tonight night morning afternoon evening mon tue wed thu fri sat sun " +
+	"jan feb mar apr may jun jul aug sep oct nov dec")
+
+// mean fills in the span of a mention from the first rule that matches its words and makes sense of them.
+func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
+	words = fold(words)
+	for _, r := range g.rules {
+		if parts := r.re.FindStringSubmatch(words); parts != nil {
+			span, ok := r.days(parts, day)
+			m.Span, m.rule = span, r
+			return ok
+		}
+	}
+	return false
+}
+
+// bracket writes a span as a reader of the text would: a day, a month, a year, or its first and last day.
+func bracket(s Span, chinese bool) string {
+	last := s.To.AddDate(0, 0, -1)
+	written, to := s.From.Format(time.DateOnly), " to "
+	if chinese {
+		to = " 至 "
+	}
+	switch {
+	case last.Equal(s.From):
+	case s.From.Day() == 1 && s.From.AddDate(0, 1, 0).Equal(s.To):
+		written = s.From.Format("2006-01")
+	case s.From.YearDay() == 1 && s.From.AddDate(1, 0, 0).Equal(s.To):
+		written = s.From.Format("2006")
+	default:
+		written += to + last.Format(time.DateOnly)
+	}
+	if chinese {
+		return "（" + written + "）"
+	}
+	return " (" + written + ")"
+}
+
+// clause is a stretch of text between marks that end a sentence.
+type clause struct {
+	from, to int
+	habit    bool // it tells of what comes again and again
+	ahead    bool // it tells of what is to come
+}
+
+// at returns the clause around an offset, which is not before this one. All clauses of a text are read once.
+func (c clause) at(text string, offset int) clause {
+	if c.to > offset {
+		return c
+	}
+	for c.to <= offset {
+		c.from = c.to
+		n := strings.IndexAny(text[c.from:], "。；;！!？?\n")
+		if n < 0 {
+			c.to = len(text)
+			break
+		}
+		_, size := utf8.DecodeRuneInString(text[c.from+n:])
+		c.to = c.from + n + size
+	}
+	c.habit = habitRE.MatchString(text[c.from:c.to])
+	c.ahead = willBeRE.MatchString(text[c.from:c.to])
+	return c
+}
+
+var (
+	habitRE = regexp.MustCompile(`(?i)每|周会|例会|例行|一般|通常|平时|平常|经常|总是|习惯|喜欢|固定|定期|隔周|双周|单周|[一二三四五六日天末]都|` +
+		`\b(?:every|each|weekly|biweekly|usually|always|regular(?:ly)?|recurring|standing|often|likes?|hours|weekdays?)\b`)
+	willBeRE = regexp.MustCompile(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
+
+	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
+		`\s*[）)]*\s*[（(,，]?\s*$`)
+	dateBehindRE = regexp.MustCompile(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
+		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + monthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b)`)
+	rangeBeforeRE = regexp.MustCompile(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
+	rangeBehindRE = regexp.MustCompile(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
+
+	// Where the words before or behind a day of the week put it in the past.
+	pastBeforeRE = regexp.MustCompile(`(?i)\b` + pastVerbs + `(?:\s+(?:it|them|that|him|her|us|this|with\s+\w+))?(?:\s+(?:on|back|this))*\s*$`)
+	pastBehindRE = regexp.MustCompile(`(?i)^[,\s]*(?:(?:morning|afternoon|evening|night),?\s+)?(?:\w+\s+){0,2}` + pastVerbs + `\b`)
+	pastChinese  = regexp.MustCompile(`^[^，,。；;！!？?\n就要快该会得将]{0,16}(?:已经|刚刚|过了|[^就要快该会得将]了(?:$|[，,。；;！!？?\n]))`)
+)
+
+// pastVerbs are the forms that people tell of meetings and work with; there are no more in a chat than is worth a list.
+const pastVerbs = `(?:was|were|did|had|met|went|said|told|sent|got|made|saw|came|left|bought|spoke|gave|shipped|released|finished|` +
+	`discussed|talked|called|signed|merged|deployed|launched|announced|arrived|happened|decided|agreed)`
+
+// tellsPast says whether the words around a day of the week put it in the past.
+func tellsPast(text string, at, end int) bool {
+	const window = 60
+	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
+	return pastBeforeRE.MatchString(before) || pastBehindRE.MatchString(behind) || pastChinese.MatchString(behind)
+}
+
+// isDated says whether a date stands right before or behind a place.
+func isDated(text string, at, end int) bool {
+	const window = 40
+	return dateBeforeRE.MatchString(text[max(0, at-window):at]) || dateBehindRE.MatchString(text[end:min(len(text), end+window)])
+}
+
+// isRange says whether a day of the week is an end of "周一到周五", which mostly tells of every week.
+func isRange(text string, at, end int) bool {
+	const window = 24
+	return rangeBeforeRE.MatchString(text[max(0, at-window):at]) || rangeBehindRE.MatchString(text[end:min(len(text), end+window)])
+}
+
+// Chinese has no blanks: words that look like a date when they stand beside others, as "明天" does in "说明天气情况". A word
+// is no date right behind one of the characters before it, or right before one of those behind it.
+var lookAlikes = []struct{ first, last, before, behind string }{
+	{first: "明", before: "光文声说聪透表证黎照注英简鲜严申查阐标写"},
+	{first: "后天", before: "先以之今最午雨饭然天", behind: "性赋"},
+	{first: "前天", before: "以之从先午饭", behind: "性"},
+	{first: "去年", before: "过失逝离"},
+	{first: "前年", before: "以之从"},
+	{first: "后年", before: "以之今最", behind: "级"},
+	{first: "本", before: "日基根成版文样书剧资"},
+	{first: "上周", before: "身以"},
+	{first: "今日", behind: "头"},
+	{last: "周", behind: "期围转边刊岁"},
+	{last: "前", behind: "端台缀缘言"},
+	{last: "后", behind: "端台缀勤面"},
+	{last: "号", behind: "楼线机店库院柜门位服"},
+	{first: "周", before: "一二三四五六七八九十两几半每隔单双逢个0123456789０１２３４５６７８９"},
+	{first: "星期", before: "每逢个"},
+	{first: "礼拜", before: "每逢个"},
+	{first: "年", before: "〇零一二三四五六七八九每0123456789０１２３４５６７８９"},
+	{first: "月", before: "一二三四五六七八九十每个0123456789０１２３４５６７８９"},
+}
+
+// insideWord says whether what looks like a date is part of another word or of a longer number.
+func insideWord(text string, at, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	behind, _ := utf8.DecodeRuneInString(text[end:])
+	first, _ := utf8.DecodeRuneInString(text[at:])
+	if (unicode.IsDigit(first) || strings.ContainsRune(chineseDigits, first)) && at > 0 &&
+		(unicode.IsDigit(before) || strings.ContainsRune("第.."+chineseDigits, before)) {
+		return true
+	}
+	word := text[at:end]
+	for _, l := range lookAlikes {
+		if !strings.HasPrefix(word, l.first) || !strings.HasSuffix(word, l.last) {
+			continue
+		}
+		if at > 0 && strings.ContainsRune(l.before, before) || end < len(text) && strings.ContainsRune(l.behind, behind) {
+			return true
+		}
+	}
+	return false
+}
+
+// startOfDay returns the beginning of t's day in t's zone.
+func startOfDay(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
+}
+
+func hasHan(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+}

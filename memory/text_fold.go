@@ -1,0 +1,104 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// fold brings the ways together in which one thing is written: full-width and other compatible forms (NFKC), capitals,
+// the traditional characters that the patterns of this package know, typographic quotes. Characters without width, which
+// are put into words so that nobody finds them, are dropped, white space is one blank, and blanks between Chinese
+// characters are none.
+func fold(text string) string {
+	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
+	var b strings.Builder
+	b.Grow(len(text))
+	var last rune // written; a blank is held back until it is known what follows
+	blank := false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r):
+			blank = true
+			continue
+		case isInvisible(r):
+			continue
+		}
+		r = unicode.ToLower(r)
+		if s, ok := simplified[r]; ok {
+			r = s
+		}
+		if blank && last != 0 && (!unicode.Is(unicode.Han, last) || !unicode.Is(unicode.Han, r)) {
+			b.WriteByte(' ')
+		}
+		blank, last = false, r
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// isInvisible says whether a character shows nothing: formats, controls, variation selectors, fillers, tags, and the
+// joiner that normalization puts between too many marks.
+func isInvisible(r rune) bool {
+	switch {
+	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800:
+		return true
+	case 0xfe00 <= r && r <= 0xfe0f, 0xe0000 <= r && r <= 0xe01ef:
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
+}
+
+// spelledRE finds words that are written letter by letter, as in "i g n o r e" and "忽-略-规-则".
+var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{L}\p{N}]{1,3}\p{L}){3,}`)
+
+// unspelled returns a folded text with what is spelled letter by letter in it written together behind it, for patterns
+// to find.
+func unspelled(folded string) string {
+	runs := spelledRE.FindAllString(folded, -1)
+	if len(runs) == 0 {
+		return folded
+	}
+	var b strings.Builder
+	b.WriteString(folded)
+	for _, run := range runs {
+		b.WriteByte('\n')
+		for _, r := range run {
+			if unicode.IsLetter(r) {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern is any
+// number of them, none included, so that what was spelled is found too.
+func phrases(lines string) *regexp.Regexp {
+	var patterns []string
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			patterns = append(patterns, strings.ReplaceAll(line, " ", `\s*`))
+		}
+	}
+	return regexp.MustCompile(strings.Join(patterns, "|"))
+}
+
+// simplified maps the traditional characters that occur in the patterns of this package to those that they are written
+// with there, and quotes to plain ones.
+var simplified = func() map[rune]rune {
+	from, to := []rune("規則記從現對見讓憶視無違應該總們後過說話請幫決負責確認為個給會許絕條設變號總統權體員組問誰麼嗎時間題複還醫銀證護電郵職薪資"+
+		"聽從執準禁漏訴別啟開關閉隨戶術診斷癌憂鬱懷獎錢萬億寫這裡網頁禮週歡愛習慣單議檔發佈約規週點‘’“”´"),
+		[]rune("规则记从现对见让忆视无违应该总们后过说话请帮决负责确认为个给会许绝条设变号总统权体员组问谁么吗时间题复还医银证护电邮职薪资"+
+			"听从执准禁漏诉别启开关闭随户术诊断癌忧郁怀奖钱万亿写这里网页礼周欢爱习惯单议档发布约规周点''\"\"'")
+	if len(from) != len(to) {
+		panic("memory: the tables of characters differ in length")
+	}
+	m := make(map[rune]rune, len(from))
+	for i, r := range from {
+		m[r] = to[i]
+	}
+	return m
+}()

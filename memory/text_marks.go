@@ -1,0 +1,276 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// SelfReference says whether the speaker of a text speaks of themself: 我, 本人, I, my and so on, but not 我们, our or what
+// only contains such a word (自我, I/O, phase I).
+func SelfReference(text string) bool {
+	return selfRE.MatchString(ordinalRE.ReplaceAllString(fold(text), "□"))
+}
+
+// ordinalRE finds the Roman number one.
+var ordinalRE = regexp.MustCompile(`\b(?:phase|part|type|stage|volume|chapter|class|tier|level|war|grade|section|figure|table|act|step|world war) i\b`)
+
+// A character of Chinese that makes a plural or another word of 我 stands right beside it.
+var selfRE = phrases(`
+(?:^|[^自忘本大小唯真超无])我(?:$|[^们方国司校党军院俩侪辈族厂队部])
+(?:^|[^日成基根版])本人|俺(?:$|[^们])|(?:^|[^你他她它])咱(?:$|[^们俩仨])|鄙人
+(?:^|[^\w./'-])i(?:$|[^\w./-])
+(?:^|[^\w'])(?:i'(?:m|ve|d|ll)|my|me|mine|myself)(?:$|[^\w'])
+`)
+
+// Candidate says whether a text may hold something worth remembering: it asks to be remembered, speaks of what its
+// speaker is, has or wants, or has the words, dates, amounts or identifiers of decisions and duties. Questions and small
+// talk do not. It is cheap and calls no model: it marks, and a flush reads what was marked.
+func Candidate(text string) bool {
+	for s := range sentences(clipped(text)) {
+		f := fold(s)
+		if askedRE.MatchString(f) {
+			return true
+		}
+		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE.MatchString(words(f)) {
+			continue
+		}
+		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || mayDate(s) && allDates.re.MatchString(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Asked says whether a text asks in so many words to remember something, as in "记住：…" and "please note that …". To ask
+// whether somebody remembers is something else.
+func Asked(text string) bool {
+	for s := range sentences(clipped(text)) {
+		if f := fold(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
+			return true
+		}
+	}
+	return false
+}
+
+// RecallQuestion says whether a text asks about, or builds on, what was said before: "上次定的是什么", "do you remember", a
+// question about a day that is past, or what the speaker told about themself. What asks to remember is none.
+func RecallQuestion(text string) bool {
+	for s := range sentences(clipped(text)) {
+		f := fold(s)
+		switch {
+		case rememberRE.MatchString(f):
+			return true
+		case askedRE.MatchString(f):
+			continue
+		case recallRE.MatchString(f):
+			return true
+		case !isQuestion(f) && !wonderRE.MatchString(f):
+			continue
+		case pastRE.MatchString(f) || meansPast(s):
+			return true
+		}
+	}
+	return false
+}
+
+// meansPast says whether a text names a past day, or a date in figures or with its month. Whether that is past only a
+// clock could say, and it does no harm to look such a day up.
+func meansPast(text string) bool {
+	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day serves to tell before from after
+	if !mayDate(text) {
+		return false
+	}
+	if relativeDates.re.MatchString(text) {
+		for _, m := range relativeDates.find(text, day, true) {
+			if m.From.Before(day) && !m.To.After(day) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(allDates.find(text, day, true)) > 0
+}
+
+// Sensitive says whether a text tells what is nobody else's business: health, pay, numbers of identity, bank or travel
+// papers, belief, orientation, convictions, where somebody lives. To speak of such things in general ("工资系统由 Bob 负责") does
+// not, nor what somebody may not eat, which people tell for others to heed. Credentials are another matter, see
+// sessions.HoldsSecret.
+func Sensitive(text string) bool {
+	f := unspelled(fold(text))
+	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
+}
+
+// clipped bounds what the marks of a message are looked for in: its beginning and its end. What somebody says of a file
+// that they paste stands there.
+func clipped(text string) string {
+	const side = 4 << 10
+	if len(text) <= 2*side {
+		return text
+	}
+	head, tail := side, len(text)-side
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + "\n" + text[tail:]
+}
+
+// sentences yields the sentences of a text with the marks that end them.
+func sentences(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for text != "" {
+			n := len(text)
+			if end := sentenceEndRE.FindStringIndex(text); end != nil {
+				n = end[1]
+			}
+			if strings.TrimSpace(text[:n]) != "" && !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// A mark between letters, as in a link or a version, ends nothing.
+var sentenceEndRE = regexp.MustCompile(`[。！？；]+|\n|[.!?;]+(?:\s|$)|[?!]+\p{Han}`)
+
+// isQuestion says whether a folded text asks: it ends like a question.
+func isQuestion(folded string) bool { return questionRE.MatchString(folded) }
+
+var (
+	questionRE = regexp.MustCompile(`(?:\?["'」”)）~ ]*|[吗么呢嘛]["'。.!~ ]*|(?:是不是|对不对|好不好|行不行|可不可以|没有啊?|没)[。.!~ ]*)$`)
+
+	// openRE matches what begins like a question.
+	openRE = phrases(`
+^(?:@\S{1,30} )?(?:请问|为什么|为何|怎么|怎样|如何|什么|谁|哪|几点|多少|有没有|是不是|能不能|要不要|可不可以|是否)
+^(?:@\S{1,30} )?(?:who|what|when|where|which|why|how)(?:'s|\b)(?:$|[^:])
+^(?:@\S{1,30} )?(?:do|does|did|is|are|was|were|can|could|would|will|has|have|should) (?:you|i|we|he|she|it|they|the|this|that|there|anyone|anybody|someone)\b
+`)
+
+	// wonderRE matches what has the words of a question anywhere.
+	wonderRE = phrases(`
+什么|谁|哪(?:个|些|里|天|位|一|次|儿|家)|多少|几(?:点|号|个|天|月|次|位)|怎么|为什么|为何|何时|是不是|有没有|能不能|是否|啥|咋|来着|吗(?:$|[^\p{Han}])
+^(?:@\S{1,30} )?(?:and |so |but |hey |ok,? )?(?:who|what|when|where|which|why|how|did|do|does|was|were|is|are|have|has|can|could)(?:'s|\b)
+`)
+
+	askedRE = phrases(`
+(?:^|[,，:：;；、。!！"' ]|请|帮我|帮忙|麻烦|给我|替我|你要?|您|务必|一定|一定要|需要|要|都|大家|机器人|先|也)(?:记住|记一下|记下来?|记着|记好|记录一下|记录下来|记牢|牢记|谨记|备注一下|备忘一下|记个笔记|备忘[:：])(?:了?[,，:：;；。!！ ]*)[^,，:：;；。!！?？了吗没 ]
+(?:把|将).{1,60}(?:记住|记下来?|记一下|记录下来|存到记忆|存进记忆|加到记忆)
+(?:别|不要|勿|莫)忘(?:了|记|掉)?[^吗?]{2}
+(?:^|[,，。;；!！:： ]|请|要|大家|务必|一定)记得(?:$|[^吗没?？])(?:[^上之那当昨前]|$)
+(?:^|[.,;:!"'] ?|\bplease |\bpls |\bplz |\band |\bcan you |\bcould you |\bwould you |\bwill you |\bmust |\bto |\bso |\balso |\bbot |\bebb )(?:remember|note|make a note|take a note|memori[sz]e|keep in mind|bear in mind|keep a note)(?: (?:that|this|to|of|my|our|the|we|i|i'm|for|down|it)\b| ?[:,，：])
+\b(?:don't|do not|dont|never) forget\b
+\bfor (?:the record|future reference)\b|\bfyi\b
+`)
+
+	// politeRE matches requests in the form of a question.
+	politeRE = phrases(`
+(?:能|可以|可否|能否|能不能|可不可以)(?:请你|麻烦你)?(?:帮我|帮忙|替我)
+\b(?:can|could|will|would) you (?:please )?(?:remember|note|memori[sz]e|make a note|take a note|keep in mind) (?:that |this ?:|of |my .{1,40} is |i |i'm )
+`)
+
+	propertyRE = phrases(`
+(?:^|[^自])(?:我|俺|咱|本人)(?:的)?(?:\p{Han}{0,4}?)(?:是|叫|姓|住|来自|喜欢|爱|讨厌|偏好|习惯|过敏|负责|属于|生日|老家|老婆|老公|儿子|女儿|孩子|爱人|父母|妈|爸|电话|手机|邮箱|工号|职位|部门|岗位|英文名|花名|名字|昵称|擅长|不会|不吃|不喝|不用|吃素|希望|打算|计划|准备|毕业|养了?|换了|换成|换到|搬到|搬家|入职|离职|请假|休假|出差|转岗|调到|加入|对接|主管|接手|在\p{Han}{0,6}(?:工作|上班|办公|读书)|不能|没法|只能|从不|从来|总是|一般|平时|每天|每周|更)
+\b(?:i am|i'm|i was born|i live|i work|i like|i love|i hate|i dislike|i prefer|i always|i never|i usually|i have|i've|i had|i own|i joined|i moved|i left|i want|i need|i will|i'll|i can't|i cannot|i can only|i don't|i do not|i speak|i use|i study|i studied|i grew|i'd (?:like|rather|prefer)|i got|i bought|i started|i switched|i plan|i promised|i'm allergic|call me|mine is)\b
+\bmy (?:\w{1,16} ){0,3}(?:is|are|was|were|has|will)\b|\bmy (?:name|birthday|email|phone|wife|husband|son|daughter|kid|kids|dog|cat|team|manager|boss|role|address)\b
+`)
+
+	weightRE = phrases(`
+以后|今后|下次|从现在|偏好|决定|拍板|敲定|商定|议定|说定|定了|定为|定在|定于|定成|选定|选用|采用|确定|确认(?:了|为|是)|同意|通过了|负责|牵头|对接人|接口人|负责人|owner|截止|到期|deadline|\bddl\b|期限|里程碑
+改成|改为|改到|改在|改用|换成|换到|更正|纠正|不再|推迟|提前到|延期|延后|取消了?|停用|下线|作废|废弃|迁移到|升级到|统一用|统一改|规定|约定|要求|必须|禁止|不准|不允许|不得|严禁|规则|流程是|规范|原则上|务必|一律
+生日|过敏|忌口|地址是|电话是|邮箱是|编号|工单|版本号|预算|报价|合同|账号是|账户|域名|端口|密码是|上线时间|发布日期
+\b(?:from now on|decided|decision|agreed|approved|deadline|due|responsible for|in charge of|owns|owned by|assigned to|takes over|took over|changed to|change to|switched to|switch to|moved to|move to|renamed|postponed|rescheduled|cancel+ed|deprecated|replaced|prefers?|preference|must|mandatory|required|forbidden|not allowed|policy|rule is|birthday|allergic|budget|contract|we use|we will use|instead of|no longer|promise[ds]?|commit(?:ted)? to|correction|actually,)\b
+`)
+
+	// identifierRE finds amounts, times of day, links, and names that machines or offices give. Texts are folded.
+	identifierRE = phrases(`
+[¥$€£₩] ?\d|\d (?:元|块钱?|万|亿|美元|美金|欧元|港币|usd|rmb|cny|eur|hkd|dollars?|yuan|percent|%)|\d+%
+\bhttps?://\S|\bwww\.\S|\b[\w.+-]+@[\w-]+\.\w{2}
+\b[a-z]{2,10}-\d{1,8}\b|#\d{2}|\bv\d+\.\d|\b\d+\.\d+\.\d+\b|\d{6}|\b1[3-9]\d-?\d{4}-?\d{4}\b
+\b\d{1,2}[:：]\d{2}\b|\d{1,2}点|[一二三四五六七八九十两]点(?:半|钟|整|前|后|开)|\b\d{1,2} ?[ap]m\b
+`)
+
+	rememberRE = phrases(`
+还记得|记不记得|记得(?:吗|么|不|没)|记得.{0,30}(?:吗|么|\?)|你记得|记没记(?:住|得)|(?:记住|记下)了?(?:吗|么|没|没有)(?:$|[^\p{Han}])|有没有记(?:住|下|录)
+\b(?:do|did|don't|can|can't|could) (?:you|we|u|anyone|anybody) (?:still |also |even |all )?(?:remember|recall)\b(?: (?:me|my|our|the|what|when|who|where|which|how|why|if|whether|i|we|anything|that (?:\w+ )?(?:time|day|meeting|place|thing)|\?)|[?.]|$)
+^(?:remember|recall) (?:me|my|our|us|the|that) .{0,60}\?
+^(?:remember|recall) (?:when|what|who|where|how|the time|last)\b
+\bremind me (?:what|who|when|where|how|which|of what)\b
+`)
+
+	recallRE = phrases(`
+(?:我|你|他|她|咱|我们|大家|谁|有人)(?:们)?(?:上次|上回|之前|以前|刚才|刚刚|昨天|前天|前几天|当时|那天|有没有|是不是|是否|都|曾经?)*(?:说|提|讲|问|聊|答应|承诺|推荐|建议|发|定|讨论)(?:到|起)?过.{0,20}(?:什么|啥|谁|哪|多少|几|怎么|吗|么|没|\?)
+(?:我|你|他|她)(?:之前|上次|以前|昨天|刚才)?说过(?:的|什么|要|$|[?,，。])
+谁(?:说|提|讲|问|定|决定|建议|推荐|答应|拍板|同意|反对|负责)(?:的|过|了|要|来着)
+(?:什么时候|何时|哪天|几号|哪次)(?:\p{Han}{0,6})(?:定|说|决定|提|讨论|确定|开始|上线|发布|聊|改|答应|见|去)(?:的|了|过|$|\?)
+(?:怎么|如何|为什么|为何)(?:\p{Han}{0,4})(?:定|说|决定|讨论|选|改)(?:的|了)
+来着
+有没有(?:人)?(?:\p{Han}{0,4})(?:说|提|讲|聊|讨论|定|答应|决定)(?:到|起)?过
+(?:把|将|按照?|依照|根据|用|照|沿用|参考|继续|接着|查(?:一下|下|查)?|找(?:一下|下|找|出)?|翻(?:一下|下|翻)?|看(?:一下|下|看)?|回顾(?:一下)?|回忆(?:一下)?|总结(?:一下|下)?|发(?:我|一下)?|给我|再发|重复(?:一下)?|列(?:一下|出)?)(?:\p{Han}{0,4})(?:上次|上回|之前|以前|昨天|前天|刚才|前几天|上周|上个月|历史|聊天记录|那次)
+(?:上次|上回|之前|以前|昨天|前天|刚才|前几天|上周|上个月)(?:\p{Han}{0,8})(?:说|提|讲|聊|讨论|定|决定|问|发)(?:到|过)?的(?:\p{Han}{0,10})(?:呢|是|在哪|再|发|给|$)
+我(?:是谁|叫什么|姓什么|住在?哪|(?:的)?(?:名字|生日|工号|电话|邮箱|部门|职位|老家|偏好|喜好|爱好|习惯)(?:是|叫|在)?(?:什么|多少|哪|几|啥|谁)|(?:最)?(?:喜欢|讨厌|爱)(?:吃|喝|看|听|用|玩|去)?(?:什么|啥|哪|谁)|对什么过敏)
+你(?:都)?(?:知道|记得|记住|了解)(?:关于)?(?:我|我们|这个群)(?:的)?(?:\p{Han}{0,4})(?:什么|哪些|多少|吗|$)
+\blast time\b.{0,80}\?|\b(?:as|like|what|where|from|since|than) (?:we (?:did |had |left off )?)?last time\b|\b(?:continue|pick up) (?:from )?where we left\b
+\bwhat (?:did|do|have|had|was it|were) (?:i|we|you|he|she|they|[a-z]{2,20}) (?:\w{1,12} ){0,2}?(?:say|said|tell|told|mention(?:ed)?|decided?|agreed?|ask(?:ed)?|promised?|recommend(?:ed)?|suggest(?:ed)?|conclude|plan|planned|choose|chose|pick(?:ed)?|call|discuss(?:ed)?|talk(?:ed)?|like|prefer)\b
+\bwho (?:said|told|mentioned|decided|suggested|proposed|promised|asked|recommended|agreed|approved|owns|owned|is responsible|was responsible)\b
+\b(?:when|where|why|how) (?:did|was|were|had) (?:i|we|you|he|she|they|it|the|this|that|my|our|[a-z]{2,20})\b
+\b(?:did|have|has|had) (?:i|we|you|he|she|they|anyone|anybody|someone|[a-z]{2,20}) (?:ever |already |not )?(?:say|said|mention(?:ed)?|tell|told|decided?|agreed?|talk(?:ed)?|discuss(?:ed)?|promised?|asked?)\b
+\bwhat(?:'s| is| was| are| were) my\b|\bwho am i\b|\bwhere (?:do|did) i (?:live|work)\b|\bwhat do you (?:know|remember) about\b
+\bwhat (?:was|were) (?:the|our|that)\b|\b(?:you|i|we|he|she|they) (?:said|mentioned|told me|promised|agreed) (?:earlier|before|previously|yesterday|last)\b
+`)
+
+	// pastRE matches what makes a question one about the past.
+	pastRE = phrases(`
+上次|上回|上一次|上个?(?:月|周|星期|季度)|之前|以前|曾经?|刚才|刚刚|当时|那天|那次|那时|过去|原来|最初|一开始|历史|前几天|前两天|前阵子|前段时间|先前|早些时候|当初|最近
+\b(?:last time|earlier|previously|before|ago|back then|in the past|originally|formerly|once|ever|used to|so far|recently|already|other day|previous|history)\b
+`)
+
+	sensitiveRE = phrases(`
+体检(?:报告|结果|发现|显示|查出)|病历|确诊|被?诊断(?:为|出|患)|诊断是|癌(?:症|$|[^\p{Han}])|肿瘤|抑郁(?:症|了)|焦虑症|躁郁|双相|精神(?:疾病|分裂)|怀孕|孕期|备孕|流产|不孕|试管婴儿|\bhiv\b|艾滋|梅毒|乙肝|肝炎|糖尿病|高血压|心脏病|癫痫|哮喘|白血病|化疗|透析|残疾(?:证|人)|住院(?:$|[^部])|做(?:了|个|完|过)?(?:个)?手术|(?:服|吃)(?:抗抑郁|降压|降糖|安眠|精神)药|在吃药|病假|生病|得了.{0,6}(?:病|炎|症)|患(?:有|了|上)|(?:性|遗传|传染|慢性|职业)病(?:$|[^毒])|心理(?:咨询|治疗|医生)|看(?:精神|心理)科
+月薪|年薪|底薪|时薪|税前收入|(?:工资|薪资|薪水|薪酬|奖金|年终奖|提成|收入|存款|负债|欠款|贷款|房贷|公积金)(?:是|为|有|到|约|大概|大约|:|：|涨|降|调|只有|每月|一个月)?.{0,6}\d|(?:我|你|他|她|\p{Han}{1,3}的)(?:的)?(?:工资|薪资|薪水|薪酬|年终奖|存款|负债)|(?:涨|加|降|调|减)薪.{0,8}\d|欠(?:了)?(?:我|他|她|银行|\p{Han}{1,3}).{0,4}\d+(?:万|元|块)
+(?:身份证|护照|通行证|驾驶证|驾照|社保|医保|军官证|居住证|银行卡|信用卡|储蓄卡|借记卡|银行账[号户]|卡号|开户行?账号|税号|签证)[^\d\n]{0,16}[a-z]{0,3}\d[\d *x-]{4}
+(?:家庭住址|家庭地址|家住|住址是|户籍地址|户口所在)|性取向|同性恋|双性恋|出柜|变性|宗教信仰|信(?:佛|教|基督|伊斯兰|天主)|犯罪记录|前科|案底|坐过牢|被判刑|拘留过|离婚|出轨|婚外情|家暴|性侵|政治面貌
+\b(?:diagnosed|cancer|tumou?r|chemo(?:therapy)?|hiv|aids patient|diabet(?:es|ic)|depression|depressed|bipolar|schizophreni\w*|epilepsy|asthma|hepatitis|hypertension|pregnan(?:t|cy)|miscarriage|infertility|ivf|abortion|antidepressants?|psychiatrist|therapist|in therapy|mental (?:illness|health (?:issue|problem|condition|leave))|medical (?:record|history|condition|leave)|sick leave|hospitali[sz]ed|in (?:the )?hospital|surgery|disabled|disability|prescription|blood pressure|adhd|autis\w*)\b
+\b(?:my|his|her|their|your|\w{2,20}'s) (?:\w{1,12} )?(?:salary|wages?|pay(?:check)?|bonus|income|compensation|net worth|mortgage|debts?|savings)\b|\b(?:salary|wage|bonus|income|compensation)(?: (?:is|was|of|at|from|to|will be|increased|raised|:))+|\b(?:earns?|makes?|is paid|gets paid) (?:about |around |over )?[$¥€£] ?\d|\b(?:earns?|makes?|is paid) \d[\d,.]*k?\b.{0,12}(?:a|per) (?:year|month|hour)
+\b(?:passport|id card|identity card|national id|driver'?s licen[cs]e|ssn|social security|credit card|(?:debit|bank) card|bank account|account number|iban|tax id)\b[^\d\n]{0,20}[a-z]{0,4}\d[\d *x-]{4}
+\b\d{3}-\d{2}-\d{4}\b|\b[a-z]{2}\d{2} ?(?:[a-z0-9]{4} ){2,7}[a-z0-9]{1,4}\b
+\b(?:home address|sexual orientation|lesbian|bisexual|transgender|criminal record|convicted|been in (?:jail|prison)|divorced?|divorcing|having an affair|religion is|is (?:a )?(?:muslim|jewish|christian|buddhist|hindu|atheist|gay))\b
+`)
+
+	// identityCardRE finds numbers of Chinese identity cards: place, date of birth, serial and check digit.
+	identityCardRE = regexp.MustCompile(`(?:^|[^0-9])[1-9][0-9]{5} ?(?:18|19|20)[0-9]{2} ?(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]) ?[0-9]{3}[0-9x](?:$|[^0-9])`)
+
+	// cardRE finds what may be the number of a bank card. The numbers of DingTalk and of logs are as long: Luhn's check
+	// digit tells most of them apart, and a card begins with 3 to 6.
+	cardRE = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){12,}`)
+)
+
+// holdsCard says whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
+func holdsCard(folded string) bool {
+	for _, run := range cardRE.FindAllString(folded, -1) {
+		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
+		if n := len(digits); n >= 13 && n <= 19 && '3' <= digits[0] && digits[0] <= '6' && luhn(digits) {
+			return true
+		}
+	}
+	return false
+}
+
+// luhn checks a number's last digit, after H. P. Luhn, US patent 2950048 of 1960.
+func luhn(digits string) bool {
+	sum := 0
+	for i := range len(digits) {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}

@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Normal is what two contents have in common when they say the same in the same words: case, width, white space and
+// the punctuation of sentences do not count. Marks that carry meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
+func Normal(content string) string {
+	runes := []rune(foldText(content))
+	var b strings.Builder
+	space, last := false, rune(0)
+	for i, r := range runes {
+		if unicode.IsSpace(r) || sentenceMark(runes, i) {
+			space = true
+			continue
+		}
+		// Between Latin words white space counts, if only as one blank; beside a Chinese character it never does.
+		if space && last != 0 && r < unicode.MaxLatin1 && last < unicode.MaxLatin1 {
+			b.WriteByte(' ')
+		}
+		space, last = false, r
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// foldText makes texts comparable that differ in case or in the width of their characters only.
+func foldText(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
+
+// sentenceMark tells whether the character at i only divides sentences or quotes.
+func sentenceMark(runes []rune, i int) bool {
+	r := runes[i]
+	if strings.ContainsRune("。、「」『』【】《》〈〉“”‘’…·—", r) {
+		return true
+	}
+	if !strings.ContainsRune(`.,;:!?()[]{}"'`, r) {
+		return false
+	}
+	inside := i > 0 && i+1 < len(runes) && latinWordly(runes[i-1]) && latinWordly(runes[i+1])
+	return !inside // 12:30, 1,000, v1.2, don't
+}
+
+func latinWordly(r rune) bool {
+	return r < unicode.MaxLatin1 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// KeyOf is the form in which the key of a fact is stored and compared: "Release_Date" and "release date" are one, and so
+// are 发布日期 and 发布 日期.
+func KeyOf(key string) string {
+	words := strings.FieldsFunc(foldText(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return Normal(strings.Join(words, " "))
+}
+
+// wide reports characters of scripts that are written without blanks between words.
+func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+
+// tokensOf cuts a text into what carries meaning: Latin words and numbers as a whole, with the marks inside of them
+// (1.5, v2-beta, 12:30), and each Chinese character alone. Folded; words lose the endings that number and tense give
+// them.
+func tokensOf(text string) []string {
+	var out []string
+	runes := []rune(foldText(text))
+	for i := 0; i < len(runes); {
+		switch r := runes[i]; {
+		case wide(r):
+			out = append(out, string(r))
+			i++
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			end := i + 1
+			for end < len(runes) && (plain(runes[end]) || joins(runes, end)) {
+				end++
+			}
+			out = append(out, stemOf(string(runes[i:end])))
+			i = end
+		default:
+			i++
+		}
+	}
+	return out
+}
+
+func plain(r rune) bool {
+	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// joins reports marks that hold a word together: there is a letter or digit on both sides.
+func joins(runes []rune, i int) bool {
+	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && plain(runes[i+1])
+}
+
+// stemOf takes the commonest English endings off a word, so that "deploys" is "deploy". Words with digits are left.
+func stemOf(w string) string {
+	if len(w) < 4 || hasDigit(w) {
+		return w
+	}
+	w = strings.TrimSuffix(w, "'s")
+	for _, end := range []string{"ing", "ed", "es", "s"} {
+		if rest, cut := strings.CutSuffix(w, end); cut && len(rest) >= 3 && !strings.HasSuffix(rest, "s") {
+			w = rest
+			break
+		}
+	}
+	return strings.TrimSuffix(w, "e")
+}
+
+func hasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
+
+// termsOf are what texts are compared by: the Latin words and numbers among tokens, and each two Chinese characters
+// that follow one another. A Chinese character between others that are none is a term itself.
+func termsOf(tokens []string) map[string]bool {
+	terms := map[string]bool{}
+	for i, t := range tokens {
+		before, after := i > 0 && isWide(tokens[i-1]), i+1 < len(tokens) && isWide(tokens[i+1])
+		switch {
+		case !isWide(t):
+			terms[t] = true
+		case after:
+			terms[t+tokens[i+1]] = true
+		case !before:
+			terms[t] = true
+		}
+	}
+	return terms
+}
+
+func isWide(token string) bool {
+	for _, r := range token {
+		return wide(r)
+	}
+	return false
+}
+
+// wordSet is the set of the words of a text.
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		set[w] = true
+		set[stemOf(w)] = true
+	}
+	return set
+}

@@ -1,0 +1,106 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+var _ memory.Crowd = (*Store)(nil)
+
+// expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
+const expiredRest = 30 * 24 * time.Hour
+
+// Expire deletes memories that expired long ago, and says how many.
+func (s *Store) Expire(ctx context.Context) (int, error) {
+	n, err := s.q.MemoriesExpire(ctx, s.pool, expiredRest.Seconds())
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired memories: %w", err)
+	}
+	return int(n), nil
+}
+
+// maxCrowded is how many overfull scopes are listed at a time.
+const maxCrowded = 20
+
+// Overfull implements memory.Crowd.
+func (s *Store) Overfull(ctx context.Context, limit int) ([]memory.Crowded, error) {
+	rows, err := s.q.MemoriesOverfull(ctx, s.pool, &dbsqlc.MemoriesOverfullParams{MaxHeld: count(limit), MaxRows: maxCrowded})
+	if err != nil {
+		return nil, fmt.Errorf("listing scopes with more than %d memories: %w", limit, err)
+	}
+	crowded := make([]memory.Crowded, 0, len(rows))
+	for _, r := range rows {
+		crowded = append(crowded, memory.Crowded{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
+	}
+	return crowded, nil
+}
+
+// Oldest implements memory.Crowd.
+func (s *Store) Oldest(ctx context.Context, c memory.Crowded, limit int) ([]memory.Memory, error) {
+	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{
+		Scope: c.Scope, ScopeID: c.ScopeID, MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", c.Scope, c.ScopeID, err)
+	}
+	memories := make([]memory.Memory, 0, len(rows))
+	for _, r := range rows {
+		memories = append(memories, memory.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey, SubjectID: r.SubjectID,
+			SaidBy: r.SaidBy, SaidAt: orZero(r.SaidAt), SourceGroup: r.SourceGroup, SourceSession: r.SourceSession,
+			StartSeq: r.StartSeq, EndSeq: r.EndSeq, CreatedAt: r.CreatedAt,
+		})
+	}
+	return memories, nil
+}
+
+// Consolidate implements memory.Crowd. The old memories name the first of the new rows as what superseded them: which of
+// them tells which, the model did not say.
+func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
+	if len(old) == 0 || len(drafts) == 0 {
+		return memory.Receipt{}, nil
+	}
+	at, ids := old[0], make([]int64, 0, len(old))
+	for _, m := range old {
+		ids = append(ids, m.ID)
+	}
+	var receipt memory.Receipt
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// The old ones leave force first, so that a new one may read like one of them; they wait for each other's writers.
+		none := int64(0)
+		supersede := func(by *int64) ([]int64, error) {
+			return s.q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
+		}
+		gone, err := supersede(&none)
+		if err != nil {
+			return err
+		}
+		if len(gone) < len(ids) {
+			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
+		}
+		// Nothing is compared but the words: what a new one tells, the old ones told.
+		k := keeper{Store: s, tx: tx, source: at.SourceSession}
+		for _, d := range drafts {
+			d.Content = clean(d.Content)
+			if _, _, err := k.insert(ctx, d, 0); err != nil {
+				return err
+			}
+		}
+		receipt = k.receipt
+		receipt.Superseded = ids
+		by := slices.Concat(receipt.Saved, receipt.Duplicate)[0]
+		return s.q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{By: &by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("consolidating %d memories of %s %s: %w", len(old), at.Scope, at.ScopeID, refused(err))
+	}
+	return receipt, nil
+}

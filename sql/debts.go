@@ -1,0 +1,83 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// How long a debt rests after its first failure and at most, and how old a session's last word is that is still flushed
+// for its own sake.
+const (
+	debtRest   = time.Minute
+	debtMost   = time.Hour
+	idleOldest = 7 * 24 * time.Hour
+)
+
+// Owed implements memory.Store.
+func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
+	row, err := s.q.DebtFind(ctx, s.pool, key)
+	if err != nil {
+		return memory.Debt{}, fmt.Errorf("reading what session %s owes: %w", key, found(err))
+	}
+	return memory.Debt{Through: row.ThroughSeq, Failures: row.Failures, Reason: row.Reason}, nil
+}
+
+// DebtsDue implements memory.Store.
+func (s *Store) DebtsDue(ctx context.Context, owner sessions.ReplicaID, limit int) ([]memory.Owed, error) {
+	rows, err := s.q.DebtsDue(ctx, s.pool, &dbsqlc.DebtsDueParams{
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
+		MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing owed flushes for replica %s: %w", owner, err)
+	}
+	owed := make([]memory.Owed, 0, len(rows))
+	for _, r := range rows {
+		d := memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason}
+		owed = append(owed, memory.Owed{Key: r.SessionKey, Debt: d})
+	}
+	return owed, nil
+}
+
+// Idle implements memory.Store.
+func (s *Store) Idle(ctx context.Context, owner sessions.ReplicaID, after time.Duration, limit int) ([]sessions.Key, error) {
+	keys, err := s.q.SessionsIdle(ctx, s.pool, &dbsqlc.SessionsIdleParams{
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), IdleSeconds: after.Seconds(), OldestSeconds: idleOldest.Seconds(),
+		MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing idle sessions for replica %s: %w", owner, err)
+	}
+	return keys, nil
+}
+
+// Values implements memory.Store.
+func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
+	users := make([]string, 0, len(r.Users))
+	for _, u := range r.Users {
+		users = append(users, string(u))
+	}
+	rows, err := s.q.MemoryValues(ctx, s.pool, &dbsqlc.MemoryValuesParams{
+		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
+		Private: r.Private, ID: id,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
+	}
+	values := make([]memory.Memory, 0, len(rows))
+	for _, row := range rows {
+		values = append(values, toMemory(&dbsqlc.Memory{
+			ID: row.ID, Scope: row.Scope, ScopeID: row.ScopeID, Kind: row.Kind, Content: row.Content, FactKey: row.FactKey,
+			SubjectID: row.SubjectID, SaidBy: row.SaidBy, SaidAt: row.SaidAt, SourceGroup: row.SourceGroup,
+			SourceSession: row.SourceSession, StartSeq: row.StartSeq, EndSeq: row.EndSeq, SupersededBy: row.SupersededBy,
+			SupersededAt: row.SupersededAt, ExpiresAt: row.ExpiresAt, LastSeenAt: row.LastSeenAt, Seen: row.Seen,
+			PromotedBy: row.PromotedBy, CreatedAt: row.CreatedAt,
+		}))
+	}
+	return values, nil
+}

@@ -1,0 +1,229 @@
+package sql_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// Debts come back the oldest first, when their rest is over: a minute that doubles with each failure, an hour at most;
+// and never from under a living owner.
+func TestDebtsDue(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	ctx := t.Context()
+	due := func(owner sessions.ReplicaID) string {
+		t.Helper()
+		owed, err := s.DebtsDue(ctx, owner, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, d := range owed {
+			out = append(out, fmt.Sprintf("%s %d %d %s", d.Key, d.Through, d.Failures, d.Reason))
+		}
+		return strings.Join(out, ", ")
+	}
+	older, newer := newChat(t, s, "older", "u", false), newChat(t, s, "newer", "u", false)
+	for i, c := range []*chat{older, newer} {
+		if err := s.Owe(ctx, c.lease, memory.Debt{Through: 2, Failures: 1 + i, Reason: "busy"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := due("a"); got != "" {
+		t.Errorf("due at once: %s", got)
+	}
+	age := func(seconds int) {
+		t.Helper()
+		if _, err := db.Exec(ctx, `UPDATE flush_debts SET updated_at = now() - interval '1 second' * $1::int`, seconds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := fmt.Sprintf("%s 2 1 busy", older.reader.Key), fmt.Sprintf("%s 2 2 busy", newer.reader.Key)
+	age(61)
+	if got := due("a"); got != first {
+		t.Errorf("after a minute: %q, want %q", got, first)
+	}
+	age(121)
+	if got, want := due("a"), first+", "+second; got != want {
+		t.Errorf("after two minutes: %q, want %q", got, want)
+	}
+	if err := s.Beat(ctx, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if got := due("b"); got != "" {
+		t.Errorf("due for another replica: %s", got)
+	}
+	if err := s.Release(ctx, older.lease); err != nil {
+		t.Fatal(err)
+	}
+	if got := due("b"); got != first {
+		t.Errorf("of a free session, due for another replica: %q, want %q", got, first)
+	}
+	// A compaction forgives the session its failures, not the debt.
+	if err := s.Owe(ctx, newer.lease, memory.Debt{Through: 2, Failures: 40, Reason: "busy"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Owe(ctx, newer.lease, memory.Debt{Through: 2, Failures: 1, Reason: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Owed(ctx, newer.reader.Key); err != nil || d.Failures != 40 || d.Reason != "again" || d.Through != 2 {
+		t.Errorf("owed: %+v, %v", d, err)
+	}
+	age(3601)
+	if got := due("a"); !strings.Contains(got, string(newer.reader.Key)) {
+		t.Errorf("after an hour: %q", got)
+	}
+	if _, err := s.Owed(ctx, "nobody"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("owed by nobody: %v", err)
+	}
+}
+
+// A session is at rest when nobody spoke for a while and something is not flushed; who owes, or has slept for a week, is
+// not.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	ctx := t.Context()
+	idle := func(owner sessions.ReplicaID) string {
+		t.Helper()
+		keys, err := s.Idle(ctx, owner, 30*time.Minute, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(keys)
+	}
+	rests := func(key sessions.Key, rest string) {
+		t.Helper()
+		if _, err := db.Exec(ctx, `UPDATE dingtalk_sessions SET last_active_at = now() - $2::text::interval WHERE session_key = $1`, key, rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var chats []*chat
+	for _, name := range []sessions.ConversationID{"talks", "rests", "rests for longer", "owes", "flushed", "sleeps"} {
+		chats = append(chats, newChat(t, s, name, "u", false))
+	}
+	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days"} {
+		rests(chats[i].reader.Key, rest)
+	}
+	if err := s.Owe(ctx, chats[3].lease, memory.Debt{Through: 2, Failures: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Flush(ctx, chats[4].lease, memory.Flush{Through: 2, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[2].reader.Key, chats[1].reader.Key}); got != want {
+		t.Errorf("at rest: %s, want %s", got, want)
+	}
+	if err := s.Beat(ctx, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if got := idle("b"); got != "[]" {
+		t.Errorf("at rest for another replica: %s", got)
+	}
+}
+
+// A turn marks what looks worth remembering; a flush forgets the marks up to where it read.
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	ctx := t.Context()
+	c := newChat(t, s, "cid", "u", false)
+	tell := func(mark bool) {
+		t.Helper()
+		c.said++
+		a, err := s.Accept(ctx, "a", c.reader.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint("m", c.said)), SenderID: "u", Text: "words"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
+		if mark {
+			turn.Marked = turn.Taken
+		}
+		if _, err := s.Commit(ctx, c.lease, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	candidates := func(want int) {
+		t.Helper()
+		st, err := s.Session(ctx, c.reader.Key)
+		if err != nil || st.Candidates != want {
+			t.Errorf("%d candidates, %v, want %d", st.Candidates, err, want)
+		}
+		v, err := s.Begin(ctx, c.lease, 0)
+		if err != nil || v.Session.Candidates != want {
+			t.Errorf("the view has %d candidates, %v, want %d", v.Session.Candidates, err, want)
+		}
+	}
+	tell(true)
+	tell(false)
+	tell(true)
+	candidates(2)
+	if _, err := s.Flush(ctx, c.lease, memory.Flush{Through: 4, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	candidates(1)
+	if _, err := s.Flush(ctx, c.lease, memory.Flush{From: 4, Through: 5, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	candidates(0)
+}
+
+// The values of a fact are read by its number, former ones too, by who may read them: what somebody said in private is
+// never read in a group, though it was corrected there.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	ctx := t.Context()
+	group, other, private := newChat(t, s, "group", "u", false), newChat(t, s, "other", "v", false), newChat(t, s, "private", "u", true)
+	of := memory.GroupID(robot, "group")
+	fact := func(c *chat, scope memory.Scope, id, source, content string) int64 {
+		t.Helper()
+		return c.save(memory.Draft{Scope: scope, ScopeID: id, Kind: memory.KindFact, Content: content, SourceGroup: source, SaidBy: "u"}).Saved[0]
+	}
+	corrects := func(by, old int64) {
+		t.Helper()
+		if _, err := db.Exec(ctx, `UPDATE memories SET superseded_by = $1, superseded_at = now() WHERE id = $2`, by, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := fact(group, memory.ScopeGroup, of, of, "the launch is planned for 3 May")
+	second := fact(group, memory.ScopeGroup, of, of, "the launch is planned for 9 June")
+	corrects(second, first)
+	mine := fact(private, memory.ScopeUser, "u", "", "I live in Hangzhou near the lake")
+	here := fact(group, memory.ScopeUser, "u", of, "I live in Shanghai near the river")
+	corrects(here, mine)
+	for _, c := range []struct {
+		name   string
+		reader memory.Reader
+		id     int64
+		want   []int64
+	}{
+		{"the newer", group.reader, second, []int64{first, second}},
+		{"the older", group.reader, first, []int64{first, second}},
+		{"another group", other.reader, second, nil},
+		{"in private", private.reader, here, []int64{mine, here}},
+		{"in the group", group.reader, here, []int64{here}},
+		{"a private one in the group", group.reader, mine, nil},
+		{"of another group", other.reader, here, nil},
+		{"no such", group.reader, 1 << 40, nil},
+	} {
+		if !c.reader.Private {
+			c.reader.Users = nil
+		}
+		got, err := s.Values(ctx, c.reader, c.id)
+		var ids []int64
+		for _, m := range got {
+			ids = append(ids, m.ID)
+		}
+		if err != nil || fmt.Sprint(ids) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.name, ids, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package sql
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// digestPortion is how many days are looked at in one statement: finding them takes as long as looking into a thousand.
+const digestPortion = 1000
+
+// DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell.
+func (s *Store) DigestsDue(
+	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, limit int,
+) ([]memory.DigestDue, error) {
+	p := &dbsqlc.DigestsDueParams{
+		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(), Least: memory.DigestLeast,
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxRows: digestPortion, Erased: sessions.ErasedText,
+	}
+	of := map[string]memory.Day{}
+	for _, d := range days {
+		date, err := dateOf(d.Date)
+		if err != nil {
+			return nil, err
+		}
+		of[d.Date] = d
+		p.Days, p.Starts, p.Ends = append(p.Days, date), append(p.Starts, d.From), append(p.Ends, d.To)
+	}
+	if len(days) == 0 || limit <= 0 {
+		return nil, nil
+	}
+	for {
+		rows, err := s.q.DigestsDue(ctx, s.pool, p)
+		if err != nil {
+			return nil, fmt.Errorf("listing %d days to tell: %w", len(days), err)
+		}
+		var due []memory.DigestDue
+		for _, r := range rows {
+			if r.Messages >= memory.DigestLeast {
+				due = append(due, memory.DigestDue{Key: r.SessionKey, Day: of[r.Date], FirstSeq: r.FirstSeq, LastSeq: r.LastSeq})
+			}
+		}
+		if len(due) > 0 || len(rows) < digestPortion {
+			return due[:min(limit, len(due))], nil
+		}
+	}
+}
+
+// dateOf is a date such as 2026-11-20 for a column.
+func dateOf(date string) (pgtype.Date, error) {
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return pgtype.Date{}, fmt.Errorf("reading the date of a digest: %w", err)
+	}
+	return pgtype.Date{Time: t, Valid: true}, nil
+}
+
+// DigestEvents implements memory.Digests.
+func (s *Store) DigestEvents(
+	ctx context.Context, d memory.DigestDue, after int64, limit int,
+) ([]sessions.Event, error) {
+	rows, err := s.q.DigestEvents(ctx, s.pool, &dbsqlc.DigestEventsParams{
+		SessionKey: d.Key, AfterSeq: max(after, d.FirstSeq-1), ThroughSeq: d.LastSeq, StartsAt: d.From, EndsAt: d.To,
+		Erased: sessions.ErasedText, MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the events of %s after %d of session %s: %w", d.Date, after, d.Key, err)
+	}
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e := sessions.Event{
+			ID: r.ID, Seq: orZero(r.Seq), Key: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt,
+		}
+		if r.Message != nil {
+			e.Message = new(sessions.Message)
+			if err := json.Unmarshal(r.Message, e.Message); err != nil {
+				return nil, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
+			}
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// StoreDigest implements memory.Digests. The session's row is held meanwhile, and the day's row decides: of two that
+// tell a day, whoever comes second finds it settled and leaves nothing behind.
+func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
+	var id int64
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		done := &dbsqlc.DigestDoneParams{SessionKey: l.Key}
+		if done.Day, err = dateOf(d.Date); err != nil {
+			return err
+		}
+		if d.StartSeq > d.EndSeq || d.EndSeq > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		if d.Content = clean(d.Content); d.Content != "" {
+			// Two days may read the same: the date is a part of what makes a digest itself.
+			sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%s\x00%s\x00%s", l.Key, d.Date, normal(d.Content)))
+			if id, err = s.q.DigestInsert(ctx, tx, &dbsqlc.DigestInsertParams{
+				Scope: d.Scope, ScopeID: clean(d.ScopeID), Kind: memory.KindDigest, Content: d.Content, NormHash: sum[:],
+				SourceSession: l.Key, SourceGroup: clean(d.SourceGroup), At: d.At, StartSeq: d.StartSeq, EndSeq: d.EndSeq,
+				Terms: memoryTerms(d.Scope, clean(d.ScopeID), d.Content),
+			}); err != nil {
+				return err
+			}
+			done.MemoryID = &id
+		}
+		n, err := s.q.DigestDone(ctx, tx, done)
+		if err == nil && n == 0 {
+			err = sessions.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+		return s.spend(ctx, tx, l.Key, d.Usage)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storing the digest of %s of session %s at term %d: %w", d.Date, l.Key, l.Term, refused(err))
+	}
+	return id, nil
+}
+
+// PutOffDigest implements memory.Digests.
+func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
+	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		p := &dbsqlc.DigestPutOffParams{SessionKey: l.Key, Error: clean(f.Reason)}
+		if f.Counts {
+			p.Attempts = 1
+		}
+		var err error
+		if p.Day, err = dateOf(f.Date); err != nil {
+			return err
+		}
+		if err := s.q.DigestPutOff(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.spend(ctx, tx, l.Key, f.Usage)
+	})
+	if err != nil {
+		return fmt.Errorf("putting off the digest of %s of session %s at term %d: %w", f.Date, l.Key, l.Term, refused(err))
+	}
+	return nil
+}
+
+// maxDigests bounds the digests of one read.
+const maxDigests = 100
+
+// DigestsOf implements memory.Digests.
+func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
+	rows, err := s.q.DigestsReadable(ctx, s.pool, &dbsqlc.DigestsReadableParams{
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing digests for session %s: %w", r.Key, err)
+	}
+	digests := make([]memory.Memory, 0, len(rows))
+	for _, m := range rows {
+		digests = append(digests, memory.Memory{
+			ID: m.ID, Scope: m.Scope, ScopeID: m.ScopeID, Kind: m.Kind, Content: m.Content, SourceSession: m.SourceSession,
+			SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq, CreatedAt: m.CreatedAt,
+		})
+	}
+	return digests, nil
+}

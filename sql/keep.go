@@ -1,0 +1,168 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// maxCompared is how many memories of a scope a draft is compared with, the newest first, beside those with its key or
+// its words.
+const maxCompared = 1000
+
+// keeper stores drafts in one transaction.
+type keeper struct {
+	*Store
+
+	tx         pgx.Tx
+	source     sessions.Key
+	start, end int64 // the events of drafts that know none of their own
+	// strict refuses drafts that are to replace what their scope does not hold. A flush stores them all the same: nobody
+	// is there to be told, and the fact counts.
+	strict  bool
+	ledgers map[place]*memory.Ledger
+	receipt memory.Receipt
+}
+
+// place is where memories lie that may be the same fact.
+type place struct {
+	scope memory.Scope
+	id    string
+}
+
+// keep stores drafts, each beside what its scope then has: what is known already is only noted as said again, and what
+// a draft corrects leaves force.
+func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receipt, error) {
+	if len(drafts) == 0 {
+		return k.receipt, nil
+	}
+	drafts = slices.Clone(drafts)
+	for i := range drafts {
+		d := &drafts[i]
+		d.ScopeID, d.Content, d.Key = clean(d.ScopeID), clean(d.Content), memory.KeyOf(clean(d.Key))
+		d.Kind, d.SubjectID = memory.Kind(clean(string(d.Kind))), sessions.UserID(clean(string(d.SubjectID)))
+		d.SaidBy, d.SourceGroup = sessions.UserID(clean(string(d.SaidBy))), clean(d.SourceGroup)
+	}
+	if err := k.read(ctx, drafts); err != nil {
+		return memory.Receipt{}, err
+	}
+	for _, d := range drafts {
+		if err := k.one(ctx, d); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	return k.receipt, nil
+}
+
+// read loads what the drafts are compared with.
+func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
+	// A nil slice would be NULL, which nothing is equal to: good for none of them, but of places there is one at least.
+	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared}
+	k.ledgers = map[place]*memory.Ledger{}
+	for _, d := range drafts {
+		at := place{d.Scope, d.ScopeID}
+		if k.ledgers[at] == nil {
+			k.ledgers[at] = new(memory.Ledger)
+			p.Scopes, p.ScopeIds = append(p.Scopes, string(d.Scope)), append(p.ScopeIds, d.ScopeID)
+		}
+		p.Hashes = append(p.Hashes, factHash(d))
+		if d.Key != "" {
+			p.Keys = append(p.Keys, d.Key)
+		}
+		if d.Replaces != 0 {
+			p.Ids = append(p.Ids, d.Replaces)
+		}
+	}
+	rows, err := k.q.MemoriesKnown(ctx, k.tx, p)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		k.ledgers[place{r.Scope, r.ScopeID}].Add(memory.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey, SubjectID: r.SubjectID,
+			SaidAt: orZero(r.SaidAt), SourceGroup: r.SourceGroup, SupersededBy: orZero(r.SupersededBy), CreatedAt: r.CreatedAt,
+		})
+	}
+	return nil
+}
+
+// one stores a draft.
+func (k *keeper) one(ctx context.Context, d memory.Draft) error {
+	l := k.ledgers[place{d.Scope, d.ScopeID}]
+	if k.strict && !l.Names(d) {
+		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
+		return nil
+	}
+	v := l.Judge(d)
+	if v.Same != 0 {
+		return k.seen(ctx, d, v.Same)
+	}
+	id, stored, err := k.insert(ctx, d, v.By)
+	if err != nil || !stored {
+		return err
+	}
+	l.Add(memory.Memory{
+		ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, Key: d.Key, SubjectID: d.SubjectID,
+		SaidAt: d.SaidAt, SourceGroup: d.SourceGroup, SupersededBy: v.By,
+	})
+	if len(v.Supersedes) == 0 {
+		return nil
+	}
+	gone, err := k.q.MemoriesSupersede(ctx, k.tx, &dbsqlc.MemoriesSupersedeParams{
+		By: &id, Scope: d.Scope, ScopeID: d.ScopeID, Ids: v.Supersedes,
+	})
+	l.Supersede(id, gone)
+	if k.strict { // a group is not told what it corrected in private
+		gone = l.Shows(d, gone)
+	}
+	k.receipt.Superseded = append(k.receipt.Superseded, gone...)
+	return err
+}
+
+// seen notes that a draft is known by the memory that says it.
+func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
+	if !slices.Contains(k.receipt.Saved, id) && !slices.Contains(k.receipt.Duplicate, id) {
+		k.receipt.Duplicate = append(k.receipt.Duplicate, id)
+	}
+	said := d.SaidAt
+	if said.IsZero() {
+		said = time.Now()
+	}
+	return k.q.MemorySeen(ctx, k.tx, &dbsqlc.MemorySeenParams{
+		Scope: d.Scope, ScopeID: d.ScopeID, ID: id, SaidAt: said, ExpiresAt: orNil(d.ExpiresAt),
+	})
+}
+
+// insert stores a draft as a row, as history where by says what corrected it already. It is not stored where another
+// session has just stored what reads the same: then that row is the receipt.
+func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64, stored bool, err error) {
+	start, end := d.StartSeq, d.EndSeq
+	if start == 0 {
+		start, end = k.start, k.end
+	}
+	hash := factHash(d)
+	id, err = k.q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
+		Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, NormHash: hash, FactKey: d.Key,
+		SubjectID: d.SubjectID, SaidBy: d.SaidBy, SaidAt: orNil(d.SaidAt), SourceGroup: d.SourceGroup, SourceSession: k.source,
+		StartSeq: start, EndSeq: max(start, end), ExpiresAt: orNil(d.ExpiresAt), SupersededBy: orNil(by),
+		Terms: memoryTerms(d.Scope, d.ScopeID, d.Content),
+	})
+	switch {
+	case err == nil:
+		k.receipt.Saved = append(k.receipt.Saved, id)
+		return id, true, nil
+	case !errors.Is(err, pgx.ErrNoRows):
+		return 0, false, err
+	}
+	if id, err = k.q.MemoryByHash(ctx, k.tx, &dbsqlc.MemoryByHashParams{Scope: d.Scope, ScopeID: d.ScopeID, NormHash: hash}); err != nil {
+		return 0, false, err
+	}
+	return id, false, k.seen(ctx, d, id)
+}

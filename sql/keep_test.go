@@ -1,0 +1,426 @@
+package sql_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+var morning = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// at is a draft as it was said so many hours after that morning.
+func at(hours int, d memory.Draft) memory.Draft {
+	d.SaidAt = morning.Add(time.Duration(hours) * time.Hour)
+	return d
+}
+
+func keyed(key string, d memory.Draft) memory.Draft { d.Key = key; return d }
+
+func replacing(id int64, d memory.Draft) memory.Draft { d.Replaces = id; return d }
+
+// known lists what the chat reads, newest first.
+func (c *chat) known() []string {
+	c.t.Helper()
+	list, err := c.store.Pinned(c.t.Context(), c.reader, 100)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var out []string
+	for _, m := range list {
+		out = append(out, m.Content)
+	}
+	return out
+}
+
+func (c *chat) wantKnown(want ...string) {
+	c.t.Helper()
+	if got := c.known(); !slices.Equal(got, want) {
+		c.t.Errorf("known is %q, want %q", got, want)
+	}
+}
+
+func TestNearDuplicatesAreMerged(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	first := c.save(at(0, group(c, "The release of project Orion is planned for Friday in Shanghai")))
+	same := at(2, group(c, "The release of project Orion was planned for Friday in Shanghai"))
+	for range 2 { // to read the same saying again counts nothing
+		if r := c.save(same); len(r.Saved) != 0 || !slices.Equal(r.Duplicate, first.Saved) {
+			t.Errorf("a near duplicate gave %+v", r)
+		}
+	}
+	list, err := s.Pinned(t.Context(), c.reader, 10)
+	if err != nil || len(list) != 1 || list[0].Seen != 2 || !list[0].LastSeenAt.Equal(same.SaidAt) {
+		t.Errorf("known is %+v (%v), want one memory that was said twice, last at %v", list, err, same.SaidAt)
+	}
+	for _, other := range []string{
+		"The release of project Orion is planned for Monday in Shanghai", "The release of project Orion-2 is planned for Friday in Shanghai",
+		"The release of project Orion is not planned for Friday in Shanghai",
+	} {
+		if r := c.save(at(3, group(c, other))); len(r.Saved) != 1 {
+			t.Errorf("%q was taken for a duplicate: %+v", other, r)
+		}
+	}
+}
+
+// A newer value of a key, a correction by number and one by its words take the old value out of force; what it was stays
+// to be read by its number.
+func TestCorrectionsSupersede(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	v1 := c.save(at(0, keyed("Release date", group(c, "we ship on 2026-12-01")))).Saved[0]
+	r := c.save(at(1, keyed("release_date", group(c, "shipping is on 2026-12-05"))))
+	if len(r.Saved) != 1 || !slices.Equal(r.Superseded, []int64{v1}) {
+		t.Fatalf("another value of a key gave %+v", r)
+	}
+	c.wantKnown("shipping is on 2026-12-05")
+	r2 := c.save(at(2, replacing(v1, group(c, "no ship before 2026-12-09")))) // an old number leads to what is in force
+	if !slices.Equal(r2.Superseded, r.Saved) {
+		t.Errorf("a correction by number gave %+v", r2)
+	}
+	c.wantKnown("no ship before 2026-12-09")
+	c.save(at(3, group(c, "周会在周三")))
+	if r := c.save(at(4, group(c, "周会改为周四"))); len(r.Superseded) != 1 {
+		t.Errorf("a correction by its words gave %+v", r)
+	}
+	c.wantKnown("周会改为周四", "no ship before 2026-12-09")
+
+	values, err := s.Values(t.Context(), c.reader, v1)
+	if err != nil || len(values) != 3 || values[0].ID != v1 || values[0].SupersededBy != r.Saved[0] || values[2].SupersededBy != 0 {
+		t.Errorf("the values are %+v (%v), want all three, linked, oldest first", values, err)
+	}
+	stranger := newChat(t, s, "cid2", "u1", false)
+	if values, err := s.Values(t.Context(), stranger.reader, v1); err != nil || len(values) != 0 {
+		t.Errorf("another group reads the values %+v (%v)", values, err)
+	}
+}
+
+// What is said of one person does not correct what is said of another, nor what one group says what another does.
+func TestCorrectionsStayInTheirPlace(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c, other := newChat(t, s, "cid", "u1", false), newChat(t, s, "cid2", "u1", false)
+	of := func(person sessions.UserID, content string) memory.Draft {
+		d := keyed("phone", group(c, content))
+		d.SubjectID = person
+		return d
+	}
+	mine := c.save(of("u1", "phone of u1: 111")).Saved[0]
+	c.save(of("u2", "phone of u2: 222"))
+	other.save(keyed("phone", group(other, "phone here: 333")))
+	r := other.save(replacing(mine, group(other, "phone there: 444")), group(other, "Postgres was chosen"))
+	if !slices.Equal(r.Unknown, []int64{mine}) || len(r.Saved) != 1 || len(r.Superseded) != 0 {
+		t.Errorf("to replace another group's memory gave %+v", r)
+	}
+	c.wantKnown("phone of u2: 222", "phone of u1: 111")
+	other.wantKnown("Postgres was chosen", "phone here: 333")
+	// A flush stores the fact all the same: nobody is there to be told.
+	f, err := s.Flush(t.Context(), other.lease, memory.Flush{Through: 2, Drafts: []memory.Draft{replacing(mine, group(other, "phone there: 444"))}})
+	if err != nil || len(f.Saved) != 1 || len(f.Superseded) != 0 {
+		t.Errorf("the flush gave %+v (%v)", f, err)
+	}
+	c.wantKnown("phone of u2: 222", "phone of u1: 111")
+}
+
+// What a person said in private is corrected by what they say in a group, but the group learns nothing of it.
+func TestPrivateMemoryIsCorrectedQuietly(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	private, c := newChat(t, s, "dm", "zhang", true), newChat(t, s, "cid", "zhang", false)
+	old := private.save(at(0, keyed("city", about("zhang", "lives in Wuhan")))).Saved[0]
+	if r := c.save(at(1, replacing(old, inGroup(c, about("zhang", "moved to Xian last year"))))); !slices.Equal(r.Unknown, []int64{old}) {
+		t.Errorf("a group replaced a private memory by its number: %+v", r)
+	}
+	if r := c.save(at(1, keyed("city", inGroup(c, about("zhang", "lives in Xian"))))); len(r.Saved) != 1 || len(r.Superseded) != 0 {
+		t.Errorf("the group is told %+v", r)
+	}
+	private.wantKnown("lives in Xian")
+}
+
+// What was said earlier does not supersede what was said later, though it is read later: it becomes history. To read
+// everything again changes nothing.
+func TestOrderIsOfTheSaying(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	said := []memory.Draft{
+		at(1, keyed("owner", group(c, "Alice owns billing"))), at(3, keyed("owner", group(c, "Carol owns billing"))),
+		at(2, keyed("owner", group(c, "Bob owns billing"))), at(0, keyed("owner", group(c, "Dave owns billing"))),
+	}
+	c.save(said[0])
+	c.save(said[1:]...)
+	c.wantKnown("Carol owns billing")
+	rows := func() (n int) {
+		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM memories").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := rows(); n != 4 {
+		t.Errorf("there are %d rows, want all four, three of them history", n)
+	}
+	for range 2 {
+		if r := c.save(said...); len(r.Saved) != 0 || len(r.Superseded) != 0 || len(r.Duplicate) != 4 {
+			t.Errorf("the same again gave %+v", r)
+		}
+	}
+	if n := rows(); n != 4 {
+		t.Errorf("after reading it again there are %d rows", n)
+	}
+	if r := c.save(at(5, keyed("owner", group(c, "Alice owns billing")))); len(r.Saved) != 1 || len(r.Superseded) != 1 {
+		t.Errorf("an old value that holds again gave %+v", r)
+	}
+	c.wantKnown("Alice owns billing")
+}
+
+// What expired is read by nobody; said again it is back; long after it is deleted.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	task := memory.Draft{Scope: memory.ScopeSession, ScopeID: string(c.reader.Key), Kind: memory.KindTask, Content: "needle: write the report"}
+	task.ExpiresAt = time.Now().Add(-time.Hour)
+	first := c.save(task)
+	c.wantKnown()
+	if hits := c.search("needle report"); len(hits) != 0 {
+		t.Errorf("what expired is found: %+v", hits)
+	}
+	if n, err := s.Expire(t.Context()); err != nil || n != 0 {
+		t.Errorf("what has just expired is deleted: %d (%v)", n, err)
+	}
+	task.ExpiresAt = time.Now().Add(time.Hour)
+	if r := c.save(task); !slices.Equal(r.Duplicate, first.Saved) {
+		t.Errorf("said again it gave %+v", r)
+	}
+	c.wantKnown("needle: write the report")
+	execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days'")
+	if n, err := s.Expire(t.Context()); err != nil || n != 1 {
+		t.Errorf("deleted %d (%v), want 1", n, err)
+	}
+}
+
+// A flush leaves a receipt for each part, and the compaction that follows in its cycle names the newest.
+func TestFlushesAreReceipted(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	c.say("u1", "more")
+	flush := func(f memory.Flush) memory.Receipt {
+		t.Helper()
+		r, err := s.Flush(t.Context(), c.lease, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	old := flush(memory.Flush{From: 0, Through: 1, Trigger: "threshold", Drafts: []memory.Draft{at(0, keyed("owner", group(c, "Alice owns billing")))}}).Saved[0]
+	flush(memory.Flush{
+		From: 1, Through: 2, Trigger: "threshold", Last: true, Model: "m", Usage: sessions.Usage{Prompt: 7, Completion: 3},
+		Drafts: []memory.Draft{at(1, keyed("owner", group(c, "Bob owns billing"))), at(0, group(c, "Alice owns billing"))},
+	})
+	list, err := s.Flushes(t.Context(), c.reader.Key, 10)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("the receipts are %+v (%v)", list, err)
+	}
+	if f := list[0]; f.Trigger != "threshold" || f.From != 1 || f.Through != 2 || f.Model != "m" || f.Usage.Prompt != 7 || f.Usage.Completion != 3 ||
+		len(f.Receipt.Saved) != 1 || !slices.Equal(f.Receipt.Duplicate, []int64{old}) || !slices.Equal(f.Receipt.Superseded, []int64{old}) {
+		t.Errorf("the receipt is %+v", f)
+	}
+	linked := func() (id *int64) {
+		if err := pool.QueryRow(t.Context(), "SELECT flush_id FROM compaction_log ORDER BY id DESC LIMIT 1").Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if err := s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Error: "busy"}); err != nil {
+		t.Fatal(err)
+	}
+	if id := linked(); id != nil {
+		t.Errorf("an attempt that failed is linked to flush %d", *id)
+	}
+	if _, err := s.Compact(t.Context(), c.lease, told(0, 2, "早先的对话")); err != nil {
+		t.Fatal(err)
+	}
+	if id := linked(); id == nil || *id != list[0].ID {
+		t.Errorf("the compaction is linked to flush %v, want %d", id, list[0].ID)
+	}
+	if _, err := s.Compact(t.Context(), c.lease, told(2, 3, "后来的对话")); err != nil {
+		t.Fatal(err)
+	}
+	if id := linked(); id != nil {
+		t.Errorf("a compaction of a cycle without a flush is linked to flush %d", *id)
+	}
+	if all, err := s.Flushes(t.Context(), "", 1); err != nil || len(all) != 1 || all[0].Key != c.reader.Key {
+		t.Errorf("all receipts are %+v (%v)", all, err)
+	}
+}
+
+// Where a scope holds too much, its oldest facts give way to fewer, all or nothing; they stay as history.
+func TestConsolidate(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c, other := newChat(t, s, "cid", "u1", false), newChat(t, s, "cid2", "u1", false)
+	for i := range 6 {
+		c.save(at(i, group(c, fmt.Sprintf("parcel %d waits in the yard", i))))
+	}
+	other.save(group(other, "Carol owns billing"))
+	crowded, err := s.Overfull(t.Context(), 5)
+	if err != nil || len(crowded) != 1 || crowded[0].Held != 6 || crowded[0].Scope != memory.ScopeGroup {
+		t.Fatalf("overfull are %+v (%v)", crowded, err)
+	}
+	old, err := s.Oldest(t.Context(), crowded[0], 4)
+	if err != nil || len(old) != 4 || old[0].Content != "parcel 0 waits in the yard" {
+		t.Fatalf("the oldest are %+v (%v)", old, err)
+	}
+	short := []memory.Draft{group(c, "parcels 0, 1, 2 and 3 wait in the yard")}
+	r, err := s.Consolidate(t.Context(), old, short)
+	if err != nil || len(r.Saved) != 1 || len(r.Superseded) != 4 {
+		t.Fatalf("consolidating gave %+v (%v)", r, err)
+	}
+	c.wantKnown("parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
+	if hits := c.search("parcels yard"); len(hits) == 0 || hits[0].MemoryID != r.Saved[0] {
+		t.Errorf("found is %+v, want the new memory first", hits)
+	}
+	if _, err := s.Consolidate(t.Context(), old, []memory.Draft{group(c, "parcels are gone")}); !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("to consolidate the same again gave %v", err)
+	}
+	c.wantKnown("parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
+	if crowded, err := s.Overfull(t.Context(), 5); err != nil || len(crowded) != 0 {
+		t.Errorf("overfull are still %+v (%v)", crowded, err)
+	}
+}
+
+// P73, P90: whoever says what where, and whatever labels a model puts on it, what a person told in private comes out of
+// no read of a group or of another person, and nothing lands with a person who did not say it of themself.
+func TestWhatWasToldInPrivateStaysThere(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	people := []sessions.UserID{"ann", "bob", "cid"}
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		if round > 25 { // every round is dozens of statements of a database
+			return
+		}
+		execute(t, pool, "DELETE FROM memories")
+		var chats []*chat
+		for _, p := range people {
+			chats = append(chats, newChat(t, s, sessions.ConversationID(fmt.Sprintf("dm-%s-%d", p, round)), p, true))
+		}
+		for i := range 2 {
+			chats = append(chats, newChat(t, s, sessions.ConversationID(fmt.Sprintf("group-%d-%d", i, round)), "ann", false))
+		}
+		secrets := map[int][]string{} // by private chat
+		for i := range rapid.IntRange(1, 12).Draw(rt, "facts") {
+			at := rapid.IntRange(0, len(chats)-1).Draw(rt, "chat")
+			who := rapid.SampledFrom(people).Draw(rt, "speaker")
+			if at < len(people) {
+				who = people[at]
+			}
+			word := fmt.Sprintf("needle%dx%d", round, i)
+			c := chats[at]
+			c.say(who, "I keep "+word+" at home")
+			if at < len(people) {
+				secrets[at] = append(secrets[at], word)
+			}
+			name := rapid.SampledFrom([]string{"", "ann", "bob", "cid", "team", memory.GroupID(robot, chats[3].reader.Conversation)})
+			fact := memory.Fact{
+				Content: string(who) + " keeps " + word + " at home", Subject: name.Draw(rt, "subject"), By: name.Draw(rt, "by"),
+				Kind: memory.Kind(rapid.SampledFrom([]string{"fact", "profile", "preference", "decision", "task"}).Draw(rt, "kind")),
+				Key:  rapid.SampledFrom([]string{"", "place"}).Draw(rt, "key"), Replaces: int64(rapid.IntRange(0, 30).Draw(rt, "replaces")),
+			}
+			keepAs(t, c, fact)
+		}
+		for reader, c := range chats {
+			told := readAll(t, c)
+			for owner, words := range secrets {
+				for _, word := range words {
+					if owner != reader && strings.Contains(told, word) {
+						rt.Fatalf("what %s told in private is read in chat %d: %s", people[owner], reader, told)
+					}
+				}
+			}
+		}
+		var stray int
+		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM memories WHERE scope = 'user' AND (scope_id <> said_by OR subject_id <> said_by)").Scan(&stray); err != nil || stray != 0 {
+			rt.Fatalf("%d memories landed with somebody who did not say them (%v)", stray, err)
+		}
+	})
+}
+
+// keepAs stores a fact as a turn or a flush of the chat would.
+func keepAs(t *testing.T, c *chat, f memory.Fact) {
+	t.Helper()
+	session, err := c.store.Session(t.Context(), c.reader.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if session.ConversationType = sessions.Group; c.reader.Private {
+		session.ConversationType = sessions.Private
+	}
+	events, err := c.store.Range(t.Context(), c.reader.Key, 0, session.LastSeq, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drafts, _ := memory.Route([]memory.Fact{f}, memory.ChatOf(session, events))
+	c.save(drafts...)
+}
+
+// readAll is everything that a chat's reader gets out of the memory, by every way that there is.
+func readAll(t *testing.T, c *chat) string {
+	t.Helper()
+	ctx, s := t.Context(), c.store
+	r := c.reader
+	if !r.Private {
+		r.Users = nil
+	}
+	var b strings.Builder
+	hits, err := s.Search(ctx, r, memory.Query{Text: "needle keeps home place", Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hits {
+		b.WriteString(h.Content + "\n")
+	}
+	pinned, err := s.Pinned(ctx, r, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range pinned {
+		b.WriteString(m.Content + "\n")
+	}
+	all, _, err := s.Memories(ctx, sql.MemoryFilter{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all { // whoever guesses a number
+		if m, err := s.Memory(ctx, r, m.ID); err == nil {
+			b.WriteString(m.Content + "\n")
+		}
+		for _, path := range []string{"MEMORY.md", fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.UTC().Format(time.DateOnly), m.ID)} {
+			if text, err := memory.Get(ctx, s, r, path, 1, memory.MaxLines, time.UTC); err == nil {
+				b.WriteString(text + "\n")
+			}
+		}
+	}
+	history, err := s.History(ctx, r.Key, "needle", 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range history {
+		b.WriteString(e.Content + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+-- name: FlushInsert :exec
+-- FlushInsert is the receipt of a flush, or of a part of one.
+INSERT INTO memory_flushes (session_key, trigger, gen, epoch, from_seq, through_seq, saved, duplicate, superseded, model,
+    prompt_tokens, completion_tokens)
+VALUES (@session_key, @trigger, @gen, @epoch, @from_seq, @through_seq, @saved, @duplicate, @superseded, @model,
+    @prompt_tokens, @completion_tokens);
+
+-- name: FlushesList :many
+-- FlushesList lists receipts, newest first. An empty key stands for all sessions.
+SELECT f.* FROM memory_flushes f
+WHERE @session_key::text = '' OR f.session_key = @session_key::text
+ORDER BY f.created_at DESC, f.id DESC
+LIMIT @max_rows::int;
+
+-- name: MemoriesKnown :many
+-- MemoriesKnown reads what drafts are compared with, of their scopes alone: the newest memories in force; those that
+-- read the same, have the same key or are named, superseded ones too; and what superseded these. Digests of days
+-- are no facts: nothing merges or corrects them.
+WITH RECURSIVE places AS (
+    SELECT DISTINCT p.scope, p.scope_id
+    FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id) p
+), chain AS (
+    SELECT m.scope, m.scope_id, m.id, m.superseded_by
+    FROM memories m JOIN places p ON m.scope = p.scope AND m.scope_id = p.scope_id
+    WHERE m.norm_hash = ANY(@hashes::bytea[]) OR (m.id = ANY(@ids::bigint[]) AND m.kind <> 'digest')
+       OR (m.superseded_by IS NULL AND m.fact_key <> '' AND m.fact_key = ANY(@keys::text[]))
+    UNION
+    SELECT n.scope, n.scope_id, n.id, n.superseded_by
+    FROM memories n JOIN chain c ON n.scope = c.scope AND n.scope_id = c.scope_id AND n.id = c.superseded_by
+), fresh AS (
+    SELECT f.id FROM places p CROSS JOIN LATERAL (
+        SELECT m.id FROM memories m
+        WHERE m.scope = p.scope AND m.scope_id = p.scope_id AND m.superseded_by IS NULL AND m.kind <> 'digest'
+        ORDER BY m.id DESC LIMIT @max_rows::int) f
+)
+SELECT k.id, k.scope, k.scope_id, k.kind, k.content, k.fact_key, k.subject_id, k.said_at, k.source_group, k.superseded_by,
+    k.created_at
+FROM memories k JOIN places p ON k.scope = p.scope AND k.scope_id = p.scope_id
+WHERE k.id IN (SELECT chain.id FROM chain UNION SELECT fresh.id FROM fresh)
+ORDER BY k.id;
+
+-- name: MemoryInsert :one
+-- MemoryInsert stores a fact. No row comes back where one in force reads the same.
+INSERT INTO memories (scope, scope_id, kind, content, norm_hash, fact_key, subject_id, said_by, said_at, source_group,
+    source_session, start_seq, end_seq, expires_at, terms, last_seen_at, superseded_by, superseded_at)
+VALUES (@scope, @scope_id, @kind, @content, @norm_hash, @fact_key, @subject_id, @said_by, @said_at, @source_group,
+    @source_session, @start_seq, @end_seq, @expires_at, @terms, coalesce(sqlc.narg(said_at)::timestamptz, now()), @superseded_by,
+    CASE WHEN sqlc.narg(superseded_by)::bigint IS NULL THEN NULL ELSE now() END)
+ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO NOTHING
+RETURNING id;
+
+-- name: MemoryByHash :one
+SELECT m.id FROM memories m
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.norm_hash = @norm_hash AND m.superseded_by IS NULL;
+
+-- name: MemorySeen :exec
+-- MemorySeen notes that a fact in force was said again. The same saying counts once, however often it is read. What was
+-- to expire stays for as long as the new saying does.
+UPDATE memories m SET
+    seen = m.seen + CASE WHEN m.last_seen_at < @said_at::timestamptz THEN 1 ELSE 0 END,
+    last_seen_at = greatest(m.last_seen_at, @said_at::timestamptz),
+    expires_at = CASE WHEN m.expires_at IS NULL OR sqlc.narg(expires_at)::timestamptz IS NULL THEN NULL
+        ELSE greatest(m.expires_at, sqlc.narg(expires_at)::timestamptz) END
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.superseded_by IS NULL;
+
+-- name: MemoriesSupersede :many
+-- MemoriesSupersede takes memories out of force. They stay, as what was said before.
+UPDATE memories m SET superseded_by = @by, superseded_at = now()
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]) AND m.superseded_by IS NULL
+RETURNING m.id;
+
+-- name: MemoriesExpire :execrows
+-- MemoriesExpire deletes what nobody has been able to read for a while.
+DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8;
+
+-- name: MemoriesOverfull :many
+-- MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first.
+SELECT m.scope, m.scope_id, count(*)::int AS held FROM memories m
+WHERE m.superseded_by IS NULL AND m.kind <> 'digest' AND (m.expires_at IS NULL OR m.expires_at > now())
+GROUP BY m.scope, m.scope_id
+HAVING count(*) > @max_held::int
+ORDER BY held DESC, m.scope, m.scope_id
+LIMIT @max_rows::int;
+
+-- name: MemoriesOldest :many
+-- MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source and about
+-- one person, of the source that has most of them. What expires by itself is left;
+-- what has a key, by which it can be corrected alone, comes last.
+WITH sources AS (
+    SELECT m.source_session, m.source_group, m.subject_id FROM memories m
+    WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
+    GROUP BY m.source_session, m.source_group, m.subject_id
+    ORDER BY count(*) DESC, min(m.id) LIMIT 1
+)
+SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
+    m.source_session, m.start_seq, m.end_seq, m.created_at
+FROM memories m JOIN sources o
+  ON m.source_session = o.source_session AND m.source_group = o.source_group AND m.subject_id = o.subject_id
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
+ORDER BY (m.fact_key <> ''), m.last_seen_at, m.id
+LIMIT @max_rows::int;
+
+-- name: MemoriesSucceed :exec
+-- MemoriesSucceed names what superseded memories that left force before it was there.
+UPDATE memories m SET superseded_by = @by
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]);

@@ -1,0 +1,197 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+var _ memory.Rights = (*Store)(nil)
+
+// Known implements memory.Rights.
+func (s *Store) Known(ctx context.Context, a memory.Asker, limit int) ([]memory.Known, int, error) {
+	list, total, err := s.known(ctx, a, 0, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing what is known in session %s: %w", a.Reader.Key, err)
+	}
+	return list, total, nil
+}
+
+// KnownByID implements memory.Rights.
+func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
+	list, _, err := s.known(ctx, a, id, 1)
+	if err == nil && (id <= 0 || len(list) == 0) {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return memory.Known{}, fmt.Errorf("reading memory %d for session %s: %w", id, a.Reader.Key, err)
+	}
+	return list[0], nil
+}
+
+func (s *Store) known(ctx context.Context, a memory.Asker, id int64, limit int) ([]memory.Known, int, error) {
+	r := a.Reader
+	memories, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		ID: id, Asking: true, Asker: string(a.Person), Private: r.Private, TeamID: string(r.Robot),
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), MaxRows: count(limit),
+	})
+	list := make([]memory.Known, 0, len(memories))
+	for _, m := range memories {
+		own := a.Person != "" && (m.SubjectID == a.Person || m.SaidBy == a.Person || m.Scope == memory.ScopeUser)
+		list = append(list, memory.Known{Memory: m, Own: own})
+	}
+	return list, total, err
+}
+
+func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+	rows, err := s.q.MemoriesFind(ctx, s.pool, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, total := make([]memory.Memory, 0, len(rows)), 0
+	for _, r := range rows {
+		total = int(r.Total)
+		list = append(list, toMemory(&dbsqlc.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, SubjectID: r.SubjectID,
+			SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq, SupersededBy: r.SupersededBy,
+			CreatedAt: r.CreatedAt, FactKey: r.FactKey, SaidBy: r.SaidBy, SaidAt: r.SaidAt, SourceGroup: r.SourceGroup,
+			ExpiresAt: r.ExpiresAt, LastSeenAt: r.LastSeenAt, Seen: r.Seen, SupersededAt: r.SupersededAt, PromotedBy: r.PromotedBy,
+		}))
+	}
+	return list, total, nil
+}
+
+// MemoryFilter narrows [Store.Memories]. Empty fields narrow nothing.
+type MemoryFilter struct {
+	Scope   memory.Scope
+	ScopeID string
+	Session sessions.Key    // where it was said
+	Person  sessions.UserID // whom it is about, or who said it
+	Every   bool            // superseded and expired ones too
+}
+
+// Memories lists memories for an administrator, newest first, at most limit, and says how many there are in all.
+func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
+	list, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), Person: string(f.Person), Every: f.Every,
+		MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing memories: %w", err)
+	}
+	return list, total, nil
+}
+
+// MemoryByID returns a memory for an administrator, whoever may read it, and all values of the fact, the oldest first:
+// sessions.ErrNotFound where there is none.
+func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
+	ids, err := s.q.MemoryChain(ctx, s.pool, id)
+	if err == nil && len(ids) == 0 {
+		err = sessions.ErrNotFound
+	}
+	for _, r := range ids {
+		if err != nil {
+			break
+		}
+		var one []memory.Memory
+		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: r.ID, Every: true, MaxRows: 1})
+		chain = append(chain, one...)
+		if r.ID == id && len(one) > 0 {
+			m = one[0]
+		}
+	}
+	if err != nil {
+		return m, nil, fmt.Errorf("reading memory %d: %w", id, err)
+	}
+	return m, chain, nil
+}
+
+// Receipt is the flush that a memory came by.
+type Receipt struct {
+	ID        int64
+	Trigger   string
+	Model     string
+	From      int64 // the events (From, Through]
+	Through   int64
+	CreatedAt time.Time
+}
+
+// ReceiptOf finds the flush that saved a memory or found it again, the first of them: sessions.ErrNotFound where none
+// did, as for a memory that a turn saved.
+func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
+	r, err := s.q.FlushOfMemory(ctx, s.pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("reading the receipt of memory %d: %w", m.ID, found(err))
+	}
+	return Receipt{ID: r.ID, Trigger: r.Trigger, Model: r.Model, From: r.FromSeq, Through: r.ThroughSeq, CreatedAt: r.CreatedAt}, nil
+}
+
+// Promote implements memory.Rights.
+func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
+	var promoted int64
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		promoted, err = s.q.MemoryPromote(ctx, tx, &dbsqlc.MemoryPromoteParams{ID: id, PromotedBy: by})
+		return err
+	})
+	if err != nil {
+		return memory.Memory{}, fmt.Errorf("promoting memory %d: %w", id, found(err))
+	}
+	m, _, err := s.MemoryByID(ctx, promoted)
+	return m, err
+}
+
+// People implements memory.Rights.
+func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
+	rows, err := s.q.PeopleNamed(ctx, s.pool, &dbsqlc.PeopleNamedParams{Robot: string(robot), Name: clean(name)})
+	if err != nil {
+		return nil, fmt.Errorf("looking for a person: %w", err)
+	}
+	people := make([]memory.Person, len(rows))
+	for i, r := range rows {
+		people[i] = memory.Person{ID: r.SenderID, Nick: r.Nick, Messages: int(r.Messages), Last: r.LastAt}
+	}
+	return people, nil
+}
+
+// FactsOf implements memory.Rights.
+func (s *Store) FactsOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]memory.Memory, error) {
+	if person == "" {
+		return nil, nil
+	}
+	list, _, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		Person: string(person), AfterID: after, Every: true, OldestFirst: true, MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the memories of a person: %w", err)
+	}
+	return list, nil
+}
+
+// MessagesOf implements memory.Rights.
+func (s *Store) MessagesOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]memory.Said, error) {
+	if person == "" {
+		return nil, nil
+	}
+	rows, err := s.q.PersonMessages(ctx, s.pool, &dbsqlc.PersonMessagesParams{Person: person, AfterID: after, MaxRows: count(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("listing the messages of a person: %w", err)
+	}
+	list := make([]memory.Said, 0, len(rows))
+	for _, r := range rows {
+		e, err := toEvent(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, memory.Said{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+	}
+	return list, nil
+}

@@ -1,0 +1,85 @@
+package sql
+
+import (
+	"cmp"
+	"context"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// hits are the finds as they are shown, each told once.
+func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, error) {
+	finds = x.once(finds)
+	finds = finds[:min(x.limit, len(finds))]
+	var seqs []int64
+	for _, f := range finds {
+		if f.Doc.Seq > 0 {
+			seqs = append(seqs, f.Doc.Seq)
+		}
+	}
+	events := make(map[int64]dbsqlc.EventsFoundRow, len(seqs))
+	if len(seqs) > 0 {
+		rows, err := x.q.EventsFound(ctx, x.pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: maxRead})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			events[orZero(row.Seq)] = row
+		}
+	}
+	var hits []memory.Hit
+	for _, f := range finds {
+		h := memory.Hit{Score: f.Score, Why: f.Why, Outdated: f.Doc.Outdated}
+		if f.Doc.Seq == 0 {
+			m := readMemory(x.found[f.Place].memory)
+			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.memoryPath(m), m.ID, m.Content, string(m.SubjectID), m.CreatedAt
+		} else {
+			e, ok := events[f.Doc.Seq]
+			if !ok {
+				continue // it was erased meanwhile
+			}
+			h.Path, h.Seq, h.At = eventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
+			h.Content = x.query.Piece(e.Content, maxBody)
+			h.Who = cmp.Or(sessions.Speaker(e.SenderNick, e.SenderID), string(e.Role))
+		}
+		hits = append(hits, h)
+	}
+	return hits, nil
+}
+
+// once leaves out the events that say what a memory drawn from them says: the memory stands where the better of the two
+// stood.
+func (x *searching) once(finds []rank.Find) []rank.Find {
+	var kept []rank.Find
+	taken := make(map[int]bool) // places of memories that are told already
+	for _, f := range finds {
+		if f.Doc.Seq > 0 {
+			if m, ok := x.drawnFrom(f, finds); ok {
+				f = m
+			}
+		}
+		if f.Doc.Seq == 0 {
+			if taken[f.Place] {
+				continue
+			}
+			taken[f.Place] = true
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// drawnFrom is the memory among finds that was drawn from an event and says what the event says.
+func (x *searching) drawnFrom(event rank.Find, finds []rank.Find) (rank.Find, bool) {
+	for _, f := range finds {
+		m := x.found[f.Place].memory
+		if m != nil && m.SourceSession == x.reader.Key && m.StartSeq <= event.Doc.Seq && event.Doc.Seq <= m.EndSeq && rank.Says(event.Doc, f.Doc) {
+			f.Score = max(f.Score, event.Score)
+			return f, true
+		}
+	}
+	return rank.Find{}, false
+}
