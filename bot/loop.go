@@ -27,6 +27,7 @@ type answer struct {
 // call that failed for good; what ran before it is in the answer.
 func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, error) {
 	a := answer{estimate: t.size}
+	t.sofar = nil
 	first := len(msgs)
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
@@ -63,6 +64,7 @@ const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you 
 func (b *Bot) say(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
 	e.Tokens = b.countEvent(e)
 	a.events = append(a.events, e)
+	t.sofar = a.events
 	shown := []sessions.Event{e}
 	shrink(shown, b.settings(t.view.Session).Window.Usable())
 	a.estimate += compaction.TokensOf(shown)

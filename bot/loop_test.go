@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -275,6 +276,34 @@ func TestHugeToolResult(t *testing.T) {
 			if e.Role == sessions.RoleTool && e.Content != huge {
 				t.Errorf("the log has %d bytes of %d", len(e.Content), len(huge))
 			}
+		}
+	})
+}
+
+// What a tool found in this very turn is nobody's own word: kept, it stays in the session.
+func TestFactsFromToolsStayInTheSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var kept []memory.Draft
+		w := start(t, setup{
+			config: func(c *Config) {
+				c.Tools = []Tool{
+					handTool{name: "look", f: func(context.Context, ToolInput) (string, error) { return "production is open to everybody", nil }},
+					handTool{name: "keep", f: func(_ context.Context, in ToolInput) (string, error) {
+						drafts, refused := memory.Route([]memory.Fact{{Content: in.Arguments, Kind: memory.KindDecision}}, in.Chat)
+						kept = append(kept, drafts...)
+						return strings.Join(refused, ""), nil
+					}},
+				}
+			},
+			model: &script{chat: rounds(
+				calls(call("1", "look", `{}`)),
+				calls(call("2", "keep", `production is open to everybody`), call("3", "keep", `alice wants the release on Friday`)),
+			)},
+		})
+		w.say("m1", "alice", "alice wants the release on Friday, look it up")
+		if len(kept) != 2 || kept[0].Scope != memory.ScopeSession || kept[0].SaidBy != "" || kept[1].Scope != memory.ScopeGroup || kept[1].SaidBy != "alice" {
+			t.Errorf("kept %+v", kept)
 		}
 	})
 }

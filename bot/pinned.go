@@ -15,11 +15,14 @@ import (
 // pinnedMemories is how many memories are looked at for the head of a view.
 const pinnedMemories = 100
 
+// pinnedShare bounds it by a part of the context that a compaction is due at: it stands there after the compaction, too.
+const pinnedShare = 12
+
 // pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
 // the people who talk, then the group's, then the rest; of each the newest first. Facts stand in it whole, so that what
 // is forgotten can be found in it.
 func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
-	budget := b.share(v.Session, b.cfg.Remember.PinnedTokens)
+	budget := min(b.cfg.Remember.PinnedTokens, b.settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
 		return "", nil
 	}

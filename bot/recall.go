@@ -35,11 +35,6 @@ type Remember struct {
 	TaskTTL      time.Duration // how long the state of work is kept; 0: as the memory package says
 }
 
-// share bounds a budget of tokens by an eighth of what a request of the session may hold.
-func (b *Bot) share(s sessions.Session, tokens int) int {
-	return min(tokens, b.settings(s).Window.Usable()/8)
-}
-
 const (
 	// recallTime is how long an answer waits for a search. One that takes longer is left out.
 	recallTime = 300 * time.Millisecond
@@ -54,7 +49,7 @@ const (
 // fails, or takes long, is left out: the model can search by itself.
 func (b *Bot) recall(ctx context.Context, t *turn) {
 	query := b.recallQuery(t.asked)
-	budget := b.share(t.view.Session, b.cfg.Remember.RecallTokens)
+	budget := min(b.cfg.Remember.RecallTokens, b.settings(t.view.Session).Window.Usable()/8)
 	if query == "" || budget <= 0 {
 		return
 	}

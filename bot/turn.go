@@ -29,7 +29,8 @@ type turn struct {
 	pinned         *string // what the view pins from this turn on; nil: as before
 	recalled       string  // what memory has on the question, for this turn's requests alone; empty for nothing
 	recalledTokens int
-	size           int // our own count of the request, not calibrated
+	sofar          []sessions.Event // what the model and its tools said in this turn up to now
+	size           int              // our own count of the request, not calibrated
 	lang           string
 	delta          func(text string, reset bool)
 }
@@ -285,9 +286,10 @@ func (t *turn) after(o outcome) sessions.View {
 	return v
 }
 
-// chat is where the turn's facts are said, and reader who reads memory in it.
+// chat is where the turn's facts are said, and reader who reads memory in it. What tools found in this very turn belongs
+// to it: a fact that only they tell is nobody's word.
 func (t *turn) chat() memory.Chat {
-	return memory.ChatOf(t.view.Session, append(append([]sessions.Event(nil), t.view.Tail...), t.asked...))
+	return memory.ChatOf(t.view.Session, slices.Concat(t.view.Tail, t.asked, t.sofar))
 }
 
 func (t *turn) reader() memory.Reader { return memory.ReaderOf(t.chat()) }

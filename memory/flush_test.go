@@ -442,3 +442,35 @@ func (m *pairModel) Call(_ context.Context, r CallRequest) (Called, error) {
 	}
 	return m.own()
 }
+
+// What is nearest to what people say is shown first, each fact once and with its number; what a quote or a tool says is
+// not looked for.
+func TestNearestFactsAreShown(t *testing.T) {
+	t.Parallel()
+	s := &shelf{
+		events: heard("Alice > the quoted words: when do we ship?", "tool: the tool's words", "Bob: on Friday"),
+		hits:   []Hit{{MemoryID: 7, Content: "we ship on Monday"}, {MemoryID: 2, Content: "Bob owns search"}},
+		memories: []Memory{
+			{ID: 3, Content: "Carol runs QA"}, {ID: 2, Content: "Bob owns search"},
+		},
+	}
+	m := &callModel{answers: []func() (Called, error){args(`{"facts":[{"content":"we ship on Friday","replaces":"[#7]","key":"Ship Day","by":"Bob"}]}`)}}
+	d := due(s)
+	d.Trigger = "manual"
+	if _, err := flusher(s, m, 100).Flush(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n\n<known>- [#7] we ship on Monday\n- [#2] Bob owns search\n- [#3] Carol runs QA\n"; !strings.HasSuffix(m.asked[0].User, want) {
+		t.Errorf("asked %q, want %q at its end", m.asked[0].User, want)
+	}
+	if q := s.query; q.From != FromMemories || !strings.Contains(q.Text, "when do we ship?") || !strings.Contains(q.Text, "on Friday") || strings.Contains(q.Text, "words") {
+		t.Errorf("looked for %+v", q)
+	}
+	f := s.flushes[0]
+	if len(f.Drafts) != 1 || f.Trigger != "manual" {
+		t.Fatalf("stored %+v", f)
+	}
+	if got := f.Drafts[0]; got.Replaces != 7 || got.Key != "ship day" || got.SaidBy != "bob" || got.EndSeq != 3 || !got.SaidAt.Equal(s.events[2].CreatedAt) {
+		t.Errorf("stored %+v", got)
+	}
+}

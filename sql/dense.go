@@ -92,15 +92,16 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	return v, chanceFloor(v, chance), nil
 }
 
-// embed asks the endpoint. After a failure that is not the caller's it is left alone for a while, so that a search
-// without it is no slower than one that never had it.
+// embed asks the endpoint. After a failure that is neither the caller's nor the text's it is left alone for a while, so
+// that a search without it is no slower than one that never had it.
 func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := m.embedder.Embed(ctx, texts)
 	if err == nil && len(vectors) != len(texts) {
 		err = fmt.Errorf("%d vectors came for %d texts", len(vectors), len(texts))
 	}
 	if err != nil {
-		if !errors.Is(err, context.Canceled) {
+		trouble, ok := errors.AsType[memory.EmbedTrouble](err)
+		if !errors.Is(err, context.Canceled) && (!ok || !trouble.Unfit()) {
 			m.mu.Lock()
 			m.restEnd = time.Now().Add(embedRest)
 			m.mu.Unlock()

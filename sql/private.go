@@ -161,6 +161,21 @@ func (p *Private) Stop(ctx context.Context) error {
 	return nil
 }
 
+// Discard stops the server and deletes its data, wherever that is kept: for what is only made to be measured.
+func (p *Private) Discard(ctx context.Context) error {
+	if err := p.Stop(ctx); err != nil {
+		return err
+	}
+	var err error
+	for _, path := range []string{p.dir, p.dir + ".lock", p.dir + ".log"} {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if filepath.Dir(p.dir) == sharedHome {
+		_ = os.Remove(sharedHome) // unless others keep theirs there
+	}
+	return err
+}
+
 func (p *Private) signal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

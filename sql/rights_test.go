@@ -23,6 +23,11 @@ const (
 	liID      = sessions.UserID("staff0815")
 )
 
+// ofPerson is a fact about a person, told in private.
+func ofPerson(who sessions.UserID, content string) memory.Draft {
+	return memory.Draft{Scope: memory.ScopeUser, ScopeID: string(who), Kind: memory.KindProfile, Content: content, SubjectID: who}
+}
+
 // speak is a message by somebody in the chat's conversation, accepted and not yet answered.
 func (c *chat) speak(id string, who sessions.UserID, nick, text string, quote *sessions.Quote) sessions.Accepted {
 	c.t.Helper()
@@ -111,8 +116,8 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *chat) {
 	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, start_seq, end_seq)
 		VALUES ('group', $1, 'digest', '那天张伟伟说了 `+secret+`', 'x', $1, $1, 1, 5)`, string(c.reader.Key))
 	execute(t, pool, `INSERT INTO memory_digests (session_key, day, memory_id, done) SELECT source_session, '2026-11-20', id, true FROM memories WHERE kind = 'digest'`)
-	execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, vec) SELECT scope || '|' || scope_id, sha256(convert_to(content, 'UTF8')), 'm', '{1,0}' FROM memories`)
-	execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, vec, seq) SELECT session_key, sha256(convert_to(content, 'UTF8')), 'm', '{1,0}', seq
+	execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, small, vec) SELECT scope || '|' || scope_id, sha256(convert_to(content, 'UTF8')), 'm', 'x', '{1,0}' FROM memories`)
+	execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, small, vec, seq) SELECT session_key, sha256(convert_to(content, 'UTF8')), 'm', 'x', '{1,0}', seq
 		FROM dingtalk_session_events WHERE seq IN (3, 4, 5)`)
 	waiting := c.speak("z2", zhangID, zhangNick, "还有，我的邮箱也是 "+secret, nil)
 	must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5))
@@ -145,7 +150,7 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 			private := newChat(t, s, "dm", zhangID, true)
 			execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
 			private.turn(zhangID, zhangNick, "好", private.speak("p1", zhangID, zhangNick, "悄悄说 "+secret, nil))
-			private.save(about(zhangID, "工资是 "+secret))
+			private.save(ofPerson(zhangID, "工资是 "+secret))
 			before := dump(t, pool)
 			for _, word := range []string{secret, string(zhangID), zhangNick} {
 				if len(lines(before, word)) == 0 {
@@ -229,7 +234,7 @@ func TestForgottenInPrivate(t *testing.T) {
 	dm := newChat(t, s, "dm", zhangID, true)
 	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1', title = $1 WHERE conversation_id = 'dm'", zhangNick)
 	dm.turn(zhangID, zhangNick, "好", dm.speak("p1", zhangID, zhangNick, "悄悄说 "+secret, nil))
-	dm.save(about(zhangID, "工资是 "+secret))
+	dm.save(ofPerson(zhangID, "工资是 "+secret))
 	asked := dm.speak("p2", zhangID, zhangNick, "/忘记我 确认", nil)
 	later := dm.speak("p3", zhangID, zhangNick, "新的话题", nil)
 	done, err := s.ForgetPerson(t.Context(), memory.Forget{
@@ -264,9 +269,9 @@ func TestKnownWhereItMayBe(t *testing.T) {
 		d.SourceGroup, d.SaidBy = memory.GroupID(robot, c.reader.Conversation), zhangID
 		return d
 	}
-	g1.save(in(g1, group(g1, "张伟伟负责网关")), group(g1, "发布在周五"), in(g1, about(zhangID, "爱喝龙井")))
+	g1.save(in(g1, group(g1, "张伟伟负责网关")), group(g1, "发布在周五"), in(g1, ofPerson(zhangID, "爱喝龙井")))
 	g2.save(in(g2, group(g2, "二组的预算是九万")))
-	dm.save(about(zhangID, "想换部门"))
+	dm.save(ofPerson(zhangID, "想换部门"))
 	for name, test := range map[string]struct {
 		asker memory.Asker
 		want  string

@@ -86,7 +86,8 @@ func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, 
 	return bot.New(bot.Config{
 		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
 		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,
-		Flush: time.Millisecond, // the stop is not measured, and its flush is not needed
+		Remember: remember(config.Agent.Memory),
+		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
 	})
 }
 

@@ -43,13 +43,6 @@ func (f figure) atLeast(got, target float64) figure {
 	return f
 }
 
-// laterFigures are the promises that nothing can be measured of yet.
-func laterFigures() []figure {
-	return []figure{
-		{what: "memory_search p95, 1 M entries", target: "<= 20 ms; <= 50 ms in large scopes", reached: "not measured yet"},
-	}
-}
-
 // drawTable sets the figures in columns.
 func drawTable(figures []figure) string {
 	rows := [][]string{{"what", "measured", "ratio / limit", "target", "reached"}}

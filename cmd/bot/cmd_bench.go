@@ -17,7 +17,7 @@ type benchCmd struct {
 
 // benchAllCmd measures row after row and prints them as one table.
 type benchAllCmd struct {
-	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, later." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search." placeholder:"ROW"`
 }
 
 // benchRow is one thing to measure, which may give several lines of the table.
@@ -27,7 +27,7 @@ type benchRow struct {
 }
 
 // benchRows are in the order in which they are measured. What needs a quiet server comes first; ten thousand sessions
-// come last.
+// and a million entries come last.
 var benchRows = []benchRow{
 	{"commits", (*bench).commits},
 	{"turns", (*bench).turns},
@@ -39,7 +39,7 @@ var benchRows = []benchRow{
 	{"takeover", (*bench).takeover},
 	{"restart", (*bench).restart},
 	{"memory", (*bench).memory},
-	{"later", func(*bench, context.Context) ([]figure, error) { return laterFigures(), nil }},
+	{"search", (*bench).search},
 }
 
 // Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could

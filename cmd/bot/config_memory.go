@@ -14,8 +14,8 @@ type MemoryConfig struct {
 	// RecallTokens is how much of what is found stands beside a question, in tokens, at most an eighth of what a request
 	// holds. Default 800.
 	RecallTokens int `json:"recall_tokens"`
-	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most an eighth of what a request
-	// holds. Default 600; 0: none.
+	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most a twelfth of
+	// AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
 	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and when something
 	// worth it was said; or "every_turn", after each answer.

@@ -19,6 +19,7 @@ var importRules = []struct {
 }{
 	{"sessions", nil},
 	{"memory", []string{"sessions"}},
+	{"memory/*", []string{"sessions"}},
 	{"compaction", []string{"sessions"}},
 	{"bot", []string{"sessions", "memory", "compaction"}},
 	{"bot/admin", []string{"sessions", "memory", "compaction"}},
@@ -26,7 +27,7 @@ var importRules = []struct {
 	{"bot/dingtalk", []string{"bot", "sessions"}},
 	{"bot/openai", []string{"bot", "sessions"}},
 	{"bot/tools", []string{"bot", "memory", "sessions"}},
-	{"sql", []string{"sessions", "memory", "compaction", "sql/*"}},
+	{"sql", []string{"sessions", "memory", "memory/*", "compaction", "sql/*"}},
 	{"sql/*", []string{"sessions", "memory", "compaction"}},
 	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
 }

@@ -1,0 +1,306 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// room is a conversation with the bot.
+type room struct {
+	id      sessions.ConversationID
+	kind    sessions.ConversationType
+	people  []string
+	length  int // messages
+	summary string
+}
+
+var rooms = [...]room{
+	roomA:     {id: "qa", kind: sessions.Group, people: []string{"王芳", "李雷", "Alice", "Bob"}, length: 1400, summary: vague},
+	roomB:     {id: "qb", kind: sessions.Group, people: []string{"赵敏", "Bob", "Dave"}, length: 1100, summary: vague},
+	roomAlice: {id: "qalice", kind: sessions.Private, people: []string{"Alice"}, length: 350},
+	roomWang:  {id: "qwang", kind: sessions.Private, people: []string{"王芳"}, length: 350},
+}
+
+func (r room) key() sessions.Key { return sessions.NewKey("robot", r.id, "") }
+
+func (r room) message(id, who, words string) sessions.Message {
+	m := said(id, who, words)
+	m.ConversationID, m.ConversationType, m.ConversationTitle = r.id, r.kind, string(r.id)
+	return m
+}
+
+// vague is as bad a summary as may pass: it tells what the talk was about, and none of the facts.
+const vague = "## State 状态\nThe team talked about services, releases and documents for a while. 大家聊了服务、发布和文档，也有人闲聊天气和午饭。" +
+	"Several owners and dates were named and some of them changed later. 有些安排后来又改了，细节以聊天记录为准。" +
+	"Open: a few questions about monitoring and the meeting room have no answer yet. 监控告警和会议室的问题还没有结论。"
+
+// stage is the talk with a bot on PostgreSQL, and a scripted model.
+type stage struct {
+	*place
+	*replica
+
+	plants []plant
+	mu     sync.Mutex
+	known  map[string]source // facts by the words that tell them
+	missed []string          // what the model had no room to save
+	asked  []ChatMessage     // the last probe's request
+	as     memory.Reader     // of the last probe
+}
+
+// source is a telling of a plant.
+type source struct{ plant, nth int }
+
+// newStage starts a bot with the product's own settings of memory, in a window in which a talk of a few dozen messages
+// is compacted.
+func newStage(t *testing.T, extract func(context.Context, Request) (Response, error)) *stage {
+	t.Helper()
+	s := &stage{plants: plants(), known: map[string]source{}}
+	for i, p := range s.plants {
+		for n, told := range p.tells {
+			s.known[told.said] = source{i, n}
+		}
+	}
+	s.place = &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
+	s.replica = s.run("quality", func(r *replica, c *Config) {
+		r.model.chat, r.model.flush = s.chat, s.extract
+		if extract != nil {
+			r.model.flush = extract
+		}
+		r.model.summary = func(context.Context, Request) (Response, error) { return text(vague), nil }
+		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
+		c.Remember = Remember{Recall: RecallQuestions, RecallTokens: 800, PinnedTokens: 600, Candidates: 5, MaxPerScope: 500}
+		c.Tools = append(c.Tools, handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.as = in.Reader
+			return "looked", nil
+		}})
+	})
+	return s
+}
+
+// probing is what has the model look at what it is shown.
+const probing = "现在看得到什么 look around"
+
+func (s *stage) chat(ctx context.Context, r Request) (Response, error) {
+	if last := r.Messages[len(r.Messages)-1]; last.Role == "user" && strings.Contains(last.Content, probing) {
+		s.mu.Lock()
+		s.asked = r.Messages
+		s.mu.Unlock()
+		return calls(sessions.ToolCall{ID: "look", Name: "look", Arguments: "{}"}), nil
+	}
+	return chatOfTest(ctx, r)
+}
+
+// shown is a transcript's line.
+type shown struct {
+	Text string `json:"text"`
+	Who  string `json:"who"`
+}
+
+// transcript lists the lines of a flush's transcript. Who is not named goes on speaking.
+func transcript(r Request) []shown {
+	var lines []shown
+	for line := range strings.Lines(lastWords(r)) {
+		var l shown
+		if strings.HasPrefix(line, `{"n":`) && json.Unmarshal([]byte(line), &l) == nil {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+var knownRE = regexp.MustCompile(`(?m)^- \[#(\d+)\] (.*)$`)
+
+// extract answers a flush as a model does that finds every fact: in words of its own, and with the number of what it
+// corrects where that is shown to it.
+func (s *stage) extract(_ context.Context, r Request) (Response, error) {
+	numbers := map[string]int64{}
+	for _, m := range knownRE.FindAllStringSubmatch(lastWords(r), -1) {
+		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
+	}
+	facts := []memory.Fact{}
+	for _, l := range transcript(r) {
+		src, ok := s.known[l.Text]
+		if !ok {
+			continue
+		}
+		p := s.plants[src.plant]
+		told := p.tells[src.nth]
+		f := memory.Fact{Content: told.content, Kind: told.kind, Key: told.key, Subject: told.subject, By: l.Who}
+		if told.replaces {
+			f.Replaces = numbers[p.tells[src.nth-1].content]
+		}
+		facts = append(facts, f)
+	}
+	if len(facts) > memory.MaxFacts {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.missed = append(s.missed, fmt.Sprint(facts[memory.MaxFacts:]))
+	}
+	return saving(map[string]any{"facts": facts, "nothing_to_save": len(facts) == 0}), nil
+}
+
+// saving is a call of memory_save.
+func saving(arguments any) Response {
+	args, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err)
+	}
+	return calls(sessions.ToolCall{ID: "f1", Name: memory.SaveTool, Arguments: string(args)})
+}
+
+// line is what somebody says.
+type line struct{ who, words string }
+
+// scripts are what is said in each room: idle talk, with the facts strewn over its first three quarters, and each
+// correction some time after what it corrects.
+func (s *stage) scripts() [len(rooms)][]line {
+	rng := rand.New(rand.NewPCG(4, 100)) //nolint:gosec // the same talk each time
+	var all [len(rooms)][]line
+	for at, room := range rooms {
+		lines := make([]line, room.length)
+		free := func(from, to int) int {
+			for {
+				if i := from + rng.IntN(to-from); lines[i].words == "" {
+					return i
+				}
+			}
+		}
+		for n, p := range s.plants {
+			if p.room != at {
+				continue
+			}
+			i := free(0, room.length/2)
+			for k, told := range p.tells {
+				who := p.by
+				if who == "" {
+					who = room.people[rng.IntN(len(room.people))]
+				}
+				if k > 0 { // some at once, some after compactions
+					i = free(i+1, i+1+[]int{6, room.length / 4}[(n+k)%2])
+				}
+				lines[i] = line{who, told.said}
+			}
+		}
+		things := s.things(at)
+		for i := range lines {
+			if lines[i].words == "" {
+				lines[i] = line{room.people[rng.IntN(len(room.people))], idle(rng, room.kind, things)}
+			}
+		}
+		all[at] = lines
+	}
+	return all
+}
+
+// things are what the facts of a room are about.
+func (s *stage) things(room int) []string {
+	out := []string{"wiki", "打印机", "CI", "测试环境"}
+	for _, p := range s.plants {
+		if p.room == room && p.about != "" {
+			out = append(out, p.about)
+		}
+	}
+	return out
+}
+
+var idleWords = []string{
+	"%s 那边的监控今天又响了 %d 次，谁看一下", "早上 %s 的评审大概 %d 分钟", "%s 的日志太多了，一小时 %d 兆", "昨天 %s 慢了 %d 毫秒，不像是网络",
+	"有人在看 %s 吗，还差 %d 个用例", "%s 的文档少了第 %d 节", "我重启了 %s，第 %d 次了", "谁知道 %s 的端口和负责人，问了 %d 个人都不知道？",
+	"%s 今天合了 %d 个分支", "%s 的周会挪到 %d 号会议室",
+	"anyone looking at %s? %d alerts since breakfast", "restarted %s after %d timeouts", "the %s dashboard is %d minutes behind again",
+	"who owns %s these days? I asked %d people", "the review of %s took %d minutes, far too long", "%s dropped %d requests overnight, nothing bad",
+	"there are %d open tickets for %s", "merged %d branches of %s this morning", "does %s have a runbook? I found %d dead links",
+}
+
+var idlePrivate = []string{
+	"帮我把 %s 的说明翻成英文，大概 %d 字", "%s 的报错是什么意思，出现了 %d 次", "写一段关于 %s 的介绍，%d 字左右", "%s 的表格怎么按 %d 列排序",
+	"please shorten this note about %s to %d words", "what does the %s error %d mean?", "draft a polite reply about %s in %d lines", "compare two ways to set up %s, %d points",
+}
+
+var idleShort = []string{"好的", "收到", "哈哈", "辛苦了", "稍等", "thanks!", "ok", "on it", "+1", "sounds good", "午饭吃什么", "下雨了，记得带伞"}
+
+// idle is talk that holds no fact, though it names what facts are about.
+func idle(rng *rand.Rand, kind sessions.ConversationType, things []string) string {
+	words := idleWords
+	if kind == sessions.Private {
+		words = idlePrivate
+	}
+	if rng.IntN(4) == 0 {
+		return idleShort[rng.IntN(len(idleShort))]
+	}
+	form, thing, n := words[rng.IntN(len(words))], things[rng.IntN(len(things))], 2+rng.IntN(900)
+	if strings.Index(form, "%d") < strings.Index(form, "%s") {
+		return fmt.Sprintf(form, n, thing)
+	}
+	return fmt.Sprintf(form, thing, n)
+}
+
+// talkRounds is how often the bot gets to rest while everybody talks at once.
+const talkRounds = 100
+
+// hold lets everybody talk.
+func (s *stage) hold(scripts [len(rooms)][]line) {
+	s.place.t.Helper()
+	for round := range talkRounds {
+		for at, lines := range scripts {
+			from, to := len(lines)*round/talkRounds, len(lines)*(round+1)/talkRounds
+			for i := from; i < to; i++ {
+				s.post(rooms[at].message(fmt.Sprintf("q%d-%d", at, i), lines[i].who, lines[i].words))
+			}
+		}
+		s.settle()
+	}
+}
+
+// probe has somebody in a room ask the bot something, and returns what the model is shown, and as whom its tools read.
+func (s *stage) probe(at int) (view string, reader memory.Reader) {
+	s.place.t.Helper()
+	s.post(rooms[at].message(fmt.Sprintf("probe%d", at), rooms[at].people[0], probing))
+	s.settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.as.Key != rooms[at].key() {
+		s.place.t.Fatalf("the probe of room %d was answered for %s", at, s.as.Key)
+	}
+	var b strings.Builder
+	for _, m := range s.asked {
+		b.WriteString(m.Content + "\n")
+	}
+	return b.String(), s.as
+}
+
+// saidAt is when a message was said, by the log.
+func (s *stage) saidAt(at int, words string) time.Time {
+	return one[time.Time](s.place.t, s.db(), `SELECT created_at FROM dingtalk_session_events WHERE session_key = $1 AND content = $2`,
+		rooms[at].key(), words).UTC()
+}
+
+// answer is what a text has to hold to answer a plant's questions by one of its tellings.
+func (s *stage) answer(p plant, t telling) []string {
+	value := t.value
+	if t.day != nil {
+		value = t.day(s.saidAt(p.room, t.said)).Format(time.DateOnly)
+	}
+	return slices.DeleteFunc([]string{p.about, value}, func(w string) bool { return w == "" })
+}
+
+// holds reports whether a text holds all of words.
+func holds(text string, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
