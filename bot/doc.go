@@ -6,12 +6,12 @@
 //	 2 accept       one transaction, then the ack            intake.go     -> sql/queries/inbox.sql
 //	 3 mailbox      one turn at a time per session           sessions/mailbox.go, sessions/lease.go
 //	 4 load         summaries + raw tail + pinned memory     turn.go       -> sql/queries/turn.sql
-//	 5 assemble     fit into the window                      assemble.go, upkeep.go (fit)
+//	 5 assemble     fit into the window                      fit.go, assemble.go; recall.go, pinned.go: what memory adds
 //	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox.go, send.go -> bot/dingtalk/reply.go, codes.go
 //	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens.go
-//	10 flush        >= 90 %: memory_save forced              upkeep.go     -> memory/flush.go
+//	10 flush        >= 90 %, and more: memory_save forced    upkeep.go, extract.go, debts.go -> memory/flush.go
 //	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
 //
 // What holds at each step:
@@ -22,12 +22,14 @@
 //     made up for by the sweep (bot.go).
 //  4. What a turn reads is one snapshot. An attempt is counted on the messages it takes, so that one which breaks three
 //     turns is set aside (triage.go).
-//  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold.
+//  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
+//     read anew with each compaction alone, and recall stands behind the question, in that turn's requests alone.
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
 //  7. All of a turn or nothing. While the database is away the commit is tried again: an answer is not thrown away.
 //  8. The row was there before the send and is marked after it. A reply is sent again only under the same key.
 //  9. Our own count is corrected by what providers report, and never the other way round.
-//  10. A flush succeeds with a stored row or an explicit "nothing to save"; anything else is owed, and read from the log later.
+//  10. A flush succeeds with a stored row or an explicit "nothing to save"; anything else is owed, and read from the
+//     log later, in the background until it comes through. Every trigger is the same function over the same range.
 //  11. Every path that compacts comes through compact, which contains the flush. A failed compaction changes nothing.
 //
 // No transaction, lock of the database or pooled connection is held while a model or DingTalk is asked. Steps 9 to 11
@@ -38,8 +40,13 @@
 // the leases are handed over. After a kill nothing of that runs, and nothing is lost for it: pending messages and
 // unsent replies are rows that the next owner finds.
 //
+// What nobody waits for is in the background (debts.go, chores.go, digest.go): owed flushes, sessions at rest, what expired,
+// scopes that hold too much, rows without an index, and each group's day as a digest. It asks the model one thing at a
+// time, within what a session may spend in a day. The tour of memory itself is the memory package's.
+//
 // The seams to the outside are model.go, transport.go and tool.go; adapters.go fits the model to memory and compaction.
-// Commands that people send are in commands.go, the words that Ebb says itself in phrases.go and told.go, what people are told of
+// Commands that people send are in commands.go and the files named command_: /memory and /export in command_memory.go,
+// /forget in command_forget.go. The words that Ebb says itself are in phrases.go and told.go, what people are told of
 // errors in errors.go, figures for Prometheus in metrics.go.
 //
 // # Decisions

@@ -302,7 +302,7 @@ func TestFactsFromToolsStayInTheSession(t *testing.T) {
 			)},
 		})
 		w.say("m1", "alice", "alice wants the release on Friday, look it up")
-		if len(kept) != 2 || kept[0].Scope != memory.ScopeSession || kept[0].SaidBy != "" || kept[1].Scope != memory.ScopeGroup || kept[1].SaidBy != "alice" {
+		if len(kept) != 2 || kept[0].Scope != memory.ScopeSession || kept[0].SaidBy != "" || kept[1].Scope != memory.ScopeGroup || kept[1].SaidBy != "u-alice" {
 			t.Errorf("kept %+v", kept)
 		}
 	})

@@ -32,7 +32,8 @@ type machine struct {
 	wires   []*wire // of all the processes so far
 	set     compaction.Settings
 	factor  float64 // the provider's tokens over ours
-	reports bool    // whether it says how many it counted
+	recall  Recall
+	reports bool // whether it says how many it counted
 	failed  *atomic.Bool
 	posted  map[sessions.MessageID]string
 	bodies  map[int64]string // of the log, as first seen
@@ -81,6 +82,7 @@ func TestMachine(t *testing.T) {
 				summary: "good", flush: "save", failed: failed, opened: map[int64]int64{}, flushed: map[[2]int]int{},
 			}
 			m.set = drawSettings(rt)
+			m.recall = rapid.SampledFrom([]Recall{RecallOff, RecallAlways}).Draw(rt, "recall")
 			m.factor = rapid.SampledFrom([]float64{1, 1, 1, 0.4, 0.7, 1.6, 2.5}).Draw(rt, "factor")
 			m.reports = rapid.Bool().Draw(rt, "reports usage")
 			m.boot()
@@ -149,10 +151,19 @@ func (m *machine) boot() {
 		shelf: m.shelf, wire: m.wires[len(m.wires)-1], name: sessions.ReplicaID(fmt.Sprint("r", len(m.wires))),
 		config: func(c *Config) {
 			c.Compaction, c.InlineDeadline, c.Model = m.set, 7*time.Second, m
+			c.Remember.Recall, c.Remember.RecallTokens = m.recall, 800
 			c.Store, c.Memory = tap{c.Store, m}, memoryTap{c.Memory, m}
 			c.Tools = []Tool{handTool{name: "look", reads: true, f: m.look}, handTool{name: "act", f: m.look}}
 		},
 	})
+}
+
+// Search finds much, and something else each time.
+func (p memoryTap) Search(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.m.calls++
+	return []memory.Hit{{Path: "MEMORY.md", Content: fmt.Sprint("recalled ", p.m.calls, " ", prose(p.m.calls, 200))}}, nil
 }
 
 // look is what a tool finds: nothing that was found before.
@@ -192,6 +203,15 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 		a.tokens += tokensOf(msg.Content) + compaction.MessageOverhead
 		for _, c := range msg.ToolCalls {
 			a.tokens += tokensOf(c.Arguments) + compaction.MessageOverhead
+		}
+	}
+	if last := len(r.Messages) - 1; a.kind == "chat" {
+		// What was recalled stands behind the question, for this turn alone: everything else is as if it were not there.
+		for last > 0 && r.Messages[last].Role != "user" {
+			last-- // over the turn's tool rounds
+		}
+		if strings.HasPrefix(r.Messages[last].Content, recallHead) {
+			a.Messages = slices.Delete(slices.Clone(r.Messages), last, last+1)
 		}
 	}
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)

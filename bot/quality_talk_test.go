@@ -29,10 +29,10 @@ type room struct {
 }
 
 var rooms = [...]room{
-	roomA:     {id: "qa", kind: sessions.Group, people: []string{"王芳", "李雷", "Alice", "Bob"}, length: 1400, summary: vague},
-	roomB:     {id: "qb", kind: sessions.Group, people: []string{"赵敏", "Bob", "Dave"}, length: 1100, summary: vague},
-	roomAlice: {id: "qalice", kind: sessions.Private, people: []string{"Alice"}, length: 350},
-	roomWang:  {id: "qwang", kind: sessions.Private, people: []string{"王芳"}, length: 350},
+	roomA:     {id: "qa", kind: sessions.Group, people: []string{"王芳", "李雷", "Alice", "Bob"}, length: 1500, summary: vague},
+	roomB:     {id: "qb", kind: sessions.Group, people: []string{"赵敏", "Bob", "Dave"}, length: 1300, summary: vague},
+	roomAlice: {id: "qalice", kind: sessions.Private, people: []string{"Alice"}, length: 500},
+	roomWang:  {id: "qwang", kind: sessions.Private, people: []string{"王芳"}, length: 500},
 }
 
 func (r room) key() sessions.Key { return sessions.NewKey("robot", r.id, "") }
@@ -56,6 +56,7 @@ type stage struct {
 	plants []plant
 	mu     sync.Mutex
 	known  map[string]source // facts by the words that tell them
+	saved  map[int]int       // how many tellings of a plant were
 	missed []string          // what the model had no room to save
 	asked  []ChatMessage     // the last probe's request
 	as     memory.Reader     // of the last probe
@@ -68,13 +69,15 @@ type source struct{ plant, nth int }
 // is compacted.
 func newStage(t *testing.T, extract func(context.Context, Request) (Response, error)) *stage {
 	t.Helper()
-	s := &stage{plants: plants(), known: map[string]source{}}
+	s := &stage{plants: plants(), known: map[string]source{}, saved: map[int]int{}}
 	for i, p := range s.plants {
 		for n, told := range p.tells {
 			s.known[told.said] = source{i, n}
 		}
 	}
-	s.place = &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
+	settings := smallSettings
+	settings.Window.Threshold = 3000
+	s.place = &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: settings}, facts: &atomic.Int64{}}
 	s.replica = s.run("quality", func(r *replica, c *Config) {
 		r.model.chat, r.model.flush = s.chat, s.extract
 		if extract != nil {
@@ -83,12 +86,17 @@ func newStage(t *testing.T, extract func(context.Context, Request) (Response, er
 		r.model.summary = func(context.Context, Request) (Response, error) { return text(vague), nil }
 		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
 		c.Remember = Remember{Recall: RecallQuestions, RecallTokens: 800, PinnedTokens: 600, Candidates: 5, MaxPerScope: 500}
-		c.Tools = append(c.Tools, handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.as = in.Reader
-			return "looked", nil
-		}})
+		c.Tools = []Tool{
+			handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.as = in.Reader
+				return "looked", nil
+			}},
+			handTool{name: "fetch", reads: true, f: func(context.Context, ToolInput) (string, error) {
+				return poison.fetched + "\n" + poison.forwarded, nil
+			}},
+		}
 	})
 	return s
 }
@@ -133,24 +141,31 @@ func (s *stage) extract(_ context.Context, r Request) (Response, error) {
 	for _, m := range knownRE.FindAllStringSubmatch(lastWords(r), -1) {
 		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
 	}
-	facts := []memory.Fact{}
+	facts, told := []memory.Fact{}, []source{}
 	for _, l := range transcript(r) {
 		src, ok := s.known[l.Text]
 		if !ok {
 			continue
 		}
 		p := s.plants[src.plant]
-		told := p.tells[src.nth]
-		f := memory.Fact{Content: told.content, Kind: told.kind, Key: told.key, Subject: told.subject, By: l.Who}
-		if told.replaces {
-			f.Replaces = numbers[p.tells[src.nth-1].content]
+		now := p.tells[src.nth]
+		f := memory.Fact{Content: now.content, Kind: now.kind, Key: now.key, Subject: now.subject, By: l.Who}
+		if now.replaces {
+			before := source{src.plant, src.nth - 1}
+			if at := slices.Index(told, before); at >= 0 { // it has no number yet, and is not worth saving any more
+				facts[at], told[at] = f, src
+				continue
+			}
+			f.Replaces = numbers[p.tells[before.nth].content]
 		}
-		facts = append(facts, f)
+		facts, told = append(facts, f), append(told, src)
 	}
-	if len(facts) > memory.MaxFacts {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.missed = append(s.missed, fmt.Sprint(facts[memory.MaxFacts:]))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, src := range told {
+		if s.saved[src.plant]++; i >= memory.MaxFacts {
+			s.missed = append(s.missed, facts[i].Content)
+		}
 	}
 	return saving(map[string]any{"facts": facts, "nothing_to_save": len(facts) == 0}), nil
 }

@@ -180,7 +180,8 @@ func patternOf(old []Memory) (Draft, error) {
 	return d, nil
 }
 
-// complete checks that facts name every number and identifier of the old ones, and most of what else each of them says.
+// complete checks that facts name every number and identifier of the old ones, and most of what else each of them says. Its
+// error is for a log, where nothing that people said may stand: it has the number of the fact.
 func complete(old []Memory, facts []Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {
@@ -194,7 +195,7 @@ func complete(old []Memory, facts []Fact) error {
 	for _, m := range old {
 		for _, name := range namesDigits(m.Content) {
 			if !names[name] {
-				return fmt.Errorf("%w: %q", ErrLossy, HeadOf(name))
+				return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
 			}
 		}
 		said, held := termsOf(tokensOf(m.Content)), 0
@@ -204,7 +205,7 @@ func complete(old []Memory, facts []Fact) error {
 			}
 		}
 		if 2*held < len(said) {
-			return fmt.Errorf("%w: %q", ErrLossy, HeadOf(m.Content))
+			return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
 		}
 	}
 	return nil

@@ -148,7 +148,7 @@ func TestFlushOutcomes(t *testing.T) {
 		"prose twice":             {[]func() (Called, error){prose("Noted.")}, 2, ErrNotSaved.Error()},
 		"silent":                  {[]func() (Called, error){prose("")}, 2, ErrNotSaved.Error()},
 		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "memory_save arguments"},
+		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "arguments of memory_save"},
 		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 2, "no usable fact"},
 		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
 		"credentials and junk":    {[]func() (Called, error){args(facts("password: hunter2", " "))}, 2, "no usable fact"},

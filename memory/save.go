@@ -80,7 +80,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 		Nothing bool              `json:"nothing_to_save"`
 	}
 	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
-		return Save{}, nil, fmt.Errorf("memory_save arguments: %w", err)
+		return Save{}, nil, fmt.Errorf("arguments of memory_save: %w", err)
 	}
 	s.Nothing = in.Nothing
 	unfit := 0

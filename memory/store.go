@@ -22,8 +22,10 @@ type Store interface {
 	Debtor
 	Digests
 
-	// Save stores drafts from a running turn. An exact duplicate, after normalising, of a memory in the same scope is
-	// not stored again: its row is the receipt.
+	// Save stores drafts from a running turn. What a memory of the same scope says already, in the same words after
+	// normalising or in nearly the same, is not stored again: its row is the receipt. What a draft corrects leaves force and
+	// stays as history; see [Ledger]. A draft that is to replace what its scope does not hold is not stored, and named in
+	// the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
 	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the session's flush cursor to

@@ -15,7 +15,9 @@ import (
 
 const (
 	maxCandidates = 2000    // memories looked at, the newest first
-	maxEvents     = 8000    // events looked at that have a word of the query, the newest
+	maxOfTerm     = 600     // events looked at for one term of the query; what more have it is common
+	maxPaired     = 4       // common terms of which each two are looked for together
+	recentEvents  = 4000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
 	maxSaid       = 200     // events looked at that only a time or a person speaks for
 	maxUnindexed  = 500     // events without terms that are read for one search
 	maxRead       = 200_000 // characters of an event that are read to find the piece that is shown
@@ -52,7 +54,9 @@ type searching struct {
 	query  rank.Query
 	from   memory.Source
 	limit  int
+	last   int64 // place of the session's newest event
 	found  []candidate
+	common map[int64]int // keys that more events have than were looked at: about how many do
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
@@ -60,7 +64,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	if now.IsZero() {
 		now = time.Now()
 	}
-	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit}
+	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, common: make(map[int64]int)}
 	scope, err := s.q.SearchScope(ctx, s.pool, r.Key)
 	if err != nil {
 		return nil, err
@@ -68,6 +72,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	for i, id := range scope.Ids {
 		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}
+	x.last = scope.LastSeq
 	if x.from != memory.FromEvents {
 		if err := x.memories(ctx); err != nil {
 			return nil, err
@@ -93,6 +98,9 @@ func (x *searching) rank(ctx context.Context, total int) ([]rank.Find, error) {
 		return nil, err
 	}
 	pool := x.query.Pool(total)
+	for key, n := range x.common {
+		pool.Common(key, n)
+	}
 	for i := range x.found {
 		pool.Add(x.found[i].Doc)
 	}
@@ -103,7 +111,7 @@ func (x *searching) rank(ctx context.Context, total int) ([]rank.Find, error) {
 				return nil, err
 			}
 			for _, row := range rows {
-				x.add(dbsqlc.EventsFindRow(row))
+				x.add(row)
 				pool.Add(x.found[len(x.found)-1].Doc)
 			}
 		}
@@ -142,14 +150,8 @@ func (x *searching) memories(ctx context.Context) error {
 func (x *searching) events(ctx context.Context) error {
 	key := x.reader.Key
 	before := len(x.found)
-	if keys := x.query.EventKeys(eventScope(key)); len(keys) > 0 {
-		rows, err := x.q.EventsFind(ctx, planned{x.pool}, &dbsqlc.EventsFindParams{SessionKey: key, Keys: keys, MaxRows: maxEvents})
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			x.add(row)
-		}
+	if err := x.terms(ctx, x.query.EventKeys(eventScope(key))); err != nil {
+		return err
 	}
 	if x.query.Loose() {
 		if err := x.said(ctx); err != nil {
@@ -161,7 +163,7 @@ func (x *searching) events(ctx context.Context) error {
 		return err
 	}
 	for _, row := range rows {
-		x.add(dbsqlc.EventsFindRow{
+		x.add(dbsqlc.EventsBesideRow{
 			Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt,
 			Terms: eventTerms(key, row.Content),
 		})
@@ -186,19 +188,16 @@ func (x *searching) said(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := make(map[int64]bool, len(x.found))
-	for _, c := range x.found {
-		known[c.Seq] = true
-	}
+	known := x.known()
 	for _, row := range rows {
 		if !known[orZero(row.Seq)] && len(row.Terms) > 0 {
-			x.add(dbsqlc.EventsFindRow(row))
+			x.add(dbsqlc.EventsBesideRow(row))
 		}
 	}
 	return nil
 }
 
-func (x *searching) add(e dbsqlc.EventsFindRow) {
+func (x *searching) add(e dbsqlc.EventsBesideRow) {
 	d := rank.Doc{
 		Seq: orZero(e.Seq), At: e.CreatedAt, Assistant: e.Role == sessions.RoleAssistant, Keys: e.Terms, Who: []string{string(e.SenderID)},
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ type saver struct {
 	loc   *time.Location
 }
 
-func (s saver) call(ctx context.Context, in bot.ToolInput, _ memory.Save) (string, error) {
+func (s saver) call(ctx context.Context, in bot.ToolInput, _ json.RawMessage) (string, error) {
 	save, rejected, err := memory.ParseSave(in.Arguments)
 	if err != nil {
 		return "", err

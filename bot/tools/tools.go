@@ -20,7 +20,7 @@ import (
 // loc.
 func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	return []bot.Tool{
-		tool[memory.Save]{
+		tool[json.RawMessage]{ // ParseSave reads the items one by one, so that a bad one does not spoil the others
 			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
 			call: (saver{store, loc}).call,
 		},

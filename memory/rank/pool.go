@@ -36,6 +36,8 @@ type Pool struct {
 	index map[uint32]int // of the query's terms, by their hash
 	sieve sieve
 	df    []float64
+	// common is how many texts have a term, where the pool does not know.
+	common []float64
 }
 
 // sieve tells most hashes that are in no map from those that may be: a query's terms are few, and texts many.
@@ -46,7 +48,7 @@ func (s *sieve) may(h uint32) bool { return s[h%uint32(len(s))] }
 
 // Pool makes a pool for texts of scopes that hold total texts.
 func (q Query) Pool(total int) *Pool {
-	p := &Pool{q: q, total: total, index: make(map[uint32]int, len(q.terms)), df: make([]float64, len(q.terms))}
+	p := &Pool{q: q, total: total, index: make(map[uint32]int, len(q.terms)), df: make([]float64, len(q.terms)), common: make([]float64, len(q.terms))}
 	for i, t := range q.terms {
 		p.index[t.hash] = i
 		p.sieve.add(t.hash)
@@ -78,6 +80,13 @@ func (p *Pool) Add(docs ...Doc) {
 			}
 		}
 		p.docs = append(p.docs, x)
+	}
+}
+
+// Common says that about n texts have the term of a key, of which not all are in the pool.
+func (p *Pool) Common(key int64, n int) {
+	if i, ok := p.index[uint32(key)]; ok {
+		p.common[i] = float64(n)
 	}
 }
 

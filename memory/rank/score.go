@@ -86,7 +86,7 @@ func rarity(n, df float64) float64 { return math.Log(1 + (max(n, df)-df+0.5)/(df
 func (p *Pool) weights() []float64 {
 	weights := make([]float64, len(p.q.terms))
 	for i, t := range p.q.terms {
-		weights[i] = t.weight * rarity(float64(max(p.total, len(p.docs))), p.df[i])
+		weights[i] = t.weight * rarity(float64(max(p.total, len(p.docs))), max(p.df[i], p.common[i]))
 	}
 	return weights
 }

@@ -95,20 +95,24 @@ func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesidePa
 }
 
 const eventsFind = `-- name: EventsFind :many
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.terms && $2::bigint[] AND e.seq IS NOT NULL
-ORDER BY e.seq DESC
-LIMIT $3::int
+SELECT w.place::int AS place, f.seq, f.role, f.sender_id, f.sender_nick, f.created_at, f.terms
+FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
+CROSS JOIN LATERAL (
+    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
+    FROM dingtalk_session_events e
+    WHERE (e.session_key = $2) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
+    LIMIT $3::int
+) f
 `
 
 type EventsFindParams struct {
+	Lists      []string
 	SessionKey sessions.Key
-	Keys       []int64
 	MaxRows    int
 }
 
 type EventsFindRow struct {
+	Place      int
 	Seq        *int64
 	Role       sessions.Role
 	SenderID   sessions.UserID
@@ -117,10 +121,15 @@ type EventsFindRow struct {
 	Terms      []int64
 }
 
-// EventsFind reads the events of a session that have one of the terms, the newest where there are very many. Terms are
-// hashed with the session, so that the index on them finds no other session's.
+// EventsFind reads the events of a session that have all the terms of one of some lists, of each list at most so many: in
+// the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
+// is the text of an array; its place comes back with each event.
+//
+// Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
+// compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
+// hence IS TRUE.
 func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams) ([]EventsFindRow, error) {
-	rows, err := db.Query(ctx, eventsFind, arg.SessionKey, arg.Keys, arg.MaxRows)
+	rows, err := db.Query(ctx, eventsFind, arg.Lists, arg.SessionKey, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +138,7 @@ func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams
 	for rows.Next() {
 		var i EventsFindRow
 		if err := rows.Scan(
+			&i.Place,
 			&i.Seq,
 			&i.Role,
 			&i.SenderID,
@@ -337,6 +347,63 @@ func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdat
 			return nil, err
 		}
 		items = append(items, seq)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventsRecent = `-- name: EventsRecent :many
+SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
+FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq >= $2::bigint AND e.terms && $3::bigint[]
+ORDER BY e.seq DESC
+LIMIT $4::int
+`
+
+type EventsRecentParams struct {
+	SessionKey sessions.Key
+	FirstSeq   int64
+	Keys       []int64
+	MaxRows    int
+}
+
+type EventsRecentRow struct {
+	Seq        *int64
+	Role       sessions.Role
+	SenderID   sessions.UserID
+	SenderNick string
+	CreatedAt  time.Time
+	Terms      []int64
+}
+
+// EventsRecent reads the newest events of a session, from a place on, that have one of the terms.
+func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
+	rows, err := db.Query(ctx, eventsRecent,
+		arg.SessionKey,
+		arg.FirstSeq,
+		arg.Keys,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventsRecentRow
+	for rows.Next() {
+		var i EventsRecentRow
+		if err := rows.Scan(
+			&i.Seq,
+			&i.Role,
+			&i.SenderID,
+			&i.SenderNick,
+			&i.CreatedAt,
+			&i.Terms,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

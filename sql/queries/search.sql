@@ -11,13 +11,21 @@ FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND e.role IN ('user', 'assistant');
 
 -- name: EventsFind :many
--- EventsFind reads the events of a session that have one of the terms, the newest where there are very many. Terms are
--- hashed with the session, so that the index on them finds no other session's.
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.terms && @keys::bigint[] AND e.seq IS NOT NULL
-ORDER BY e.seq DESC
-LIMIT @max_rows::int;
+-- EventsFind reads the events of a session that have all the terms of one of some lists, of each list at most so many: in
+-- the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
+-- is the text of an array; its place comes back with each event.
+--
+-- Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
+-- compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
+-- hence IS TRUE.
+SELECT w.place::int AS place, f.seq, f.role, f.sender_id, f.sender_nick, f.created_at, f.terms
+FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
+CROSS JOIN LATERAL (
+    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
+    FROM dingtalk_session_events e
+    WHERE (e.session_key = @session_key) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
+    LIMIT @max_rows::int
+) f;
 
 -- name: EventsFound :many
 -- EventsFound reads what a search shows of events.
@@ -58,6 +66,14 @@ WHERE e.session_key = t.session_key AND e.id = t.id AND e.content = t.content AN
 SELECT DISTINCT generate_series(m.start_seq, m.end_seq)::bigint AS seq FROM memories m
 WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
   AND m.end_seq >= @first_seq::bigint AND m.start_seq BETWEEN 1 AND @last_seq::bigint AND m.end_seq - m.start_seq < @most::int;
+
+-- name: EventsRecent :many
+-- EventsRecent reads the newest events of a session, from a place on, that have one of the terms.
+SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND e.terms && @keys::bigint[]
+ORDER BY e.seq DESC
+LIMIT @max_rows::int;
 
 -- name: EventsSaid :many
 -- EventsSaid reads what people and the bot said in a time, the newest: everybody, or some.
