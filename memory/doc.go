@@ -8,12 +8,12 @@
 //
 // # Tour
 //
-// The way of a fact, with the file of each step. Turns and flushes share all of it from step 2 on.
+// The way of a fact, with the file of each step. Turns and flushes share all of it from step 3 on.
 //
 //	1 when       candidates, idle sessions, debts           text_marks.go; debts.go -> bot/extract.go, bot/debts.go
 //	2 ask        a range of the log as a request            flush.go, part.go, flush.md
 //	3 read       the call's arguments, item by item         save.go
-//	4 refuse     credentials, instructions, junk            text_instruction.go, text_junk.go, sessions/secret.go
+//	4 refuse     credentials, instructions, junk            text_instruction.go, text_junk.go, text_fold.go, sessions/secret.go
 //	5 attribute  who said it, when, in which events         attribute.go, chat.go
 //	6 route      the scope, and how long it is kept         route.go
 //	7 date       tomorrow -> tomorrow (2026-11-22)          text_dates.go, text_dates_rules.go
@@ -22,8 +22,8 @@
 //
 // What comes back, and what becomes of it:
 //
-//	who may read what   one condition                       [Reader] -> MemoriesReadable in sql/queries/search.sql
-//	search              terms, candidates, ranking          rank/ -> sql/search.go, sql/search_hits.go, sql/index.go
+//	who may read what   one condition                       Reader -> sql/readable.go, MemoriesReadable in sql/queries/search.sql
+//	search              terms, candidates, ranking          rank/ -> sql/search.go and those named after it, sql/index.go
 //	meaning             vectors, filled in the background   embed.go -> sql/embeddings.go, sql/dense.go, sql/near.go
 //	read                virtual paths                       get.go, lines.go -> bot/tools
 //	pinned, recall      at the head, beside the question    bot/pinned.go, bot/recall.go
@@ -39,8 +39,8 @@
 //
 // The model labels a fact, code decides its scope ([Route]): no text can make a fact readable to more people.
 // Who said a fact is found in the log, by the words that both have: a model's word for it is only a hint.
-// Rows are inserted and taken out of force, never rewritten, and what was said later holds, not what was stored later: a
-// log that is read twice, or late, comes to the same facts.
+// Rows are inserted and taken out of force, and what they say is never rewritten; what was said later holds, not what was
+// stored later. A log that is read twice, or late, comes to the same facts.
 // Known facts are shown after the transcript, so that old ones never crowd out new ones.
 // Nicks are what people choose to write: in the roster an id or a label always wins over them.
 // Search needs no extension of PostgreSQL: one column of hashes and one index bring the candidates, and the ranking, which

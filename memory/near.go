@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -75,8 +76,7 @@ var marks = []string{
 
 // marked reports whether a content says of itself that it corrects something.
 func marked(content string) bool {
-	low := foldText(content)
-	return slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(low, m) })
+	return markAt(foldText(content)) >= 0
 }
 
 // corrects tells how much a marked content reads as a correction of a stored fact: 0 for not at all. It names again all
@@ -97,6 +97,9 @@ func corrects(content, stored string) float64 {
 			return 0
 		}
 	}
+	if !retells(content, about) {
+		return 0
+	}
 	if !weighty(about) && (!numeric(value) || !numeric(essential(now))) {
 		return 0
 	}
@@ -111,6 +114,39 @@ func corrects(content, stored string) float64 {
 		return 0
 	}
 	return float64(shared) + jaccard(terms, spoken)
+}
+
+// retells reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
+// are many facts, and a new number of a train corrects none but the old one. What counts is the clause that the mark
+// belongs to; others may give the reason.
+func retells(content string, about map[string]bool) bool {
+	bare := false // the clause before is a mark and nothing else
+	clauses := strings.FieldsFunc(foldText(content), func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
+	for i, clause := range clauses {
+		at := markAt(clause)
+		counts := at >= 0 || bare || i+1 < len(clauses) && markAt(strings.TrimSpace(clauses[i+1])) == 0
+		if at >= 0 {
+			clause = clause[:at]
+		}
+		tokens := tokensOf(clause)
+		told := essential(tokens[:valueAt(tokens)])
+		bare = at >= 0 && len(told) == 0
+		if counts && len(told) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(t string) bool { return !about[t] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// markAt is where the first mark stands in a folded text; -1 for none.
+func markAt(folded string) int {
+	first := -1
+	for _, m := range marks {
+		if at := strings.Index(folded, m); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
 }
 
 // copulas stand between what a fact is about and the value that it tells.

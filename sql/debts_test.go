@@ -106,10 +106,13 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	var chats []*chat
-	for _, name := range []sessions.ConversationID{"talks", "rests", "rests for longer", "owes", "flushed", "sleeps"} {
+	for _, name := range []sessions.ConversationID{"talks", "rests", "rests for longer", "owes", "flushed", "sleeps", "chatters"} {
 		chats = append(chats, newChat(t, s, name, "u", false))
 	}
-	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days"} {
+	if _, err := db.Exec(ctx, `UPDATE dingtalk_sessions SET candidates = 1 WHERE session_key <> $1`, string(chats[6].reader.Key)); err != nil {
+		t.Fatal(err)
+	}
+	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days", "2 hours"} {
 		rests(chats[i].reader.Key, rest)
 	}
 	if err := s.Owe(ctx, chats[3].lease, memory.Debt{Through: 2, Failures: 1}); err != nil {

@@ -20,7 +20,7 @@ type MemoryConfig struct {
 	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and when something
 	// worth it was said; or "every_turn", after each answer.
 	Extract string `json:"extract"`
-	// Candidates is how many messages that look worth remembering make an extraction due. Default 5; 0: they do not.
+	// Candidates is how many messages that look worth remembering make an extraction due. Default 0: they are only marked.
 	Candidates int `json:"candidates"`
 	// MaxPerScope is how many facts a person, a group or a session has at most before the oldest are told in fewer.
 	// Default 500.
@@ -63,7 +63,7 @@ const (
 func defaultMemory() MemoryConfig {
 	return MemoryConfig{
 		Recall: recallQuestions, RecallTokens: 800, PinnedTokens: 600,
-		Extract: extractFlush, Candidates: 5, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
+		Extract: extractFlush, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
 		Embeddings: EmbeddingsConfig{Batch: 64, RequestsPerMinute: 60, Weight: 0.5},
 	}
 }

@@ -92,7 +92,7 @@ func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([
 const sessionsIdle = `-- name: SessionsIdle :many
 SELECT s.session_key
 FROM dingtalk_sessions s
-WHERE s.flushed_seq < s.last_seq
+WHERE s.flushed_seq < s.last_seq AND s.candidates > 0
   AND s.last_active_at <= now() - interval '1 second' * $1::float8
   AND s.last_active_at > now() - interval '1 second' * $2::float8
   AND NOT EXISTS (SELECT 1 FROM flush_debts d WHERE d.session_key = s.session_key)
@@ -111,9 +111,9 @@ type SessionsIdleParams struct {
 	MaxRows       int
 }
 
-// SessionsIdle lists sessions that said something which is not flushed, and then nothing for a while, the one that rests
-// for longest first: those whose lease is free, stale or owner's, and that owe nothing. Older ones than that are flushed
-// when somebody speaks there again.
+// SessionsIdle lists sessions where a message that looks worth remembering is not flushed, and nothing was said for a
+// while, the one that rests for longest first: those whose lease is free, stale or owner's, and that owe nothing. Older
+// ones than that are flushed when somebody speaks there again.
 func (q *Queries) SessionsIdle(ctx context.Context, db DBTX, arg *SessionsIdleParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsIdle,
 		arg.IdleSeconds,

@@ -13,6 +13,17 @@ import (
 	"ebb/sessions"
 )
 
+const compilerOff = `-- name: CompilerOff :one
+SELECT set_config('jit', 'off', false)::text
+`
+
+func (q *Queries) CompilerOff(ctx context.Context, db DBTX) (string, error) {
+	row := db.QueryRow(ctx, compilerOff)
+	var column_1 string
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const eventsBacklog = `-- name: EventsBacklog :many
 SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
 WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')

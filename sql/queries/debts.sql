@@ -16,12 +16,12 @@ ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
 
 -- name: SessionsIdle :many
--- SessionsIdle lists sessions that said something which is not flushed, and then nothing for a while, the one that rests
--- for longest first: those whose lease is free, stale or owner's, and that owe nothing. Older ones than that are flushed
--- when somebody speaks there again.
+-- SessionsIdle lists sessions where a message that looks worth remembering is not flushed, and nothing was said for a
+-- while, the one that rests for longest first: those whose lease is free, stale or owner's, and that owe nothing. Older
+-- ones than that are flushed when somebody speaks there again.
 SELECT s.session_key
 FROM dingtalk_sessions s
-WHERE s.flushed_seq < s.last_seq
+WHERE s.flushed_seq < s.last_seq AND s.candidates > 0
   AND s.last_active_at <= now() - interval '1 second' * @idle_seconds::float8
   AND s.last_active_at > now() - interval '1 second' * @oldest_seconds::float8
   AND NOT EXISTS (SELECT 1 FROM flush_debts d WHERE d.session_key = s.session_key)

@@ -1,3 +1,6 @@
+-- name: CompilerOff :one
+SELECT set_config('jit', 'off', false)::text;
+
 -- name: EventsBacklog :many
 -- EventsBacklog lists events that no search knows yet: those of older releases, and imports.
 SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
