@@ -73,10 +73,16 @@ func TestQualityOfBadInput(t *testing.T) {
 		s.post(m)
 		s.settle()
 	}
-	s.harm(post)
-	for i := range 60 { // a compaction passes
-		post(roomA, "Bob", fmt.Sprintf("talk %d ", i)+prose(i, 90), "")
+	talk := func() { // as much as is compacted
+		for range 30 {
+			post(roomA, "Bob", fmt.Sprintf("talk %d ", n)+prose(n, 90), "")
+		}
 	}
+	talk()
+	s.harm(post)
+	talk()
+	post(roomA, "Alice", "please keep: "+strings.Repeat("一兆字节 one megabyte ", 1<<20/24)+"needle-long", "")
+	talk()
 	post(roomB, "Dave", "hello from another group", "")
 	post(roomAlice, "Alice", "hello in private", "")
 	db := s.db()
@@ -84,10 +90,6 @@ func TestQualityOfBadInput(t *testing.T) {
 		t.Error("no compaction passed")
 	}
 	want(t, "flushes owed", one[int](t, db, "SELECT count(*) FROM flush_debts"), 0)
-	for _, m := range rows[stored](t, db, "SELECT outcome, coalesce(error,''), tokens_before::text||' '||flush_outcome FROM compaction_log") {t.Log(m)}
-	for _, m := range rows[stored](t, db, "SELECT scope,scope_id,left(content,200) FROM memories") {t.Log(m)}
-	for _, m := range rows[stored](t, db, "SELECT trigger,through_seq::text,coalesce(array_length(saved,1),0)::text FROM memory_flushes") {t.Log(m)}
-	for _, m := range rows[stored](t, db, "SELECT role,seq::text,left(content,80)||tokens::text FROM dingtalk_session_events order by seq limit 22") {t.Log(m)}
 	s.unharmed()
 	for _, at := range []int{roomB, roomAlice, roomWang} {
 		s.blind(at)
@@ -102,7 +104,6 @@ func (s *stage) harm(post func(at int, who, words, quote string)) {
 	post(roomA, "Alice", "真的吗？", poison.quoted)
 	post(roomA, "Alice", "看下面这段\n> "+poison.cited, "")
 	post(roomA, "Alice", "fetch 1 please", "") // what strangers wrote on a page
-	post(roomA, "Alice", "please keep: "+strings.Repeat("一兆字节 one megabyte ", 1<<20/24)+"needle-long", "")
 	post(roomA, "Alice", "生产库由 needle-good 管理\x07\u202e", "")
 }
 

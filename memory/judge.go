@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -158,7 +159,7 @@ func (l *Ledger) corrected(d Draft) []Memory {
 		named = l.successor(d.Replaces)
 	}
 	for _, r := range l.rows {
-		if r.SupersededBy == 0 && (r.ID == named || key != "" && r.Key == key && r.SubjectID == d.SubjectID) {
+		if r.SupersededBy == 0 && (r.ID == named || key != "" && r.Key == key && sameSubject(d, r.Memory)) {
 			out = append(out, r.Memory)
 		}
 	}
@@ -179,6 +180,11 @@ func (l *Ledger) corrected(d Draft) []Memory {
 		out = append(out, best)
 	}
 	return out
+}
+
+// sameSubject reports whether a draft and a memory of its key tell of one person, or of one thing whose value a person is.
+func sameSubject(d Draft, m Memory) bool {
+	return d.SubjectID == m.SubjectID || d.SubjectIsValue && maps.Equal(subjectOf(d.Content), subjectOf(m.Content))
 }
 
 // successor is the memory in force that the one named, or those that superseded it, led to.

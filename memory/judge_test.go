@@ -54,6 +54,11 @@ func TestCorrections(t *testing.T) {
 		{"北京办公室第三季度市场部差旅预算是 100 万", "上海办公室第三季度市场部差旅预算改为 200 万", false},
 		{"Bob's phone number is 444", "Actually Alice's phone number is 555", false},
 		{"张伟是经理", "更正：张伟在休假", false},
+		{"王芳在学法语，每天半小时", "王芳去青岛的高铁改为 G2093", false}, // the same person, another fact
+		{"张伟是 2019 年入职的", "张伟的工位改为 217", false},
+		{"Bob Smith is in room 30", "Bob Smith's desk is now number 217", false},
+		{"张伟的工位是 212", "因为装修，张伟的工位改为 217", true},
+		{"张伟的工位是 212", "更正：张伟的工位在 217", true},
 		{"发布日期是 2026-12-01。预算是 100 万", "发布日期改为 2026-12-05", false}, // the rest of it holds
 	} {
 		var l Ledger

@@ -62,19 +62,22 @@ type Memory struct {
 
 // Draft is a fact on its way in: scope decided, source known.
 type Draft struct {
-	Scope       Scope
-	ScopeID     string
-	Kind        Kind
-	Content     string
-	Key         string // see [Memory]
-	Replaces    int64  // id of the memory in the same scope that it corrects; 0 for none known
-	SubjectID   sessions.UserID
-	SaidBy      sessions.UserID
-	SaidAt      time.Time
-	SourceGroup string
-	StartSeq    int64 // the events that say it, where they are known; 0: those of the whole flush
-	EndSeq      int64
-	ExpiresAt   time.Time
+	Scope     Scope
+	ScopeID   string
+	Kind      Kind
+	Content   string
+	Key       string // see [Memory]
+	Replaces  int64  // id of the memory in the same scope that it corrects; 0 for none known
+	SubjectID sessions.UserID
+	// SubjectIsValue says that the person is what the fact tells of its key, as who owns something: who comes after is
+	// another value of the same.
+	SubjectIsValue bool
+	SaidBy         sessions.UserID
+	SaidAt         time.Time
+	SourceGroup    string
+	StartSeq       int64 // the events that say it, where they are known; 0: those of the whole flush
+	EndSeq         int64
+	ExpiresAt      time.Time
 }
 
 // Receipt proves what a save did: the rows that now hold the facts, new ones and duplicates that were there, and those

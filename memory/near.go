@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -131,11 +130,43 @@ func retells(content string, about map[string]bool) bool {
 		tokens := tokensOf(clause)
 		told := essential(tokens[:valueAt(tokens)])
 		bare = at >= 0 && len(told) == 0
-		if counts && len(told) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(told)), func(t string) bool { return !about[t] }) {
+		if counts && len(told) > 0 && within(told, about) {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether all of a are in b.
+func within(a, b map[string]bool) bool {
+	for t := range a {
+		if !b[t] {
+			return false
+		}
+	}
+	return true
+}
+
+// subjectOf is what stands before the value that a content tells: what it is about.
+func subjectOf(content string) map[string]bool {
+	folded := foldText(content)
+	if at := markAt(folded); at > 0 {
+		folded = folded[:at]
+	}
+	tokens := tokensOf(folded)
+	return essential(tokens[:valueAt(tokens)])
+}
+
+// isValue reports whether a person is the value that a content tells of a key, as who owns something is, and not whom it
+// is about: the name stands behind what the key names, and the key names all of it.
+func isValue(name, content, key string) bool {
+	about, named := subjectOf(content), essential(tokensOf(name))
+	for t := range named {
+		if about[t] {
+			return false
+		}
+	}
+	return len(named) > 0 && len(about) > 0 && within(named, essential(tokensOf(content))) && within(about, essential(tokensOf(key)))
 }
 
 // markAt is where the first mark stands in a folded text; -1 for none.

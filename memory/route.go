@@ -45,7 +45,8 @@ func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
 	s := ev.of(f.Content, c.Roster[f.By])
 	d := Draft{
 		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
-		SaidBy: s.who, SaidAt: s.at, StartSeq: s.start, EndSeq: s.end,
+		SubjectIsValue: isValue(f.Subject, f.Content, f.Key),
+		SaidBy:         s.who, SaidAt: s.at, StartSeq: s.start, EndSeq: s.end,
 	}
 	if n := len(c.Said); d.SaidAt.IsZero() && n > 0 {
 		d.SaidAt = c.Said[n-1].CreatedAt // no later than that
@@ -86,10 +87,10 @@ func (d Draft) aboutPerson(f Fact, c Chat) bool {
 }
 
 // keyFor is a fact's key. The name of somebody who is not known by an id belongs to it: the birthdays of two strangers
-// are two facts.
+// are two facts. The owners of one thing, one after the other, are not.
 func keyFor(f Fact, c Chat) string {
 	key := KeyOf(f.Key)
-	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" {
+	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || isValue(f.Subject, f.Content, f.Key) {
 		return key
 	}
 	return KeyOf(f.Subject + " " + f.Key)

@@ -43,6 +43,20 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flu
 	if err != nil {
 		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
 	}
+	return toReceipts(rows), nil
+}
+
+// CompactionFlushes lists the receipts of the flushes that came before a compaction, in order: what was saved of the
+// events that it told, before it told them.
+func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
+	rows, err := s.q.CompactionFlushes(ctx, s.pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
+	if err != nil {
+		return nil, fmt.Errorf("listing flushes before compaction %d of session %s: %w", id, key, err)
+	}
+	return toReceipts(rows), nil
+}
+
+func toReceipts(rows []dbsqlc.MemoryFlush) []FlushReceipt {
 	receipts := make([]FlushReceipt, 0, len(rows))
 	for _, r := range rows {
 		receipts = append(receipts, FlushReceipt{
@@ -51,5 +65,5 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flu
 			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Completion: int(r.CompletionTokens)}, Created: r.CreatedAt,
 		})
 	}
-	return receipts, nil
+	return receipts
 }

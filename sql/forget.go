@@ -71,7 +71,10 @@ func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) 
 			if err != nil {
 				return err
 			}
-			ids, said[m.SourceSession] = append(ids, c.ID), append(said[m.SourceSession], m)
+			if ids = append(ids, c.ID); m.Kind == memory.KindDigest {
+				continue // it tells what many said: that stays
+			}
+			said[m.SourceSession] = append(said[m.SourceSession], m)
 		}
 		if len(ids) == 0 {
 			return sessions.ErrNotFound

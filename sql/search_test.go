@@ -110,3 +110,148 @@ func TestAbsurdLimits(t *testing.T) {
 		}
 	}
 }
+
+// A memory and the event that it was drawn from are told once, what was corrected comes last, and a private fact is
+// found by nobody else.
+func TestSearchTellsWhatHolds(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false) // events 1, 2
+	c.say("zhang", "发布日期是五月三日")               // 3, 4
+	c.say("zhang", "午饭吃什么好呢")                 // 5, 6
+	c.say("zhang", "更正：发布日期改成五月九日")           // 7, 8
+	old, now := group(c, "发布日期是五月三日"), group(c, "发布日期是五月九日")
+	old.StartSeq, old.EndSeq, old.Key = 3, 3, "发布日期"
+	now.StartSeq, now.EndSeq, now.Key = 7, 7, "发布日期"
+	c.save(old)
+	c.save(now)
+	execute(t, pool, "UPDATE memories SET superseded_by = (SELECT max(id) FROM memories) WHERE content LIKE '%三日'")
+	hits := c.search("发布日期是哪天")
+	if len(hits) < 2 || hits[0].MemoryID == 0 || hits[0].Content != "发布日期是五月九日" || len(hits[0].Why) == 0 {
+		t.Fatalf("found %+v", hits)
+	}
+	for i, h := range hits {
+		if h.Seq == 7 {
+			t.Errorf("the event says what the memory says, and is told too: %+v", h)
+		}
+		if h.Seq == 3 && (!h.Outdated || i != len(hits)-1) {
+			t.Errorf("what was corrected is find %d: %+v", i, h)
+		}
+		if strings.Contains(h.Content, "三日") && h.MemoryID != 0 {
+			t.Errorf("a superseded memory is found: %+v", h)
+		}
+	}
+	execute(t, pool, "UPDATE memories SET expires_at = now() - interval '1 second'")
+	for _, h := range c.search("发布日期是哪天") {
+		if h.MemoryID != 0 {
+			t.Errorf("an expired memory is found: %+v", h)
+		}
+	}
+}
+
+// What has no terms yet is found all the same, and is indexed by the backlog.
+func TestIndexBacklog(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	c.say("zhang", "the needle is in the haystack")
+	c.save(group(c, "needles are kept in the drawer"))
+	missing := func() (n int) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM memories WHERE terms IS NULL) + (SELECT count(*)
+			FROM dingtalk_session_events WHERE terms IS NULL AND seq IS NOT NULL AND role IN ('user', 'assistant'))`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 2 {
+		if hits := c.search("needle"); len(hits) != 2 {
+			t.Fatalf("with %d rows that are not indexed found %+v", missing(), hits)
+		}
+		execute(t, pool, "UPDATE memories SET terms = NULL")
+		execute(t, pool, "UPDATE dingtalk_session_events SET terms = NULL")
+	}
+	for {
+		n, err := s.IndexBacklog(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n < 3 {
+			break
+		}
+	}
+	if n := missing(); n != 0 {
+		t.Errorf("%d rows are not indexed", n)
+	}
+	if hits := c.search("needle"); len(hits) != 2 {
+		t.Errorf("found %+v", hits)
+	}
+	if n, err := s.IndexBacklog(t.Context(), 3); n != 0 || err != nil {
+		t.Errorf("a second time %d rows were indexed (%v)", n, err)
+	}
+}
+
+// A turn stores what its messages are found by, and an answer is found with its question.
+func TestTurnsAreFound(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	a, err := s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+		RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m", SenderID: "zhang", Text: "哪个端口？",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), c.lease, sessions.Turn{
+		Taken: []int64{a.EventID}, TakenTokens: []int{1}, TakenTexts: []string{"哪个端口？"},
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "6380"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var unindexed int
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM dingtalk_session_events WHERE terms IS NULL AND seq > 2").Scan(&unindexed); err != nil || unindexed != 0 {
+		t.Errorf("%d events of the turn have no terms (%v)", unindexed, err)
+	}
+	hits := c.search("端口")
+	if len(hits) != 2 || hits[0].Content != "哪个端口？" || hits[1].Content != "6380" {
+		t.Errorf("found %+v", hits)
+	}
+}
+
+// In a long session a word that everybody says is not followed to the last of its uses, and what is looked for is found
+// all the same: by a rarer word, by two common ones that stand together, or, of one alone, the newest.
+func TestSearchInALongSession(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	const said = 3000
+	if err := s.LoadEvents(t.Context(), func(yield func(sql.LoadedEvent) bool) {
+		for i := range int64(said) {
+			text := []string{"the weather is fine", "the budget is fixed"}[i%2]
+			switch i {
+			case 1500:
+				text = "the weather eats the budget"
+			case 1600:
+				text = "the weather in Reykjavik"
+			}
+			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+				Seq: i + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: time.Unix(i*7200, 0),
+			}}) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 3002")
+	for query, want := range map[string]string{
+		"weather and budget": "the weather eats the budget", "weather Reykjavik": "the weather in Reykjavik",
+	} {
+		if hits := c.search(query); len(hits) == 0 || hits[0].Content != want {
+			t.Errorf("%q finds %+v, want %q first", query, hits, want)
+		}
+	}
+	if hits := c.search("what of the budget?"); len(hits) == 0 || hits[0].Seq < said-10 {
+		t.Errorf("of a word that everybody says found %+v, want the newest", hits)
+	}
+}

@@ -72,7 +72,12 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
+		receipts, err := s.CompactionFlushes(ctx, e.Key, e.ID)
+		if err != nil {
+			return err
+		}
 		view := viewCompaction(e, ends[e.ID])
+		view.Flushes = viewReceipts(receipts)
 		if view.SummaryID > 0 {
 			summary, err := s.Summary(ctx, e.Key, view.SummaryID)
 			if err != nil && !errors.Is(err, sessions.ErrNotFound) {
@@ -108,6 +113,9 @@ func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) erro
 		{"took", e.took().String()},
 		{"cost", fmt.Sprintf("%.6f", e.Cost)},
 		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
+	}
+	for _, r := range e.Flushes {
+		rows = append(rows, [2]string{"receipt", r.String()})
 	}
 	rows = append(rows, auditRows(string(e.Audit))...)
 	if e.SummaryID > 0 {

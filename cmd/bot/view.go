@@ -129,7 +129,50 @@ type compactionView struct {
 	Usage        usageView       `json:"usage"`
 	UndoneAt     time.Time       `json:"undone_at,omitzero"`
 	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at where an erasure took it back
-	Summary      string          `json:"summary,omitzero"`   // the text of that summary; only where one attempt is shown
+	// Only where one attempt is shown: the receipts of the flushes before it, and the text of the summary.
+	Flushes []receiptView `json:"flushes,omitzero"`
+	Summary string        `json:"summary,omitzero"`
+}
+
+// receiptView is what one flush saved: ids of memories.
+type receiptView struct {
+	StartSeq   int64   `json:"start_seq"`
+	EndSeq     int64   `json:"end_seq"`
+	Trigger    string  `json:"trigger"`
+	Saved      []int64 `json:"saved"`
+	Known      []int64 `json:"known"`
+	Superseded []int64 `json:"superseded"`
+}
+
+func viewReceipts(receipts []sql.FlushReceipt) []receiptView {
+	var out []receiptView
+	for _, r := range receipts {
+		out = append(out, receiptView{
+			StartSeq: r.From + 1, EndSeq: r.Through, Trigger: r.Trigger,
+			Saved: r.Receipt.Saved, Known: r.Receipt.Duplicate, Superseded: r.Receipt.Superseded,
+		})
+	}
+	return out
+}
+
+// String is the receipt in a row.
+func (r receiptView) String() string {
+	out := fmt.Sprintf("%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
+	for _, part := range []struct {
+		word string
+		ids  []int64
+	}{{"saved", r.Saved}, {"known before", r.Known}, {"corrected", r.Superseded}} {
+		if len(part.ids) > 0 {
+			out += " " + part.word
+			for _, id := range part.ids {
+				out += fmt.Sprintf(" #%d", id)
+			}
+		}
+	}
+	if len(r.Saved)+len(r.Known) == 0 {
+		out += " nothing to save"
+	}
+	return out
 }
 
 func viewCompaction(e sessions.LogEntry, end sql.CompactionEnd) compactionView {

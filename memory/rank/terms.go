@@ -101,7 +101,7 @@ func glyphs(terms []term, run []rune, at int) []term {
 		}
 		if i+1 < len(run) && !(stopChars[r] && stopChars[run[i+1]]) {
 			text, k := string(run[i:i+2]), pair
-			if softWords[text] {
+			if softWords[text] || stopChars[run[i]] && softAt(run, i+1) || stopChars[run[i+1]] && softAt(run, i-1) {
 				k = soft
 			}
 			terms = append(terms, term{text, text, k, at + i})
@@ -109,3 +109,6 @@ func glyphs(terms []term, run []rune, at int) []term {
 	}
 	return terms
 }
+
+// softAt tells whether two characters of a run are a word that nearly every chat is full of.
+func softAt(run []rune, i int) bool { return i >= 0 && i+1 < len(run) && softWords[string(run[i:i+2])] }

@@ -51,7 +51,7 @@ var irregular = func() map[string]string {
 	return forms
 }()
 
-const irregularForms = `go went gone;buy bought;bring brought;think thought;teach taught;catch caught;fight fought;seek sought;
+const irregularForms = `go goes went gone;buy bought;bring brought;think thought;teach taught;catch caught;fight fought;seek sought;
 find found;make made;take took taken;give gave given;get got gotten;see saw seen;come came;become became;run ran;begin began begun;
 drink drank drunk;sing sang sung;swim swam swum;ring rang rung;write wrote written;drive drove driven;ride rode ridden;rise rose risen;
 break broke broken;speak spoke spoken;steal stole stolen;choose chose chosen;wake woke woken;wear wore worn;tear tore torn;

@@ -13,6 +13,55 @@ import (
 	"ebb/sessions"
 )
 
+const compactionFlushes = `-- name: CompactionFlushes :many
+SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at FROM compaction_log c
+JOIN memory_flushes l ON l.session_key = c.session_key AND l.id = c.flush_id
+JOIN memory_flushes f ON f.session_key = l.session_key AND f.gen = l.gen AND f.epoch = l.epoch AND f.id <= l.id
+WHERE c.session_key = $1 AND c.id = $2
+ORDER BY f.id
+`
+
+type CompactionFlushesParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// CompactionFlushes lists the receipts of the cycle that a compaction ended, in order.
+func (q *Queries) CompactionFlushes(ctx context.Context, db DBTX, arg *CompactionFlushesParams) ([]MemoryFlush, error) {
+	rows, err := db.Query(ctx, compactionFlushes, arg.SessionKey, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoryFlush
+	for rows.Next() {
+		var i MemoryFlush
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.Trigger,
+			&i.Gen,
+			&i.Epoch,
+			&i.FromSeq,
+			&i.ThroughSeq,
+			&i.Saved,
+			&i.Duplicate,
+			&i.Superseded,
+			&i.Model,
+			&i.PromptTokens,
+			&i.CompletionTokens,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const flushInsert = `-- name: FlushInsert :exec
 INSERT INTO memory_flushes (session_key, trigger, gen, epoch, from_seq, through_seq, saved, duplicate, superseded, model,
     prompt_tokens, completion_tokens)

@@ -533,11 +533,12 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 }
 
 const memorySource = `-- name: MemorySource :one
-SELECT m.scope, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = $1
+SELECT m.scope, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = $1
 `
 
 type MemorySourceRow struct {
 	Scope         memory.Scope
+	Kind          memory.Kind
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
@@ -552,6 +553,7 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 	var i MemorySourceRow
 	err := row.Scan(
 		&i.Scope,
+		&i.Kind,
 		&i.SourceSession,
 		&i.StartSeq,
 		&i.EndSeq,

@@ -5,6 +5,14 @@ INSERT INTO memory_flushes (session_key, trigger, gen, epoch, from_seq, through_
 VALUES (@session_key, @trigger, @gen, @epoch, @from_seq, @through_seq, @saved, @duplicate, @superseded, @model,
     @prompt_tokens, @completion_tokens);
 
+-- name: CompactionFlushes :many
+-- CompactionFlushes lists the receipts of the cycle that a compaction ended, in order.
+SELECT f.* FROM compaction_log c
+JOIN memory_flushes l ON l.session_key = c.session_key AND l.id = c.flush_id
+JOIN memory_flushes f ON f.session_key = l.session_key AND f.gen = l.gen AND f.epoch = l.epoch AND f.id <= l.id
+WHERE c.session_key = @session_key AND c.id = @id
+ORDER BY f.id;
+
 -- name: FlushesList :many
 -- FlushesList lists receipts, newest first. An empty key stands for all sessions.
 SELECT f.* FROM memory_flushes f

@@ -285,7 +285,7 @@ ORDER BY f.id LIMIT 1;
 
 -- name: MemorySource :one
 -- MemorySource is where a memory was said.
-SELECT m.scope, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = @id;
+SELECT m.scope, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = @id;
 
 -- name: TurnAt :one
 -- TurnAt is the place of the last message before an instant, 0 for none.
