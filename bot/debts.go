@@ -92,7 +92,7 @@ func (b *Bot) flushLow(
 		return out, nil
 	}
 	if err := b.spare.Acquire(ctx, 1); err != nil {
-		return out, nil //nolint:nilerr // the bot stops
+		return out, nil // the bot stops
 	}
 	defer b.spare.Release(1)
 	lease, err := b.leases.Get(ctx, key)

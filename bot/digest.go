@@ -76,7 +76,7 @@ func (b *Bot) digestDays(ctx context.Context, days []memory.Day) (more bool) {
 // its reason, and tried again later.
 func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 	if err := b.spare.Acquire(ctx, 1); err != nil {
-		return nil //nolint:nilerr // the bot stops
+		return nil // the bot stops
 	}
 	defer b.spare.Release(1)
 	lease, err := b.leases.Get(ctx, d.Key) // before anything is read: after an erasure it is lost

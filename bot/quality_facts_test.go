@@ -80,7 +80,7 @@ var (
 	dateEN = form{
 		lang: "en", kind: memory.KindDecision, said: "the board meets on %[2]s for the %[1]s audit", fixed: "the board can't make it, so the %[1]s audit happens on %[2]s",
 		content: "The %[1]s audit is on %[2]s.", then: "The %[1]s audit is moved to %[2]s.", key: "%[1]s audit date",
-		asks: [2]string{"When is the %[1]s audit?", "date of the %[1]s audit meeting"},
+		asks: [2]string{"When is the %[1]s audit?", "date of the %[1]s audit"},
 	}
 	linkZH = form{
 		lang: "zh", kind: memory.KindFact, said: "%[1]s的设计文档放这儿了 %[2]s 随时可以改", content: "%[1]s的设计文档地址：%[2]s", key: "%[1]s设计文档",

@@ -135,7 +135,7 @@ func DigestTitle(d Day, language string) string {
 func digestLines(ctx context.Context, s Digests, r Reader, scope, date string, loc *time.Location) ([]string, error) {
 	day, err := time.ParseInLocation(time.DateOnly, date, loc)
 	if err != nil {
-		return nil, nil // no day has that date, and no digest
+		return nil, nil //nolint:nilerr // no day has that date, and no digest
 	}
 	digests, err := s.DigestsOf(ctx, r, day, day.AddDate(0, 0, 1))
 	if err != nil {

@@ -194,12 +194,12 @@ func TestFillerRuns(t *testing.T) {
 		f := &Filler{Store: store, Embedder: e, Batch: 2, PerMinute: 60, Leads: func(context.Context) (bool, error) { return leads, nil }}
 		done := make(chan struct{})
 		go func() { defer close(done); f.Run(ctx) }()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if len(e.asked) != 0 {
 			t.Fatalf("a replica that is not the first asked %v", e.asked)
 		}
 		leads = true
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		synctest.Wait()
 		if len(store.kept) != 6 || len(e.asked) != 5 {
 			t.Fatalf("%d were kept by %v", len(store.kept), e.asked)
@@ -216,7 +216,7 @@ func TestFillerRuns(t *testing.T) {
 			t.Errorf("the trouble was logged %d times: %s", n, &log)
 		}
 		store.texts = append(store.texts, "a new one")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		if _, ok := store.kept["ma new one"]; !ok {
 			t.Error("a new text has no vector after a minute")

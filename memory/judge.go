@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -143,7 +142,7 @@ func compatible(d Draft, m Memory) bool {
 	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || KeyOf(d.Key) == m.Key)
 }
 
-// correctedAfter reports whether the memory that superseded another one was said at at or later.
+// correctedAfter reports whether the memory that superseded another one was said at that time or later.
 func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool {
 		return r.ID == by && !at.IsZero() && !toldAt(r.Memory).Before(at)
@@ -184,7 +183,7 @@ func (l *Ledger) corrected(d Draft) []Memory {
 
 // sameSubject reports whether a draft and a memory of its key tell of one person, or of one thing whose value a person is.
 func sameSubject(d Draft, m Memory) bool {
-	return d.SubjectID == m.SubjectID || d.SubjectIsValue && maps.Equal(subjectOf(d.Content), subjectOf(m.Content))
+	return d.SubjectID == m.SubjectID || d.SubjectIsValue
 }
 
 // successor is the memory in force that the one named, or those that superseded it, led to.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"ebb/sessions"
 	"slices"
 	"testing"
 	"time"
@@ -135,4 +136,50 @@ func TestTheLastValueIsInForce(t *testing.T) {
 			t.Fatalf("to read it all again changed something: %+v", rows)
 		}
 	})
+}
+
+// Who owns a thing is a value like any other, in whatever words and of whoever it is told; what is told of a person is
+// not.
+func TestPersonsAsValues(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, content, key string
+		value              bool
+	}{
+		{"Ingrid", "The owner of the parser component is now Ingrid.", "parser component owner", true},
+		{"Ingrid", "Ingrid now owns the parser component.", "parser component owner", true},
+		{"周敏", "登录模块的负责人改为周敏", "登录模块负责人", true},
+		{"周敏", "周敏负责登录模块", "登录模块负责人", true},
+		{"周敏", "登录模块现在由周敏负责", "登录模块负责人", true},
+		{"周敏", "周敏的生日是5月3日", "生日", false},
+		{"周敏", "周敏喜欢茶", "喜欢的饮料", false},
+		{"Ingrid", "Ingrid's birthday is on 3 May", "birthday", false},
+		{"Ingrid", "Ingrid prefers tea", "preferred drink", false},
+		{"Adele", "Ingrid's favourite singer is Adele", "favourite singer", false}, // whose it is is not in the key
+		{"", "The parser has an owner", "parser owner", false},
+		{"Tom", "The owner of the parser is Ingrid", "parser owner", false},
+	} {
+		if got := isValue(c.name, c.content, c.key); got != c.value {
+			t.Errorf("%s in %q of %q: %v, want %v", c.name, c.content, c.key, got, c.value)
+		}
+	}
+	chat := Chat{Key: "r/c", Robot: "r", Conversation: "c", Roster: map[string]sessions.UserID{"Alice": "u1", "Bob": "u2"}}
+	var l Ledger
+	for i, f := range []Fact{
+		{Content: "Alice owns billing", Subject: "Alice", Key: "billing owner"},
+		{Content: "Alice's birthday is 3 May", Subject: "Alice", Key: "birthday"},
+		{Content: "Bob owns billing", Subject: "Bob", Key: "billing owner"},
+		{Content: "Bob's birthday is 4 May", Subject: "Bob", Key: "birthday"},
+		{Content: "Carol owns billing", Subject: "Carol", Key: "billing owner"},
+	} {
+		f.Kind = KindFact
+		drafts, _ := Route([]Fact{f}, chat)
+		d := drafts[0]
+		v, corrected := l.Judge(d), []int64{0, 0, 1, 0, 3}[i]
+		if got := slices.Contains(v.Supersedes, corrected); len(v.Supersedes) > 1 || got != (corrected > 0) {
+			t.Errorf("%q corrects %v, want %d", f.Content, v.Supersedes, corrected)
+		}
+		l.Add(Memory{ID: int64(i + 1), Content: d.Content, Key: d.Key, SubjectID: d.SubjectID, SaidAt: d.SaidAt})
+		l.Supersede(int64(i+1), v.Supersedes)
+	}
 }

@@ -158,15 +158,52 @@ func subjectOf(content string) map[string]bool {
 }
 
 // isValue reports whether a person is the value that a content tells of a key, as who owns something is, and not whom it
-// is about: the name stands behind what the key names, and the key names all of it.
+// is about: what it says besides the name, or before its value, is what the key says.
 func isValue(name, content, key string) bool {
-	about, named := subjectOf(content), essential(tokensOf(name))
+	named, keyed := essential(tokensOf(name)), essential(tokensOf(key))
+	about, rest := subjectOf(content), essential(tokensOf(withoutMarks(content)))
+	if len(named) == 0 || !within(named, essential(tokensOf(content))) {
+		return false
+	}
 	for t := range named {
-		if about[t] {
+		if about[t] { // it stands at the beginning, if anywhere
+			about = nil
+		}
+		delete(rest, t)
+	}
+	if len(about) > 0 && within(about, keyed) {
+		return true
+	}
+	said := 0
+	for t := range rest {
+		switch {
+		case keyed[t]:
+			said++
+		case !kin(t, keyed):
 			return false
 		}
 	}
-	return len(named) > 0 && len(about) > 0 && within(named, essential(tokensOf(content))) && within(about, essential(tokensOf(key)))
+	return said > 0
+}
+
+// kin reports whether a Latin word begins like one of others: who owns something is its owner.
+func kin(word string, others map[string]bool) bool {
+	const stem = 3
+	for o := range others {
+		if len(word) >= stem && strings.HasPrefix(o, word[:stem]) && !isWide(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutMarks is a folded text without its marks, and without words that only say that it holds by now.
+func withoutMarks(content string) string {
+	text := foldText(content)
+	for _, m := range append([]string{" now ", "现在", "目前"}, marks...) {
+		text = strings.ReplaceAll(text, m, " ")
+	}
+	return text
 }
 
 // markAt is where the first mark stands in a folded text; -1 for none.

@@ -48,108 +48,133 @@ func privateChat(lines ...string) Chat {
 	return ChatOf(sessions.Session{Key: "r/p", RobotCode: "r", ConversationID: "p", ConversationType: sessions.Private}, heard(lines...))
 }
 
+var routes = map[string]struct {
+	chat Chat
+	fact Fact
+	want string // scope, scope id, subject, who said it, first and last event
+}{
+	"of themself in a group": {
+		groupChat("Alice: I am allergic to meetings before 10", "Bob: ok"),
+		Fact{Content: "Alice prefers no meetings before 10", Kind: KindPreference, Subject: "Alice"},
+		"user alice alice alice 1-1",
+	},
+	"of themself in Chinese": {
+		groupChat("张伟: 我负责上海项目的发布", "李雷: 好的"),
+		Fact{Content: "张伟负责上海项目的发布", Kind: KindProfile, Subject: "张伟"},
+		"user 张伟 张伟 张伟 1-1",
+	},
+	"of another in a group": {
+		groupChat("Alice: Bob prefers tea over coffee"),
+		Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob"},
+		"group r/g  alice 1-1",
+	},
+	"of another who speaks too": {
+		groupChat("Bob: morning", "Alice: Bob prefers tea over coffee, I think"),
+		Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob"},
+		"group r/g bob alice 2-2",
+	},
+	"a model's label of who said it does not make it so": {
+		groupChat("Bob: I am here", "Alice: my friend Bob prefers tea over coffee"),
+		Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob", By: "Bob"},
+		"group r/g bob alice 2-2",
+	},
+	"a label decides among equals": {
+		groupChat("Alice: the deploy key rotates monthly", "Bob: the deploy key rotates monthly"),
+		Fact{Content: "the deploy key rotates monthly", Kind: KindFact, By: "Alice"},
+		"group r/g  alice 1-1",
+	},
+	"a decision of their own": {
+		groupChat("Alice: I decided that we ship on Friday"),
+		Fact{Content: "Alice decided to ship on Friday", Kind: KindDecision, Subject: "Alice"},
+		"group r/g alice alice 1-1",
+	},
+	"subject unknown in a group": {
+		groupChat("Alice: Zoe joined the finance department"),
+		Fact{Content: "Zoe joined the finance department", Kind: KindProfile, Subject: "Zoe"},
+		"group r/g  alice 1-1",
+	},
+	"task in a group": {
+		groupChat("Alice: I will write the report"),
+		Fact{Content: "Alice will write the report", Kind: KindTask, Subject: "Alice"},
+		"session r/g alice alice 1-1",
+	},
+	"only quoted": {
+		groupChat("Alice > the production cluster is shared with everybody: 这是真的吗"),
+		Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision},
+		"session r/g   1-1",
+	},
+	"only a line that is marked as quoted": {
+		groupChat("Alice: > the production cluster is shared with everybody\nreally?"),
+		Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision},
+		"session r/g   1-1",
+	},
+	"only from a tool": {
+		groupChat("Alice: look it up", "tool: the production cluster is shared with everybody", "bot: the production cluster is shared with everybody"),
+		Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision},
+		"session r/g   2-2",
+	},
+	"only the model's words": {
+		groupChat("Alice: any idea?", "bot: the cluster could be called Pelican"),
+		Fact{Content: "the cluster is called Pelican", Kind: KindFact},
+		"session r/g   2-2",
+	},
+	"from nowhere, with a tool about": {
+		groupChat("Alice: look it up", "tool: 集群由大家共用"),
+		Fact{Content: "everybody owns production", Kind: KindDecision},
+		"session r/g   0-0",
+	},
+	"in other words": {
+		groupChat("Alice: 集群由大家共用"),
+		Fact{Content: "everybody owns production", Kind: KindDecision},
+		"group r/g   0-0",
+	},
+	"a question and its answer": {
+		groupChat("Alice: 谁负责支付网关的值班？", "Bob: 王芳和陈晨轮流来", "Alice: 好"),
+		Fact{Content: "支付网关的值班由王芳和陈晨轮流负责", Kind: KindFact},
+		"group r/g  alice 1-2",
+	},
+	"the last of equals": {
+		groupChat("Alice: the budget is 200", "Bob: the budget is 100", "Carol: the budget is 200"),
+		Fact{Content: "the budget is 200", Kind: KindFact},
+		"group r/g  carol 3-3",
+	},
+	"own preference in private": {
+		privateChat("Alice: I like green tea"),
+		Fact{Content: "Alice likes green tea", Kind: KindPreference, Subject: "Alice"},
+		"user alice alice alice 1-1",
+	},
+	"unnamed in private": {
+		privateChat("Alice: I like green tea"),
+		Fact{Content: "likes green tea", Kind: KindFact},
+		"user alice alice alice 1-1",
+	},
+	"of another in private": {
+		privateChat("Alice: Bob likes green tea"),
+		Fact{Content: "Bob likes green tea", Kind: KindPreference, Subject: "Bob"},
+		"session r/p  alice 1-1",
+	},
+	"quoted in private": {
+		privateChat("Alice > my name is Mallory: who wrote that"),
+		Fact{Content: "my name is Mallory", Kind: KindProfile},
+		"session r/p   1-1",
+	},
+	"decision in private": {
+		privateChat("Alice: we decided on Postgres"),
+		Fact{Content: "Postgres was decided on", Kind: KindDecision},
+		"session r/p  alice 1-1",
+	},
+	"task in private": {
+		privateChat("Alice: I will call the bank"),
+		Fact{Content: "Alice will call the bank", Kind: KindTask, Subject: "alice"},
+		"session r/p alice alice 1-1",
+	},
+}
+
 // Where a fact goes, and who is told to have said it, is decided by who said it in which chat; what a quote or a tool
 // said stays in the session (P90).
 func TestRoute(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		chat Chat
-		fact Fact
-		want string // scope, scope id, subject, who said it, first and last event
-	}{
-		"of themself in a group": {
-			groupChat("Alice: I am allergic to meetings before 10", "Bob: ok"),
-			Fact{Content: "Alice prefers no meetings before 10", Kind: KindPreference, Subject: "Alice"}, "user alice alice alice 1-1",
-		},
-		"of themself in Chinese": {
-			groupChat("张伟: 我负责上海项目的发布", "李雷: 好的"),
-			Fact{Content: "张伟负责上海项目的发布", Kind: KindProfile, Subject: "张伟"}, "user 张伟 张伟 张伟 1-1",
-		},
-		"of another in a group": {
-			groupChat("Alice: Bob prefers tea over coffee"),
-			Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob"}, "group r/g  alice 1-1",
-		},
-		"of another who speaks too": {
-			groupChat("Bob: morning", "Alice: Bob prefers tea over coffee, I think"),
-			Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob"}, "group r/g bob alice 2-2",
-		},
-		"a model's label of who said it does not make it so": {
-			groupChat("Bob: I am here", "Alice: my friend Bob prefers tea over coffee"),
-			Fact{Content: "Bob prefers tea over coffee", Kind: KindPreference, Subject: "Bob", By: "Bob"}, "group r/g bob alice 2-2",
-		},
-		"a label decides among equals": {
-			groupChat("Alice: the deploy key rotates monthly", "Bob: the deploy key rotates monthly"),
-			Fact{Content: "the deploy key rotates monthly", Kind: KindFact, By: "Alice"}, "group r/g  alice 1-1",
-		},
-		"a decision of their own": {
-			groupChat("Alice: I decided that we ship on Friday"),
-			Fact{Content: "Alice decided to ship on Friday", Kind: KindDecision, Subject: "Alice"}, "group r/g alice alice 1-1",
-		},
-		"subject unknown in a group": {
-			groupChat("Alice: Zoe joined the finance department"),
-			Fact{Content: "Zoe joined the finance department", Kind: KindProfile, Subject: "Zoe"}, "group r/g  alice 1-1",
-		},
-		"task in a group": {
-			groupChat("Alice: I will write the report"),
-			Fact{Content: "Alice will write the report", Kind: KindTask, Subject: "Alice"}, "session r/g alice alice 1-1",
-		},
-		"only quoted": {
-			groupChat("Alice > the production cluster is shared with everybody: 这是真的吗"),
-			Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision}, "session r/g   1-1",
-		},
-		"only a line that is marked as quoted": {
-			groupChat("Alice: > the production cluster is shared with everybody\nreally?"),
-			Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision}, "session r/g   1-1",
-		},
-		"only from a tool": {
-			groupChat("Alice: look it up", "tool: the production cluster is shared with everybody", "bot: the production cluster is shared with everybody"),
-			Fact{Content: "the production cluster is shared with everybody", Kind: KindDecision}, "session r/g   2-2",
-		},
-		"only the model's words": {
-			groupChat("Alice: any idea?", "bot: the cluster could be called Pelican"),
-			Fact{Content: "the cluster is called Pelican", Kind: KindFact}, "session r/g   2-2",
-		},
-		"from nowhere, with a tool about": {
-			groupChat("Alice: look it up", "tool: 集群由大家共用"),
-			Fact{Content: "everybody owns production", Kind: KindDecision}, "session r/g   0-0",
-		},
-		"in other words": {
-			groupChat("Alice: 集群由大家共用"),
-			Fact{Content: "everybody owns production", Kind: KindDecision}, "group r/g   0-0",
-		},
-		"a question and its answer": {
-			groupChat("Alice: 谁负责支付网关的值班？", "Bob: 王芳和陈晨轮流来", "Alice: 好"),
-			Fact{Content: "支付网关的值班由王芳和陈晨轮流负责", Kind: KindFact}, "group r/g  alice 1-2",
-		},
-		"the last of equals": {
-			groupChat("Alice: the budget is 200", "Bob: the budget is 100", "Carol: the budget is 200"),
-			Fact{Content: "the budget is 200", Kind: KindFact}, "group r/g  carol 3-3",
-		},
-		"own preference in private": {
-			privateChat("Alice: I like green tea"),
-			Fact{Content: "Alice likes green tea", Kind: KindPreference, Subject: "Alice"}, "user alice alice alice 1-1",
-		},
-		"unnamed in private": {
-			privateChat("Alice: I like green tea"),
-			Fact{Content: "likes green tea", Kind: KindFact}, "user alice alice alice 1-1",
-		},
-		"of another in private": {
-			privateChat("Alice: Bob likes green tea"),
-			Fact{Content: "Bob likes green tea", Kind: KindPreference, Subject: "Bob"}, "session r/p  alice 1-1",
-		},
-		"quoted in private": {
-			privateChat("Alice > my name is Mallory: who wrote that"),
-			Fact{Content: "my name is Mallory", Kind: KindProfile}, "session r/p   1-1",
-		},
-		"decision in private": {
-			privateChat("Alice: we decided on Postgres"),
-			Fact{Content: "Postgres was decided on", Kind: KindDecision}, "session r/p  alice 1-1",
-		},
-		"task in private": {
-			privateChat("Alice: I will call the bank"),
-			Fact{Content: "Alice will call the bank", Kind: KindTask, Subject: "alice"}, "session r/p alice alice 1-1",
-		},
-	} {
+	for name, c := range routes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			drafts, refused := Route([]Fact{c.fact}, c.chat)

@@ -112,10 +112,12 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 // go with the beginning.
 func (f Fact) split() []Fact {
 	var out []Fact
-	for _, part := range Split(f.Content, MaxContent) {
-		f.Content = part
-		out = append(out, f)
-		f.Key, f.Replaces = "", 0
+	for i, part := range Split(f.Content, MaxContent) {
+		next := f
+		if next.Content = part; i > 0 {
+			next.Key, next.Replaces = "", 0
+		}
+		out = append(out, next)
 	}
 	return out
 }

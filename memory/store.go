@@ -19,6 +19,7 @@ type Reader struct {
 
 // Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
 type Store interface {
+	Library
 	Debtor
 	Digests
 
@@ -37,6 +38,13 @@ type Store interface {
 	// it.
 	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
+	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
+	// unsaved first.
+	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
+}
+
+// Library is what can be read of memory and of the log.
+type Library interface {
 	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
 	// too; the flush and query_history read it.
 	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
@@ -54,10 +62,6 @@ type Store interface {
 	// History finds events of the session by words (all of them where query is empty), newest first, with
 	// Seq < before where before is not 0.
 	History(ctx context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error)
-
-	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
-	// unsaved first.
-	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
 }
 
 // Unsaved is what one session holds after its flush cursor.

@@ -138,7 +138,7 @@ func isWide(token string) bool {
 // wordSet is the set of the words of a text.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		set[w] = true
 		set[stemOf(w)] = true
 	}

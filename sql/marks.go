@@ -24,7 +24,7 @@ func marksOf(text string, set map[string]bool) {
 	text = fold(text)
 	for _, run := range strings.FieldsFunc(text, func(r rune) bool { return !identifying(r) }) {
 		run = strings.Trim(run, ".:@/_-+")
-		if len(run) >= minIdentifier && (strings.ContainsAny(run, "0123456789@")) && !everyday.MatchString(run) {
+		if len(run) >= minIdentifier && strings.ContainsAny(run, "0123456789@") && !everyday.MatchString(run) {
 			set[run] = true
 		}
 		for _, digits := range strings.FieldsFunc(run, func(r rune) bool { return !unicode.IsDigit(r) }) {

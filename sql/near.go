@@ -185,7 +185,7 @@ func small(v []float32) []byte {
 		if step > 0 {
 			times = math.Round(float64(f / step))
 		}
-		b = append(b, byte(int8(times)))
+		b = append(b, byte(int(times)&0xff)) // two's complement
 	}
 	return b
 }
@@ -194,7 +194,7 @@ func small(v []float32) []byte {
 func about(short []byte, v []float32) float64 {
 	step, sum := math.Float32frombits(binary.BigEndian.Uint32(short)), float32(0)
 	for i, b := range short[4:] {
-		sum += v[i] * float32(int8(b))
+		sum += v[i] * float32(int(b^0x80)-0x80)
 	}
 	return float64(step * sum)
 }

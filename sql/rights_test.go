@@ -74,8 +74,10 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *chat) {
 	first := c.speak("z1", zhangID, zhangNick, "我的手机号是 "+secret, nil) // 3
 	other := c.speak("l1", liID, "李娜", "周五发布 v2.1", nil)              // 4, answered together
 	c.turn(zhangID, zhangNick, "记下了 "+secret, first, other)           // 5
-	saved := memory.Draft{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, c.reader.Conversation), Kind: memory.KindFact,
-		Content: "张伟伟的手机号是 " + secret, SubjectID: zhangID, SaidBy: zhangID, SourceGroup: memory.GroupID(robot, c.reader.Conversation), StartSeq: 3, EndSeq: 3}
+	saved := memory.Draft{
+		Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, c.reader.Conversation), Kind: memory.KindFact,
+		Content: "张伟伟的手机号是 " + secret, SubjectID: zhangID, SaidBy: zhangID, SourceGroup: memory.GroupID(robot, c.reader.Conversation), StartSeq: 3, EndSeq: 3,
+	}
 	older := saved
 	older.Content = "旧手机号 " + secret + "-old"
 	promoted := saved

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxCandidates = 2000    // memories looked at, the newest first
-	maxOfTerm     = 600     // events looked at for one term of the query; what more have it is common
+	maxOfTerm     = 400     // events looked at for one term of the query; what more have it is common
 	maxPaired     = 4       // common terms of which each two are looked for together
 	recentEvents  = 4000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
 	maxSaid       = 200     // events looked at that only a time or a person speaks for

@@ -169,52 +169,64 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		if err := somebody(ctx, s, who); err != nil {
 			return err
 		}
+		out := exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
 		facts, messages := memory.ExportHeads(lang)
-		head := func(text string) error {
-			if c.JSON {
-				return nil
-			}
-			_, err := fmt.Fprintf(app.Stdout, "%s\n\n", text)
+		if err := out.head(facts); err != nil {
 			return err
 		}
-		enc := json.NewEncoder(app.Stdout)
-		put := func(asJSON any, line string) error {
-			if c.JSON {
-				return enc.Encode(asJSON)
-			}
-			_, err := io.WriteString(app.Stdout, line)
+		err := pages(func(after int64) ([]memory.Memory, error) { return s.FactsOf(ctx, who, after, exportPage) },
+			func(m memory.Memory) (int64, error) {
+				return m.ID, out.put(viewMemory(m), memory.ExportFact(m, at.zone, lang))
+			})
+		if err != nil {
 			return err
 		}
-		err := head(facts)
-		for after := int64(0); err == nil; {
-			var page []memory.Memory
-			if page, err = s.FactsOf(ctx, who, after, exportPage); err != nil || len(page) == 0 {
-				break
-			}
-			for _, m := range page {
-				if err := put(viewMemory(m), memory.ExportFact(m, at.zone, lang)); err != nil {
-					return err
-				}
-				after = m.ID
-			}
+		if err := out.head("\n" + messages); err != nil {
+			return err
 		}
-		if err == nil {
-			err = head("\n" + messages)
-		}
-		for after := int64(0); err == nil; {
-			var page []memory.Said
-			if page, err = s.MessagesOf(ctx, who, after, exportPage); err != nil || len(page) == 0 {
-				break
-			}
-			for _, m := range page {
-				if err := put(saidView{viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang)); err != nil {
-					return err
-				}
-				after = m.Event.ID
-			}
-		}
-		return err
+		return pages(func(after int64) ([]memory.Said, error) { return s.MessagesOf(ctx, who, after, exportPage) },
+			func(m memory.Said) (int64, error) {
+				return m.Event.ID, out.put(saidView{viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang))
+			})
 	})
+}
+
+// exporter writes an export as Markdown, or as JSON without the headings.
+type exporter struct {
+	out    io.Writer
+	enc    *json.Encoder
+	asJSON bool
+}
+
+func (e exporter) head(text string) error {
+	if e.asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(e.out, "%s\n\n", text)
+	return err
+}
+
+func (e exporter) put(value any, line string) error {
+	if e.asJSON {
+		return e.enc.Encode(value)
+	}
+	_, err := io.WriteString(e.out, line)
+	return err
+}
+
+// pages reads page after page, each of what has a larger id than put returned last, and puts all of it.
+func pages[T any](read func(after int64) ([]T, error), put func(T) (id int64, err error)) error {
+	for after := int64(0); ; {
+		page, err := read(after)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, item := range page {
+			if after, err = put(item); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // withLanguage is withStore, with the configured language, zh or en.

@@ -69,21 +69,21 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Conf
 	return do(cfg, url)
 }
 
-// unknownHost is why a database whose host has no address can't be asked, in one line; what the driver says of it is one
+// unknownHostError is why a database whose host has no address can't be asked, in one line; what the driver says of it is one
 // for every way that it tried.
-type unknownHost struct{ dns *net.DNSError }
+type unknownHostError struct{ dns *net.DNSError }
 
 // Error names the host, which no password is in.
-func (e unknownHost) Error() string {
+func (e unknownHostError) Error() string {
 	return fmt.Sprintf("the host name of database.url, %q, can't be resolved: %s", e.dns.Name, e.dns.Err)
 }
 
-func (e unknownHost) Unwrap() error { return e.dns }
+func (e unknownHostError) Unwrap() error { return e.dns }
 
 // databaseFault says in its own words that the database's host has no address, and leaves every other error as it is.
 func databaseFault(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return unknownHost{dns}
+		return unknownHostError{dns}
 	}
 	return err
 }

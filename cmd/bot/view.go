@@ -157,22 +157,23 @@ func viewReceipts(receipts []sql.FlushReceipt) []receiptView {
 
 // String is the receipt in a row.
 func (r receiptView) String() string {
-	out := fmt.Sprintf("%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
 	for _, part := range []struct {
 		word string
 		ids  []int64
 	}{{"saved", r.Saved}, {"known before", r.Known}, {"corrected", r.Superseded}} {
 		if len(part.ids) > 0 {
-			out += " " + part.word
-			for _, id := range part.ids {
-				out += fmt.Sprintf(" #%d", id)
-			}
+			out.WriteString(" " + part.word)
+		}
+		for _, id := range part.ids {
+			fmt.Fprintf(&out, " #%d", id)
 		}
 	}
 	if len(r.Saved)+len(r.Known) == 0 {
-		out += " nothing to save"
+		out.WriteString(" nothing to save")
 	}
-	return out
+	return out.String()
 }
 
 func viewCompaction(e sessions.LogEntry, end sql.CompactionEnd) compactionView {

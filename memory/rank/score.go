@@ -175,6 +175,13 @@ func (p *Pool) sittings(events []int) []float64 {
 			}
 		}
 	}
+	// What all have in common tells none of them apart, and would be held against memories, which have no sitting.
+	if len(scores) > 0 {
+		least := slices.Min(scores)
+		for s := range scores {
+			scores[s] -= least
+		}
+	}
 	return scores
 }
 

@@ -70,9 +70,26 @@ func pastAndGerund(w string) string {
 type ending struct{ from, to string }
 
 var longSuffixes = []ending{
-	{"ational", "ate"}, {"ization", "ize"}, {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"tional", "tion"},
-	{"biliti", "ble"}, {"entli", "ent"}, {"ousli", "ous"}, {"ation", "ate"}, {"alism", "al"}, {"aliti", "al"}, {"iviti", "ive"},
-	{"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"}, {"ator", "ate"}, {"eli", "e"},
+	{"ational", "ate"},
+	{"ization", "ize"},
+	{"iveness", "ive"},
+	{"fulness", "ful"},
+	{"ousness", "ous"},
+	{"tional", "tion"},
+	{"biliti", "ble"},
+	{"entli", "ent"},
+	{"ousli", "ous"},
+	{"ation", "ate"},
+	{"alism", "al"},
+	{"aliti", "al"},
+	{"iviti", "ive"},
+	{"enci", "ence"},
+	{"anci", "ance"},
+	{"izer", "ize"},
+	{"abli", "able"},
+	{"alli", "al"},
+	{"ator", "ate"},
+	{"eli", "e"},
 }
 
 var middleSuffixes = []ending{
@@ -80,8 +97,25 @@ var middleSuffixes = []ending{
 }
 
 var lastSuffixes = []ending{
-	{"ement", ""}, {"ance", ""}, {"ence", ""}, {"able", ""}, {"ible", ""}, {"ment", ""}, {"sion", "s"}, {"tion", "t"}, {"ant", ""},
-	{"ent", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}, {"al", ""}, {"er", ""}, {"ic", ""},
+	{"ement", ""},
+	{"ance", ""},
+	{"ence", ""},
+	{"able", ""},
+	{"ible", ""},
+	{"ment", ""},
+	{"sion", "s"},
+	{"tion", "t"},
+	{"ant", ""},
+	{"ent", ""},
+	{"ism", ""},
+	{"ate", ""},
+	{"iti", ""},
+	{"ous", ""},
+	{"ive", ""},
+	{"ize", ""},
+	{"al", ""},
+	{"er", ""},
+	{"ic", ""},
 	{"ou", ""},
 }
 

@@ -74,7 +74,7 @@ const maxWord = 64
 // words adds what stands between two blanks: its words, and where they make up a name with digits, the name too.
 func words(terms []term, text string, at int) []term {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("'’.-_@:/", r) })
-	if len(parts) > 1 && len(text) <= maxWord && (strings.ContainsAny(text, "0123456789_@")) {
+	if len(parts) > 1 && len(text) <= maxWord && strings.ContainsAny(text, "0123456789_@") {
 		terms = append(terms, term{text, text, word, at})
 	}
 	for i, p := range parts {
