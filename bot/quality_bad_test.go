@@ -75,14 +75,14 @@ func TestQualityOfBadInput(t *testing.T) {
 		s.settle()
 	}
 	talk := func() { // as much as is compacted
-		for range 30 {
-			post(roomA, "Bob", fmt.Sprintf("talk %d ", n)+prose(n, 90), "")
+		for range 10 {
+			post(roomA, "Bob", fmt.Sprintf("talk %d ", n)+prose(n, 270), "")
 		}
 	}
 	talk()
 	s.harm(post)
 	talk()
-	post(roomA, "Alice", "please keep: "+strings.Repeat("一兆字节 one megabyte needle-long ", 1<<20/36), "")
+	post(roomA, "Alice", "please keep: "+strings.Repeat("一兆字节 one megabyte needle-long ", 1<<17/36), "")
 	talk()
 	post(roomB, "Dave", "hello from another group", "")
 	post(roomAlice, "Alice", "hello in private", "")

@@ -72,6 +72,14 @@ var (
 		content: "The owner of the %[1]s component is %[2]s.", then: "The owner of the %[1]s component is now %[2]s.", key: "%[1]s component owner",
 		asks: [2]string{"Who owns the %[1]s component?", "who is responsible for %[1]s"},
 	}
+	holderZH = form{
+		lang: "zh", kind: memory.KindFact, said: "%[1]s模块以后%[2]s来管，有问题直接找", fixed: "%[1]s模块交接完了，换%[2]s来管",
+		content: "%[2]s负责%[1]s模块", then: "%[1]s模块现在由%[2]s负责", key: "%[1]s模块负责人", asks: ownerZH.asks,
+	}
+	holderEN = form{
+		lang: "en", kind: memory.KindFact, said: "%[2]s takes care of the %[1]s component from today", fixed: "change of plans, %[2]s takes care of the %[1]s component",
+		content: "%[2]s owns the %[1]s component.", then: "%[2]s now owns the %[1]s component.", key: "%[1]s component owner", asks: ownerEN.asks,
+	}
 	dateZH = form{
 		lang: "zh", kind: memory.KindDecision, said: "客户回信了，%[1]s项目%[2]s验收", fixed: "客户又来信，%[1]s项目要到%[2]s才验收",
 		content: "%[1]s项目的验收日期是%[2]s", then: "%[1]s项目的验收日期改到%[2]s", key: "%[1]s项目验收日期",
@@ -120,7 +128,7 @@ var casts = [2][]cast{
 		{portZH, byKey, [][]string{{"订单", "7031", "7104", "7168"}, {"库存", "7215"}, {"结算", "7349"}}},
 		{portEN, byWords, [][]string{{"billing", "5512", "5563"}, {"ledger", "5619"}, {"catalog", "5708"}}},
 		{ownerZH, byNumber, [][]string{{"登录", "孙浩", "周敏", "孙浩"}, {"报表", "吴迪"}, {"搜索", "冯媛"}}},
-		{ownerEN, bySubject, [][]string{{"parser", "Viktor", "Ingrid"}, {"scheduler", "Tomasz"}, {"renderer", "Yusuf"}}},
+		{holderEN, bySubject, [][]string{{"parser", "Alice", "Ingrid"}, {"scheduler", "Tomasz"}, {"renderer", "Yusuf"}}},
 		{dateZH, byWords, [][]string{{"海棠", "2027年3月4日", "2027年4月9日"}, {"青松", "2027年5月21日"}, {"白鹭", "2027年6月17日"}}},
 		{dateEN, byNumber, [][]string{{"Falcon", "2027-03-12", "2027-04-23"}, {"Osprey", "2027-05-07"}, {"Kestrel", "2027-06-25"}}},
 		{linkZH, byKey, [][]string{{"会员中心", "https://docs.example.com/d/8f3k2"}, {"优惠券", "https://docs.example.com/d/p41xz"}, {"积分商城", "https://docs.example.com/d/m77qa"}}},
@@ -131,7 +139,7 @@ var casts = [2][]cast{
 	{
 		{portZH, byNumber, [][]string{{"风控", "6021", "6077"}, {"推送", "6134"}, {"画像", "6205"}}},
 		{portEN, byKey, [][]string{{"mailer", "4416", "4471"}, {"indexer", "4520"}, {"archiver", "4633"}}},
-		{ownerZH, bySubject, [][]string{{"支付", "褚强", "卫东"}, {"权限", "蒋欣"}, {"消息", "沈括"}}},
+		{holderZH, bySubject, [][]string{{"支付", "褚强", "赵敏"}, {"权限", "蒋欣"}, {"消息", "沈括"}}},
 		{ownerEN, byWords, [][]string{{"importer", "Marisol", "Leopold"}, {"exporter", "Kwame"}, {"notifier", "Sigrid"}}},
 		{dateZH, byKey, [][]string{{"玄武", "2027年7月8日", "2027年8月12日"}, {"赤兔", "2027年9月2日"}, {"麒麟", "2027年9月16日"}}},
 		{dateEN, byWords, [][]string{{"Merlin", "2027-07-15", "2027-08-26"}, {"Heron", "2027-09-09"}, {"Curlew", "2027-09-30"}}},

@@ -21,16 +21,15 @@ import (
 
 // room is a conversation with the bot.
 type room struct {
-	id      sessions.ConversationID
-	kind    sessions.ConversationType
-	people  []string
-	length  int // messages
-	summary string
+	id     sessions.ConversationID
+	kind   sessions.ConversationType
+	people []string
+	length int // messages
 }
 
 var rooms = [...]room{
-	roomA:     {id: "qa", kind: sessions.Group, people: []string{"王芳", "李雷", "Alice", "Bob"}, length: 1500, summary: vague},
-	roomB:     {id: "qb", kind: sessions.Group, people: []string{"赵敏", "Bob", "Dave"}, length: 1300, summary: vague},
+	roomA:     {id: "qa", kind: sessions.Group, people: []string{"王芳", "李雷", "Alice", "Bob"}, length: 1500},
+	roomB:     {id: "qb", kind: sessions.Group, people: []string{"赵敏", "Bob", "Dave"}, length: 1300},
 	roomAlice: {id: "qalice", kind: sessions.Private, people: []string{"Alice"}, length: 500},
 	roomWang:  {id: "qwang", kind: sessions.Private, people: []string{"王芳"}, length: 500},
 }
@@ -85,7 +84,7 @@ func newStage(t *testing.T, extract func(context.Context, Request) (Response, er
 		}
 		r.model.summary = func(context.Context, Request) (Response, error) { return text(vague), nil }
 		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
-		c.Remember = Remember{Recall: RecallQuestions, RecallTokens: 800, PinnedTokens: 600, Candidates: 5, MaxPerScope: 500}
+		c.Remember = Remember{Recall: RecallQuestions, RecallTokens: 800, PinnedTokens: 600, MaxPerScope: 500}
 		c.Tools = []Tool{
 			handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
 				s.mu.Lock()

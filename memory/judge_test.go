@@ -1,12 +1,13 @@
 package memory
 
 import (
-	"ebb/sessions"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"ebb/sessions"
 )
 
 // Two wordings are one fact where they differ in nothing that counts.

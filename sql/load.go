@@ -72,6 +72,9 @@ func (s *Store) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) error
 	return nil
 }
 
+// FactText is what contents have in common that say the same in the same words: of such a scope holds one.
+func FactText(content string) string { return normal(clean(content)) }
+
 // LoadMemories stores memories under the ids that they have, which nothing else may take later. See
 // [Store.LoadSessions].
 func (s *Store) LoadMemories(ctx context.Context, all []memory.Memory) error {

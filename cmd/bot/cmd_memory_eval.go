@@ -9,9 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -131,9 +129,7 @@ func (t *evalTalks) add(set string, d evalDoc) error {
 	}
 	t.docs[set]++
 	if d.Role == "memory" {
-		words := d.Conv + "\x00" + strings.Join(strings.FieldsFunc(strings.ToLower(d.Text), func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		}), " ")
+		words := d.Conv + "\x00" + sql.FactText(d.Text)
 		if id := t.same[words]; id > 0 {
 			t.memories[id-1] = append(t.memories[id-1], d.ID)
 			return nil

@@ -10,10 +10,12 @@ import (
 
 // wanted is a term of a query.
 type wanted struct {
+	text   string
 	shown  string // the word as the query has it
 	kind   kind
 	hash   uint32
 	weight float64
+	kin    bool // not of the query, but said for a word of it
 	name   bool // of somebody who takes part: in the log it stands in every greeting
 }
 
@@ -32,6 +34,11 @@ type Query struct {
 // maxQuery bounds a query's terms.
 const maxQuery = 256
 
+const (
+	maxWidened = 24  // terms of a query that is widened
+	kinWeight  = 0.4 // of a word's weight, for one that may be said for it
+)
+
 // weightOf is what a term of a kind counts.
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
@@ -49,14 +56,33 @@ func Read(text string, now time.Time) Query {
 		} else if len(q.terms) < maxQuery {
 			place[t.text] = len(q.terms)
 			times = append(times, 1)
-			q.terms = append(q.terms, wanted{shown: t.shown, kind: t.kind, hash: termHash(t.text)})
+			q.terms = append(q.terms, wanted{shown: t.shown, text: t.text, kind: t.kind, hash: termHash(t.text)})
 		}
 	}
 	for i := range q.terms {
 		q.terms[i].weight = weightOf[q.terms[i].kind] * math.Sqrt(times[i])
 	}
+	q.widen(place)
 	q.loose = !slices.ContainsFunc(q.terms, brings)
 	return q
+}
+
+// widen adds the kin of the words of a query. One of many words says by itself what it is about.
+func (q *Query) widen(known map[string]int) {
+	if len(q.terms) > maxWidened {
+		return
+	}
+	for _, t := range q.terms {
+		if t.kind != word && t.kind != pair {
+			continue
+		}
+		for _, text := range kin[t.text] {
+			if _, ok := known[text]; !ok {
+				known[text] = len(q.terms)
+				q.terms = append(q.terms, wanted{text: text, shown: text, kind: t.kind, hash: termHash(text), weight: kinWeight * t.weight, kin: true})
+			}
+		}
+	}
 }
 
 var (

@@ -94,8 +94,10 @@ func (p *Pool) weights() []float64 {
 // all is what a text of average length scores that has every term of the query once.
 func (p *Pool) all() float64 {
 	sum := 0.0
-	for _, w := range p.weights() {
-		sum += w
+	for i, w := range p.weights() {
+		if !p.q.terms[i].kin {
+			sum += w
+		}
 	}
 	return max(sum, 1)
 }
