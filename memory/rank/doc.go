@@ -3,6 +3,7 @@
 // and a [Pool] ranks what came back.
 //
 //	terms.go, words.go, stem.go   a text's terms, in Chinese and English
+//	kin.go                        words that are said for each other
 //	index.go                      terms as keys of one scope
 //	query.go, dates.go            what a question asks: words, people, a time
 //	pool.go, score.go             BM25 and what a chat adds to it

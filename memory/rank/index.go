@@ -2,7 +2,9 @@ package rank
 
 import (
 	"hash/fnv"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Bounds of what is kept of one text: its first terms, each so often as its score still grows.
@@ -55,7 +57,8 @@ func termHash(text string) uint32 {
 func Keys(s Scope, text string) []int64 {
 	times := make(map[string]int)
 	var keys []int64
-	for _, t := range termsOf(text) {
+	text = fold(text)
+	for _, t := range foldedTerms(text) {
 		times[t.text]++
 		if times[t.text] > maxRepeats || times[t.text] == 1 && len(times) > maxTerms {
 			continue
@@ -65,13 +68,44 @@ func Keys(s Scope, text string) []int64 {
 	return append(keys, s.key(flagBase|flagsOf(text)))
 }
 
+// flagsOf looks at a folded text. It runs for every message: expressions for the same would take as long as all the rest.
 func flagsOf(text string) uint32 {
 	var flags uint32
-	if asks.MatchString(strings.TrimSpace(text)) {
+	if isQuestion(text) {
 		flags |= flagQuestion
 	}
-	if timeWords.MatchString(fold(text)) {
+	if namesTime(text) {
 		flags |= flagTime
 	}
 	return flags
+}
+
+// isQuestion looks for a question mark, or one of the words that end a Chinese question.
+func isQuestion(text string) bool {
+	if strings.Contains(text, "?") {
+		return true
+	}
+	text = strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("。!~", r) })
+	return strings.HasSuffix(text, "吗") || strings.HasSuffix(text, "呢") || strings.HasSuffix(text, "么")
+}
+
+var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
+november december recently summer winter spring fall morning evening
+昨 今天 明天 今年 去年 前天 上周 下周 上月 上个月 下月 下个月 星期 周一 周二 周三 周四 周五 周六 周日 周末 最近 刚刚`)
+
+// namesTime looks for a day, a date, a year.
+func namesTime(text string) bool {
+	digits := 0
+	for _, r := range text {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+			continue
+		case digits == 4 && !wordly(r), digits > 0 && strings.ContainsRune("年月日号点", r):
+			return true
+		}
+		digits = 0
+	}
+	return digits == 4 || slices.ContainsFunc(timeWords, func(w string) bool { return contains(text, w) })
 }

@@ -86,15 +86,11 @@ func (q *Query) widen(known map[string]int) {
 }
 
 var (
-	timeWords = regexp.MustCompile(`\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year|monday|tuesday|wednesday|` +
-		`thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december|recently|` +
-		`summer|winter|spring|fall|morning|evening|\d{4})s?\b|昨|今天|明天|今年|去年|前天|上周|下周|上个?月|下个?月|星期|周[一二三四五六日末]|\d月|\d[号日点]|最近|刚刚`)
 	asksWhen = regexp.MustCompile(`\bwhen\b|\bhow long\b|\bwhat (?:day|date|time|year|month)\b|\bwhich (?:day|month|year)\b|` +
 		`什么时候|什么时间|何时|哪天|哪一天|几号|几点|多久|哪年|几月|什么日子|啥时候`)
 	asksYou = regexp.MustCompile(`你.{0,6}(?:推荐|建议|告诉|教|介绍|提到|说|给我|分享|提议|安慰|回答|讲)|(?:你的|给我|给了我|给过我).{0,4}(?:建议|推荐|意见)|` +
 		`\byou (?:\w+ )?(?:recommend|suggest|advise|told|tell|taught|teach|give|gave|say|said|mention|share|introduce)|` +
 		`\b(?:did|have|had) you \w+|\byour (?:advice|suggestion|recommendation)`)
-	asks = regexp.MustCompile(`[?？]|[吗呢么][\s。!！~]*$`)
 )
 
 // Person is somebody who takes part in a conversation.

@@ -33,9 +33,11 @@ func fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 //
 // Chinese has no blanks: each character is a term and so is each pair, those left out that say nothing. On every Chinese
 // set that this was measured with it found more than a dictionary's words.
-func termsOf(text string) []term {
-	var terms []term
-	runes := []rune(fold(text))
+func termsOf(text string) []term { return foldedTerms(fold(text)) }
+
+func foldedTerms(text string) []term {
+	runes := []rune(text)
+	terms := make([]term, 0, len(runes)/2)
 	for start := 0; start < len(runes); {
 		end := start + 1
 		switch {
