@@ -16,9 +16,9 @@ import (
 const answerWithin = 60 * time.Second
 
 const memberHelp = `
-现在你也在群里，打字就是对机器人说话。命令：/status /compact /help，/quit 或 Ctrl-D 结束。
-You are in the group now: what you type is said to the bot. Commands: /status,
-/compact, /help; /quit or Ctrl-D ends.
+现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /help，/quit 或 Ctrl-D 结束。
+You are in the group now: what you type is said to the bot. Commands: /memory,
+/status, /compact, /help; /quit or Ctrl-D ends.
 `
 
 // converse makes whoever types a member of the group, until the input or ctx ends.
