@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,17 +191,26 @@ func TestFillerRuns(t *testing.T) {
 		for i := range 6 {
 			store.texts = append(store.texts, fmt.Sprint("text ", i))
 		}
+		var looked sync.Mutex // held while the test looks: each round of the filler comes after that
 		leads := false
-		f := &Filler{Store: store, Embedder: e, Batch: 2, PerMinute: 60, Leads: func(context.Context) (bool, error) { return leads, nil }}
+		f := &Filler{Store: store, Embedder: e, Batch: 2, PerMinute: 60, Leads: func(context.Context) (bool, error) {
+			looked.Lock()
+			defer looked.Unlock()
+			return leads, nil
+		}}
 		done := make(chan struct{})
 		go func() { defer close(done); f.Run(ctx) }()
 		<-time.After(time.Minute)
+		synctest.Wait()
+		looked.Lock()
 		if len(e.asked) != 0 {
-			t.Fatalf("a replica that is not the first asked %v", e.asked)
+			t.Errorf("a replica that is not the first asked %v", e.asked)
 		}
 		leads = true
+		looked.Unlock()
 		<-time.After(5 * time.Minute)
 		synctest.Wait()
+		looked.Lock()
 		if len(store.kept) != 6 || len(e.asked) != 5 {
 			t.Fatalf("%d were kept by %v", len(store.kept), e.asked)
 		}
@@ -216,6 +226,7 @@ func TestFillerRuns(t *testing.T) {
 			t.Errorf("the trouble was logged %d times: %s", n, &log)
 		}
 		store.texts = append(store.texts, "a new one")
+		looked.Unlock()
 		<-time.After(time.Minute)
 		synctest.Wait()
 		if _, ok := store.kept["ma new one"]; !ok {
