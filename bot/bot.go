@@ -179,6 +179,7 @@ func New(cfg Config) (*Bot, error) {
 		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
 		Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
+		Talk: b.talk, Clean: compaction.Clean,
 	}
 	b.consolidator = &memory.Consolidator{
 		Store: cfg.Keeper, Model: plain, Name: cfg.SummaryModel, Fence: compaction.Fence, Count: cfg.Counter.Count,
@@ -243,7 +244,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
 	defer stopLow(ErrStop)
-	background.Go(func() error { b.settle(low); return nil })
+	background.Go(func() error { b.every(low, settleEvery, b.settle); return nil })
+	background.Go(func() error { b.keep(low); return nil })
 	background.Go(func() error { b.digests(low); return nil })
 
 	err := b.cfg.Transport.Run(ctx, b.accept)

@@ -3,9 +3,11 @@ package bot
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -15,33 +17,70 @@ const (
 	// indexBatch is how many rows without an index one step takes up, and indexSteps how many steps one look.
 	indexBatch = 500
 	indexSteps = 20
-	// tidyEvery is the time between two looks for what expired and for scopes that hold too much.
-	tidyEvery = 10 * time.Minute
-	// crowdRest is how long a scope is left as it is after its facts could not be told in fewer.
-	crowdRest = 6 * time.Hour
+	// tidyEvery is the time between two looks for what expired and for scopes that hold too much: both read whole tables.
+	tidyEvery = time.Hour
+	// crowdCalls is how many model calls one look spends on one scope.
+	crowdCalls = 10
+	// pileRest is how long a pile is left as it is after it could not be told in fewer; it doubles each time, up to pileMost.
+	pileRest = 6 * time.Hour
+	pileMost = 7 * 24 * time.Hour
+	// crowdTold is the time between two lines of the log that say of one scope that it can't be thinned out.
+	crowdTold = 24 * time.Hour
 )
 
-// chores are what the background does for the memory as a whole. They belong to one goroutine.
-type chores struct {
-	tidied time.Time
-	rests  map[memory.Crowded]time.Time // until when; without what a scope holds
-}
-
-// keep does what is due: rows that older releases left without an index, what expired, and scopes that hold too much.
-func (b *Bot) keep(ctx context.Context, c *chores) {
+// keep does what the memory as a whole needs: it indexes rows that older releases left without an index, and beside that,
+// for the sake of a model that may be slow, tidies up. It ends with ctx.
+func (b *Bot) keep(ctx context.Context) {
 	if b.cfg.Keeper == nil {
 		return
 	}
+	var g errgroup.Group
+	g.Go(func() error { b.every(ctx, settleEvery, b.index); return nil })
+	tidy := &chores{rests: map[memory.Pile]rest{}, told: map[memory.Crowded]time.Time{}}
+	g.Go(func() error {
+		b.every(ctx, settleEvery, func(ctx context.Context) { b.tidy(ctx, tidy) })
+		return nil
+	})
+	_ = g.Wait() // its functions return no errors
+}
+
+func (b *Bot) index(ctx context.Context) {
 	for range indexSteps {
 		n, err := b.cfg.Keeper.IndexBacklog(ctx, indexBatch)
 		if err != nil {
 			quietly(ctx, err, "Messages and memories could not be indexed")
 		}
-		if err != nil || n < indexBatch {
-			break
+		if err != nil || n < indexBatch || ctx.Err() != nil {
+			return
 		}
 	}
-	if time.Since(c.tidied) < tidyEvery || ctx.Err() != nil {
+}
+
+// chores are what tidying up remembers from one look to the next. They belong to one goroutine.
+type chores struct {
+	tidied time.Time
+	rests  map[memory.Pile]rest         // by piles without what they hold
+	told   map[memory.Crowded]time.Time // by scopes without what they hold: when the log last had one
+	look   breaker
+}
+
+// rest is how long a pile is left as it is.
+type rest struct {
+	until time.Time
+	tries int
+}
+
+// tidy deletes what expired and thins out scopes that hold too much, once an hour, on the first of the replicas that
+// live: the others neither pay for the same nor read the tables.
+func (b *Bot) tidy(ctx context.Context, c *chores) {
+	if time.Since(c.tidied) < tidyEvery {
+		return
+	}
+	leads, err := b.cfg.Keeper.Leads(ctx, b.leases.Owner())
+	if err != nil {
+		quietly(ctx, err, "Memory is not tidied up: the first replica is not known")
+	}
+	if err != nil || !leads {
 		return
 	}
 	c.tidied = time.Now()
@@ -50,44 +89,91 @@ func (b *Bot) keep(ctx context.Context, c *chores) {
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
 	}
-	b.consolidate(ctx, c)
+	if b.cfg.Remember.MaxPerScope > 0 {
+		b.consolidate(ctx, c)
+	}
 }
 
-// consolidate has the oldest facts of the fullest scopes told as fewer, where they hold more than they should.
+// consolidate has facts of the fullest scopes told as fewer, where they hold more than they should.
 func (b *Bot) consolidate(ctx context.Context, c *chores) {
-	if b.cfg.Remember.MaxPerScope <= 0 {
-		return
-	}
-	crowded, err := b.cfg.Keeper.Overfull(ctx, b.cfg.Remember.MaxPerScope)
-	if err != nil {
-		quietly(ctx, err, "Overfull scopes could not be listed")
-		return
-	}
-	for _, scope := range crowded {
-		name := memory.Crowded{Scope: scope.Scope, ScopeID: scope.ScopeID}
-		if time.Now().Before(c.rests[name]) {
-			continue
+	c.look = breaker{}
+	maps.DeleteFunc(c.rests, func(_ memory.Pile, r rest) bool { return time.Since(r.until) > pileMost })
+	maps.DeleteFunc(c.told, func(_ memory.Crowded, at time.Time) bool { return time.Since(at) >= crowdTold })
+	for after := (memory.Crowded{}); ; {
+		crowded, err := b.cfg.Keeper.Overfull(ctx, b.cfg.Remember.MaxPerScope, after)
+		if err != nil {
+			quietly(ctx, err, "Overfull scopes could not be listed")
 		}
-		delete(c.rests, name)
-		if err := b.spare.Acquire(ctx, 1); err != nil {
+		if err != nil || len(crowded) == 0 {
 			return
 		}
-		one, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
-		done, err := b.consolidator.Run(one, scope)
-		stop()
-		b.spare.Release(1)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, sessions.ErrConflict): // another replica was there first
-		case err != nil || done.Old == 0:
-			c.rests[name] = time.Now().Add(crowdRest)
-			if err != nil {
-				quietly(ctx, err, "Facts of an overfull scope could not be told in fewer, they stay as they are")
+		for _, scope := range crowded {
+			b.thin(ctx, c, scope)
+			if ctx.Err() != nil || c.look.over() || !b.leases.Trusted() {
+				return
 			}
-		default:
-			zerolog.Ctx(ctx).Info().Str("scope", string(scope.Scope)).Int("held", scope.Held).Int("old", done.Old).
-				Int("new", done.Receipt.Rows()).Int("tokens", done.Usage.Prompt+done.Usage.Completion).Msg("Memories consolidated")
+		}
+		after = crowded[len(crowded)-1]
+	}
+}
+
+// thin has the facts of a scope told as fewer, pile by pile, the highest first, until it holds what it should or has had
+// its calls. A pile that can't be told in fewer is left, and the next one tried. Where nothing could be joined all stays,
+// and the operators are told where that is far too much.
+func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
+	piles, err := b.cfg.Keeper.Piles(ctx, scope)
+	if err != nil {
+		quietly(ctx, err, "Overfull scope could not be read")
+		return
+	}
+	most, held, calls := b.cfg.Remember.MaxPerScope, scope.Held, 0
+	for _, p := range piles {
+		p.Held = 0
+		for held > most && calls < crowdCalls && time.Now().After(c.rests[p].until) {
+			calls++
+			n, err := b.join(ctx, p, held)
+			c.look.note(err)
+			if held -= n; n > 0 {
+				delete(c.rests, p)
+				continue
+			}
+			if ctx.Err() != nil || errors.Is(err, sessions.ErrConflict) { // somebody else was there: its facts are others now
+				return
+			}
+			tries := c.rests[p].tries
+			c.rests[p] = rest{until: time.Now().Add(min(pileRest<<min(tries, 10), pileMost)), tries: tries + 1}
+			if c.look.over() {
+				return
+			}
 		}
 	}
+	name := memory.Crowded{Scope: scope.Scope, ScopeID: scope.ScopeID}
+	if _, told := c.told[name]; !told && held == scope.Held && held > 2*most {
+		c.told[name] = time.Now()
+		zerolog.Ctx(ctx).Warn().Str("scope", string(scope.Scope)).Str("scope_id", scope.ScopeID).Int("held", held).Int("max", most).
+			Msg("Scope holds more than twice the facts that it should and none could be told in fewer, all stay")
+	}
+}
+
+// join has some facts of a pile told as fewer, and says by how many; held is what their scope holds.
+func (b *Bot) join(ctx context.Context, p memory.Pile, held int) (fewer int, err error) {
+	if err := b.spare.Acquire(ctx, 1); err != nil {
+		return 0, err
+	}
+	defer b.spare.Release(1)
+	one, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+	defer stop()
+	done, err := b.consolidator.Run(one, p)
+	if err != nil {
+		if errors.Is(err, sessions.ErrConflict) {
+			return 0, err
+		}
+		quietly(ctx, err, "Facts of an overfull scope could not be told in fewer, they stay as they are")
+		return 0, err
+	}
+	if done.Old > 0 {
+		zerolog.Ctx(ctx).Info().Str("scope", string(p.Scope)).Int("held", held).Int("old", done.Old).
+			Int("new", done.Receipt.Rows()).Int("tokens", done.Usage.Prompt+done.Usage.Completion).Msg("Memories consolidated")
+	}
+	return done.Old - done.Receipt.Rows(), nil
 }

@@ -1,14 +1,19 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"ebb/memory"
+	"ebb/sessions"
 )
 
 // attic is a memory that needs tidying up.
@@ -19,6 +24,7 @@ type attic struct {
 	old     []memory.Memory
 	kept    []memory.Draft
 	asked   int // for overfull scopes
+	follows bool
 }
 
 func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {
@@ -37,26 +43,59 @@ func (a *attic) Expire(context.Context) (int, error) {
 	return n, nil
 }
 
-func (a *attic) Overfull(_ context.Context, limit int) ([]memory.Crowded, error) {
+func (a *attic) Leads(context.Context, sessions.ReplicaID) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.follows, nil
+}
+
+func (a *attic) Overfull(_ context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked++
-	if len(a.old) <= limit {
+	if len(a.old) <= limit || after.Held > 0 {
 		return nil, nil
 	}
 	return []memory.Crowded{{Scope: memory.ScopeGroup, ScopeID: "g", Held: len(a.old)}}, nil
 }
 
-func (a *attic) Oldest(_ context.Context, _ memory.Crowded, limit int) ([]memory.Memory, error) {
+func pileOf(m memory.Memory) memory.Pile {
+	return memory.Pile{Scope: m.Scope, ScopeID: m.ScopeID, Subject: m.SubjectID}
+}
+
+func (a *attic) Piles(context.Context, memory.Crowded) ([]memory.Pile, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.old[:min(limit, len(a.old))], nil
+	held := map[memory.Pile]int{}
+	for _, m := range a.old {
+		held[pileOf(m)]++
+	}
+	var piles []memory.Pile
+	for p, n := range held {
+		p.Held = n
+		piles = append(piles, p)
+	}
+	slices.SortFunc(piles, func(p, q memory.Pile) int {
+		return cmp.Or(q.Held-p.Held, strings.Compare(string(p.Subject), string(q.Subject)))
+	})
+	return slices.DeleteFunc(piles, func(p memory.Pile) bool { return p.Held < 2 }), nil
+}
+
+func (a *attic) Oldest(_ context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p.Held = 0
+	of := slices.DeleteFunc(slices.Clone(a.old), func(m memory.Memory) bool { return pileOf(m) != p })
+	return of[:min(limit, len(of))], nil
 }
 
 func (a *attic) Consolidate(_ context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.old, a.kept = a.old[len(old):], append(a.kept, drafts...)
+	a.kept = append(a.kept, drafts...)
+	a.old = slices.DeleteFunc(a.old, func(m memory.Memory) bool {
+		return slices.ContainsFunc(old, func(o memory.Memory) bool { return o.ID == m.ID })
+	})
 	return memory.Receipt{Saved: []int64{100}}, nil
 }
 
@@ -81,10 +120,79 @@ func TestChores(t *testing.T) {
 		want(t, "expired", a.expired, 0)
 		want(t, "facts after an answer that lost some", len(a.old), 12)
 		lossy = false
-		after(time.Hour)
-		want(t, "calls while the scope rests", len(m.requests("flush")), 1)
-		after(crowdRest)
+		after(2 * time.Hour)
+		want(t, "calls while the pile rests", len(m.requests("flush")), 1)
+		after(pileRest)
 		want(t, "facts and what tells them", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
 		want(t, "messages to the group", len(w.wire.texts()), 0)
+	})
+}
+
+// crowded is an attic of so many facts about each of some people, who come in the order of their names where they have as
+// many.
+func crowded(each map[sessions.UserID]int) *attic {
+	a := &attic{}
+	for _, who := range slices.Sorted(maps.Keys(each)) {
+		for i := range each[who] {
+			a.old = append(a.old, memory.Memory{
+				ID: int64(len(a.old) + 1), Scope: memory.ScopeGroup, ScopeID: "g", Kind: memory.KindFact, SubjectID: who,
+				Content: fmt.Sprintf("%s carries parcel %d", who, i),
+			})
+		}
+	}
+	return a
+}
+
+// joining answers as a model does that joins facts of some people well and loses those of others.
+func joining(good ...string) func(context.Context, Request) (Response, error) {
+	return func(_ context.Context, r Request) (Response, error) {
+		for _, who := range good {
+			if shown := written(r.Messages); strings.Contains(shown, who+" carries") {
+				return saveCall(who + " carries parcels 0, 1, 2, 3 and 4"), nil
+			}
+		}
+		return saveCall("somebody carries something"), nil
+	}
+}
+
+// What can't be told in fewer does not keep the scope as it is: the facts about the next person are tried at the same look,
+// no more of them than the cap asks for.
+func TestNextPileIsTried(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := crowded(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
+		m := &script{flush: joining("bob", "cid")}
+		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
+		after(settleEvery)
+		var kept []string
+		for _, d := range a.kept {
+			kept = append(kept, fmt.Sprintf("%s %d-%d", d.SubjectID, d.StartSeq, d.EndSeq))
+		}
+		want(t, "told in fewer", kept, []string{"bob 0-0"})
+		want(t, "calls", len(m.requests("flush")), 2)
+		want(t, "left", len(a.old), 12)
+	})
+}
+
+// One replica pays; what can't be told in fewer at all stays, and operators hear of it once a day.
+func TestHopelessScopeIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := crowded(map[sessions.UserID]int{"ann": 2, "bob": 2, "cid": 1, "dan": 1, "eve": 1})
+		a.follows = true
+		m := &script{flush: joining()}
+		w := start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 3 }})
+		after(3 * time.Hour)
+		want(t, "looks and calls of one that does not lead", fmt.Sprint(a.asked, len(m.requests("flush"))), "0 0")
+		a.mu.Lock()
+		a.follows = false
+		a.mu.Unlock()
+		after(23 * time.Hour)
+		const words = "Scope holds more than twice the facts that it should and none could be told in fewer, all stay"
+		want(t, "lines in the log", len(w.log.lines(t, words)), 1)
+		want(t, "calls", len(m.requests("flush")), 2*3) // at once, 6 hours and 12 hours later
+		after(2 * time.Hour)
+		want(t, "lines a day later", len(w.log.lines(t, words)), 2)
+		want(t, "facts", len(a.old), 7)
 	})
 }

@@ -22,7 +22,7 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 	words := append(strings.Fields(strings.ToLower(rest)), "")
 	switch undo, log := words[0] == "undo" || words[0] == "撤销", words[0] == "log" || words[0] == "记录"; {
 	case (undo || log) && len(words) > 2:
-		return b.help(ctx, t, "") // no focus is meant, and nothing is done by mistake
+		return say(sayCompactUsage, t.lang) // no focus is meant, and nothing is done by mistake
 	case undo:
 		return b.undo(ctx, t)
 	case log:
@@ -43,7 +43,7 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 		return say(sayNoGain, t.lang)
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
-		return say(sayCompactFailed, t.lang)
+		return say(sayCompactFailed, t.lang, compactReason(err, t.lang))
 	}
 	b.reload(ctx, t)
 	return done.receipt(t.lang)
@@ -214,15 +214,17 @@ func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
 		return say(sayNotAdmin, t.lang)
 	}
 	if rest != "" {
-		return b.help(ctx, t, "")
+		return say(sayNewUsage, t.lang)
 	}
 	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
 	// flushed yet is read from the log by the next flush.
-	if !b.upkeepLock.busy(t.key) {
+	owed := b.upkeepLock.busy(t.key)
+	if !owed {
 		soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
 		defer stop()
 		if _, err := b.flushAll(soon, t.lease, flushNew); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+			owed = true
 		}
 	}
 	if err := b.store.Renew(ctx, t.lease); err != nil {
@@ -230,5 +232,8 @@ func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
 		return say(sayNotRenewed, t.lang)
 	}
 	b.reload(ctx, t)
+	if owed {
+		return say(sayRenewedOwed, t.lang)
+	}
 	return say(sayRenewed, t.lang)
 }

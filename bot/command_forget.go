@@ -20,23 +20,51 @@ const (
 	confirmEvents = 500
 )
 
-// forgetCommand is /forget: one memory by its number, the asker, or for administrators somebody else.
+// What may stand behind a command that asks to be confirmed.
+var (
+	yesWords = []string{"yes", "y", "sure", "ok", "确认", "确定", "是", "是的"}
+	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
+	please   = []string{"please", "pls", "请", "吧", "！", "!"}
+)
+
+// answerTo is what somebody wrote behind a command that asks to be confirmed.
+type answerTo int
+
+const (
+	answerNone answerTo = iota
+	answerYes
+	answerNo
+)
+
+// forgetCommand is /forget: the asker, their last message, one memory by #number, or for administrators somebody else.
 func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 	if b.cfg.Rights == nil {
 		return say(sayNoRights, t.lang)
 	}
-	who, sure := forgetWords(rest)
-	self := who == "me" || who == "我"
-	if id := memoryID(who); id > 0 && !sure {
-		return b.forgetMemory(ctx, t, id)
+	who, answer := forgetWords(rest)
+	sure := answer == answerYes
+	if narrowed := narrow(who); strings.HasPrefix(narrowed, "#") {
+		if id := memoryID(narrowed); id > 0 {
+			return b.forgetMemory(ctx, t, id)
+		}
 	}
-	switch asked := t.asked[0]; {
+	asked := t.asked[0]
+	self := who == forgetMe
+	switch {
 	case who == "":
-		return b.help(ctx, t, "")
+		return say(sayForgetUsage, t.lang)
+	case answer == answerNo:
+		return say(sayForgetNothing, t.lang)
 	case sure && asked.SenderID == "":
 		return say(sayForgotBefore, t.lang) // the turn was cut off after it had forgotten who asked
 	case asked.SenderID == "":
 		return say(sayNobody, t.lang)
+	case who == forgetLast:
+		return b.forgetLast(ctx, t)
+	case !self && strings.HasPrefix(who, forgetMe+" "):
+		return say(sayForgetUsage, t.lang)
+	case !self && !b.isAdmin(asked) && memoryID(who) > 0:
+		return say(sayForgetNumber, t.lang, memoryID(who), memoryID(who))
 	case !self && !b.isAdmin(asked):
 		return say(sayNotAdmin, t.lang)
 	case sure && !b.askedBefore(ctx, t, who):
@@ -45,7 +73,7 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 		return say(sayForgetMe, t.lang)
 	}
 	if self {
-		return b.forgetPerson(ctx, t, t.asked[0].SenderID)
+		return b.forgetPerson(ctx, t, asked.SenderID)
 	}
 	p, why := b.personNamed(ctx, t, who)
 	switch {
@@ -58,17 +86,62 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 	return b.forgetPerson(ctx, t, p.ID)
 }
 
-// forgetWords splits what stands behind /forget into whom, as it was written, and whether that is meant.
-func forgetWords(rest string) (who string, sure bool) {
+// Whom or what /forget is about, besides a name.
+const (
+	forgetMe   = "me"
+	forgetLast = "last"
+)
+
+// forgetWords splits what stands behind /forget into whom, as it was written, and what was answered.
+func forgetWords(rest string) (who string, answer answerTo) {
 	words := strings.Fields(rest)
-	if n := len(words); n > 1 && slices.Contains([]string{"yes", "确认", "确定"}, strings.ToLower(words[n-1])) {
-		words, sure = words[:n-1], true
+	trim := func(set []string) bool {
+		n := len(words)
+		if n < 2 || !slices.Contains(set, strings.ToLower(strings.TrimRight(words[n-1], ".!。！,，"))) && !slices.Contains(set, words[n-1]) {
+			return false
+		}
+		words = words[:n-1]
+		return true
 	}
-	who = strings.Join(words, " ")
-	if lower := strings.ToLower(who); lower == "me" {
-		who = lower
+	for trim(please) {
 	}
-	return who, sure
+	switch {
+	case trim(yesWords):
+		answer = answerYes
+	case trim(noWords):
+		answer = answerNo
+	}
+	who = strings.Replace(strings.Join(words, " "), "＠", "@", 1)
+	switch strings.ToLower(strings.TrimRight(who, ",.!，。！")) {
+	case forgetMe, "我":
+		who = forgetMe
+	case forgetLast, "上一条", "刚才", "刚才那条":
+		who = forgetLast
+	}
+	return who, answer
+}
+
+// forgetLast wipes the last message that the asker said before the command, with its answer.
+func (b *Bot) forgetLast(ctx context.Context, t *turn) string {
+	last := t.view.Session.LastSeq
+	events, err := b.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the last message")
+		return say(sayNoRights, t.lang)
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Role != sessions.RoleUser || e.SenderID != t.asked[0].SenderID || e.Content == sessions.ErasedText || isKnown(b.ownWords(e)) {
+			continue
+		}
+		done, err := b.cfg.Rights.ForgetMessage(ctx, e.Seq, memory.Asking{Lease: t.lease, Event: t.asked[0].ID})
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
+			return say(sayNoRights, t.lang)
+		}
+		b.goOn(ctx, t, done.Lease)
+		return say(sayForgotLast, t.lang, e.CreatedAt.In(b.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.lang))
+	}
+	return say(sayNoLast, t.lang)
 }
 
 // askedBefore reports whether the asker said the same command shortly before, without meaning it yet. The log tells, so
@@ -80,7 +153,6 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
 		return false
 	}
-	same := func(x, y string) bool { return x == y || (x == "me" || x == "我") && (y == "me" || y == "我") }
 	for _, e := range slices.Backward(events) {
 		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
 			continue
@@ -93,8 +165,8 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		default:
 			continue
 		}
-		whom, sure := forgetWords(rest)
-		return !sure && same(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
+		whom, answer := forgetWords(rest)
+		return answer == answerNone && strings.EqualFold(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
 	}
 	return false
 }
@@ -106,6 +178,8 @@ func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.P
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Person could not be looked for")
 		return p, say(sayNoRights, t.lang)
+	case len(people) == 0 && memoryID(name) > 0:
+		return p, say(sayForgetNumber, t.lang, memoryID(name), memoryID(name))
 	case len(people) == 0:
 		return p, say(sayNobody, t.lang)
 	case len(people) == 1:
@@ -137,7 +211,10 @@ func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) st
 		t.view.Pending[0] = nameless(t.view.Pending[0])
 	}
 	b.goOn(ctx, t, done.Lease)
-	return say(sayPersonForgotten, t.lang, done.Sessions, done.Memories, done.Events, done.Summaries, done.Blobs, done.Replies, done.Embeddings)
+	if what := receiptOfPerson(done, t.lang); what != "" {
+		return say(sayPersonForgotten, t.lang, what)
+	}
+	return say(sayForgotBefore, t.lang)
 }
 
 // nameless is a message of which no more is known than where to answer it.

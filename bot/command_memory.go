@@ -4,48 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rs/zerolog"
 
-	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
 )
 
-// Of what is known so many memories are listed, each with so many bytes.
+// Of what is known so many memories are listed at a time, each with so many characters; an answer repeats so many of one.
 const (
 	listedMemories = 20
-	listedBytes    = 300
+	listedChars    = 80
+	quotedChars    = 60
 )
+
+// memoryVerbs are the words of /memory for a single memory.
+var memoryVerbs = map[string]string{
+	"forget": "forget", "delete": "forget", "忘记": "forget", "删除": "forget",
+	"promote": "promote", "团队": "promote",
+	"show": "show", "查看": "show", "显示": "show",
+}
 
 // memoryCommand is /memory: what is known of the asker and the conversation, or one of its words for a single memory.
 func (b *Bot) memoryCommand(ctx context.Context, t *turn, rest string) string {
 	if b.cfg.Rights == nil {
 		return say(sayNoRights, t.lang)
 	}
-	words := strings.Fields(strings.ToLower(rest))
-	if len(words) == 0 {
-		return b.listMemories(ctx, t)
+	rest = narrow(strings.ToLower(rest))
+	if rest == "" {
+		return b.listMemories(ctx, t, 1)
 	}
-	id := int64(0)
-	if len(words) == 2 {
-		id = memoryID(words[1])
+	if page, err := strconv.Atoi(rest); err == nil && page > 0 {
+		return b.listMemories(ctx, t, min(page, 1<<20))
 	}
-	switch {
-	case id > 0 && slices.Contains([]string{"forget", "忘记", "删除"}, words[0]):
-		return b.forgetMemory(ctx, t, id)
-	case id > 0 && slices.Contains([]string{"promote", "团队"}, words[0]):
-		return b.promote(ctx, t, id)
+	if id := memoryID(rest); id > 0 { // "#12"
+		return b.showMemory(ctx, t, id)
 	}
-	return b.help(ctx, t, "") // nothing is done by mistake
+	for word, verb := range memoryVerbs {
+		number, ok := strings.CutPrefix(rest, word)
+		id := memoryID(number)
+		if !ok || id <= 0 {
+			continue
+		}
+		switch verb {
+		case "forget":
+			return b.forgetMemory(ctx, t, id)
+		case "promote":
+			return b.promote(ctx, t, id)
+		default:
+			return b.showMemory(ctx, t, id)
+		}
+	}
+	return say(sayMemoryUsage, t.lang) // nothing is done by mistake
 }
 
-// memoryID reads the number of a memory, as people write it: 12 or #12. It is 0 for anything else.
+// narrow writes full-width digits and signs as plain ones.
+func narrow(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
+			return r - 0xfee0
+		}
+		return r
+	}, text))
+}
+
+// memoryID reads the number of a memory, as people write it: 12, #12 or １２. It is 0 for anything else.
 func memoryID(word string) int64 {
-	id, err := strconv.ParseInt(strings.TrimPrefix(word, "#"), 10, 64)
+	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -53,19 +80,23 @@ func memoryID(word string) int64 {
 }
 
 // asker is who asks what is known, and where.
-func (t *turn) asker() memory.Asker {
-	return memory.Asker{Reader: t.reader(), Person: t.asked[0].SenderID}
+func (b *Bot) asker(t *turn) memory.Asker {
+	return memory.Asker{Reader: t.reader(), Person: t.asked[0].SenderID, Admin: b.isAdmin(t.asked[0])}
 }
 
-// listMemories tells what is known of the asker and the conversation, by the numbers that stay theirs.
-func (b *Bot) listMemories(ctx context.Context, t *turn) string {
-	a := t.asker()
-	list, total, err := b.cfg.Rights.Known(ctx, a, listedMemories)
+// listMemories tells what is known of the asker and the conversation, by the numbers that stay theirs, in pages.
+func (b *Bot) listMemories(ctx context.Context, t *turn, page int) string {
+	a := b.asker(t)
+	skip := (page - 1) * listedMemories
+	list, total, err := b.cfg.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be listed")
 		return say(sayNoRights, t.lang)
 	}
-	if total == 0 {
+	switch {
+	case len(list) == 0 && page > 1:
+		return say(sayNoPage, t.lang, page)
+	case len(list) == 0:
 		return say(sayKnowNothing, t.lang)
 	}
 	here := sayKnowGroup
@@ -83,7 +114,7 @@ func (b *Bot) listMemories(ctx context.Context, t *turn) string {
 				out.WriteString(say(head, t.lang) + "\n\n")
 			}
 			first = false
-			out.WriteString(b.memoryLine(m.Memory))
+			out.WriteString(b.memoryLine(m.Memory, t.lang))
 		}
 		if !first {
 			out.WriteByte('\n')
@@ -91,37 +122,81 @@ func (b *Bot) listMemories(ctx context.Context, t *turn) string {
 	}
 	section(sayKnowYou, true)
 	section(here, false)
-	if total > len(list) {
-		out.WriteString(say(sayKnowMore, t.lang, total-len(list)) + "\n\n")
+	if left := total - skip - len(list); left > 0 {
+		out.WriteString(say(sayKnowMore, t.lang, left, page+1) + "\n\n")
 	}
 	return out.String() + say(sayKnowHow, t.lang)
 }
 
-func (b *Bot) memoryLine(m memory.Memory) string {
+func (b *Bot) memoryLine(m memory.Memory, lang string) string {
+	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), b.memoryDay(m))
+}
+
+// memoryDay is when a memory was said, as far as that is known.
+func (b *Bot) memoryDay(m memory.Memory) string {
 	at := m.SaidAt
 	if at.IsZero() {
 		at = m.CreatedAt
 	}
-	text := compaction.HeadTail(strings.Join(strings.Fields(m.Content), " "), listedBytes)
-	return fmt.Sprintf("- #%d %s (%s)\n", m.ID, text, at.In(b.cfg.Location).Format("2006-01-02"))
+	return at.In(b.cfg.Location).Format("2006-01-02")
+}
+
+// teamMark stands before what the whole team reads.
+func teamMark(m memory.Memory, lang string) string {
+	if m.Scope != memory.ScopeTeam {
+		return ""
+	}
+	return say(sayTeamMark, lang)
+}
+
+// headOf is the beginning of a content on one line.
+func headOf(content string, most int) string {
+	rs := []rune(strings.Join(strings.Fields(content), " "))
+	if len(rs) <= most {
+		return string(rs)
+	}
+	return string(rs[:most]) + "…"
+}
+
+// showMemory tells one memory whole.
+func (b *Bot) showMemory(ctx context.Context, t *turn, id int64) string {
+	m, why := b.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
+	}
+	scope, kind := memory.ScopeWord(m.Scope, t.lang), memory.KindWord(m.Kind, t.lang)
+	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.lang), m.Content,
+		say(sayMemoryFrom, t.lang, scope, kind, b.memoryDay(m.Memory)))
+}
+
+// knownMemory reads a memory that the asker may be told of, or says why there is none.
+func (b *Bot) knownMemory(ctx context.Context, t *turn, id int64) (m memory.Known, why string) {
+	m, err := b.cfg.Rights.KnownByID(ctx, b.asker(t), id)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return m, say(sayNoMemory, t.lang, id)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be read")
+		return m, say(sayNoRights, t.lang)
+	}
+	return m, ""
 }
 
 // forgetMemory deletes one memory: anybody's own, what they said, and for administrators what a conversation shares.
 func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
-	a := t.asker()
-	m, err := b.cfg.Rights.KnownByID(ctx, a, id)
-	switch {
-	case errors.Is(err, sessions.ErrNotFound):
-		return say(sayNoMemory, t.lang, id)
-	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be read")
-		return say(sayNoRights, t.lang)
+	m, why := b.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
 	}
 	// A private chat is its person's, but what the team shares is nobody's there.
-	if theirs := m.Own || a.Reader.Private && m.Scope == memory.ScopeSession; !theirs && !b.isAdmin(t.asked[0]) {
+	if theirs := m.Own || t.reader().Private && m.Scope == memory.ScopeSession; !theirs && !b.isAdmin(t.asked[0]) {
 		return say(sayNotYours, t.lang, id)
 	}
-	done, err := b.cfg.Rights.ForgetMemory(ctx, id, memory.Asking{Lease: t.lease, Event: t.asked[0].ID})
+	asking := memory.Asking{Lease: t.lease, Event: t.asked[0].ID}
+	if !b.isAdmin(t.asked[0]) {
+		asking.Only = t.asked[0].SenderID // what others said stays theirs
+	}
+	done, err := b.cfg.Rights.ForgetMemory(ctx, id, asking)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return say(sayNoMemory, t.lang, id)
 	}
@@ -130,7 +205,12 @@ func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
 		return say(sayNoRights, t.lang)
 	}
 	b.goOn(ctx, t, done.Lease)
-	return say(sayForgotten, t.lang, done.Memories, done.Events, done.Summaries, done.Blobs, done.Replies, done.Embeddings)
+	too := ""
+	if more := receipt(done, t.lang); more != "" {
+		too = say(sayForgottenToo, t.lang, more)
+	}
+	t.kept = say(sayForgottenLog, t.lang, id) + too // what was deleted must not come back with the answer
+	return say(sayForgotten, t.lang, headOf(m.Content, quotedChars)) + too
 }
 
 // goOn has the turn go on with the lease that something it asked for left it, and with what is left of the view.
@@ -145,99 +225,27 @@ func (b *Bot) promote(ctx context.Context, t *turn, id int64) string {
 	if !b.isAdmin(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	m, err := b.cfg.Rights.KnownByID(ctx, t.asker(), id)
-	if err == nil && m.Scope != memory.ScopeGroup {
-		err = sessions.ErrNotFound
-	}
-	if err == nil {
-		m.Memory, err = b.cfg.Rights.Promote(ctx, id, t.asked[0].SenderID)
+	m, why := b.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
 	}
 	switch {
+	case m.Scope == memory.ScopeTeam:
+		return say(sayTeamsAlready, t.lang, id)
+	case m.Kind == memory.KindTask:
+		return say(sayNotShared, t.lang, id)
+	case m.Scope == memory.ScopeUser:
+		return say(sayOnlyTheirs, t.lang, id)
+	case m.Scope != memory.ScopeGroup, m.Kind == memory.KindDigest:
+		return say(sayOnlyHere, t.lang, id)
+	}
+	shared, err := b.cfg.Rights.Promote(ctx, id, t.asked[0].SenderID)
+	switch {
 	case errors.Is(err, sessions.ErrNotFound):
-		return say(sayNotPromoted, t.lang, id)
+		return say(sayNoMemory, t.lang, id) // it left force just now
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory was not promoted")
 		return say(sayNoRights, t.lang)
 	}
-	return say(sayPromoted, t.lang, m.ID)
-}
-
-// Of an export a message holds so much, read in pages.
-const (
-	exportedBytes = 12_000
-	exportedPage  = 200
-)
-
-// exportCommand is /export me: a person's own data, where nobody else reads it.
-func (b *Bot) exportCommand(ctx context.Context, t *turn, rest string) string {
-	if word := strings.ToLower(rest); word != "me" && word != "我" {
-		return b.help(ctx, t, "")
-	}
-	a := t.asker()
-	if b.cfg.Rights == nil || a.Person == "" {
-		return say(sayNoRights, t.lang)
-	}
-	if !a.Reader.Private {
-		return say(sayExportPrivate, t.lang)
-	}
-	text, whole, err := b.exported(ctx, a.Person, t.lang)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("A person's data could not be exported")
-		return say(sayNoRights, t.lang)
-	}
-	switch {
-	case text == "":
-		return say(sayExportEmpty, t.lang)
-	case !whole:
-		text += say(sayExportMore, t.lang, a.Person)
-	}
-	return text
-}
-
-// exported is a person's data as Markdown, and whether that is all of it.
-func (b *Bot) exported(ctx context.Context, who sessions.UserID, lang string) (text string, whole bool, err error) {
-	var out strings.Builder
-	facts, messages := memory.ExportHeads(lang)
-	// add writes a line under its heading, and reports whether there was room.
-	headed := ""
-	add := func(head, line string) bool {
-		if headed != head {
-			headed, line = head, "\n"+head+"\n\n"+line
-		}
-		if out.Len()+len(line) > exportedBytes {
-			return false
-		}
-		out.WriteString(line)
-		return true
-	}
-	for after := int64(0); ; {
-		page, err := b.cfg.Rights.FactsOf(ctx, who, after, exportedPage)
-		if err != nil {
-			return "", false, err
-		}
-		for _, m := range page {
-			after = m.ID
-			if !add(facts, memory.ExportFact(m, b.cfg.Location, lang)) {
-				return out.String(), false, nil
-			}
-		}
-		if len(page) < exportedPage {
-			break
-		}
-	}
-	for after := int64(0); ; {
-		page, err := b.cfg.Rights.MessagesOf(ctx, who, after, exportedPage)
-		if err != nil {
-			return "", false, err
-		}
-		for _, s := range page {
-			after = s.Event.ID
-			if !add(messages, memory.ExportSaid(s, b.cfg.Location, lang)) {
-				return out.String(), false, nil
-			}
-		}
-		if len(page) < exportedPage {
-			return strings.TrimSpace(out.String()) + "\n", true, nil
-		}
-	}
+	return say(sayPromoted, t.lang, headOf(shared.Content, quotedChars), shared.ID)
 }

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -47,7 +48,8 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 	return nil
 }
 
-// parseCommand splits "/compact the numbers" into its name and the rest. Chinese keyboards write ／ for the slash.
+// parseCommand splits "/compact the numbers" into its name and the rest. Chinese keyboards write ／ for the slash, and
+// no blank: "/忘记我确认" is 忘记我 and 确认.
 func parseCommand(text string) (name, rest string) {
 	text = strings.TrimSpace(text)
 	if wide, ok := strings.CutPrefix(text, "／"); ok {
@@ -60,10 +62,46 @@ func parseCommand(text string) (name, rest string) {
 	if at := strings.IndexFunc(text, unicode.IsSpace); at >= 0 {
 		text, rest = text[:at], text[at:]
 	}
-	return strings.ToLower(text), strings.TrimSpace(rest)
+	name, rest = strings.ToLower(text), strings.TrimSpace(rest)
+	if commandNamed(name) != nil {
+		return name, rest
+	}
+	if m := gluedRE.FindStringSubmatch(name); m != nil {
+		for i := 1; i < len(m); i += 2 {
+			if m[i] != "" {
+				// As it was written: a name of somebody may be in it.
+				return m[i], strings.TrimSpace(text[min(len(m[i]), len(text)):] + " " + rest)
+			}
+		}
+	}
+	return name, rest
 }
 
+// gluedRE finds commands that are written without a blank behind their name. What may follow each is fixed, for a
+// longer word is another one.
+var gluedRE = regexp.MustCompile(`^(?:` +
+	`(忘记我)((?:确认|确定|是|取消|不).{0,12})` +
+	`|(忘记)((?:我|上一条|刚才|[@＠#＃]).*)` +
+	`|(记忆)((?:忘记|删除|团队|查看|显示|[#＃]?[0-9０-９]).*)` +
+	`|(导出)(我.?)` +
+	`|(压缩)(撤销|记录)` +
+	`|(forget)(me|last|[@＠#＃].*)` +
+	`|(memory)((?:forget|promote|show)?[#＃]?[0-9０-９]+|forget|promote|show)` +
+	`|(export)(me)` +
+	`|(compact)(undo|log)` +
+	`)$`)
+
+// unknownRE finds the name of what is written like a command and is none. A path has a second slash, and a sum no letter.
+var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
+
+// isCommand reports whether a text is a command, or looks like one: that is nothing to ask a model.
 func isCommand(text string) bool {
+	name, _ := parseCommand(text)
+	return commandNamed(name) != nil || unknownRE.MatchString(name)
+}
+
+// isKnown reports whether a text is a command that there is: what else stands behind a slash are its sender's own words.
+func isKnown(text string) bool {
 	name, _ := parseCommand(text)
 	return commandNamed(name) != nil
 }
@@ -72,7 +110,11 @@ func isCommand(text string) bool {
 func (b *Bot) command(ctx context.Context, t *turn) string {
 	name, rest := parseCommand(b.ownWords(t.asked[0]))
 	t.lang = b.cfg.Language
-	return commandNamed(name)(b, ctx, t, rest)
+	run := commandNamed(name)
+	if run == nil {
+		return say(sayNoCommand, t.lang)
+	}
+	return run(b, ctx, t, rest)
 }
 
 func (b *Bot) help(_ context.Context, t *turn, _ string) string { return say(sayHelp, t.lang) }

@@ -217,7 +217,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	}
 	r.made(draft)
 	if err != nil {
-		return cut, draft, "", fmt.Errorf("summarize session %s: %w", r.Key, err)
+		return cut, draft, "", fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
 	}
 	if err := r.gate(p, cut, draft); err != nil {
 		return cut, draft, "", err
@@ -418,7 +418,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 // compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
 func compactTrouble(err error) string {
 	if _, ok := errors.AsType[*ModelError](err); ok {
-		return "model error: " + string(ClassOf(err))
+		return "model error: " + TroubleOf(err)
 	}
 	return err.Error()
 }

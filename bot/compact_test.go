@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,9 +102,19 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		m.mu.Lock()
 		m.summary = func(context.Context, Request) (Response, error) { return text(""), nil }
 		m.mu.Unlock()
-		if got := told("c2"); got != say(sayCompactFailed, "zh") || w.compactions() != 0 {
+		if got := told("c2"); got != say(sayCompactFailed, "zh", "模型没有给出可用的摘要") || w.compactions() != 0 {
 			t.Errorf("with a summariser that fails: %q", got)
 		}
+		m.mu.Lock()
+		m.summary = func(context.Context, Request) (Response, error) {
+			return Response{}, &ModelError{Class: Busy, Unreachable: true, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
+		}
+		m.mu.Unlock()
+		if got := told("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {
+			t.Errorf("with a model that can't be reached: %q", got)
+		}
+		rows := attempts(t, w.store.mem)
+		want(t, "reason in the log", rows[len(rows)-1].Error, "model error: unreachable")
 		m.mu.Lock()
 		m.summary = nil
 		m.mu.Unlock()

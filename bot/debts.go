@@ -15,18 +15,19 @@ import (
 const (
 	// settleEvery is the time between two looks at what memory is owed.
 	settleEvery = 30 * time.Second
-	// settleLimit is how many sessions one look takes up of each kind.
+	// settleLimit is how many sessions are listed at a time.
 	settleLimit = 100
 	// idleAfter is how long nothing is said in a session before what it said last is flushed.
 	idleAfter = 30 * time.Minute
 )
 
-// settle does in the background what memory needs and nobody waits for, one thing at a time: owed flushes, those that
-// have waited for longest first, then flushes of sessions at rest. It ends with ctx, whose cause leaves a flush that is
-// under way to the one of the stop.
-func (b *Bot) settle(ctx context.Context) {
-	tidy := &chores{rests: map[memory.Crowded]time.Time{}}
-	t := time.NewTicker(settleEvery)
+// maxTimeouts ends a look after so many model calls in a row that ran out of time: the provider is away, and each of those
+// that still wait would hold the others up for as long.
+const maxTimeouts = 3
+
+// every calls f at each tick while leases can be trusted. It ends with ctx.
+func (b *Bot) every(ctx context.Context, d time.Duration, f func(context.Context)) {
+	t := time.NewTicker(d)
 	defer t.Stop()
 	for {
 		select {
@@ -34,61 +35,100 @@ func (b *Bot) settle(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		if !b.leases.Trusted() {
-			continue
+		if b.leases.Trusted() {
+			f(ctx)
 		}
-		b.settleDebts(ctx)
-		b.flushIdle(ctx)
-		b.keep(ctx, tidy)
 	}
 }
 
-// settleDebts makes up for flushes that failed: their events are read from the log.
-func (b *Bot) settleDebts(ctx context.Context) {
-	owed, err := b.memory.DebtsDue(ctx, b.leases.Owner(), settleLimit)
-	if err != nil {
-		quietly(ctx, err, "Owed flushes could not be listed")
-		return
+// settle flushes in the background what nobody waits for, one session at a time: owed flushes, those that have been owed
+// for longest first, then sessions at rest. A stop ends it: what it had under way is owed, or left to the flush of the
+// stop.
+func (b *Bot) settle(ctx context.Context) {
+	look := breaker{}
+	if b.settleDebts(ctx, &look); !look.over() {
+		b.flushIdle(ctx, &look)
 	}
-	for _, d := range owed {
-		out, err := b.flushLow(ctx, d.Key, flushDebt, func(sessions.Session) bool { return true })
-		switch {
-		case ctx.Err() != nil:
+}
+
+// breaker counts the model calls of one look that ran out of time, one after another.
+type breaker struct{ timeouts int }
+
+func (p *breaker) note(err error) {
+	if p.timeouts++; !errors.Is(err, context.DeadlineExceeded) {
+		p.timeouts = 0
+	}
+}
+
+func (p *breaker) over() bool { return p.timeouts >= maxTimeouts }
+
+// settleDebts makes up for flushes that failed: their events are read from the log.
+func (b *Bot) settleDebts(ctx context.Context, look *breaker) {
+	var after memory.Waiting
+	for more := true; more; {
+		owed, err := b.memory.DebtsDue(ctx, b.leases.Owner(), after, settleLimit)
+		if err != nil {
+			quietly(ctx, err, "Owed flushes could not be listed")
 			return
-		case err != nil:
-			quietly(ctx, err, "Owed flush did not come through, it rests")
-		case out.Through > 0:
-			zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
 		}
+		for _, d := range owed {
+			after = d.Waiting
+			out, err := b.flushLow(ctx, d.Waiting, flushDebt, func(sessions.Session) bool { return true })
+			if err != nil {
+				quietly(ctx, err, "Owed flush did not come through, it rests")
+			} else if out.Through > 0 {
+				zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
+			}
+			if b.endsLook(ctx, look, out, err) {
+				return
+			}
+		}
+		more = len(owed) == settleLimit
 	}
 }
 
 // flushIdle flushes sessions in which nobody has said anything for a while.
-func (b *Bot) flushIdle(ctx context.Context) {
-	keys, err := b.memory.Idle(ctx, b.leases.Owner(), idleAfter, settleLimit)
-	if err != nil {
-		quietly(ctx, err, "Sessions at rest could not be listed")
-		return
-	}
-	for _, key := range keys {
-		_, err := b.flushLow(ctx, key, flushIdle, func(s sessions.Session) bool {
-			return b.settings(s).Policy.Flush && time.Since(s.LastActiveAt) >= idleAfter
-		})
-		if ctx.Err() != nil {
+func (b *Bot) flushIdle(ctx context.Context, look *breaker) {
+	var after memory.Waiting
+	for more := true; more; {
+		idle, err := b.memory.Idle(ctx, b.leases.Owner(), idleAfter, after, settleLimit)
+		if err != nil {
+			quietly(ctx, err, "Sessions at rest could not be listed")
 			return
 		}
-		if err != nil {
-			quietly(ctx, err, "Session at rest was not flushed, its range is owed")
+		for _, w := range idle {
+			after = w
+			out, err := b.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
+				return b.settings(s).Policy.Flush && time.Since(s.LastActiveAt) >= idleAfter
+			})
+			if err != nil {
+				quietly(ctx, err, "Session at rest was not flushed, its range is owed")
+			}
+			if b.endsLook(ctx, look, out, err) {
+				return
+			}
 		}
+		more = len(idle) == settleLimit
 	}
 }
 
-// flushLow flushes a session that is free or ours, at low priority: where it is wanted, within what the session may still
-// spend today, and never beside a compaction of it.
+// endsLook notes how a flush went, and reports whether the look is over: at a stop, when leases can't be trusted, and
+// where nothing comes back from the model. A session that was passed over says nothing of that.
+func (b *Bot) endsLook(ctx context.Context, look *breaker, out memory.Outcome, err error) bool {
+	if err != nil || out.Through > 0 {
+		look.note(err)
+	}
+	return ctx.Err() != nil || look.over() || !b.leases.Trusted()
+}
+
+// flushLow flushes a session that is free or ours, at low priority: where it is wanted, within what such work may still
+// spend today, and never beside other upkeep of it. Of a session that is passed over not even the lease is taken.
 func (b *Bot) flushLow(
-	ctx context.Context, key sessions.Key, trigger string, wanted func(sessions.Session) bool,
+	ctx context.Context, w memory.Waiting, trigger string, wanted func(sessions.Session) bool,
 ) (out memory.Outcome, err error) {
-	if b.upkeepLock.busy(key) {
+	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
+	allowed := func(s sessions.Session) bool { return !spentLow(b.settings(s), s) && wanted(s) }
+	if b.upkeepLock.busy(key) || !allowed(listed) {
 		return out, nil
 	}
 	if err := b.spare.Acquire(ctx, 1); err != nil {
@@ -106,7 +146,7 @@ func (b *Bot) flushLow(
 	ctx, stop := context.WithTimeout(log.WithContext(ctx), b.cfg.CompactDeadline)
 	defer stop()
 	out, err = b.flushAs(ctx, lease, trigger, func(s sessions.Session) (int, bool) {
-		return s.FlushEpoch, s.FlushedSeq < s.LastSeq && !spent(b.settings(s), s) && wanted(s)
+		return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)
 	})
 	return out, b.leases.Check(key, err)
 }

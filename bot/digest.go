@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"ebb/compaction"
 	"ebb/memory"
@@ -17,17 +18,17 @@ import (
 
 // Limits of digests.
 const (
-	digestEvery  = time.Minute // between two looks for days to tell
-	digestLimit  = 50          // days that one look takes up
-	digestPage   = 500         // events read at a time
-	digestTokens = 800         // what a digest takes, about
-	digestMost   = 1100        // and at the most
-	digestLeast  = 150         // what is asked for on a day of few words
+	digestEvery   = time.Minute // between two looks for days to tell
+	digestsAtOnce = 4           // days that are told side by side
+	digestPage    = 500         // events read at a time
+	digestTokens  = 800         // what a digest takes, about
+	digestMost    = 1100        // and at the most
+	digestLeast   = 150         // what is asked for on a day of few words
 )
 
 // digests has each day of each group told once, from the time of day that is configured: a group's history by days,
-// beside what its conversation needs. It begins with the days that ended while no process ran. One day is told at a
-// time, and nobody waits for it. It ends with ctx.
+// beside what its conversation needs. It begins with the days that ended while no process ran. Nobody waits for it. It
+// ends with ctx.
 func (b *Bot) digests(ctx context.Context) {
 	if b.cfg.DigestAt == "" {
 		return
@@ -41,9 +42,7 @@ func (b *Bot) digests(ctx context.Context) {
 	defer t.Stop()
 	for {
 		days := memory.DaysEnded(time.Now(), hour, minute, b.cfg.Location)
-		for more := true; more && b.leases.Trusted(); {
-			more = b.digestDays(ctx, days)
-		}
+		b.digestDays(ctx, days)
 		select {
 		case <-ctx.Done():
 			return
@@ -52,28 +51,56 @@ func (b *Bot) digests(ctx context.Context) {
 	}
 }
 
-// digestDays tells some days that are due, the oldest first, and reports whether there may be more that can be told now.
-func (b *Bot) digestDays(ctx context.Context, days []memory.Day) (more bool) {
-	due, err := b.memory.DigestsDue(ctx, b.leases.Owner(), days, digestLimit)
-	if err != nil {
-		quietly(ctx, err, "Days to tell could not be listed")
-		return false
-	}
-	more = len(due) == digestLimit
-	for _, d := range due {
-		if ctx.Err() != nil {
-			return false
+// digestDays tells the days that are due, the oldest first, a few of one day side by side. What comes to nothing does not
+// hold up what is behind it.
+func (b *Bot) digestDays(ctx context.Context, days []memory.Day) {
+	var after memory.DigestDue
+	for b.leases.Trusted() && ctx.Err() == nil {
+		due, err := b.memory.DigestsDue(ctx, b.leases.Owner(), days, after)
+		if err != nil {
+			quietly(ctx, err, "Days to tell could not be listed")
+			return
 		}
-		if err := b.digest(ctx, d); err != nil {
-			quietly(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, b.leases.Check(d.Key, err)), "Daily digest did not come through")
-			more = false // what has left no mark on its day would be listed again at once
+		if len(due) == 0 {
+			return
+		}
+		after = due[len(due)-1]
+		for len(due) > 0 {
+			n := 1
+			for n < len(due) && due[n].Date == due[0].Date {
+				n++
+			}
+			b.digestDay(ctx, due[:n])
+			due = due[n:]
 		}
 	}
-	return more
 }
 
-// digest tells one day, unless it is not ours to tell or the session may spend no more today. What fails is kept with
-// its reason, and tried again later.
+// digestDay tells one day of several groups.
+func (b *Bot) digestDay(ctx context.Context, due []memory.DigestDue) {
+	var g errgroup.Group
+	g.SetLimit(digestsAtOnce)
+	for _, d := range due {
+		g.Go(func() error {
+			b.digestLogged(ctx, d)
+			return nil
+		})
+	}
+	_ = g.Wait() // its functions return no errors
+}
+
+// digestLogged tells one day unless the bot stops, and logs what went wrong: nobody waits for it.
+func (b *Bot) digestLogged(ctx context.Context, d memory.DigestDue) {
+	if ctx.Err() != nil || !b.leases.Trusted() {
+		return
+	}
+	if err := b.digest(ctx, d); err != nil {
+		quietly(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, b.leases.Check(d.Key, err)), "Daily digest did not come through")
+	}
+}
+
+// digest tells one day, unless it is not ours to tell or the session may spend no more of that kind today. What fails is
+// kept with its reason, and tried again later, up to [memory.DigestAttempts] times.
 func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 	if err := b.spare.Acquire(ctx, 1); err != nil {
 		return nil // the bot stops
@@ -92,7 +119,7 @@ func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
-	if spent(b.settings(s), s) {
+	if spentLow(b.settings(s), s) {
 		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
 	made, err := b.tellDay(ctx, s, d)
@@ -102,6 +129,9 @@ func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 	if err != nil {
 		b.metrics.digests.WithLabelValues("failed").Inc()
 		quietly(ctx, err, "Day could not be told, it rests")
+		if d.Attempts+1 >= memory.DigestAttempts {
+			log.Warn().Str("reason", digestTrouble(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
+		}
 		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage})
 	}
 	id, err := b.memory.StoreDigest(ctx, lease, made)
@@ -152,7 +182,9 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 	if err != nil {
 		return made, fmt.Errorf("ask for a digest: %w", err)
 	}
-	made.Content = memory.DigestTitle(d.Day, teller.Language) + "\n" + sessions.Redact(res.Text)
+	if body := memory.DigestBody(res.Text); body != "" {
+		made.Content = memory.DigestTitle(d.Day, teller.Language) + "\n" + body
+	}
 	return made, nil
 }
 
@@ -182,7 +214,7 @@ func digestTrouble(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "ran out of time"
 	case model:
-		return "model error: " + string(ClassOf(err))
+		return "model error: " + TroubleOf(err)
 	}
 	return "no usable answer"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,26 +29,28 @@ type dayState struct {
 	at       time.Time
 }
 
-// DigestsDue and the methods from here on keep digests as the database does.
-func (s *store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []memory.Day, limit int) ([]memory.DigestDue, error) {
+// DigestsDue and the methods from here on keep digests as the database does. A list has two days at the most where a
+// test does not say otherwise, so that there are several.
+func (s *store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue) ([]memory.DigestDue, error) {
 	return do(s, "digests due", func() ([]memory.DigestDue, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		var out []memory.DigestDue
 		for _, d := range days {
-			for key := range s.flushed {
+			for _, key := range slices.Sorted(maps.Keys(s.flushed)) {
 				st, err := s.mem.Session(ctx, key)
 				if err != nil || st.ConversationType != sessions.Group || (st.Lease.Owner != "" && st.Lease.Owner != owner) {
 					continue
 				}
+				behind := d.Date > after.Date || d.Date == after.Date && key > after.Key
 				state := s.day(key, d.Date)
-				if state.done || state.attempts >= memory.DigestAttempts || time.Since(state.at) < memory.DigestRest {
+				if !behind || state.done || state.attempts >= memory.DigestAttempts || time.Since(state.at) < memory.DigestRest {
 					continue
 				}
-				due := memory.DigestDue{Key: key, Day: d, LastSeq: st.LastSeq}
+				due := memory.DigestDue{Key: key, Day: d, LastSeq: st.LastSeq, Attempts: state.attempts}
 				if people(s.said(ctx, due)) < memory.DigestLeast {
 					state.done = true
-				} else if len(out) < limit {
+				} else if len(out) < max(2, s.portion) {
 					out = append(out, due)
 				}
 			}
@@ -208,6 +211,25 @@ func TestDailyDigest(t *testing.T) {
 	})
 }
 
+// What a day's digest tells of somebody's pay or health is left out of it, for the whole group reads it.
+func TestDigestTellsNothingPersonal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{summary: func(context.Context, Request) (Response, error) {
+			return text(goodSummary + "\n- 李雷的月薪是 23000 元\n- Bob was diagnosed with diabetes"), nil
+		}}
+		w := start(t, setup{model: m, config: nightly})
+		until(9, 0)
+		w.chat("heron", 6)
+		until(4, 2)
+		got := w.store.digests()
+		want(t, "digests", len(got), 1)
+		if c := got[0].Content; !strings.Contains(c, "autumn release") || strings.Contains(c, "23000") || strings.Contains(c, "diabetes") {
+			t.Errorf("the digest reads %q", c)
+		}
+	})
+}
+
 // A private chat has no digest, and a day of few words none either: no model is asked.
 func TestDaysWithoutDigest(t *testing.T) {
 	t.Parallel()
@@ -293,6 +315,7 @@ func TestDigestTrouble(t *testing.T) {
 				w.store.shelf.mu.Unlock()
 				want(t, "attempts, done, reason", []any{got.attempts, got.done, got.reason}, []any{c.attempts, false, c.reason})
 				want(t, "messages to the group", len(w.wire.sends()), sent+1)
+				want(t, "lines that say it is given up", len(w.log.lines(t, "Daily digest given up")), 1)
 				if name == "refused" {
 					want(t, "spent", w.state(group).SpentToday, 7*c.attempts)
 				}
@@ -322,13 +345,46 @@ func TestDigestAfterTrouble(t *testing.T) {
 	})
 }
 
-// A session that has spent what it may take in a day waits for the next one.
+// The days of several groups are told side by side, so that one that takes long holds up few others.
+func TestDigestsSideBySide(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		m := &script{summary: func(context.Context, Request) (Response, error) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			<-time.After(time.Minute)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return text(goodSummary), nil
+		}}
+		w := start(t, setup{model: m, config: nightly})
+		w.store.shelf.portion = 100
+		until(9, 0)
+		for i := range 2 * digestsAtOnce {
+			for j := range memory.DigestLeast {
+				msg := said(fmt.Sprintf("m%d-%d", i, j), "alice", "about heron")
+				msg.ConversationID = sessions.ConversationID(fmt.Sprint("room", i))
+				w.post(msg)
+				synctest.Wait()
+			}
+		}
+		until(4, 3)
+		want(t, "digests, and at once", []int{len(w.store.digests()), most}, []int{2 * digestsAtOnce, digestsAtOnce})
+	})
+}
+
+// A session that has spent what such work may take in a day waits for the next one.
 func TestDigestMindsTheBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{summary: func(context.Context, Request) (Response, error) {
 			a := text(goodSummary)
-			a.Usage = sessions.Usage{Prompt: 900, Completion: 200}
+			a.Usage = sessions.Usage{Prompt: 200, Completion: 100}
 			return a, nil
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) { nightly(c); c.DigestAt = "08:30"; c.Compaction.DailyTokens = 1000 }})
@@ -336,7 +392,7 @@ func TestDigestMindsTheBudget(t *testing.T) {
 		w.chat("one", 6)
 		until(9, 0)
 		w.chat("two", 6)
-		want(t, "spent", w.state(group).SpentToday, 1100)
+		want(t, "spent of a quarter of 1000", w.state(group).SpentToday, 300)
 		w.stop()
 		w = start(t, setup{shelf: w.store.shelf, model: m, name: "b", config: func(c *Config) { nightly(c); c.DigestAt = "00:00"; c.Compaction.DailyTokens = 1000 }})
 		until(7, 0) // of the next day where the group is, and of the same in UTC

@@ -41,8 +41,9 @@
 // unsent replies are rows that the next owner finds.
 //
 // What nobody waits for is in the background (debts.go, chores.go, digest.go): owed flushes, sessions at rest, what expired,
-// scopes that hold too much, rows without an index, and each group's day as a digest. It asks the model one thing at a
-// time, within what a session may spend in a day. The tour of memory itself is the memory package's.
+// scopes that hold too much, rows without an index, and each group's day as a digest. Each of these asks the model one
+// thing at a time, digests four; flushes and digests begin within a quarter of what a session may spend in a day. The tour
+// of memory itself is the memory package's.
 //
 // The seams to the outside are model.go, transport.go and tool.go; adapters.go fits the model to memory and compaction.
 // Commands that people send are in commands.go and the files named command_: /memory and /export in command_memory.go,

@@ -3,6 +3,8 @@ package bot
 import (
 	"context"
 	"errors"
+
+	"ebb/sessions"
 )
 
 // ErrStop is the cause with which work is cancelled when the process stops: it is no failure of the work.
@@ -25,4 +27,50 @@ func apology(err error, lang string) string {
 		return say(sayOverflow, lang)
 	}
 	return say(sayBusy, lang)
+}
+
+// TroubleOf is what ended a call of a model, in a word for those who look after the bot: the error's class, or unreachable
+// where no connection came about. It may stand in tables and logs.
+func TroubleOf(err error) string {
+	if m, ok := errors.AsType[*ModelError](err); ok && m.Unreachable {
+		return "unreachable"
+	}
+	return string(ClassOf(err))
+}
+
+// errNoSummary says that a model answered, if at all, with nothing that passes for a summary.
+var errNoSummary = errors.New("no usable summary")
+
+// compactReason is why a compaction failed, in a few words for the administrator who asked for it. Like an apology it has
+// nothing of the provider's own text.
+func compactReason(err error, lang string) string {
+	i := 0
+	if lang == "en" {
+		i = 1
+	}
+	trouble, model := errors.AsType[*ModelError](err)
+	switch {
+	case model && trouble.Unreachable:
+		return [2]string{"连不上模型服务", "the model service can't be reached"}[i]
+	case model:
+		if words, known := modelReasons[trouble.Class]; known {
+			return words[i]
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return [2]string{"超时", "it took too long"}[i]
+	case errors.Is(err, sessions.ErrConflict), errors.Is(err, sessions.ErrLeaseLost):
+		return [2]string{"对话同时被改动", "the conversation changed meanwhile"}[i]
+	case errors.Is(err, errNoSummary):
+		return [2]string{"模型没有给出可用的摘要", "the model gave no usable summary"}[i]
+	}
+	return [2]string{"存储出错，已记录", "storage trouble, which has been recorded"}[i]
+}
+
+// modelReasons are what a model's refusal comes to, in Chinese and English.
+var modelReasons = map[ErrorClass][2]string{
+	Busy:      {"模型服务繁忙", "the model service is busy"},
+	Denied:    {"模型服务拒绝访问，请检查密钥和额度", "the model service denies access: check key and quota"},
+	Overflow:  {"内容超出模型窗口", "it is longer than the model's window"},
+	Refused:   {"模型服务拒绝了其中的内容", "the model service refuses what it says"},
+	Malformed: {"模型服务不接受这个请求", "the model service does not take the request"},
 }

@@ -21,13 +21,17 @@ func (b *Bot) mark(t *turn) {
 }
 
 // factsDue reports whether facts are to be drawn out of what a session said since its last flush, whatever the size of
-// its context: after each turn, or where enough messages look worth it. It does not stand for the cycle's flush.
+// its context: after each turn, or where enough messages look worth it. It does not stand for the cycle's flush. What an
+// operator asks for after each turn may take what is left of the day, candidates only what low priority may.
 func (b *Bot) factsDue(s sessions.Session) bool {
 	set, want := b.settings(s), b.cfg.Remember
-	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures || spent(set, s) {
+	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {
 		return false
 	}
-	return want.EveryTurn || want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush
+	if want.EveryTurn {
+		return !spent(set, s)
+	}
+	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !spentLow(set, s)
 }
 
 // factsTrigger is what asks for such a flush.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -69,20 +70,123 @@ func TestExtractionWithinTheDaysAllowance(t *testing.T) {
 	})
 }
 
-// A conversation at rest is flushed once, and not again until somebody speaks.
+// A conversation at rest is flushed once, and not again until somebody speaks: where something was marked, or where enough
+// was said of which nothing looks worth it.
 func TestIdleIsFlushed(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		words []string
+		want  string
+	}{
+		"marked":              {[]string{"记住：集群叫 heron"}, "[[0 2]] [idle]"},
+		"plain facts":         {[]string{"生产库在上海机房", "备份在杭州", "监控在北京", "日志在深圳", "跳板机在上海"}, "[[0 10]] [idle]"},
+		"hardly a word":       {[]string{"ok", "ok", "ok", "ok"}, "[] []"},
+		"a word and a marked": {[]string{"ok", "记住：集群叫 heron"}, "[[0 4]] [idle]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{})
+				for i, words := range c.words {
+					w.say(fmt.Sprint("m", i), "alice", words)
+				}
+				after(idleAfter - time.Minute)
+				want(t, "flushes before it rests", len(w.store.flushes(group).ranges), 0)
+				after(2 * time.Minute)
+				after(3 * time.Hour)
+				f := w.store.flushes(group)
+				want(t, "flushes", fmt.Sprint(f.ranges, f.triggers), c.want)
+				w.say("later", "alice", "good evening")
+				want(t, "answers", len(w.wire.texts()), len(c.words)+1)
+			})
+		})
+	}
+}
+
+// room posts a message in a conversation of its own, and returns its session.
+func (w *world) room(name, words string) sessions.Key {
+	w.t.Helper()
+	m := said("m-"+name, "alice", words)
+	m.ConversationID = sessions.ConversationID(name)
+	w.post(m)
+	synctest.Wait()
+	return sessions.NewKey("robot", m.ConversationID, "")
+}
+
+// However many sessions are passed over, the one behind them is flushed at the same look, and of the others not even the
+// lease is taken.
+func TestPassedOverSessionsStarveNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
+		shelf, quiet := newShelf(), smallSettings
+		quiet.Policy.Flush = false
+		groups := func(c *Config) {
+			c.Groups = map[sessions.ConversationID]compaction.Settings{}
+			for i := range settleLimit + 5 {
+				c.Groups[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
+			}
+		}
+		a := start(t, setup{shelf: shelf, name: "a", config: groups})
+		for i := range settleLimit + 5 {
+			a.room(fmt.Sprint("off", i), "记住：集群叫 heron")
+		}
+		after(time.Minute)
+		last := a.room("on", "记住：集群叫 heron")
+		a.kill()
+		a.stop()
+		b := start(t, setup{shelf: shelf, name: "b", config: groups})
+		after(idleAfter + time.Minute)
+		want(t, "flushed", shelf.flushes(last).triggers, []string{"idle"})
+		want(t, "leases taken", b.store.called("acquire"), 1)
+	})
+}
+
+// A debt that can't be settled takes no more than its part of the day: a compaction has the rest.
+func TestDebtLeavesTokensForCompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		prose := func(context.Context, Request) (Response, error) {
+			r := text("prose")
+			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
+			return r, nil
+		}
+		w := start(t, setup{model: &script{flush: prose}, config: func(c *Config) { c.Remember.EveryTurn, c.Compaction.DailyTokens = true, 4000 }})
 		w.say("m1", "alice", "the cluster is called heron")
-		after(idleAfter - time.Minute)
-		want(t, "flushes before it rests", len(w.store.flushes(group).ranges), 0)
-		after(2 * time.Minute)
-		after(3 * time.Hour)
-		f := w.store.flushes(group)
-		want(t, "flushes", fmt.Sprint(f.ranges, f.triggers), "[[0 2]] [idle]")
-		w.say("m2", "alice", "good evening")
-		want(t, "answers", len(w.wire.texts()), 2)
+		after(20 * time.Hour) // of one day in UTC
+		if n := w.state(group).SpentToday; n < 1000 || n > 1300 {
+			t.Fatalf("%d tokens spent on a debt, want about a quarter of 4000", n)
+		}
+		w.talk(1)
+		want(t, "compactions", w.compactions(), 1)
+	})
+}
+
+// A provider that lets every call run out of time ends a look, instead of each session's wait adding up; and what needs no
+// model goes on meanwhile.
+func TestTimeoutsEndALook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &attic{}
+		w := start(t, setup{model: &script{flush: hang}, config: func(c *Config) { c.Keeper = a }})
+		for i := range maxTimeouts + 2 { // between two looks, so that one look finds them all at rest
+			after(time.Second)
+			w.room(fmt.Sprint("room", i), "记住：集群叫 heron")
+		}
+		after(idleAfter)
+		after(time.Minute) // the first is under way
+		a.mu.Lock()
+		a.backlog = 700
+		a.mu.Unlock()
+		after(settleEvery)
+		a.mu.Lock()
+		want(t, "without an index while a flush hangs", a.backlog, 0)
+		a.mu.Unlock()
+		after(maxTimeouts * w.bot.cfg.CompactDeadline)
+		var order []string
+		for _, line := range w.log.lines(t, "Executing memory flush") {
+			order = append(order, fmt.Sprint(line["trigger"]))
+		}
+		want(t, "flushes tried", strings.Join(order, " "), "idle idle idle debt")
 	})
 }
 

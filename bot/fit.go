@@ -87,30 +87,32 @@ func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	b.pin(ctx, t)
 	b.recall(ctx, t)
 	projected := func(v sessions.View) int {
-		return b.contextSize(v) + calibrated(compaction.TokensOf(t.asked)+t.recalledTokens, v.Session.CalibrationFactor)
+		return b.contextSize(v) + calibrated(compaction.TokensOf(t.asked)+t.recallRoom, v.Session.CalibrationFactor)
 	}
 	b.inline(ctx, t, func(v sessions.View) string { return b.pressing(v, projected(v)) })
 	// The whole request is looked at too: names and fences are not in the counts of events.
 	cal := t.view.Session.CalibrationFactor
 	v := b.capped(t.view)
-	if projected(t.view) < usable && calibrated(b.estimate(v, t.asked)+t.recalledTokens, cal) < usable {
+	if projected(t.view) < usable && calibrated(b.estimate(v, t.asked)+t.recallRoom, cal) < usable {
 		return b.request(t, v)
 	}
 	v = b.emergency(v, func(v sessions.View) bool {
-		return calibrated(b.estimate(v, t.asked)+t.recalledTokens, max(1, cal)) < usable
+		return calibrated(b.estimate(v, t.asked)+t.recallRoom, max(1, cal)) < usable
 	})
 	t.cut = true
 	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.view.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
 	return b.request(t, v)
 }
 
-// request assembles the turn's request on a view and notes its size. What was recalled comes last.
+// request assembles the turn's request on a view and notes its size. What memory has on the question comes last.
 func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
-	t.size = b.estimate(v, t.asked) + t.recalledTokens
-	msgs := b.frame.assemble(v, b.settings(v.Session).Policy, t.asked)
-	if t.recalled != "" {
-		msgs = append(msgs, ChatMessage{Role: "user", Content: t.recalled})
+	msgs, recalled := b.frame.assemble(v, b.settings(v.Session).Policy, t.asked), b.beside(t, v)
+	t.recalledTokens = 0
+	if recalled != "" {
+		msgs = append(msgs, ChatMessage{Role: "user", Content: recalled})
+		t.recalledTokens = b.counter.Count(recalled) + compaction.MessageOverhead
 	}
+	t.size = b.estimate(v, t.asked) + t.recalledTokens
 	return msgs
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // Model answers chat requests. Generate may be called at once from many goroutines; it retries what is worth a retry
-// within ctx's deadline and tries the next model of its list after that, so that an error is final for the turn.
+// within ctx's deadline and tries the next model of its list after that, so that an error is final for the turn. With an
+// error, the response has the Usage and Cost of answers that were paid for and no use.
 type Model interface {
 	Generate(ctx context.Context, r Request) (Response, error)
 }
@@ -72,7 +73,9 @@ type ModelError struct {
 	Model  string
 	Status int           // HTTP status; 0 for none
 	After  time.Duration // the provider's Retry-After; 0 for none
-	Err    error
+	// Unreachable says that no connection to the endpoint came about: its address is wrong, or nothing listens there.
+	Unreachable bool
+	Err         error
 }
 
 // ErrorClass sorts failures by what can be done about them.
@@ -87,13 +90,20 @@ const (
 	Malformed ErrorClass = "malformed" // the provider does not take the request
 )
 
-// Error is the class and the model's name, for logs; the cause is reached through Unwrap.
+// Error is the model's name and the trouble, as [TroubleOf] calls it, for logs; the cause is reached through Unwrap.
 func (e *ModelError) Error() string {
-	return fmt.Sprintf("model %s: %s (status %d): %v", e.Model, e.Class, e.Status, e.Err)
+	trouble := TroubleOf(e)
+	if e.Status != 0 {
+		trouble = fmt.Sprintf("%s (status %d)", trouble, e.Status)
+	}
+	return fmt.Sprintf("model %s: %s: %v", e.Model, trouble, e.Err)
 }
 
 // Overflow reports whether the request was larger than the model's window.
 func (e *ModelError) Overflow() bool { return e.Class == Overflow }
+
+// Own reports whether the request itself is to blame, by what it says or how: it would fail again.
+func (e *ModelError) Own() bool { return e.Class == Refused || e.Class == Malformed }
 
 // Temporary reports whether the same request may be answered another time.
 func (e *ModelError) Temporary() bool { return e.Class == Busy }

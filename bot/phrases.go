@@ -32,6 +32,7 @@ const (
 	sayLogEmpty
 	sayLogUnreadable
 	sayRenewed
+	sayRenewedOwed
 	sayNotRenewed
 	sayHelp
 	sayKnowNothing
@@ -44,8 +45,26 @@ const (
 	sayNoMemory
 	sayNotYours
 	sayForgotten
+	sayForgottenLog
+	sayForgottenToo
 	sayPromoted
-	sayNotPromoted
+	sayTeamsAlready
+	sayNotShared
+	sayOnlyTheirs
+	sayOnlyHere
+	sayMemoryUsage
+	sayMemoryFrom
+	sayTeamMark
+	sayNoPage
+	sayForgetUsage
+	sayForgetNumber
+	sayForgetNothing
+	sayForgotLast
+	sayNoLast
+	sayNoCommand
+	sayNewUsage
+	sayCompactUsage
+	sayExportUsage
 	sayForgetMe
 	sayForgetWho
 	sayNobody
@@ -78,34 +97,50 @@ var phrases = map[phrase][2]string{
 
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
-	sayCompactFailed:    {"❌ 压缩失败，保持原历史不变。", "❌ Compaction failed; the history stays as it was."},
+	sayCompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
 	sayUndone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},
 	sayNothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
 	sayUndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
 	sayLogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
 	sayLogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
 	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
+	sayRenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
 	sayHelp: {
-		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆` 我记得关于你和这个群的什么；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
-		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/memory` what I know about you and this group; `/memory forget N` deletes one of it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget me` deletes everything about you; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆 [页码]` 我记得关于你和这个群的什么；`/记忆 查看 编号` 看全文；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记 上一条` 删除你刚才发的那条和我的回答，比如误发的密码（`/forget last`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
+		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/memory [page]` what I know about you and this group; `/memory show N` one of it whole; `/memory forget N` deletes it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget last` deletes your last message and my answer, such as a password sent by mistake\n- `/forget me` deletes everything about you; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
 	},
 
-	sayKnowNothing: {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
-	sayKnowYou:     {"**关于你**", "**About you**"},
-	sayKnowChat:    {"**关于这个会话**", "**About this conversation**"},
-	sayKnowGroup:   {"**关于这个群**", "**About this group**"},
-	sayKnowMore:    {"还有 %d 条更早的没有列出。", "%d older ones are not listed."},
-	sayKnowHow:     {"删掉一条：`/记忆 忘记 编号`；全部删掉：`/忘记我`。", "To delete one: `/memory forget N`; to delete everything about you: `/forget me`."},
-	sayNoRights:    {"记忆暂时读不到，什么都没有改动，请稍后再试。", "Memory can't be reached at the moment; nothing changed. Please try again later."},
-	sayNoMemory:    {"这里没有编号 %d 的记忆。发 `/记忆` 看有哪些。", "There is no memory %d here. Send `/memory` to see what there is."},
-	sayNotYours:    {"编号 %d 不是关于你的，也不是你说的：只有管理员可以删掉它。", "Memory %d is neither about you nor said by you: only administrators can delete it."},
-	sayForgotten: {
-		"🗑️ 已删除：记忆 %d 条（含旧版本），消息 %d 条，摘要 %d 份，卸载文件 %d 个，回复 %d 条，向量 %d 个。",
-		"🗑️ Deleted: %d memories (former values too), %d events, %d summaries, %d offloaded results, %d replies, %d vectors.",
-	},
-	sayPromoted:    {"✅ 已给全团队使用，新编号 %d。", "✅ Shared with the whole team, as number %d."},
-	sayNotPromoted: {"编号 %d 不是这个群的记忆，不能给全团队使用。", "Memory %d is not one of this group's, so it can't be shared with the team."},
+	sayKnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
+	sayKnowYou:       {"**关于你**", "**About you**"},
+	sayKnowChat:      {"**关于这个会话**", "**About this conversation**"},
+	sayKnowGroup:     {"**关于这个群**", "**About this group**"},
+	sayKnowMore:      {"还有 %d 条更早的：`/记忆 %d`。", "%d more, older: `/memory %d`."},
+	sayKnowHow:       {"看全文：`/记忆 查看 编号`；删掉一条：`/记忆 忘记 编号`；全部删掉：`/忘记我`。", "The whole of one: `/memory show N`; to delete it: `/memory forget N`; to delete everything about you: `/forget me`."},
+	sayNoRights:      {"记忆暂时读不到，什么都没有改动，请稍后再试。", "Memory can't be reached at the moment; nothing changed. Please try again later."},
+	sayNoMemory:      {"这里没有编号 %d 的记忆。发 `/记忆` 看有哪些。", "There is no memory %d here. Send `/memory` to see what there is."},
+	sayNotYours:      {"编号 %d 不是关于你的，也不是你说的：只有管理员可以删掉它。", "Memory %d is neither about you nor said by you: only administrators can delete it."},
+	sayForgotten:     {"🗑️ 已删除这条记忆：“%s”", "🗑️ Deleted this memory: \"%s\""},
+	sayForgottenLog:  {"🗑️ 已删除编号 %d 的记忆", "🗑️ Deleted memory %d"},
+	sayForgottenToo:  {"，以及 %s。", ", and with it %s."},
+	sayPromoted:      {"✅ 已给全团队使用：“%s”，新编号 %d。", "✅ Shared with the whole team: \"%s\", as number %d."},
+	sayTeamsAlready:  {"编号 %d 已经是全团队的记忆。", "Memory %d is the team's already."},
+	sayNotShared:     {"编号 %d 是进展类记忆，只属于这个会话，不能共享。", "Memory %d is about work in hand, which belongs to this conversation alone and can't be shared."},
+	sayOnlyTheirs:    {"编号 %d 是个人的记忆，不能给全团队使用。", "Memory %d is one person's and can't be shared with the team."},
+	sayOnlyHere:      {"编号 %d 只属于这个会话，不能共享。", "Memory %d belongs to this conversation alone and can't be shared."},
+	sayMemoryUsage:   {"用法：`/记忆 [页码]`、`/记忆 查看 编号`、`/记忆 忘记 编号`、`/记忆 团队 编号`", "Usage: `/memory [page]`, `/memory show N`, `/memory forget N`, `/memory promote N`"},
+	sayMemoryFrom:    {"（%s · %s · %s）", "(%s · %s · %s)"},
+	sayTeamMark:      {"【全团队】", "[team] "},
+	sayNoPage:        {"没有第 %d 页。", "There is no page %d."},
+	sayForgetUsage:   {"用法：`/忘记我`、`/忘记 上一条`、`/忘记 #编号`、`/忘记 @姓名`（管理员）", "Usage: `/forget me`, `/forget last`, `/forget #N`, `/forget @name` (administrators)"},
+	sayForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
+	sayForgetNothing: {"好，什么都没有删除。", "All right, nothing was deleted."},
+	sayForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
+	sayNoLast:        {"没有找到你之前的消息。", "I found no earlier message of yours."},
+	sayNoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
+	sayNewUsage:      {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
+	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`"},
+	sayExportUsage:   {"用法：私聊我发 `/导出我`", "Usage: `/export me`, in a private chat"},
 	sayForgetMe: {
 		"⚠️ 这会删除关于你的一切：所有群和私聊里你的消息和我的回答、相关的记忆、摘要里的内容。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记我 确认`。",
 		"⚠️ This deletes everything about you: your messages and my answers in every group and private chat, what I remember, and what summaries tell of it. It can't be taken back.\n\nIf you are sure, reply `/forget me yes` within 10 minutes.",
@@ -114,18 +149,15 @@ var phrases = map[phrase][2]string{
 		"⚠️ 这会删除关于 %s 的一切（%d 条消息，最近 %s），无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记 @%s 确认`。",
 		"⚠️ This deletes everything about %s (%d messages, the last of %s), for good.\n\nIf you are sure, reply `/forget @%s yes` within 10 minutes.",
 	},
-	sayNobody:   {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
-	sayWhich:    {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
-	sayNotAsked: {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
-	sayPersonForgotten: {
-		"🗑️ 已全部删除：%d 个会话里的记忆 %d 条，消息 %d 条，摘要 %d 份，卸载文件 %d 个，回复 %d 条，向量 %d 个。涉及的摘要会用剩下的内容重写。",
-		"🗑️ Everything is deleted: in %d conversations %d memories, %d events, %d summaries, %d offloaded results, %d replies, %d vectors. The summaries are written again from what is left.",
-	},
-	sayForgotBefore:  {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
-	sayForgetHalf:    {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
-	sayExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
-	sayExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
-	sayExportMore:    {"\n…内容太长，这里只有最早的一部分。管理员可以给你完整的文件：`bot memory export --person %s`。", "\n… It is too long for a message; this is the beginning. An administrator can give you the whole as a file: `bot memory export --person %s`."},
+	sayNobody:          {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
+	sayWhich:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
+	sayNotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
+	sayPersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
+	sayForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
+	sayForgetHalf:      {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
+	sayExportPrivate:   {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
+	sayExportEmpty:     {"我没有保存关于你的任何内容。", "I keep nothing about you."},
+	sayExportMore:      {"\n…内容太长，这里只有最早的一部分。管理员可以给你完整的文件：`bot memory export --person %s`。", "\n… It is too long for a message; this is the beginning. An administrator can give you the whole as a file: `bot memory export --person %s`."},
 }
 
 // say is a phrase in a language, zh or en.

@@ -2,8 +2,8 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"unicode"
@@ -30,9 +30,7 @@ func credulous(_ context.Context, r Request) (Response, error) {
 	facts := []map[string]any{}
 	add := func(content string, more map[string]any) {
 		f := map[string]any{"content": content, "kind": "decision", "by": "Alice(u-Alice)", "subject": "Alice(u-Alice)"}
-		for k, v := range more {
-			f[k] = v
-		}
+		maps.Copy(f, more)
 		facts = append(facts, f)
 	}
 	for _, l := range transcript(r) {
@@ -145,11 +143,8 @@ func (s *stage) blind(at int) {
 	t.Helper()
 	view, reader := s.probe(at)
 	queries := []string{"needle", "维护窗口", "供应商门户", "vendor portal", "报销审批", "记住 规则", "谁管理生产库"}
-	all, err := json.Marshal(poison)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, query := range append(queries, string(all)) {
+	p := poison
+	for _, query := range append(queries, p.orderZH, p.everybody, p.orderEN, p.quoted, p.cited, p.fetched, p.forwarded) {
 		hits, err := s.place.reader().Search(t.Context(), reader, memory.Query{Text: query, Limit: foreignHits})
 		if err != nil {
 			t.Fatal(err)

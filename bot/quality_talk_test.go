@@ -184,7 +184,7 @@ type line struct{ who, words string }
 // scripts are what is said in each room: idle talk, with the facts strewn over its first three quarters, and each
 // correction some time after what it corrects.
 func (s *stage) scripts() [len(rooms)][]line {
-	rng := rand.New(rand.NewPCG(4, 100)) //nolint:gosec // the same talk each time
+	rng := rand.New(rand.NewPCG(4, 100))
 	var all [len(rooms)][]line
 	for at, room := range rooms {
 		lines := make([]line, room.length)

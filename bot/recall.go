@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,14 +25,14 @@ const (
 )
 
 // Remember says what a conversation shows of memory, and when facts are drawn out of it. The zero value shows nothing,
-// and draws facts out before compactions, where a session rests, and at a stop.
+// and draws facts out before compactions, where a session rests that said enough, and at a stop.
 type Remember struct {
 	Recall       Recall
 	RecallTokens int           // of what is found, beside a question
 	PinnedTokens int           // of memory at the head of a view
 	EveryTurn    bool          // facts are drawn out after each answer
-	Candidates   int           // facts are drawn out when so many messages look worth it; 0: they are not counted
-	MaxPerScope  int           // facts of one scope, before the oldest are told in fewer; 0: they are left
+	Candidates   int           // facts are drawn out after an answer when so many messages look worth it; 0: where it rests
+	MaxPerScope  int           // facts of one scope, before it is tried to tell them in fewer; 0: they are left
 	TaskTTL      time.Duration // how long the state of work is kept; 0: as the memory package says
 }
 
@@ -44,13 +45,12 @@ const (
 	maxRecallQuery = 1000
 )
 
-// recall searches memory for what the turn's messages ask about, and keeps what it finds for the request: behind the
-// question, so that the prompt before it stays as it is. It enters neither the log nor later requests. A search that
+// recall searches memory for what the turn's messages ask about. What it finds goes into the turn's requests, behind the
+// question, so that the prompt before it stays as it is; it enters neither the log nor later requests. A search that
 // fails, or takes long, is left out: the model can search by itself.
 func (b *Bot) recall(ctx context.Context, t *turn) {
 	query := b.recallQuery(t.asked)
-	budget := min(b.cfg.Remember.RecallTokens, b.settings(t.view.Session).Window.Usable()/8)
-	if query == "" || budget <= 0 {
+	if query == "" || b.recallBudget(t) <= 0 {
 		return
 	}
 	soon, stop := context.WithTimeout(ctx, recallTime)
@@ -63,17 +63,45 @@ func (b *Bot) recall(ctx context.Context, t *turn) {
 		}
 		return
 	}
-	var fresh []memory.Hit
-	for _, h := range hits {
-		if shown := h.Seq > t.view.Session.CompactedSeq; !shown && !h.Outdated {
-			fresh = append(fresh, h)
+	t.found, t.searched = slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), true
+	// Which of them a request repeats is known when its view is: room is made for all.
+	none := b.counter.Count(b.recalled(t.key, nil, 0))
+	room := none
+	for _, h := range t.found {
+		room += b.counter.Count(memory.HitLine(h, b.cfg.Location))
+	}
+	t.recallRoom = max(none, min(room, b.recallBudget(t))) + compaction.MessageOverhead
+}
+
+// recallBudget is what may stand beside the turn's question, in tokens.
+func (b *Bot) recallBudget(t *turn) int {
+	return min(b.cfg.Remember.RecallTokens, b.settings(t.view.Session).Window.Usable()/8)
+}
+
+// beside writes what memory has on the question for a request on v: what that view shows anyway is not repeated. Empty
+// where nothing was searched for, and where all that was found stands in the view.
+func (b *Bot) beside(t *turn, v sessions.View) string {
+	fresh := unseen(t.found, t.view, v)
+	if !t.searched || len(fresh) == 0 && len(t.found) > 0 {
+		return ""
+	}
+	return b.recalled(t.key, fresh, b.recallBudget(t))
+}
+
+// unseen are the finds that a request on sent does not show: sent is whole, or the end of its tail, for want of room. Of
+// the events of the time that whole is of, those in neither are commands, and what they told: no part of the conversation.
+func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
+	left := map[int64]bool{}
+	for _, e := range whole.Tail[:len(whole.Tail)-len(sent.Tail)] {
+		left[e.Seq] = true
+	}
+	pinned := "\n" + sent.Session.Pinned + "\n"
+	return slices.DeleteFunc(slices.Clone(found), func(h memory.Hit) bool {
+		if h.MemoryID != 0 {
+			return strings.Contains(pinned, "\n- "+h.Content+"\n")
 		}
-	}
-	if len(fresh) == 0 && len(hits) > 0 {
-		return // it stands in the view
-	}
-	t.recalled = b.recalled(t.key, fresh, budget)
-	t.recalledTokens = b.counter.Count(t.recalled) + compaction.MessageOverhead
+		return h.Seq > whole.Session.CompactedSeq && !left[h.Seq]
+	})
 }
 
 // recallQuery is what to search for, in people's own words: quotes are others'. Empty: nothing is asked about the past.

@@ -180,3 +180,73 @@ func TestRecallCannotBeForged(t *testing.T) {
 		t.Errorf("the block can be left:\n%s", again)
 	}
 }
+
+// What has fallen out of the view is recalled though no compaction told it, and so is a pinned fact where the head had to
+// go; what a request shows is not repeated.
+func TestRecallOfWhatTheViewLacks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		shelf.remember(memory.Memory{Content: "the office moves in May"})
+		w := start(t, setup{shelf: shelf, config: func(c *Config) { recalling(c); c.Compaction.Enabled = false }})
+		w.say("first", "alice", "the code name is Heron")
+		status := w.state(group).LastSeq + 1
+		w.say("command", "alice", "/status")
+		w.found(
+			memory.Hit{Path: "session_events/1", Seq: 1, Content: "the code name is Heron"},
+			memory.Hit{Path: fmt.Sprint("session_events/", status), Seq: status, Content: "/status"},
+			memory.Hit{Path: "memory/group/2000-01-01.md#1", MemoryID: 1, Content: "the office moves in May"},
+		)
+		w.say("early", "alice", "还记得我们上次定的发布代号吗？")
+		chats := w.model.requests("chat")
+		if block := lastWords(chats[len(chats)-1]); strings.Contains(block, "<<<recall") {
+			t.Errorf("all that was found stands in the view, and is repeated: %s", block)
+		}
+		for i := range 60 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 400))
+		}
+		w.say("late", "alice", "还记得我们上次定的发布代号吗？")
+		chats = w.model.requests("chat")
+		block := lastWords(chats[len(chats)-1])
+		if !strings.Contains(block, "Heron") || !strings.Contains(block, "the office moves in May") || strings.Contains(block, "/status") {
+			t.Errorf("the view lacks the first words and its head, and the request ends with %q", block)
+		}
+	})
+}
+
+// Where all that was found was corrected since, nothing was found.
+func TestRecallOfWhatWasCorrected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: recalling})
+		w.found(memory.Hit{Path: "session_events/1", Seq: 1, Content: "the code name is Egret", Outdated: true})
+		w.say("m1", "alice", "do you remember the code name?")
+		if block := lastWords(w.model.requests("chat")[0]); strings.Contains(block, "Egret") || !strings.Contains(block, "nothing found") {
+			t.Errorf("the request ends with %q", block)
+		}
+	})
+}
+
+// A fact that nobody in the view said may come from what stands beside it, which a tool may have said: then it is not the
+// group's, but the session's.
+func TestRetoldIsNobodysWord(t *testing.T) {
+	t.Parallel()
+	asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: "嗯，继续吧", Message: &sessions.Message{Text: "嗯，继续吧"}}
+	fact := memory.Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: memory.KindDecision}
+	for name, c := range map[string]struct {
+		compacted int64
+		found     []memory.Hit
+		want      memory.Scope
+	}{
+		"the view is whole": {0, nil, memory.ScopeGroup},
+		"summaries":         {7, nil, memory.ScopeSession},
+		"recalled":          {0, []memory.Hit{{Seq: 3, Content: "x"}}, memory.ScopeSession},
+	} {
+		tu := &turn{found: c.found, asked: []sessions.Event{asked}}
+		tu.view.Session = sessions.Session{Key: group, RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
+		drafts, refused := memory.Route([]memory.Fact{fact}, tu.chat())
+		if len(drafts) != 1 || drafts[0].Scope != c.want {
+			t.Errorf("%s: it became %+v (%v), want it in the %s", name, drafts, refused, c.want)
+		}
+	}
+}

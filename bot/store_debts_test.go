@@ -1,8 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"ebb/memory"
@@ -39,32 +41,58 @@ func (s *store) Owed(_ context.Context, key sessions.Key) (memory.Debt, error) {
 	})
 }
 
-func (s *store) DebtsDue(_ context.Context, _ sessions.ReplicaID, limit int) ([]memory.Owed, error) {
+// waiting sorts and cuts a list of sessions as the database does.
+func waiting[T any](list []T, of func(T) memory.Waiting, after memory.Waiting, limit int) []T {
+	order := func(a, b memory.Waiting) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(string(a.Key), string(b.Key)))
+	}
+	list = slices.DeleteFunc(list, func(x T) bool { return order(of(x), after) <= 0 })
+	slices.SortFunc(list, func(x, y T) int { return order(of(x), of(y)) })
+	return list[:min(limit, len(list))]
+}
+
+// waits is a session in such a list. Those of other replicas are in it too, as in a list that is a moment old. The caller
+// holds the shelf's mutex.
+func (s *shelf) waits(ctx context.Context, key sessions.Key) (w memory.Waiting, st sessions.Session, ok bool) {
+	st, err := s.mem.Session(ctx, key)
+	if err != nil {
+		return w, st, false
+	}
+	return memory.Waiting{Key: key, Since: st.LastActiveAt, Conversation: st.ConversationID, SpentToday: st.SpentToday}, st, true
+}
+
+func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory.Waiting, limit int) ([]memory.Owed, error) {
 	return do(s, "debts", func() ([]memory.Owed, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		var out []memory.Owed
-		for _, f := range s.flushed {
+		for key, f := range s.flushed {
 			rest := min(time.Minute<<min(max(f.debt.Failures-1, 0), 20), time.Hour)
-			if f.owed > 0 && time.Since(f.owedAt) >= rest && len(out) < limit {
-				out = append(out, f.debt)
+			w, _, ok := s.waits(ctx, key)
+			if !ok || f.owed == 0 || time.Since(f.owedAt) < rest {
+				continue
 			}
+			w.Since = f.debt.Since
+			out = append(out, memory.Owed{Waiting: w, Debt: f.debt.Debt})
 		}
-		return out, nil
+		return waiting(out, func(o memory.Owed) memory.Waiting { return o.Waiting }, after, limit), nil
 	})
 }
 
-func (s *store) Idle(ctx context.Context, _ sessions.ReplicaID, after time.Duration, limit int) ([]sessions.Key, error) {
-	return do(s, "idle", func() ([]sessions.Key, error) {
+func (s *store) Idle(
+	ctx context.Context, _ sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
+) ([]memory.Waiting, error) {
+	return do(s, "idle", func() ([]memory.Waiting, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
-		var out []sessions.Key
+		var out []memory.Waiting
 		for key, f := range s.flushed {
-			st, err := s.mem.Session(ctx, key)
-			if err == nil && f.seq < st.LastSeq && f.owed == 0 && time.Since(st.LastActiveAt) >= after && len(out) < limit {
-				out = append(out, key)
+			w, st, ok := s.waits(ctx, key)
+			worth := s.candidates(ctx, key) > 0 || st.LastSeq-f.seq >= memory.IdleEvents
+			if ok && worth && f.seq < st.LastSeq && f.owed == 0 && time.Since(w.Since) >= rest && time.Since(w.Since) < 7*24*time.Hour {
+				out = append(out, w)
 			}
 		}
-		return out, nil
+		return waiting(out, func(w memory.Waiting) memory.Waiting { return w }, after, limit), nil
 	})
 }

@@ -35,6 +35,7 @@ type shelf struct {
 	flushed  map[sessions.Key]*flushState
 	memories []memory.Memory
 	days     map[day]*dayState
+	portion  int // of a list of days
 }
 
 type flushState struct {
@@ -47,6 +48,7 @@ type flushState struct {
 	marked          []int64     // ids of candidates
 	ranges          [][2]int64
 	triggers        []string // of the flushes that came through
+	hidden          int      // turns that no search is to find
 }
 
 func newShelf() *shelf {
@@ -194,6 +196,9 @@ func (s *store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 			defer s.shelf.mu.Unlock()
 			f := s.of(l.Key)
 			f.marked = append(f.marked, t.Marked...)
+			if t.Command {
+				f.hidden++
+			}
 		}
 		return c, err
 	})
@@ -327,6 +332,7 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			st.owed, st.debt = 0, memory.Owed{}
 		}
 		st.triggers = append(st.triggers, f.Trigger)
+		s.mem.Spend(l.Key, f.Usage)
 		return s.put(l.Key, f.Drafts), nil
 	})
 }
@@ -341,7 +347,12 @@ func (s *store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		st := s.of(l.Key)
 		st.failures, st.owed = d.Failures, d.Through
 		d.Failures = max(d.Failures, st.debt.Failures)
-		st.debt, st.owedAt = memory.Owed{Key: l.Key, Debt: d}, time.Now()
+		since := st.debt.Since
+		if since.IsZero() {
+			since = time.Now()
+		}
+		st.debt, st.owedAt = memory.Owed{Waiting: memory.Waiting{Key: l.Key, Since: since}, Debt: d}, time.Now()
+		s.mem.Spend(l.Key, d.Usage)
 		return none{}, nil
 	})
 	return err

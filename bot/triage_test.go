@@ -61,7 +61,7 @@ func TestTriage(t *testing.T) {
 		{"ask,ask,ask", "ask 3"},
 		{"ask,command,ask", "ask 1"},
 		{"command,command,ask", "command 1"},
-		{"unknown command,ask", "ask 2"},
+		{"unknown command,ask", "command 1"},
 		{"bare,bare,ask", "hello 2"},
 		{"ask,bare", "ask 1"},
 		{"old,old,old,ask", "stale 3"},

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,15 +24,18 @@ type turn struct {
 	view           sessions.View
 	asked          []sessions.Event // the pending messages that this turn takes
 	plan           plan
-	cut            bool    // the request is of a part of the view
-	half           bool    // the provider found a request too large: half of the window is all that our counts are trusted with
-	marked         []int64 // of the asked: those that look worth remembering
-	pinned         *string // what the view pins from this turn on; nil: as before
-	recalled       string  // what memory has on the question, for this turn's requests alone; empty for nothing
-	recalledTokens int
+	cut            bool             // the request is of a part of the view
+	half           bool             // the provider found a request too large: half of the window is all that our counts are trusted with
+	marked         []int64          // of the asked: those that look worth remembering
+	pinned         *string          // what the view pins from this turn on; nil: as before
+	found          []memory.Hit     // what memory has on the question
+	searched       bool             // also where nothing was found
+	recallRoom     int              // the most tokens that it takes in a request
+	recalledTokens int              // what it takes in the request at hand, and in no later one
 	sofar          []sessions.Event // what the model and its tools said in this turn up to now
 	size           int              // our own count of the request, not calibrated
 	lang           string
+	kept           string // stands in the log for an answer that must not be kept; empty: the answer does itself
 	delta          func(text string, reset bool)
 }
 
@@ -136,8 +140,8 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 			return o, err
 		}
 		if o.answer = a; err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Str("class", string(ClassOf(err))).Msg("Model gave no answer")
-			b.metrics.modelErrors.WithLabelValues(string(ClassOf(err))).Inc()
+			zerolog.Ctx(ctx).Error().Err(err).Str("class", TroubleOf(err)).Msg("Model gave no answer")
+			b.metrics.modelErrors.WithLabelValues(TroubleOf(err)).Inc()
 			o.text = apology(err, t.lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
@@ -147,7 +151,7 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	b.mark(t)
 	o.mute = t.plan.kind == kindStale && b.told.all(t.key, t.asked)
 	if len(o.events) == 0 && !o.mute {
-		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: o.text}}
+		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(t.kept, o.text)}}
 	}
 	b.account(t, &o)
 	return o, nil
@@ -180,7 +184,7 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	b.inline(ctx, t, b.overflowed)
 	t.cut, t.half = true, true
 	half := b.settings(t.view.Session).Window.Usable() / 2
-	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recalledTokens <= half })
+	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recallRoom <= half })
 	return b.loop(ctx, t, b.request(t, v))
 }
 
@@ -220,7 +224,8 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
 		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model, Marked: t.marked, Pinned: t.pinned,
-		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
+		Command: t.plan.kind == kindCommand,
+		Reply:   &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
 	}
 	if t.plan.kind == kindCommand {
 		s.Appended = 0
@@ -228,6 +233,7 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
+	s.Reply.Target.Passing = t.kept != ""
 	if o.mute {
 		s.Reply = nil
 	}
@@ -287,9 +293,11 @@ func (t *turn) after(o outcome) sessions.View {
 }
 
 // chat is where the turn's facts are said, and reader who reads memory in it. What tools found in this very turn belongs
-// to it: a fact that only they tell is nobody's word.
+// to it: a fact that only they tell is nobody's word. Nor is what summaries tell, or what was recalled for the question.
 func (t *turn) chat() memory.Chat {
-	return memory.ChatOf(t.view.Session, slices.Concat(t.view.Tail, t.asked, t.sofar))
+	c := memory.ChatOf(t.view.Session, slices.Concat(t.view.Tail, t.asked, t.sofar))
+	c.Retold = t.view.Session.CompactedSeq > 0 || len(t.found) > 0
+	return c
 }
 
 func (t *turn) reader() memory.Reader { return memory.ReaderOf(t.chat()) }

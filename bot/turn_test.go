@@ -199,6 +199,20 @@ func TestOneTurnAtATime(t *testing.T) {
 	})
 }
 
+// A command and what it told are committed as what no search finds, and nothing else is.
+func TestCommandsAreNoFinds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		w.say("m1", "alice", "hello")
+		want(t, "turns that no search finds", w.store.flushes(group).hidden, 0)
+		w.say("m2", "alice", "/status")
+		w.say("m3", "alice", "／记忆")
+		w.say("m4", "alice", "what does /status tell?")
+		want(t, "turns that no search finds", w.store.flushes(group).hidden, 2)
+	})
+}
+
 // While the storage is away the commit is tried again; the model is not asked again for that.
 func TestCommitOutlastsAnOutage(t *testing.T) {
 	t.Parallel()

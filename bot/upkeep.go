@@ -25,6 +25,16 @@ func spent(set compaction.Settings, s sessions.Session) bool {
 	return set.DailyTokens > 0 && s.SpentToday >= set.DailyTokens
 }
 
+// lowShare is the part of a day's tokens that work of low priority leaves the rest to.
+const lowShare = 4
+
+// spentLow reports whether a session has used up what owed and idle flushes, those of candidates, and digests may begin
+// with: a quarter of the day's tokens, whatever took them. The rest is for compactions and the flushes before them, so
+// that a debt that can't be settled, tried again and again, never keeps a view from getting shorter.
+func spentLow(set compaction.Settings, s sessions.Session) bool {
+	return set.DailyTokens > 0 && s.SpentToday >= max(1, set.DailyTokens/lowShare)
+}
+
 // soft is what a view at so many tokens calls for when no answer waits for it.
 func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
 	if set := b.settings(v.Session); !set.Enabled || spent(set, v.Session) {
@@ -163,6 +173,9 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch, Trigger: trigger})
 	b.metrics.flush(out, err)
+	for _, seq := range out.Passed {
+		log.Warn().Int64("event", seq).Msg("Event passed over by a memory flush: no model reads it, the rest goes on")
+	}
 	if err == nil {
 		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
 		return out, nil
@@ -173,8 +186,8 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	failures := s.FlushFailures + 1
-	if errors.Is(context.Cause(ctx), ErrStop) {
-		failures = s.FlushFailures // cut off, not failed
+	if errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, sessions.ErrConflict) {
+		failures = s.FlushFailures // cut off, or somebody else moved the cursor: not failed
 	}
 	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
@@ -190,10 +203,16 @@ func flushTrouble(err error) string {
 	switch {
 	case errors.Is(err, memory.ErrNotSaved):
 		return memory.ErrNotSaved.Error()
+	case errors.Is(err, memory.ErrUnusable):
+		return memory.ErrUnusable.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "ran out of time"
+	case errors.Is(err, sessions.ErrConflict):
+		return "session changed meanwhile"
+	case errors.Is(err, memory.ErrStorage):
+		return "storage"
 	}
-	return "model error: " + string(ClassOf(err))
+	return "model error: " + TroubleOf(err)
 }
 
 // flushFirst makes sure that the cycle was flushed, as far as the events that are to leave the view, and says how that

@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,7 +160,7 @@ func (ev evidence) of(content string, by sessions.UserID) support {
 // too little to support the fact.
 func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
 	held := 0
-	for t := range terms {
+	for _, t := range slices.Sorted(maps.Keys(terms)) { // sums in another order differ, and equals would not be equal
 		if !w.terms[t] {
 			continue
 		}

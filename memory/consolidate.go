@@ -21,19 +21,32 @@ type Crowded struct {
 	Held    int
 }
 
+// Pile is what may be told together of a crowded scope: memories of one source and about one person, or about nobody in
+// particular. Who may read them is the same.
+type Pile struct {
+	Scope   Scope
+	ScopeID string
+	Session sessions.Key
+	Group   string
+	Subject sessions.UserID
+	Held    int
+}
+
 // Crowd is what a [Consolidator] needs of the storage.
 type Crowd interface {
-	// Overfull lists scopes with more than limit memories in force, the fullest first.
-	Overfull(ctx context.Context, limit int) ([]Crowded, error)
-	// Oldest lists the oldest memories in force of a scope that may be told as fewer, at most limit: all of them of one
-	// source and about one person.
-	Oldest(ctx context.Context, c Crowded, limit int) ([]Memory, error)
+	// Overfull lists scopes with more than limit memories in force, the fullest first, those behind after; its zero value
+	// is the beginning, and an empty list the end.
+	Overfull(ctx context.Context, limit int, after Crowded) ([]Crowded, error)
+	// Piles lists what a scope's memories that may be told as fewer fall into, the highest first: those of two or more.
+	Piles(ctx context.Context, c Crowded) ([]Pile, error)
+	// Oldest lists the oldest memories in force of a pile, at most limit.
+	Oldest(ctx context.Context, p Pile, limit int) ([]Memory, error)
 	// Consolidate stores the drafts in the place of old: all or nothing. It fails with [sessions.ErrConflict] where one of
 	// old is no longer in force.
 	Consolidate(ctx context.Context, old []Memory, drafts []Draft) (Receipt, error)
 }
 
-// Consolidator tells the oldest facts of a scope as fewer. What the model answers is checked; where it lost something,
+// Consolidator tells the oldest facts of a pile as fewer. What the model answers is checked; where it lost something,
 // nothing changes.
 type Consolidator struct {
 	Store    Crowd
@@ -51,7 +64,7 @@ var ErrLossy = errors.New("the consolidated facts lack something that the old on
 // Bounds of one consolidation.
 const (
 	batch      = 40 // facts that are told as fewer
-	fewest     = 4  // of them, for a call to be worth it
+	fewest     = 2  // of them: a group of many people has few facts about each
 	keptShare  = 2  // at most one of so many remain
 	answerRoom = 4096
 )
@@ -69,11 +82,11 @@ type Consolidation struct {
 	Cost    float64
 }
 
-// Run consolidates a scope once. An error leaves all memories as they were.
-func (c *Consolidator) Run(ctx context.Context, crowded Crowded) (done Consolidation, err error) {
-	old, err := c.Store.Oldest(ctx, crowded, batch)
+// Run consolidates a pile once. An error leaves all memories as they were.
+func (c *Consolidator) Run(ctx context.Context, p Pile) (done Consolidation, err error) {
+	old, err := c.Store.Oldest(ctx, p, batch)
 	if err != nil {
-		return done, fmt.Errorf("read the oldest facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+		return done, fmt.Errorf("read the oldest facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
 	old = c.fitting(old)
 	if len(old) < fewest {
@@ -86,14 +99,14 @@ func (c *Consolidator) Run(ctx context.Context, crowded Crowded) (done Consolida
 	called, err := c.Model.Call(ctx, request)
 	done.Usage, done.Cost = called.Usage, called.Cost
 	if err != nil {
-		return done, fmt.Errorf("consolidate facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
 	drafts, err := told(old, called)
 	if err != nil {
-		return done, fmt.Errorf("consolidate facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
 	if done.Receipt, err = c.Store.Consolidate(ctx, old, drafts); err != nil {
-		return done, fmt.Errorf("store consolidated facts of %s %s: %w", crowded.Scope, crowded.ScopeID, err)
+		return done, fmt.Errorf("store consolidated facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
 	done.Old = len(old)
 	return done, nil

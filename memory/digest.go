@@ -24,10 +24,11 @@ const (
 // Digests keeps one digest for each group and day. Every method is one transaction; writes fail with
 // [sessions.ErrLeaseLost] as the session's do.
 type Digests interface {
-	// DigestsDue lists the days of days on which a group said something that no digest tells yet, the oldest first, at
-	// most limit. It names only sessions whose lease is free, stale or owner's, and no day while a message of it, or of
-	// one before, still waits for its answer. Days with fewer than [DigestLeast] messages are settled on the way.
-	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, limit int) ([]DigestDue, error)
+	// DigestsDue lists days of days on which a group said something that no digest tells yet, the oldest first, of one day
+	// by their sessions' keys: those behind after, whose zero value is the beginning; none where nothing is left. It names
+	// only sessions whose lease is free, stale or owner's, and no day while a message of it, or of one before, still waits
+	// for its answer. Days with fewer than [DigestLeast] messages are settled on the way.
+	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, after DigestDue) ([]DigestDue, error)
 
 	// DigestEvents returns what people and the bot said on a day, in order, from the event after on, at most limit: no
 	// tool results, and nothing that was erased.
@@ -56,6 +57,7 @@ type DigestDue struct {
 	Key sessions.Key
 	Day
 	FirstSeq, LastSeq int64 // events of the day lie within; others may too
+	Attempts          int   // that came to nothing so far
 }
 
 // Digest is a day as it was told.
@@ -129,6 +131,18 @@ func DigestTitle(d Day, language string) string {
 		return fmt.Sprintf("# Daily digest of %s (%s)", d.Date, noon.Weekday())
 	}
 	return fmt.Sprintf("# %s 群聊日报（星期%s）", d.Date, []string{"日", "一", "二", "三", "四", "五", "六"}[noon.Weekday()])
+}
+
+// DigestBody is a digest as it may be kept: without the lines that tell of somebody's health, pay and the like, which is
+// kept of no group, and without credentials. Empty where nothing is left.
+func DigestBody(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !Sensitive(line) {
+			kept.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(sessions.Redact(kept.String()))
 }
 
 // digestLines are the digests in a scope that were written of a date, line by line.

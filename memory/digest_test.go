@@ -121,3 +121,22 @@ func TestClockOf(t *testing.T) {
 		}
 	}
 }
+
+// A digest is read by a whole group: what of a day is somebody's own business, or a credential, is left out of it.
+func TestDigestBody(t *testing.T) {
+	t.Parallel()
+	body := DigestBody("## 决定\n- 发布定在周五\n- 李雷的月薪是 23000 元\n- 张伟确诊了抑郁症，请假两周\n- the root password is Pa55w0rd!x\n- 王芳负责验收\n")
+	for _, kept := range []string{"## 决定", "发布定在周五", "王芳负责验收"} {
+		if !strings.Contains(body, kept) {
+			t.Errorf("%q lacks %q", body, kept)
+		}
+	}
+	for _, gone := range []string{"23000", "抑郁症", "Pa55w0rd"} {
+		if strings.Contains(body, gone) {
+			t.Errorf("%q tells %q", body, gone)
+		}
+	}
+	if body := DigestBody("李雷的月薪是 23000 元\n"); body != "" {
+		t.Errorf("nothing may be kept, and it is %q", body)
+	}
+}

@@ -29,7 +29,35 @@ func ExportFact(m Memory, loc *time.Location, lang string) string {
 	case m.SupersededBy != 0:
 		state = fmt.Sprintf(" (replaced by #%d)", m.SupersededBy)
 	}
-	return fmt.Sprintf("- %s · #%d · %s %s · %s%s\n", at.In(loc).Format("2006-01-02 15:04"), m.ID, m.Scope, m.Kind, oneLine(m.Content), state)
+	return fmt.Sprintf("- %s · #%d · %s · %s · %s%s\n", at.In(loc).Format("2006-01-02 15:04"), m.ID,
+		ScopeWord(m.Scope, lang), KindWord(m.Kind, lang), oneLine(m.Content), state)
+}
+
+// ScopeWord says who may read memories of a scope, in a language, zh or en.
+func ScopeWord(s Scope, lang string) string {
+	words := map[Scope][2]string{
+		ScopeUser: {"个人", "person"}, ScopeGroup: {"本群", "group"}, ScopeTeam: {"全团队", "team"}, ScopeSession: {"会话", "conversation"},
+	}
+	return wordIn(words[s], string(s), lang)
+}
+
+// KindWord says what memories of a kind are about, in a language, zh or en.
+func KindWord(k Kind, lang string) string {
+	words := map[Kind][2]string{
+		KindFact: {"事实", "fact"}, KindProfile: {"个人情况", "profile"}, KindPreference: {"偏好", "preference"},
+		KindDecision: {"决定", "decision"}, KindTask: {"进展", "task"}, KindDigest: {"每日摘要", "digest"},
+	}
+	return wordIn(words[k], string(k), lang)
+}
+
+func wordIn(word [2]string, other, lang string) string {
+	switch {
+	case word[0] == "":
+		return other
+	case lang == "en":
+		return word[1]
+	}
+	return word[0]
 }
 
 // ExportSaid is one message in a person's export, one line of Markdown: when, where, what.

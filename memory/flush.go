@@ -12,15 +12,18 @@ import (
 )
 
 // Model makes a model call one tool. Its answer may still lack the call: that is for the caller to judge. An error may
-// say by [Trouble] that the request was too long.
+// say by [Trouble] what about the request is to blame. What was paid is said with an error, too.
 type Model interface {
 	Call(ctx context.Context, r CallRequest) (Called, error)
 }
 
-// Trouble is an error of a model that says whether the request was larger than the model's window.
+// Trouble is an error of a model that says what about the request is to blame.
 type Trouble interface {
 	error
-	Overflow() bool
+	Overflow() bool // it was larger than the model's window
+	// Own reports that it is what the request says or how it says it, so that it fails as often as it is sent; busy models,
+	// quotas and networks are not.
+	Own() bool
 }
 
 // CallRequest is a request that must be answered by a call of Tool.
@@ -57,9 +60,14 @@ type Flusher struct {
 	Model Model
 	// Name is the configured model that reads; empty for the default one, the chat's. Where another is named and fails,
 	// the chat's model is asked once.
-	Name     string
-	Render   Render
-	Fence    Fencer
+	Name   string
+	Render Render
+	Fence  Fencer
+	// Talk leaves out of events what is no part of the conversation, such as commands; nil: everything is.
+	Talk func([]sessions.Event) []sessions.Event
+	// Clean leaves out of a text what no request may hold. Texts are cut after it, which could leave half of a credential.
+	// Nil: [sessions.Redact].
+	Clean    func(text string) string
 	Count    func(text string) int // tokens
 	Language string                // zh or en
 	Context  int                   // the window, in tokens
@@ -87,21 +95,28 @@ type Outcome struct {
 	Facts   []Draft
 	Nothing bool // the model said so, or there was no event to read
 	Through int64
-	Calls   int
-	Usage   sessions.Usage // of all calls
-	Lost    sessions.Usage // of those that nothing was stored from
-	Cost    float64
+	// Passed are the events that no model would read while it read others: nothing of them was saved, and the cursor went
+	// past them.
+	Passed []int64
+	Calls  int
+	Usage  sessions.Usage // of all calls
+	Lost   sessions.Usage // of those that no stored part accounts for
+	Cost   float64
 }
 
 // String is the outcome as the compaction log tells it.
 func (o Outcome) String() string {
+	text := "none"
 	switch {
 	case o.Receipt.Rows() > 0:
-		return fmt.Sprintf("saved %d, known %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
+		text = fmt.Sprintf("saved %d, known %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
 	case o.Nothing:
-		return "nothing to save"
+		text = "nothing to save"
 	}
-	return "none"
+	if n := len(o.Passed); n > 0 {
+		text += fmt.Sprintf(", passed over %d", n)
+	}
+	return text
 }
 
 //go:embed flush.md
@@ -115,125 +130,26 @@ const page = 500
 // knownShown is how many known memories a flush shows the model, so that it saves what is new.
 const knownShown = 30
 
+// The reasons of a flush that failed by itself; other errors are the model's.
+var (
+	// ErrNotSaved says that the model neither saved anything nor said that there is nothing to save.
+	ErrNotSaved = errors.New("model did not call memory_save")
+	// ErrUnusable says that the model called the tool with arguments that nothing can be stored from.
+	ErrUnusable = errors.New("model called memory_save with nothing usable")
+	// ErrStorage says that the log could not be read, or what was found could not be stored.
+	ErrStorage = errors.New("storage of memory")
+)
+
 // Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
 // commits on its own: after an error the cursor stands behind the last part that did.
+//
+// A part that the model does not read for the part's own sake is halved until one event is left, which is passed over
+// once the model has read another one: then it is not the model that fails. Where there is no other, that takes
+// [sessions.Session.FlushFailures] in a row and a model that reads a sentence of no matter. See [Outcome.Passed].
 func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
-	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, out: Outcome{Nothing: true, Through: d.Session.FlushedSeq}}
-	for r.out.Through < d.Through {
-		events, err := f.Store.Range(ctx, d.Session.Key, r.out.Through, d.Through, page)
-		if err != nil {
-			return r.out, fmt.Errorf("read events after %d of session %s: %w", r.out.Through, d.Session.Key, err)
-		}
-		through, drafts, called := d.Through, []Draft(nil), Called{}
-		if len(events) > 0 {
-			if through, drafts, called, err = r.extract(ctx, events); err != nil {
-				return r.out, fmt.Errorf("extract facts of session %s: %w", d.Session.Key, err)
-			}
-		}
-		if err := r.commit(ctx, through, drafts, called); err != nil {
-			return r.out, err
-		}
-	}
-	return r.out, nil
-}
-
-// reading is one flush under way.
-type reading struct {
-	*Flusher
-	due    Due
-	model  string // that is asked
-	limit  int    // tokens of a transcript; it shrinks when the model finds a request too long
-	halved int    // how often it did
-	out    Outcome
-}
-
-func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, c Called) error {
-	last := through >= r.due.Through
-	epoch := r.due.Epoch
-	if !last {
-		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
-	}
-	key := r.due.Session.Key
-	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
-		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
-		Drafts: drafts, Usage: c.Usage, Model: c.Model,
-	})
-	if err != nil {
-		return fmt.Errorf("store facts of events %d to %d of session %s: %w", r.out.Through+1, through, key, err)
-	}
-	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
-	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
-	r.out.Facts = append(r.out.Facts, drafts...)
-	r.out.Nothing = r.out.Nothing && len(drafts) == 0
-	r.out.Through = through
-	return nil
-}
-
-// ErrNotSaved says that the model neither saved anything nor said that there is nothing to save.
-var ErrNotSaved = errors.New("model did not call memory_save")
-
-// extract asks for the facts of a beginning of events, up to through. A model that answers in prose, or in arguments
-// that are none, is asked once more; then, where flushes have a model of their own, the chat's is asked once, for this
-// part and those to come.
-func (r *reading) extract(ctx context.Context, events []sessions.Event) (through int64, drafts []Draft, c Called, err error) {
-	p, err := r.part(ctx, events)
-	if err != nil {
-		return 0, nil, Called{}, err
-	}
-	var usage sessions.Usage
-	defer func() {
-		if err != nil {
-			r.out.Lost = usage
-		}
-	}()
-	for again := r.model == r.Name; ; {
-		c, err = r.Model.Call(ctx, p.CallRequest)
-		r.out.Calls++
-		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
-		usage = usage.Add(c.Usage)
-		c.Usage = usage // of all the calls that the part took
-		answered := err == nil
-		if answered {
-			var save Save
-			if save, err = saveOf(c); err == nil {
-				return p.events[len(p.events)-1].Seq, r.route(p.events, save), c, nil
-			}
-		}
-		trouble, known := errors.AsType[Trouble](err)
-		switch {
-		case ctx.Err() != nil:
-			return 0, nil, c, err
-		case answered && again:
-			again = false
-			if c.Text != "" { // what was found out already is asked for in the right form
-				p.User = r.Fence("notes", c.Text)
-			}
-		case known && trouble.Overflow() && r.halve(&p):
-		case r.model != "":
-			r.model, r.limit, r.halved, again = "", r.Context, maxHalved, false
-			p = r.sized(p)
-		default:
-			return 0, nil, c, err
-		}
-	}
-}
-
-// saveOf reads what a model answered. Where it wanted to save nothing but what is never kept, there is nothing to save.
-func saveOf(c Called) (Save, error) {
-	if c.Arguments == "" {
-		return Save{}, ErrNotSaved
-	}
-	save, _, err := ParseSave(c.Arguments)
-	if errors.Is(err, ErrUnfit) {
-		return Save{Nothing: true}, nil
-	}
-	return save, err
-}
-
-// route decides what becomes of the facts that a model drew out of events. What it may not keep is left out.
-func (r *reading) route(events []sessions.Event, s Save) []Draft {
-	chat := ChatOf(r.due.Session, events)
-	chat.Location, chat.TaskTTL = r.Location, r.TaskTTL
-	drafts, _ := Route(s.Facts, chat)
-	return drafts
+	at := d.Session.FlushedSeq
+	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at}}
+	err := r.read(ctx)
+	r.out.Lost = r.paid
+	return r.out, err
 }

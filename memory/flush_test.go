@@ -21,6 +21,7 @@ type shelf struct {
 	epoch     int
 	flushes   []Flush
 	failStore error
+	failFlush error
 	reader    Reader
 	query     Query
 	hits      []Hit
@@ -49,6 +50,9 @@ func (s *shelf) Search(_ context.Context, r Reader, q Query) ([]Hit, error) {
 func (s *shelf) Flush(_ context.Context, _ sessions.Lease, f Flush) (Receipt, error) {
 	if f.From != s.cursor {
 		return Receipt{}, sessions.ErrConflict
+	}
+	if s.failFlush != nil {
+		return Receipt{}, s.failFlush
 	}
 	s.cursor, s.epoch, s.flushes = f.Through, f.Epoch, append(s.flushes, f)
 	var r Receipt
@@ -133,7 +137,7 @@ func due(s *shelf) Due {
 }
 
 // What a model may answer, and what becomes of it: only a stored row or an explicit word that there is nothing moves
-// the cursor.
+// the cursor. One that fails at everything is asked for the whole twice, for the first event alone twice, and for two more.
 func TestFlushOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -145,13 +149,13 @@ func TestFlushOutcomes(t *testing.T) {
 		"nothing":                 {[]func() (Called, error){args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
 		"known":                   {[]func() (Called, error){args(facts("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 2"},
 		"prose, then saved":       {[]func() (Called, error){prose("Alice likes tea."), args(facts("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"prose twice":             {[]func() (Called, error){prose("Noted.")}, 2, ErrNotSaved.Error()},
-		"silent":                  {[]func() (Called, error){prose("")}, 2, ErrNotSaved.Error()},
+		"prose twice":             {[]func() (Called, error){prose("Noted.")}, 6, ErrNotSaved.Error()},
+		"silent":                  {[]func() (Called, error){prose("")}, 6, ErrNotSaved.Error()},
 		"junk, then saved":        {[]func() (Called, error){args(`{"facts":[{`), args(facts("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 2, "arguments of memory_save"},
-		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 2, "no usable fact"},
+		"junk twice":              {[]func() (Called, error){args(`nonsense`)}, 6, "arguments of memory_save"},
+		"empty list":              {[]func() (Called, error){args(`{"facts":[]}`)}, 6, "no usable fact"},
 		"only credentials":        {[]func() (Called, error){args(facts("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
-		"credentials and junk":    {[]func() (Called, error){args(facts("password: hunter2", " "))}, 2, "no usable fact"},
+		"credentials and junk":    {[]func() (Called, error){args(facts("password: hunter2", " "))}, 6, "no usable fact"},
 		"error":                   {[]func() (Called, error){away}, 1, errModel.Error()},
 		"prose, then error":       {[]func() (Called, error){prose("Noted."), away}, 2, errModel.Error()},
 		"a fact and a credential": {[]func() (Called, error){args(facts("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
@@ -302,6 +306,7 @@ type overflowError struct{}
 
 func (overflowError) Error() string  { return "too long" }
 func (overflowError) Overflow() bool { return true }
+func (overflowError) Own() bool      { return false }
 
 // windowModel answers what fits into a window, and keeps the rest apart.
 type windowModel struct {
@@ -394,14 +399,14 @@ func TestLadderOfModels(t *testing.T) {
 	for name, c := range map[string]struct {
 		model  string
 		answer func() (Called, error)
-		want   string // models asked, when the chat's fails too
+		want   string // models asked, when the chat's fails too: then in halves, in case that one event is to blame
 	}{
 		"busy":                        {"cheap", away, "cheap chat"},
-		"prose":                       {"cheap", prose("Noted."), "cheap cheap chat"},
-		"junk":                        {"cheap", args("junk"), "cheap cheap chat"},
+		"prose":                       {"cheap", prose("Noted."), "cheap cheap chat" + strings.Repeat(" chat", 6)},
+		"junk":                        {"cheap", args("junk"), "cheap cheap chat" + strings.Repeat(" chat", 6)},
 		"overflow":                    {"cheap", long, "cheap cheap cheap cheap cheap chat"},
 		"no model of its own":         {"", away, "chat"},
-		"no model of its own, prose":  {"", prose("Noted."), "chat chat"},
+		"no model of its own, prose":  {"", prose("Noted."), "chat chat" + strings.Repeat(" chat", 6)},
 		"no model of its own, longer": {"", long, "chat chat chat chat chat"},
 	} {
 		for _, saves := range []bool{false, c.model != ""} {
@@ -414,8 +419,8 @@ func TestLadderOfModels(t *testing.T) {
 				t.Errorf("%s: error %v", name, err)
 			}
 			want := c.want
-			if saves {
-				want += " chat chat" // three parts
+			if saves { // three parts, none of them halved
+				want = want[:strings.Index(want+" chat", "chat")] + "chat chat chat"
 			}
 			if got := strings.Join(m.asked, " "); got != want {
 				t.Errorf("%s: asked %s, want %s", name, got, want)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"ebb/sessions"
 )
 
 // Verdict says what becomes of a draft beside the memories that its scope has.
@@ -28,7 +30,7 @@ type ledgerRow struct {
 
 // Add takes a memory up.
 func (l *Ledger) Add(m Memory) {
-	l.rows = append(l.rows, ledgerRow{Memory: m, normal: Normal(m.Content)})
+	l.rows = append(l.rows, ledgerRow{Memory: m, normal: Normal(Bare(m.Content))})
 }
 
 // Names reports whether a draft may replace the memory that it names, or names none: it is among them, and the chat
@@ -48,10 +50,22 @@ func (l *Ledger) Shows(d Draft, ids []int64) []int64 {
 	return out
 }
 
-// shows reports whether the chat that a draft comes from may know of a memory of the same scope: what a person said of
-// themself is read in private, and in the group where they said it.
+// shows reports whether the chat that a draft comes from may know of a memory of the same scope, and correct it: what a
+// person said of themself is read in private, and in the group where they said it; what is the team's is corrected by the
+// group that it came from.
 func shows(d Draft, m Memory) bool {
-	return d.Scope != ScopeUser || d.SourceGroup == "" || d.SourceGroup == m.SourceGroup
+	return d.Scope == ScopeUser && d.SourceGroup == "" || sameSource(d, m)
+}
+
+// Successors lists what superseded those of ids that are in force in their group all the same; see [Ledger.Judge].
+func (l *Ledger) Successors(ids []int64) []int64 {
+	var out []int64
+	for _, r := range l.rows {
+		if r.SupersededBy != 0 && slices.Contains(ids, r.ID) {
+			out = append(out, r.SupersededBy)
+		}
+	}
+	return out
 }
 
 // Supersede notes that a memory corrects others.
@@ -65,6 +79,10 @@ func (l *Ledger) Supersede(by int64, ids []int64) {
 
 // Judge compares a draft with what is known. The same statement gets the same verdict however often, and in whatever
 // order, it is drawn out of the log: what was said later counts, not what was stored later.
+//
+// What people say of themselves in a conversation has the same key as what they said elsewhere, and stays beside it: who
+// may read the one may not read the other. Only in private may people correct what they said of themselves in a group, by
+// naming it or by their words; in the group it then stays in force.
 func (l *Ledger) Judge(d Draft) Verdict {
 	if id := l.same(d); id != 0 {
 		return Verdict{Same: id}
@@ -95,16 +113,17 @@ func laterThan(at time.Time, m Memory) bool { return !at.IsZero() && toldAt(m).A
 
 // same is the memory that says what a draft does: one in force, word for word or nearly, or one that the draft reads
 // like and that was corrected after the draft was said; 0 for none. What is told of a person in one conversation is
-// another memory than what was told in another, for who may read it differs.
+// another memory than what was told in another, for who may read it differs; and two people may say the same words of
+// themselves. What the team knows, it knows from wherever.
 func (l *Ledger) same(d Draft) int64 {
-	text, found := Normal(d.Content), int64(0)
+	text, found := Normal(Bare(d.Content)), int64(0)
 	for i := range l.rows {
 		r := &l.rows[i]
-		if d.Scope == ScopeUser && r.SourceGroup != d.SourceGroup {
+		if !sameReaders(d, r.Memory) || !oneSubject(d.SubjectID, r.SubjectID) {
 			continue
 		}
 		switch exact := r.normal == text; {
-		case exact && r.SupersededBy == 0:
+		case exact && l.inForce(d, r.Memory):
 			return r.ID
 		case exact && l.correctedAfter(d.SaidAt, r.SupersededBy):
 			found = r.ID
@@ -116,18 +135,43 @@ func (l *Ledger) same(d Draft) int64 {
 	grams := trigrams(text)
 	for i := range l.rows {
 		r := &l.rows[i]
-		if r.SupersededBy != 0 || d.Scope == ScopeUser && r.SourceGroup != d.SourceGroup || !compatible(d, r.Memory) ||
-			!alikeInLength(text, r.normal) {
+		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !compatible(d, r.Memory) || !alikeInLength(text, r.normal) {
 			continue
 		}
 		if r.grams == nil {
 			r.grams = trigrams(r.normal)
 		}
-		if jaccard(grams, r.grams) >= nearShare && saysNoMore(d.Content, r.Content) {
+		if jaccard(grams, r.grams) >= nearShare && saysNoMore(Bare(d.Content), Bare(r.Content)) {
 			return r.ID
 		}
 	}
 	return 0
+}
+
+// sameReaders reports whether those who may read a draft are those who may read a memory of its scope.
+func sameReaders(d Draft, m Memory) bool {
+	return d.Scope != ScopeUser || m.SourceGroup == d.SourceGroup
+}
+
+// sameSource reports whether a draft may be another value of what a memory of its scope tells: what people say of
+// themselves, and what is the team's, belongs to the conversation that it came from.
+func sameSource(d Draft, m Memory) bool {
+	return d.Scope != ScopeUser && d.Scope != ScopeTeam || m.SourceGroup == d.SourceGroup
+}
+
+// oneSubject reports whether two facts in the same words can be about one person: whom the one is about may not be known.
+func oneSubject(a, b sessions.UserID) bool { return a == b || a == "" || b == "" }
+
+// inForce reports whether nothing superseded a memory, as far as the chat of a draft knows: what a person corrected in
+// private still holds in the group where they said it.
+func (l *Ledger) inForce(d Draft, m Memory) bool {
+	if m.SupersededBy == 0 {
+		return true
+	}
+	if d.Scope != ScopeUser || d.SourceGroup == "" || m.SourceGroup != d.SourceGroup {
+		return false
+	}
+	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == m.SupersededBy && r.SourceGroup != m.SourceGroup })
 }
 
 // alikeInLength reports whether two texts can be near duplicates at all; a repeated trigram counts once, so that there
@@ -153,12 +197,20 @@ func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 // or else the one that it reads as a correction of.
 func (l *Ledger) corrected(d Draft) []Memory {
 	var out []Memory
-	key, named := KeyOf(d.Key), int64(0)
+	named := int64(0)
 	if l.Names(d) {
-		named = l.successor(d.Replaces)
+		named = l.successor(d, d.Replaces)
 	}
 	for _, r := range l.rows {
-		if r.SupersededBy == 0 && (r.ID == named || key != "" && r.Key == key && sameSubject(d, r.Memory)) {
+		if l.inForce(d, r.Memory) && (r.ID == named && shows(d, r.Memory) || ofKey(d, r.Memory)) {
+			out = append(out, r.Memory)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, r := range l.rows {
+		if l.inForce(d, r.Memory) && shows(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && redates(d, r.Memory) {
 			out = append(out, r.Memory)
 		}
 	}
@@ -168,7 +220,7 @@ func (l *Ledger) corrected(d Draft) []Memory {
 	var best Memory
 	most := 0.0
 	for _, r := range l.rows {
-		if r.SupersededBy != 0 || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
+		if !l.inForce(d, r.Memory) || !shows(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
 			continue
 		}
 		if score := corrects(d.Content, r.Content); score > most {
@@ -181,16 +233,26 @@ func (l *Ledger) corrected(d Draft) []Memory {
 	return out
 }
 
-// sameSubject reports whether a draft and a memory of its key tell of one person, or of one thing whose value a person is.
-func sameSubject(d Draft, m Memory) bool {
-	return d.SubjectID == m.SubjectID || d.SubjectIsValue
+// ofKey reports whether a draft and a memory tell values of one thing: of one key, about one person, or of one thing
+// whose value a person is. Where nobody in particular is told of, a key such as "owner" can be that of many things: then
+// the texts must not tell that they are two.
+func ofKey(d Draft, m Memory) bool {
+	switch key := KeyOf(d.Key); {
+	case key == "" || m.Key != key || !sameSource(d, m):
+		return false
+	case d.SubjectID == m.SubjectID && d.SubjectID != "" && !d.SubjectIsValue:
+		return true
+	case d.SubjectID != m.SubjectID && !d.SubjectIsValue:
+		return false
+	}
+	return !ofTwoThings(d.Content, m.Content, d.Key)
 }
 
 // successor is the memory in force that the one named, or those that superseded it, led to.
-func (l *Ledger) successor(id int64) int64 {
+func (l *Ledger) successor(d Draft, id int64) int64 {
 	for range l.rows {
 		at := slices.IndexFunc(l.rows, func(r ledgerRow) bool { return r.ID == id })
-		if at < 0 || l.rows[at].SupersededBy == 0 {
+		if at < 0 || l.inForce(d, l.rows[at].Memory) {
 			break
 		}
 		id = l.rows[at].SupersededBy

@@ -88,6 +88,54 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A key such as "owner" can be that of many things: another value of it corrects what may be told of the same thing, and
+// nothing that is told of another one.
+func TestKeysOfManyThings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key, stored, said string
+		corrected         bool
+	}{
+		{"负责人", "Alpha 项目的负责人是李娜", "打印机的负责人是王芳", false},
+		{"owner", "The owner of the parser is Ingrid", "The owner of the scheduler is Tom", false},
+		{"deadline", "The deadline of Alpha is Friday", "The deadline of Beta is Monday", false},
+		{"发布日期", "网关的发布日期是 2026-12-01", "更正：账单系统的发布日期改为 2026-12-05", false},
+		{"工位", "张伟的工位是 A3", "李雷的工位改到 B12", false},
+		{"端口", "测试环境的端口是 8080", "生产环境的端口是 9090", false},
+		{"wifi 名称", "上海办公室的 wifi 名称是 ebb-sh", "北京办公室的 wifi 名称是 ebb-bj", false},
+		{"端口", "测试环境的端口是 8080", "测试环境端口现在是 9090", true},
+		{"release date", "The release date of the Orion launch is 2026-12-01", "Orion's planned release date is 2026-12-05", true},
+		{"负责人", "Alpha 项目的负责人是李娜", "Alpha 负责人改为王芳", true},
+		{"负责人", "Alpha 项目的负责人是李娜", "张伟说：Alpha 负责人改为王芳", true},
+		{"owner", "The owner of the parser component is Ingrid", "The parser owner is now Tom", true},
+		{"发布日期", "Alpha 的发布日期是 2026-12-01", "因为测试延期，发布日期改为 2026-12-05", true}, // which thing is not said
+		{"发布日期", "发布日期是 2026-12-01", "Alpha 的发布日期是 2026-12-05", true},
+		{"发布日期", "Alpha 项目的发布日期定在 2026-12-01", "我们 Alpha 的最终发布日期是 2026-12-05", true},
+		{"release date", "we ship on 2026-12-01", "shipping is on 2026-12-05", true},
+		{"周会时间", "周会时间是周三", "更正：周会时间改到周四", true},
+		{"数据库", "数据库是 MySQL", "目前数据库是 Postgres", true},
+	} {
+		var l Ledger
+		l.Add(Memory{ID: 1, Content: c.stored, Key: KeyOf(c.key), SaidAt: noon})
+		v := l.Judge(Draft{Content: c.said, Key: c.key, SaidAt: noon.Add(time.Hour)})
+		if got := slices.Contains(v.Supersedes, 1); got != c.corrected || v.Same != 0 || v.By != 0 {
+			t.Errorf("%s: %q after %q: %+v, want it corrected: %v", c.key, c.said, c.stored, v, c.corrected)
+		}
+	}
+}
+
+// What is told in the same words of two people is two facts; where it is not known of whom one is told, it is one.
+func TestTwoPeopleOneWording(t *testing.T) {
+	t.Parallel()
+	var l Ledger
+	l.Add(Memory{ID: 1, Content: "下周休假", SubjectID: "u1", SaidAt: noon})
+	for who, same := range map[sessions.UserID]int64{"u1": 1, "u2": 0, "": 1} {
+		if v := l.Judge(Draft{Content: "下周休假。", SubjectID: who, SaidAt: noon.Add(time.Hour)}); v.Same != same || len(v.Supersedes) > 0 {
+			t.Errorf("of %q: %+v, want %d", who, v, same)
+		}
+	}
+}
+
 // Whatever the order in which the values of one thing are drawn out of the log, and however often, the one that was said
 // last is in force, alone, and every row that was superseded leads to it.
 func TestTheLastValueIsInForce(t *testing.T) {

@@ -120,7 +120,7 @@ func corrects(content, stored string) float64 {
 // belongs to; others may give the reason.
 func retells(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
-	clauses := strings.FieldsFunc(foldText(content), func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
+	clauses := clausesOf(foldText(content))
 	for i, clause := range clauses {
 		at := markAt(clause)
 		counts := at >= 0 || bare || i+1 < len(clauses) && markAt(strings.TrimSpace(clauses[i+1])) == 0
@@ -186,6 +186,67 @@ func isValue(name, content, key string) bool {
 	return said > 0
 }
 
+// Words that tell nothing of what a fact is about: many things are one, or it is whoever speaks.
+var (
+	kinds = wordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
+		module platform team group product company department environment version office final latest new current currently we you they i he she`)
+	persons = wordSet("我 你 他 她 它 咱 该 本")
+)
+
+// ofTwoThings reports whether two contents that have a key in common say that they tell of two things: each says besides
+// the key what it is about, and no word of that is the same. Of Chinese, where terms are pairs of characters, half of the
+// shorter one must be: 测试环境 and 生产环境 are two.
+func ofTwoThings(a, b, key string) bool {
+	x, y := besidesKey(a, key), besidesKey(b, key)
+	if len(x) == 0 || len(y) == 0 {
+		return false
+	}
+	shared := 0
+	for t := range x {
+		switch {
+		case y[t] && !isWide(t):
+			return false
+		case y[t]:
+			shared++
+		}
+	}
+	return 2*shared < min(len(x), len(y))
+}
+
+// besidesKey are the terms that a content has before its value, besides its key; nothing where it does not say that the
+// value is the key's.
+func besidesKey(content, key string) map[string]bool {
+	keyed := essential(tokensOf(key))
+	for _, clause := range clausesOf(withoutNow(Bare(content))) {
+		at := markAt(clause)
+		if at == 0 {
+			continue
+		}
+		if at > 0 {
+			clause = clause[:at]
+		}
+		tokens := tokensOf(clause)
+		end := valueAt(tokens)
+		if tokens = tokens[:end]; at < 0 && end == len(tokensOf(clause)) || !slices.ContainsFunc(tokens, func(t string) bool { return keyed[t] }) {
+			continue
+		}
+		for i, t := range tokens {
+			if fillers[t] || copulas[t] || keyed[t] || persons[t] {
+				tokens[i] = ""
+			}
+			for n := min(3, len(tokens)-i); n > 0; n-- { // a Chinese word is a token for each character
+				if kinds[strings.Join(tokens[i:i+n], "")] {
+					clear(tokens[i : i+n])
+				}
+			}
+		}
+		terms := termsOf(tokens)
+		delete(terms, "")
+		return terms
+	}
+	return nil
+}
+
 // kin reports whether a Latin word begins like one of others: who owns something is its owner.
 func kin(word string, others map[string]bool) bool {
 	const stem = 3
@@ -199,11 +260,23 @@ func kin(word string, others map[string]bool) bool {
 
 // withoutMarks is a folded text without its marks, and without words that only say that it holds by now.
 func withoutMarks(content string) string {
-	text := foldText(content)
-	for _, m := range append([]string{" now ", "现在", "目前"}, marks...) {
+	text := withoutNow(content)
+	for _, m := range marks {
 		text = strings.ReplaceAll(text, m, " ")
 	}
 	return text
+}
+
+// withoutNow is a folded text without words that only say that it holds by now.
+func withoutNow(content string) string {
+	return nowWords.Replace(foldText(content))
+}
+
+var nowWords = strings.NewReplacer(" now ", " ", "现在", " ", "目前", " ")
+
+// clausesOf parts a folded text.
+func clausesOf(folded string) []string {
+	return strings.FieldsFunc(folded, func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
 }
 
 // markAt is where the first mark stands in a folded text; -1 for none.

@@ -14,9 +14,8 @@ import (
 type part struct {
 	CallRequest
 	events []sessions.Event
-	all    []sessions.Event // the events to come
-	known  string           // fenced: what is stored already
-	told   int              // tokens of the transcript
+	known  string // fenced: what is stored already
+	told   int    // tokens of the transcript
 }
 
 // The parts of a request besides the transcript.
@@ -30,17 +29,21 @@ const (
 	maxAnswer = 8192
 )
 
-// part is the first request for events: what is known already is read, and the rest is sized by what has room.
-func (r *reading) part(ctx context.Context, events []sessions.Event) (part, error) {
-	known, err := r.nearest(ctx, ReaderOf(ChatOf(r.due.Session, events)), events)
-	if err != nil {
-		return part{}, fmt.Errorf("read known facts: %w", err)
+// part is the first request for the events to come: what is known already is read, and the rest is sized by what has room.
+func (r *reading) part(ctx context.Context) (part, error) {
+	var known []Memory
+	if !r.bare {
+		nearest, err := r.nearest(ctx, ReaderOf(ChatOf(r.due.Session, r.page)), r.queue)
+		if err != nil {
+			return part{}, fmt.Errorf("read known facts: %w: %w", ErrStorage, err)
+		}
+		known = append(slices.Clone(r.fresh), nearest...)
 	}
 	var sys strings.Builder
 	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": r.Language != "en", "Max": MaxFacts}); err != nil {
 		return part{}, fmt.Errorf("write flush prompt: %w", err)
 	}
-	p := part{all: events, known: r.knownFacts(known)}
+	p := part{known: r.knownFacts(known)}
 	p.CallRequest = CallRequest{System: sys.String(), Tool: SaveTool, Description: SaveDescription, Schema: SaveSchema()}
 	return r.sized(p), nil
 }
@@ -100,6 +103,9 @@ func (r *reading) knownFacts(known []Memory) string {
 	room := r.Context / 8
 	for _, m := range known {
 		line := fmt.Sprintf("- [#%d] %s\n", m.ID, m.Content)
+		if m.ID == 0 {
+			line = "- " + m.Content + "\n"
+		}
 		if room -= r.Count(line); room < 0 {
 			break
 		}
@@ -111,14 +117,20 @@ func (r *reading) knownFacts(known []Memory) string {
 	return "\n\n" + r.Fence("known", b.String())
 }
 
-// sized is p with as many of its events as there is room for, at most the reading's limit, and with at least a quarter
+// sized is p with as many of the events to come as there is room for, at most the reading's span and limit, and with at least a quarter
 // of the window for the answer. Input and MaxOutput together fit into the window.
 func (r *reading) sized(p part) part {
 	schema, _ := json.Marshal(p.Schema) // of maps, strings and integers: there is no way to fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
 	room := int(float64(r.Context-fixed-min(maxAnswer, r.Context/4)) / estimateMargin)
-	text, n := r.Render(p.all, min(r.limit, room))
-	p.Model, p.events, p.told, p.User = r.model, p.all[:n], r.Count(text), text+p.known
+	limit := min(r.limit, room)
+	r.cutFirst(limit)
+	all := r.queue
+	if r.span > 0 && r.span < len(all) {
+		all = all[:r.span]
+	}
+	text, n := r.Render(all, limit)
+	p.Model, p.events, p.told, p.User = r.model, all[:n], r.Count(text), text+p.known
 	p.MaxOutput = max(1, min(maxAnswer, r.Context-fixed-p.told))
 	return p
 }

@@ -10,23 +10,30 @@ import (
 // Rights is what people may ask about what is kept of them: to see it, to take it with them, and to have it forgotten.
 // Who may ask is for the caller to decide; what a group may not read stays unread there whoever asks.
 type Rights interface {
-	// Known lists the memories in force that concern an asker, newest first, at most limit, and says how many there are
-	// in all. In a private chat these are the chat's and the team's, those about the person and those that the person
-	// said, wherever that was; in a group only what everybody in it may read.
-	Known(ctx context.Context, a Asker, limit int) (list []Known, total int, err error)
+	// Known lists the memories in force that concern an asker, newest first, at most limit behind the first skip of them,
+	// and says how many there are in all (0 where nothing stands behind skip). In a private chat these are the chat's and
+	// the team's, those about the person and those that the person said, wherever that was; in a group only what everybody
+	// in it may read, and for an administrator what its members told there of themselves.
+	Known(ctx context.Context, a Asker, skip, limit int) (list []Known, total int, err error)
 
 	// KnownByID returns one memory out of [Rights.Known]: [sessions.ErrNotFound] where it is not in there, whether it is
 	// at all or not.
 	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
 
-	// ForgetMemory deletes a memory with the values that it corrected, and wipes the messages that said it with their
-	// answers, as [sessions.Eraser.Erase] does. Other facts from the same messages stay. from is the turn that asked; the
-	// zero value for none. [sessions.ErrNotFound] where there is no such memory.
+	// ForgetMemory deletes a memory with the values that it corrected and with those that say the same of the same
+	// messages, and wipes the messages that said it with their answers, as [sessions.Eraser.Erase] does, and what of the
+	// bot's own repeats it wherever it could be read. Other facts from the same messages stay. from is the turn that
+	// asked; the zero value for none. [sessions.ErrNotFound] where there is no such memory.
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
+	// ForgetMessage wipes one message of the session that asks, with its answer, what of the bot's own repeats it there,
+	// and the memories that were drawn from it alone or repeat it. [sessions.ErrNotFound] where no message of a person has
+	// that place.
+	ForgetMessage(ctx context.Context, seq int64, from Asking) (Forgotten, error)
+
 	// Promote makes a group's memory one of the team, and returns that: it keeps who said it, where and when, and says
-	// who promoted it. The group's own row is superseded by it. [sessions.ErrNotFound] where no memory of a group is in
-	// force by that id.
+	// who promoted it. The group's own row is superseded by it, and so is what the team had from that group of the same
+	// thing. [sessions.ErrNotFound] where no memory of a group is in force by that id.
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
 	// People finds who spoke to a robot, or to any where it is empty, by staff id or by nick: the last seen first.
@@ -37,18 +44,20 @@ type Rights interface {
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
 
 	// FactsOf lists the memories about a person and those that the person said, superseded ones too, oldest first, at
-	// most limit of those with an id above after.
-	FactsOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]Memory, error)
+	// most limit of those with an id above after: what one robot was told, or any where it is empty. Another robot's
+	// person of the same id may be somebody else.
+	FactsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Memory, error)
 
-	// MessagesOf lists what a person said, in every conversation, in order of arrival: at most limit messages with an id
-	// above after.
-	MessagesOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]Said, error)
+	// MessagesOf lists what a person said, in every conversation of a robot, or of all where it is empty, in order of
+	// arrival: at most limit messages with an id above after.
+	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Said, error)
 }
 
 // Asker is a person who asks what is known, and where.
 type Asker struct {
 	Reader Reader
 	Person sessions.UserID
+	Admin  bool // an administrator, who looks after what a group is told
 }
 
 // Known is a memory that concerns an asker.
@@ -77,6 +86,9 @@ type Said struct {
 type Asking struct {
 	Lease sessions.Lease
 	Event int64 // id of the message that asks
+	// Only is whose messages may be wiped, out of what people said; empty for everybody's. What the bot said goes whoever
+	// asks.
+	Only sessions.UserID
 }
 
 // Forget says whom to forget.
@@ -101,6 +113,7 @@ type Forgotten struct {
 	Sessions   int // that had something
 	Memories   int
 	Events     int
+	Messages   int // of the events: what people and the bot said, calls of tools and their results aside
 	Summaries  int
 	Blobs      int
 	Replies    int

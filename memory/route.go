@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -14,18 +15,19 @@ import (
 //
 // In a private chat what a person says of themself follows them, and all else stays in that chat. In a group everything
 // is the group's, but for what a speaker says of themself, which is theirs and read in this group only. The state of
-// work is the session's, for a while. What nobody said in their own words, but a quote, a tool or the model did, is the
-// session's too.
+// work is the session's, for a while. How somebody wants to be answered is their preference, whatever a model calls it:
+// in a group a fact about them alone, and never a rule for others. What nobody said in their own words, but a quote, a
+// tool or the model did, is the session's too.
 func Route(facts []Fact, c Chat) (drafts []Draft, refused []string) {
 	ev := evidenceOf(c)
 	for _, f := range facts {
 		d, s := draftOf(f, c, ev)
-		switch {
-		case Sensitive(f.Content) && !c.Private:
-			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay or ID numbers is not stored in groups", HeadOf(f.Content)))
+		switch personal := f.personal(); {
+		case personal && !c.Private:
+			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", HeadOf(f.Content)))
 			continue
-		case Sensitive(f.Content) && !ev.asked(s):
-			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay or ID numbers is stored only where the person asks to remember it", HeadOf(f.Content)))
+		case personal && !ev.asked(s):
+			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", HeadOf(f.Content)))
 			continue
 		}
 		// A date that is added may make a content too long.
@@ -40,9 +42,17 @@ func Route(facts []Fact, c Chat) (drafts []Draft, refused []string) {
 	return drafts, refused
 }
 
+// personal reports whether a fact tells what is nobody else's business, in whichever of its fields: the amount may stand
+// in the content, and that it is somebody's pay in the key, which is stored as well.
+func (f Fact) personal() bool {
+	of := strings.TrimSpace(f.Subject + " " + f.Key)
+	return Sensitive(f.Content) || Sensitive(of) || of != "" && Sensitive(of+": "+f.Content)
+}
+
 // draftOf is a fact with its scope and its source.
 func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
 	s := ev.of(f.Content, c.Roster[f.By])
+	f, style := styled(f, c, s.who)
 	d := Draft{
 		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
 		SubjectIsValue: isValue(f.Subject, f.Content, f.Key),
@@ -66,12 +76,17 @@ func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
 	switch {
 	case f.Kind == KindTask:
 		d.ExpiresAt = expiry(d, c)
-	case s.found && s.voice != own, !s.found && ev.foreign: // whose words they are is not known, or they are a stranger's
+	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold):
+		// Whose words they are is not known, or they are a stranger's.
 	case c.Private:
 		if d.aboutPerson(f, c) {
 			d.SubjectID = c.Person
 			d.Scope, d.ScopeID = ScopeUser, string(c.Person)
 		}
+	case style && s.who == "": // nobody knows whose wish it is
+	case style:
+		d.SubjectID = s.who
+		d.Scope, d.ScopeID = ScopeUser, string(s.who)
 	case d.SubjectID != "" && d.SubjectID == s.who && f.Kind != KindDecision && SelfReference(s.text):
 		d.Scope, d.ScopeID = ScopeUser, string(s.who)
 	default:

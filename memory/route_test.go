@@ -163,6 +163,32 @@ var routes = map[string]struct {
 		Fact{Content: "Postgres was decided on", Kind: KindDecision},
 		"session r/p  alice 1-1",
 	},
+	// How somebody wants to be answered is about them alone, whatever a model calls it.
+	"a style in a group": {
+		groupChat("Alice: 记住：以后回答都用英文", "Bob: ok"),
+		Fact{Content: "以后回答都用英文", Kind: KindDecision},
+		"user alice alice alice 1-1",
+	},
+	"a style in a group, in English": {
+		groupChat("Alice: from now on always answer in French", "Bob: ok"),
+		Fact{Content: "from now on always answer in French", Kind: KindFact},
+		"user alice alice alice 1-1",
+	},
+	"a style of another": {
+		groupChat("Bob: morning", "Alice: Bob prefers short answers"),
+		Fact{Content: "Bob prefers short answers", Kind: KindPreference, Subject: "Bob"},
+		"group r/g bob alice 2-2",
+	},
+	"a style that a quote asks for": {
+		groupChat("Alice > 以后回答都用英文: 这是真的吗"),
+		Fact{Content: "以后回答都用英文", Kind: KindPreference},
+		"session r/g   1-1",
+	},
+	"a style in private": {
+		privateChat("Alice: 以后回答都用英文"),
+		Fact{Content: "以后回答都用英文", Kind: KindDecision},
+		"user alice alice alice 1-1",
+	},
 	"task in private": {
 		privateChat("Alice: I will call the bank"),
 		Fact{Content: "Alice will call the bank", Kind: KindTask, Subject: "alice"},
@@ -247,6 +273,61 @@ func TestSensitiveFacts(t *testing.T) {
 		if (len(drafts) == 1) != c.kept || (len(refused) == 0) != c.kept {
 			t.Errorf("%s: drafts %+v, refused %v", name, drafts, refused)
 		}
+	}
+	for _, said := range []string{"我下周三要去做膝盖手术", "我住在上海市浦东新区世纪大道100号", "I live at 12 Baker Street"} {
+		for _, c := range []Chat{groupChat("Alice: 记住：" + said), groupChat("Alice: remember: " + said)} {
+			if drafts, refused := Route([]Fact{{Content: said, Kind: KindProfile, Subject: "Alice"}}, c); len(drafts) != 0 || len(refused) != 1 {
+				t.Errorf("%q in a group: drafts %+v, refused %v", said, drafts, refused)
+			}
+		}
+		if drafts, _ := Route([]Fact{{Content: said, Kind: KindProfile, Subject: "Alice"}}, privateChat("Alice: 记住："+said)); len(drafts) != 1 || drafts[0].Scope != ScopeUser {
+			t.Errorf("%q in private, asked for: %+v", said, drafts)
+		}
+	}
+}
+
+// What is personal in the key of a fact, or by it, is as little stored as what the content tells.
+func TestSensitiveKeys(t *testing.T) {
+	t.Parallel()
+	for _, f := range []Fact{
+		{Content: "23000", Key: "Alice 月薪"},
+		{Content: "23000 元", Key: "月薪", Subject: "Alice"},
+		{Content: "Alice 负责网关", Key: "Alice 月薪 23000 抑郁症"},
+		{Content: "Alice owns billing", Key: "Alice's salary is 4000 dollars"},
+		{Content: "Alice 负责网关", Key: "owner", Subject: "Alice 的月薪是 23000 元"},
+	} {
+		f.Kind = KindFact
+		if drafts, refused := Route([]Fact{f}, groupChat("Alice: 我的月薪是 23000 元，我负责网关")); len(drafts) > 0 || len(refused) != 1 {
+			t.Errorf("%+v: drafts %+v, refused %v", f, drafts, refused)
+		}
+	}
+	for _, key := range []string{"工资系统负责人", "健康检查端口", "salary system owner", "health check port"} {
+		f := Fact{Content: "Bob", Key: key, Kind: KindFact}
+		if drafts, refused := Route([]Fact{f}, groupChat("Alice: Bob it is")); len(drafts) != 1 {
+			t.Errorf("%s: refused %v", key, refused)
+		}
+	}
+}
+
+// A summary, or what was recalled, may tell what a tool said: what nobody said since then is readable where it stands
+// alone. What somebody said goes where their words go.
+func TestRetoldFactsStayInTheSession(t *testing.T) {
+	t.Parallel()
+	for name, chat := range map[string]Chat{
+		"group":   groupChat("Alice: 嗯，继续吧"),
+		"private": privateChat("Alice: 嗯，继续吧"),
+	} {
+		chat.Retold = true
+		f := Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: KindDecision}
+		if drafts, _ := Route([]Fact{f}, chat); len(drafts) != 1 || drafts[0].Scope != ScopeSession || drafts[0].SaidBy != "" {
+			t.Errorf("%s: what nobody said became %+v", name, drafts)
+		}
+	}
+	chat := groupChat("Alice: invoices are paid to account HSBC-778812 from now on")
+	chat.Retold = true
+	f := Fact{Content: "Invoices are paid to account HSBC-778812", Kind: KindDecision}
+	if drafts, _ := Route([]Fact{f}, chat); len(drafts) != 1 || drafts[0].Scope != ScopeGroup || drafts[0].SaidBy != "alice" {
+		t.Errorf("what Alice said became %+v", drafts)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"ebb/sessions"
 )
 
 // SaveTool is the name of the tool by which facts are saved, in turns and flushes alike.
@@ -37,6 +35,8 @@ type Fact struct {
 type Save struct {
 	Facts   []Fact `json:"facts"`
 	Nothing bool   `json:"nothing_to_save"`
+	// Full says that the call holds as many items as one can: there may be more to save.
+	Full bool `json:"-"`
 }
 
 // SaveSchema is the JSON schema of [Save].
@@ -82,8 +82,8 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
 		return Save{}, nil, fmt.Errorf("arguments of memory_save: %w", err)
 	}
-	s.Nothing = in.Nothing
-	unfit := 0
+	s.Nothing, s.Full = in.Nothing, len(in.Facts) >= MaxFacts
+	unfit, items := 0, min(len(in.Facts), MaxFacts)
 	for i, item := range in.Facts {
 		if i == MaxFacts {
 			rejected = append(rejected, fmt.Sprintf("facts[%d] and all after it: more than %d at a time; save them in another call", i, MaxFacts))
@@ -102,8 +102,8 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	switch {
 	case len(s.Facts) > 0 || s.Nothing:
 		return s, rejected, nil
-	case unfit > 0 && unfit == len(rejected):
-		return Save{}, rejected, fmt.Errorf("memory_save: nothing was saved: %w: %s", ErrUnfit, strings.Join(rejected, "; "))
+	case unfit > 0 && unfit == items:
+		return Save{Full: s.Full}, rejected, fmt.Errorf("memory_save: nothing was saved: %w: %s", ErrUnfit, strings.Join(rejected, "; "))
 	}
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
@@ -160,9 +160,16 @@ func readFact(item json.RawMessage) (Fact, fault) {
 		if utf8.RuneCountInString(label.text) > maxLabel || manyControls(label.text) {
 			return Fact{}, fault{why: fmt.Sprintf(".%s: want a name of at most %d characters", label.name, maxLabel)}
 		}
-		if sessions.HoldsSecret(label.text) {
+		if tellsSecret(label.text) {
 			return Fact{}, fault{why: fmt.Sprintf(".%s: %s", label.name, neverStored), unfit: true}
 		}
+		if why := Instruction(clean(label.text)); why != "" {
+			return Fact{}, fault{why: fmt.Sprintf(".%s: %s", label.name, why), unfit: true}
+		}
+	}
+	// "密码" in the key and its value alone in the content are a credential, too.
+	if key := clean(f.Key); key != "" && !strings.ContainsAny(clean(f.Content), " ，。；") && tellsSecret(key+": "+clean(f.Content)) {
+		return Fact{}, fault{why: ".content: " + neverStored, unfit: true}
 	}
 	f.Content, f.Kind, f.Subject, f.Key, f.By = clean(f.Content), knownKind(f.Kind), clean(f.Subject), clean(f.Key), clean(f.By)
 	return f, fault{}
@@ -180,7 +187,7 @@ func memoryID(raw json.RawMessage) (id int64, ok bool) {
 }
 
 // neverStored is why a credential is refused.
-const neverStored = "looks like a credential, which is never stored"
+const neverStored = "looks like a credential, which is never stored; tell the person that /forget last (/忘记 上一条) deletes their message"
 
 // Bounds of what one item may bring.
 const (
@@ -202,17 +209,6 @@ func malformed(content string) string {
 		return "is empty"
 	}
 	return ""
-}
-
-// unfit says why what a text says is never kept, or nothing.
-func unfit(text string) string {
-	if sessions.HoldsSecret(text) {
-		return neverStored
-	}
-	if why := Instruction(text); why != "" {
-		return why
-	}
-	return Junk(text)
 }
 
 // control reports characters that nobody reads: those that steer a terminal, hide, or turn the direction of writing.

@@ -39,7 +39,9 @@ var harmlessRE = phrases(`
 \bignore rules? (?:are|is|in|live|lives|for|files?|go)\b
 \b(?:from now on,? )?(?:please )?you (?:must|will|shall|should|can|need to|have to)(?: now| always| only| please)* (?:answer|reply|respond|write|speak|talk|call me|address me)(?: me| to me)?,? (?:in |briefly|concisely|with (?:short|fewer|bullet|code|examples?|tables?)|using |short|mr|ms|by )
 \b(?:docs?|documents?|pages?|repos?|repositor(?:y|ies)|channels?|files?|links?|calendars?|dashboards?|boards?|wikis?|folders?|posts?|announcements?|reports?|sheets?)(?: (?:is|are|was|were|now|be|made|set|to))* (?:visible|readable|accessible|available|open) (?:to|by|for) ` + everyone + `
-从现在(?:起|开始)[,，]?你(?:要|必须)?(?:用|以)(?:中文|英文|英语)
+(?:从现在(?:起|开始)|以后|今后|从今(?:以后|往后|天起))?[,，]?你?(?:每次|都|就|请|要|必须|只能|得|应该)*(?:用|以|说|讲|使用)(?:简体|繁体)?(?:中文|英文|英语|汉语|法语|法文|日语|日文|德语|韩语|粤语|双语)(?:来)?(?:回答|回复|答复|说话|交流|写)?
+你?(?:每次|每条|每一条)?(?:回答|回复|答复)(?:我)?(?:时|的时候)?(?:都|请|要|必须|只能|就)*(?:用|使用|简短|简洁|详细|附上?|带上?|给出|先|少用?|不要|别|分点|列)
+(?:\balways |\bnever |\bfrom now on,? |\bplease )+(?:answer|reply|respond|write|speak|talk|call me|address me)(?: me| to me)?,? (?:in |briefly|concisely|with (?:short|fewer|bullet|code|examples?|tables?)|using |short|mr|ms|by )
 `)
 
 // widenRE finds wishes to be read by more people.
@@ -58,6 +60,11 @@ var widenRE = phrases(`
 \bscope (?:=|:|is|to|should be|must be) "?(?:team|global|all|everyone|public|org|company|group|user)\b
 \bpromote (?:this|it|that).{0,20} (?:team|global|company)
 \beveryone's memor(?:y|ies)\b
+` + everybody + `(?:都|均|也)?(?:可以|可|能够?|有权|应该?能)(?:直接|随意|自由)?(?:查看|看到?|读取?|查询?|访问|搜索?|使用|知道).{0,12}(?:的|里)(?:记忆|聊天记录|私聊|对话)(?:$|[^\p{Han}]|内容)
+(?:所有人|每个人|所有群|每个群|别的群|其他群|别人|其他人|大家|所有用户|其他用户)的(?:记忆|私聊)[^,，。]{0,8}(?:可见|可读|开放|公开|给我看|给.{1,6}看|共享)
+(?:查看|看到?|读取?|查询?|访问|搜索?|给我看|把)(?:一下)?(?:所有|每个|别的|其他)(?:人|群|用户|同事)的?[^,，。]{0,4}(?:记忆|私聊)
+\b(?:share|send|show|open|expose|give) (?:all|every|everyone's) (?:of )?(?:the )?(?:groups?'? |users?'? )?memor(?:y|ies) (?:with|to)\b
+` + everyone + ` (?:can|may|should|must|is allowed to|are allowed to|gets? to|has access to|have access to) (?:see|read|view|search|access|use|know)? ?.{0,24}\bmemor(?:y|ies)(?:$|[^\w ]| of (?:all|every|other|the)| (?:from|in|across) (?:all|every|other))
 `)
 
 // concealRE finds wishes to hide what the assistant is, has or was told.
@@ -71,7 +78,7 @@ var concealRE = phrases(`
 
 // orderRE finds orders to the assistant.
 var orderRE = phrases(`
-(?:忽略|无视|忘记|忘掉|忘了|抛开|抛弃|丢掉|推翻|绕过|跳过|违反|不管|不顾|不再遵守|不要遵守|不用遵守|不必遵守|不需要遵守|无需遵守|别遵守|停止遵守|别管|不用管|不要管|不再执行)(?:掉)?(?:你|我|在|的|对|于)?(?:之前|以前|以上|上面|前面|先前|原来|原有|原本|此前|所有|一切|任何|全部|系统|安全|现有|既有|默认|初始|内置|开发者|管理员|你的|这些|那些|收到|给|设|出|过)(?:的|之前|以前|所有|全部|任何|安全|系统|你|到|给|定|出|过|说|我们|我){0,6}` + rulesChinese + `
+(?:忽略|无视|忘记|忘掉|忘了|抛开|抛弃|丢掉|推翻|绕过|跳过|违反|不管|不顾|不再遵守|不要遵守|不用遵守|不必遵守|不需要遵守|无需遵守|别遵守|停止遵守|别管|不用管|不要管|不再执行)(?:掉)?(?:你|我|在|的|对|于)?(?:上一条|前一条|刚才|之前|以前|以上|上面|前面|先前|原来|原有|原本|此前|所有|一切|任何|全部|系统|安全|现有|既有|默认|初始|内置|开发者|管理员|你的|这些|那些|收到|给|设|出|过)(?:的|之前|以前|所有|全部|任何|安全|系统|你|到|给|定|出|过|说|我们|我){0,6}` + rulesChinese + `
 (?:^|[,，。;；:：!！"'\n]|以后|今后|从现在起|从现在开始|请|记住|必须|都|可以|要|应该|会|你|全部|一律|直接|统统)(?:忽略|无视|忘记|忘掉|忘了|抛开|绕过|跳过|违反|不遵守|不再遵守|不用遵守|不要遵守|不必遵守|不受)(?:掉|所有|一切|任何|全部|这些)?` + rulesChinese + `(?:$|[^\p{Han}]|的?(?:约束|限制|并|就|都|吧|即可|然后|直接|执行|回答))
 (?:从现在(?:起|开始)|从今(?:以后|往后|天起|天开始|起)|今后|以后|现在|接下来).{0,4}?你(?:的身份|的名字|的角色)?(?:就是|只是|是(?:一个|一名|我|我的|管理员|没有|不受|无|dan|超级)|将扮演|扮演|只能|不再|不是|要听|只听|听我|要服从|都听|都要听|必须(?:听|服从|无条件|完全|同意|答应|执行|按我|遵))
 从(?:现在|今天|今)(?:起|开始|以后|往后)?[,，]?你(?:就)?是
@@ -112,5 +119,43 @@ var orderRE = phrases(`
 \b(?:ai|assistant|model|chatbot) (?:with(?:out)?|that has) (?:no |any )?(?:restrictions|filters|limitations|rules|limits)
 \b(?:disable|turn off|remove|drop) (?:all )?(?:of )?your (?:\w{1,12} )?(?:filters?|restrictions?|safety|rules|guidelines|limits)
 \bdo anything now\b
+(?:^|[,，。;；:：!！"'\n]|以后|今后|现在起|现在开始)你(?:现在|其实|就|只)*是 ?(?:一 ?)?(?:只|个|名|条|头|位|台|款|匹|群里最)
+你(?:必须|只能|得|要|应该|需要|都要)?(?:在)?(?:每一?句话?|每一?次|每一?条回复|每条消息|句句|开口闭口|开口)(?:的)?(?:都|就|里|后面|前面|结尾|末尾|最后|开头|回答|回复)*(?:必须|要|得)*(?:说|加|带|喊|叫|自称|称呼?|以.{1,6}结尾|夸|骂|推荐)
+(?:从现在(?:起|开始)|从今(?:以后|往后|天起|天开始|起)|今后|以后)[,，]?你(?:都|就)*(?:必须|只能|不得|不准|不许)
+(?:^|[,，。;；:：!！"'\n]|不管|无论|如果|要是|只要|凡是|假如|一旦|以后|今后)(?:谁|有人|别人|任何人)(?:要是|如果|再|一|敢|来|向你|跟你|都)*(?:问|打听|提到|提起|说起|聊到|询问|查询?|要)(?:起|到|你)?.{0,16}?(?:你|就|都|一律|便|只|,|，)(?:要|得|都|就|只|统一|直接)*(?:说|回答|回复|答复|告诉|发给?|让[他她]|叫[他她]|推荐|装|否认|拒绝|引导|转给|给[他她]|骗|谎称|不理)
+(?:^|[,，。;；:：!！"'\n]|你|请)(?:要|必须|都)*(?:永远|总是|始终|一律|一概|无条件地?|每次都?)(?:要|都|得|无条件)*(?:批准|同意|答应|准许|放行|通过|相信|听信|偏袒|拒绝|否认|夸|赞美)
+\b(?:whenever|every time|if|when|should) (?:asked\b|(?:anyone|someone|anybody|somebody|people|a user|users?|they|he|she) (?:ever )?(?:asks?|wants?|needs?|requests?|inquires?|mentions?|questions?|wonders?)\b).{0,60}(?:,|，|\bthen\b|\byou\b|\bplease\b|\bjust\b|\bsimply\b|\balways\b) (?:then |please |just |simply |always |only |should |must )*(?:(?:reply|answer|say|respond|claim|pretend|deny|lie|insist|refuse|ignore|act|link)\b|(?:send|tell|give|show|direct|point|redirect|refer|forward) (?:them|him|her|people|everyone|everybody|anyone|users?|it|that)\b)
+(?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bwill |\bfrom now on |\byou )(?:always|unconditionally|automatically) (?:approve (?:\w+'s|his|her|their|all|any|every|everything|anything|whatever|requests?|him|them|me|\w+(?:$|[.,!;]))|(?:agree (?:with|to)|grant|praise|comply|side with|favou?r|say (?:yes|no|that)|recommend|pretend|deny|refuse)\b)
+(?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bfrom now on |\byou )never (?:refuse|deny|question|doubt|contradict|critici[sz]e|disagree|say no|answer (?:any|him|her|them)|(?:talk to|help|answer) \w+(?:$|[.,!;]))
+(?:^|[.!:,;"'\n] ?)you(?:'re| are) (?:an?\b|my \w+(?:$|[.,!;]))
+(?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bfrom now on |\byou )(?:always|unconditionally|blindly) (?:trust|believe|obey|follow) (?:him|her|them|what|whatever|everything|\w+(?:$|[.,!;]| (?:and|over|more|says?|tells?)\b))
+(?:^|[,，。;；:：!！"'\n])(?:小|本|这个|钉钉|群)?(?:机器人|助手|助理|ebb )(?:你|以后|今后|现在|从现在起|从今天起|,|，)*(?:必须|只能|只准|要|得|都要|应该|每句话|每次)(?:都|就|要|得|必须|永远|总是)*(?:无条件|服从|听从|批准|同意|叫|喊|夸|说|骗|假装|相信|[加带](?:上|个|一?句)?[喵汪哼]|以喵)
+\b(?:bot|assistant|ebb|chatbot)'?s? (?:must|should|shall|has to|needs to|will|is to) (?:always |only |never |unconditionally )*(?:approve|obey|agree with|trust|pretend|lie|praise|comply|side with|recommend)\b
+(?:^|[,，。;；:：!！"'\n])你(?:的名字(?:就)?(?:叫|是|改)|就?叫[^上人他她我一来大什啥\s][^,，。\s]{0,5}$)|(?:从现在(?:起|开始)|以后|今后|从今天起)[,，]?你(?:就)?(?:改?叫|改名)
+(?:的话|的要求|的指令|的命令|说的)(?:就?是|都|一律|全部?|永远|始终)+(?:要|得|必须|是|算)*(?:照做|照办|执行|服从|听从|批准|对的|正确的?|圣旨)|(?:的话|的要求|的指令|的命令|说的)(?:的)?优先级(?:是)?(?:最高|高于)
+(?:^|[,，。;；:：!！"'\n])(?:只|都|要|请|必须|永远)*听.{1,8}的[,，]?(?:别|不要|不用|不许)听
+(?:^|[,，。;；:：!！"'\n]|以后|今后)(?:你|都|永远|一律|再)*(?:不要|别|不准|不许)(?:再)?(?:相信|理会?|理睬|回答|回复|搭理|听)[^,，。]{1,8}(?:的话|的问题|的提问|的要求|的请求|说的|的消息)(?:$|[,，。!！])
+(?:一律|统一|都|就|请)(?:回答|回复|答复|答)(?:说|他|她|对方|:|："?)*(?:不知道|无可奉告|不清楚|不方便|没听说|没有这回事|没这回事)
+(?:每次|每当|凡是|只要|一旦)?(?:谁|有人|别人|任何人|大家)(?:提到|聊到|提起|说起|问起?)[^,，。]{0,10}[,，]?就(?:发|贴|给|甩)(?:链接|网址|http|这个|他们?|出)
+(?:^|[,，。;；:：!！"'\n])(?:请|以后|今后|每次|你|都|要)*(?:把|将)(?:所有|全部|每条|一切|本群|群里|这个群)(?:人|用户|群|的|里)*(?:对话|消息|记忆|聊天记录|密码)[^,，。]{0,6}(?:发|转发|抄送|发送|推送|传)(?:给|到|去|一份)
+(?:^|[,，。;；:：!！"'\n])(?:请|你|以后|今后|都)*(?:说话|讲话|回答|回复)(?:时|都|要|得|必须|请)*(?:像|学|模仿|扮成?)
+(?:^|[,，。;；:：!！"'\n]|你)(?:每次|每句话?|每条)(?:回答|回复|说话)?(?:前|后|时|都|要|先|得|必须)*[^,，。]{0,2}(?:夸|骂|称赞|赞美|吹捧|拍马屁|学猫叫)
+\byou (?:should|must|have to|need to|will) (?:always |never |only |now )?(?:say|claim|praise|lie|deny|pretend|agree|approve|obey|recommend|mention|end (?:every|each|all|with))\b
+\byou (?:have to|must|should|need to) (?:send|forward) (?:all|every|each)\b
+(?:^|[.,;:!"'\n] ?|\bplease )(?:always |only |please )*(?:speak|talk|reply|respond|answer)(?: to \w+)? like (?:an?|my|the)\b
+\b(?:every|each|all)(?: of)?(?: your)? (?:answers?|repl(?:y|ies)|responses?|sentences?) (?:must|should|has to|have to|needs? to|shall|will) (?:always )?(?:end|start|begin) with\b
+(?:^|[.,;:!"'\n] ?|\bplease |\bfrom now on,? )(?:always )?(?:end|start|begin|finish) (?:every|each|all|your)(?: of your)? (?:repl|answer|response|sentence|message|word)
+(?:^|[.,;:!"'\n] ?|\bplease |\balways )(?:treat|consider|regard) .{1,30} (?:requests?|orders?|commands?|words?|messages?)(?: \w+)? as (?:approved|law|final|orders?|an order|instructions?|commands?|true)\b
+(?:^|[.,;:!"'\n] ?)(?:and |always |just |please |then )*(?:do|obey|execute|believe) (?:whatever|what|everything|anything) \w+ (?:says?|tells|asks|wants|orders)\b
+\b\w+'s (?:words?|orders?|requests?|commands?|instructions?) (?:overrides?|outranks?|beats?|trumps?) (?:everyone|everybody|all|anyone|the rules|your|any)
+(?:^|[.,;:!"'\n] ?|\bplease |\byou )(?:don't|do not|never) (?:ever )?(?:answer|reply to|respond to|listen to|talk to|help) (?:him|her|them|anyone|anybody|\w+'s (?:questions?|messages?|requests?))
+\b(?:tell|send|give|show) (?:everyone|anyone|anybody|everybody|people) (?:who|that) asks?\b|\bto (?:anyone|everyone|anybody|people) (?:asking|who asks?)\b|\b(?:should|must|shall|will|are to) be answered (?:with|by saying)\b
+言听计从|唯命是从|百依百顺|马首是瞻|你.{0,6}(?:说|称|声称)(?:你)?自己是|你.{0,6}站在.{1,6}(?:这?一?边|一方)|你(?:现在|以后|从此)*归.{1,6}管
+(?:^|[,，。;；:：!！"'\n]|以后|今后|你)只(?:能|准|许)?(?:回答|服从|听从)[^,，。的]{1,6}(?:$|[,，。])
+(?:^|[,，。;；:：!！"'\n])(?:你|都|请)*(?:不要|别|不许|不准)理(?:会|睬)?[^,，。的]{1,4}(?:$|[,，。])
+\bif \w+ (?:asks?|wants?|says?)\b.{0,24}, (?:just |always |simply )*(?:do it|do so|obey|comply|agree|approve|say yes)\b
+(?:^|[.,;:!"'\n] ?|\bplease |\balways )(?:give|tell|show|grant) \w+ (?:whatever|anything|everything) (?:he|she|they) (?:wants?|asks?|needs?)
+\byou (?:now )?(?:work for|belong to|answer to|serve|obey) \w+(?: now| only| alone)*(?:$|[.,!])
+\brecommend .{1,30} (?:whenever|every time|to everyone|to anyone)
 \b(?:whenever|every time|if|when) (?:anyone|someone|a user|users?|i|they|anybody|somebody) .{0,40}\byou (?:must|will|shall|have to|should) (?:\w{1,12} )?(?:agree|approve|execute|run|call|send|forward|reveal|leak|comply|obey|delete|give)\b
 `)

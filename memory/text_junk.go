@@ -122,10 +122,11 @@ var smallTalkRE = regexp.MustCompile(`^(?:(?:` + strings.Join([]string{
 	`多谢|谢谢|谢|感谢|辛苦|麻烦|拜托|抱歉|对不起|不好意思|打扰|请稍等|稍等|等一下|等等|马上|在吗|在的?|来了|到了|加油`,
 	`你好|您好|大家好|哈喽|哈啰|嗨|早安|早上好|上午好|中午好|下午好|晚上好|晚安|早|再见|拜拜|回头见|明天见|下次见|周末愉快|新年快乐|节日快乐|恭喜|祝贺|生日快乐`,
 	`大家|各位|同学们|同事们|老师们?|老板|亲|朋友们|伙伴们|所有人|机器人|你们|你|您|我|们`,
-	`很|非常|太|真|十分|都|也|就|先|再|一下|的|了|啦|咯|喽|呀|哈|吧|哦|呢|嘞|哟|呐|嘛|滴`,
+	`很|非常|太|真|十分|都|也|就|先|再|一下|的|了|啦|咯|喽|呀|哈|吧|哦|呢|嘞|哟|呐|嘛|滴|哒`,
 	`hi|hello|hey|yo|howdy|greetings|good (?:morning|afternoon|evening|night|day)|morning|welcome|bye|goodbye|see (?:you|ya)(?: (?:later|soon|tomorrow))?|take care|have a (?:nice|good|great) (?:day|weekend|one)|happy (?:friday|weekend|birthday|new year)|congrats|congratulations|nice to meet you|how are you`,
 	`ok|okay|okey|k|kk|yes|yep|yeah|yup|no|nope|sure|fine|right|alright|great|good|nice|cool|awesome|perfect|lol|haha+|hmm+|wow|lgtm|got it|i see|understood|noted|roger|copy that|sounds good|will do|no problem|np|no worries|you re welcome|my pleasure|sorry|please|done|agreed|\+ ?1`,
 	`thanks|thank you|thank|thx|ty|tks|cheers|much appreciated|appreciate it|a lot|so much|very much|again|for (?:the|your) (?:help|time)|in advance`,
+	`it|this|that|(?:what )?nice (?:one|weather)(?: today)?|(?:今天|今儿|这)?天气(?:真|很|挺|太|好)?(?:不错|好|热|冷|棒)`,
 	`there|everyone|everybody|all|team|guys|folks|bot|friends?|you|both|to|and|for`,
 }, "|") + `) ?)+$`)
 

@@ -93,15 +93,6 @@ func meansPast(text string) bool {
 	return len(allDates.find(text, day, true)) > 0
 }
 
-// Sensitive says whether a text tells what is nobody else's business: health, pay, numbers of identity, bank or travel
-// papers, belief, orientation, convictions, where somebody lives. To speak of such things in general ("工资系统由 Bob 负责") does
-// not, nor what somebody may not eat, which people tell for others to heed. Credentials are another matter, see
-// sessions.HoldsSecret.
-func Sensitive(text string) bool {
-	f := unspelled(fold(text))
-	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
-}
-
 // clipped bounds what the marks of a message are looked for in: its beginning and its end. What somebody says of a file
 // that they paste stands there.
 func clipped(text string) string {
@@ -228,49 +219,4 @@ var (
 上次|上回|上一次|上个?(?:月|周|星期|季度)|之前|以前|曾经?|刚才|刚刚|当时|那天|那次|那时|过去|原来|最初|一开始|历史|前几天|前两天|前阵子|前段时间|先前|早些时候|当初|最近
 \b(?:last time|earlier|previously|before|ago|back then|in the past|originally|formerly|once|ever|used to|so far|recently|already|other day|previous|history)\b
 `)
-
-	sensitiveRE = phrases(`
-体检(?:报告|结果|发现|显示|查出)|病历|确诊|被?诊断(?:为|出|患)|诊断是|癌(?:症|$|[^\p{Han}])|肿瘤|抑郁(?:症|了)|焦虑症|躁郁|双相|精神(?:疾病|分裂)|怀孕|孕期|备孕|流产|不孕|试管婴儿|\bhiv\b|艾滋|梅毒|乙肝|肝炎|糖尿病|高血压|心脏病|癫痫|哮喘|白血病|化疗|透析|残疾(?:证|人)|住院(?:$|[^部])|做(?:了|个|完|过)?(?:个)?手术|(?:服|吃)(?:抗抑郁|降压|降糖|安眠|精神)药|在吃药|病假|生病|得了.{0,6}(?:病|炎|症)|患(?:有|了|上)|(?:性|遗传|传染|慢性|职业)病(?:$|[^毒])|心理(?:咨询|治疗|医生)|看(?:精神|心理)科
-月薪|年薪|底薪|时薪|税前收入|(?:工资|薪资|薪水|薪酬|奖金|年终奖|提成|收入|存款|负债|欠款|贷款|房贷|公积金)(?:是|为|有|到|约|大概|大约|:|：|涨|降|调|只有|每月|一个月)?.{0,6}\d|(?:我|你|他|她|\p{Han}{1,3}的)(?:的)?(?:工资|薪资|薪水|薪酬|年终奖|存款|负债)|(?:涨|加|降|调|减)薪.{0,8}\d|欠(?:了)?(?:我|他|她|银行|\p{Han}{1,3}).{0,4}\d+(?:万|元|块)
-(?:身份证|护照|通行证|驾驶证|驾照|社保|医保|军官证|居住证|银行卡|信用卡|储蓄卡|借记卡|银行账[号户]|卡号|开户行?账号|税号|签证)[^\d\n]{0,16}[a-z]{0,3}\d[\d *x-]{4}
-(?:家庭住址|家庭地址|家住|住址是|户籍地址|户口所在)|性取向|同性恋|双性恋|出柜|变性|宗教信仰|信(?:佛|教|基督|伊斯兰|天主)|犯罪记录|前科|案底|坐过牢|被判刑|拘留过|离婚|出轨|婚外情|家暴|性侵|政治面貌
-\b(?:diagnosed|cancer|tumou?r|chemo(?:therapy)?|hiv|aids patient|diabet(?:es|ic)|depression|depressed|bipolar|schizophreni\w*|epilepsy|asthma|hepatitis|hypertension|pregnan(?:t|cy)|miscarriage|infertility|ivf|abortion|antidepressants?|psychiatrist|therapist|in therapy|mental (?:illness|health (?:issue|problem|condition|leave))|medical (?:record|history|condition|leave)|sick leave|hospitali[sz]ed|in (?:the )?hospital|surgery|disabled|disability|prescription|blood pressure|adhd|autis\w*)\b
-\b(?:my|his|her|their|your|\w{2,20}'s) (?:\w{1,12} )?(?:salary|wages?|pay(?:check)?|bonus|income|compensation|net worth|mortgage|debts?|savings)\b|\b(?:salary|wage|bonus|income|compensation)(?: (?:is|was|of|at|from|to|will be|increased|raised|:))+|\b(?:earns?|makes?|is paid|gets paid) (?:about |around |over )?[$¥€£] ?\d|\b(?:earns?|makes?|is paid) \d[\d,.]*k?\b.{0,12}(?:a|per) (?:year|month|hour)
-\b(?:passport|id card|identity card|national id|driver'?s licen[cs]e|ssn|social security|credit card|(?:debit|bank) card|bank account|account number|iban|tax id)\b[^\d\n]{0,20}[a-z]{0,4}\d[\d *x-]{4}
-\b\d{3}-\d{2}-\d{4}\b|\b[a-z]{2}\d{2} ?(?:[a-z0-9]{4} ){2,7}[a-z0-9]{1,4}\b
-\b(?:home address|sexual orientation|lesbian|bisexual|transgender|criminal record|convicted|been in (?:jail|prison)|divorced?|divorcing|having an affair|religion is|is (?:a )?(?:muslim|jewish|christian|buddhist|hindu|atheist|gay))\b
-`)
-
-	// identityCardRE finds numbers of Chinese identity cards: place, date of birth, serial and check digit.
-	identityCardRE = regexp.MustCompile(`(?:^|[^0-9])[1-9][0-9]{5} ?(?:18|19|20)[0-9]{2} ?(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]) ?[0-9]{3}[0-9x](?:$|[^0-9])`)
-
-	// cardRE finds what may be the number of a bank card. The numbers of DingTalk and of logs are as long: Luhn's check
-	// digit tells most of them apart, and a card begins with 3 to 6.
-	cardRE = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){12,}`)
 )
-
-// holdsCard says whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
-func holdsCard(folded string) bool {
-	for _, run := range cardRE.FindAllString(folded, -1) {
-		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
-		if n := len(digits); n >= 13 && n <= 19 && '3' <= digits[0] && digits[0] <= '6' && luhn(digits) {
-			return true
-		}
-	}
-	return false
-}
-
-// luhn checks a number's last digit, after H. P. Luhn, US patent 2950048 of 1960.
-func luhn(digits string) bool {
-	sum := 0
-	for i := range len(digits) {
-		d := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
-}

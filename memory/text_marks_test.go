@@ -76,11 +76,18 @@ func TestSensitive(t *testing.T) {
 		"张三确诊糖尿病", "我上周做了手术", "他请病假", "小李怀孕了", "体检报告显示血脂高", "我的工资是 20000", "月薪两万", "年终奖发了 5 万", "他的薪水比我高", "身份证号 11010519491231002X", "证件 110105194912310021",
 		"护照 E12345678", "银行卡 6222 0202 0000 1234 567", "卡号是4111111111111111", "信用卡４１１１ １１１１ １１１１ １１１１", "家庭住址在朝阳区", "他离婚了", "他有犯罪记录",
 		"I was diagnosed with cancer", "She is pregnant", "my salary is 90k", "Bob's bonus", "he earns $90,000", "SSN 078-05-1120", "passport number X1234567", "card 4111-1111-1111-1111", "IBAN DE44 5001 0517 5407 3249 31",
+		"我下周三要去做膝盖手术", "记住：我下周三要去做膝盖手术", "我住在上海市浦东新区世纪大道100号", "他妈妈的心脏手术很成功", "小李骨折了", "我家住望京街道 9 号院 3 单元", "张伟住在朝阳路 18 号 2 栋 301 室", "我的收货地址是中关村大街 27 号",
+		"他中风了", "我爸要动近视手术", "我家在幸福小区 3 栋", "I live at 12 Baker Street", "my address is 12 Baker Street", "Bob lives at 5 Elm Road", "my knee surgery is on Wednesday", "她有冠心病",
+		"我下周做胃镜", "我得了新冠", "我在吃百忧解", "我血压有点高", "我腰疼", "我明天去医院复查", "王芳请产假了", "我搬到浦东南路 1200 弄 5 号 602 了", "我住 3 号楼 502", "我家门牌号是幸福路 3 号 201",
+		"Alice has covid", "Alice broke her leg", "I have a doctor's appointment", "I'm getting an MRI on Friday", "My home is at 221B Baker Street", "I moved to 5 Elm Street",
 		"he is on sick leave", "my therapist said", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "工\u200b资是 20000",
 	}, []string{
 		"工资系统由 Bob 负责", "薪酬模块下周上线", "系统诊断日志在 S3", "订单号 1234567890123456", "消息 1700000000000", "电话 13800138000", "身份证复印件交给 HR", "手术刀项目代号", "我对花生过敏", "Bob 不吃辣", "病毒扫描已开启",
 		"发布在 2026-12-01 10:30", "the salary system ships Friday", "passport.js is our auth library", "bonus level", "std::string is used", "IBAN validation is done", "", "\xff", "SHA 4f3c2a", "预算 30 万", "公司收入",
-		"10.0.0.12:5432", "20261120150000",
+		"10.0.0.12:5432", "20261120150000", "我住在杭州", "公司在世纪大道 100 号", "团建住在西湖路 8 号的酒店", "客户入住世纪大道100号", "机房地址：张江路 88 号", "手术室排班系统下周上线", "眼科手术机器人项目启动", "中风险漏洞本周修完",
+		"my address is 10.0.0.1", "my email address is a1@b.cn", "Bob lives in Paris", "The server lives in rack 12", "我的邮箱地址是 a1@b.cn", "该模块做手术式重构", "住房补贴每月 5 号发", "我在世纪大道上班",
+		"公司搬到世纪大道 100 号", "我们搬到世纪大道 100 号 3 楼", "我在 3 号楼 502 会议室", "他去医院做实施", "我在医院信息科对接", "病假流程在 OA", "血压计项目 Q1 交付", "癌症筛查 AI 项目启动", "骨折检测模型准确率 95%", "查 ct 表",
+		"The cancer screening project starts Monday", "The diabetes dashboard is owned by Bob", "Surgery scheduling module ships Friday", "The office moved to 5 Elm Street", "He broke the build", "sprint back pain points", "we need an X-ray view of the trace",
 	})
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -27,6 +28,30 @@ func Normal(content string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+var (
+	// askingRE finds what asks to remember before what is to be remembered.
+	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
+	// speakerRE finds the name of who says something before what they say.
+	speakerRE = regexp.MustCompile(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
+)
+
+// Bare is a content without what only says who says it or that it is to be remembered: "张伟：记住我的工位在 B 区" is 我的工位在 B 区.
+// A name that only a colon divides from the rest counts where the rest speaks of its speaker, or asks to remember: else
+// it may be what the rest is about.
+func Bare(content string) string {
+	text := strings.TrimSpace(content)
+	if m := speakerRE.FindStringSubmatchIndex(text); m != nil {
+		rest, says := text[m[1]:], strings.ContainsAny(strings.ToLower(text[m[2]:m[3]]), "说s")
+		if rest != "" && (says || SelfReference(rest) || askingRE.MatchString(rest)) {
+			text = rest
+		}
+	}
+	if rest := strings.TrimSpace(askingRE.ReplaceAllString(text, "")); rest != "" {
+		text = rest
+	}
+	return text
 }
 
 // foldText makes texts comparable that differ in case or in the width of their characters only.

@@ -70,6 +70,8 @@ type Target struct {
 	StaffID UserID `json:"staff_id,omitempty"`
 	// Mentions are the people whom a reply in a group mentions, in the order they asked.
 	Mentions []Mention `json:"mentions,omitempty"`
+	// Passing says that the reply's words are wiped once it is sent, or given up: they tell what must not be kept.
+	Passing bool `json:"passing,omitempty"`
 }
 
 // Mention is one person whom a reply names.

@@ -10,6 +10,17 @@ import (
 // Redacted stands in the place of a credential.
 const Redacted = "[已隐去]"
 
+// Names of what people choose, and of numbers that are sent or set; and how a value stands behind one of them, with a
+// word that joins them and without.
+const (
+	chosen    = `password|passwd|passphrase|passcode|pwd|(?:\b(?:admin|root|user|login|wi-?fi|db|vpn|ftp|ssh)|/)\s?pass\b`
+	hanChosen = `密[码碼]|口令`
+	codes     = `\botp\b|\b(?:verification|security|access|door|gate|2fa|mfa|sms|auth|authentication|confirmation|login|unlock)\scode`
+	hanCodes  = `验证码|校验码|动态码|驗證碼|门禁码|授权码|解锁码`
+	isValue   = "[\\\\\"'`”」]*(\\s+(?:for|of|on|to)\\s[\\w. -]+?\\b)?\\s*('s|’s|is|was|就?是(?:\\s*[:：])?|还是|为|叫|(?:改|换|设|设置|重置|更新|统一|默认)(?:为|成|到|是)了?|默认|[:：=]\\s*是?)\\s*([\\\\\"'`“「]*)([!-~]+)(\\s*\\p{Han})?"
+	bareValue = "([\\\\\"'`“「]*)([!-~]+)(\\s*(?:\\p{Han}|[0-9A-Za-z]))?"
+)
+
 var (
 	// keyREs find credentials by their own shape: a group, where there is one, is the credential.
 	keyREs = []*regexp.Regexp{
@@ -31,14 +42,42 @@ var (
 	keyBodyRE  = regexp.MustCompile(`^[A-Za-z0-9+/=\s\\]*`)
 	// bearerRE finds what is sent as a token.
 	bearerRE = regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{8,}=*)`)
-	// namedRE finds what a text calls a credential: the name, what joins, the quote, and the value in ASCII with what
-	// follows it.
-	namedRE = regexp.MustCompile("(?i)(password|passwd|passphrase|pwd|密码|口令|secret|api[_ -]?key|access[_ -]?key|token|密钥|令牌)" +
-		"[\\\\\"'`”」]*\\s*(is|was|是|为|改为|改成|设为|设成|[:：=])\\s*([\\\\\"'`“「]*)([!-~]+)(\\s*\\p{Han})?")
+	// These find what a text calls a credential: the name, what it is for, what joins, the quote, and the value in ASCII
+	// with what follows it. Three searches for the names that occur are faster than one for all.
+	namedRE    = regexp.MustCompile("(?i)(" + chosen + "|" + codes + "|\\bpin(?:\\s?code)?)" + isValue)
+	namedHanRE = regexp.MustCompile("(?i)(" + hanChosen + "|" + hanCodes + "|\\bpin码)" + isValue)
+	keyRE      = regexp.MustCompile("(?i)(secret|api[_ -]?key|access[_ -]?key|token|密钥|令牌)" + isValue)
+	// bareRE and bareHanRE find a password's name with nothing but a blank before the value, as in "root 密码 Abc@12345",
+	// or nothing behind a Chinese name. PIN is a word of its own in capitals only: to pin something is common.
+	bareRE    = regexp.MustCompile("((?i:" + chosen + "|" + codes + "|\\bpin\\s?code)|\\bPIN)" + `[\\"'` + "`" + `]*([ \t\x{3000}]+)` + bareValue)
+	bareHanRE = regexp.MustCompile("((?i:" + hanChosen + "|" + hanCodes + "|\\bpin码))" + `[\\"'` + "`" + `”」]*([ \t\x{3000}]*)` + bareValue)
+	// accountRE finds a password behind an account's name and a slash.
+	accountRE = regexp.MustCompile(`(?i)(?:^|[^\w/.-])(?:root|admin|administrator|sa|postgres|oracle|guest|ubuntu)\s?/\s?([\w!@#$%^&*+=.-]*[!@#$%^&*+=][\w!@#$%^&*+=.-]*)`)
+	// aboutRE matches what follows the name of a kind of password, rather than a password.
+	aboutRE = regexp.MustCompile(`^\s*(?:来|进行)?(?:加密|哈希|存储|存放|管理|生成|认证|校验|策略|算法|格式|规则|登录|重置|统一|过期|失效|有效|服务|接口|页)`)
+	// measureRE matches versions, lengths, times, dates, links and mail addresses, which stand beside the word password
+	// without being one.
+	measureRE = regexp.MustCompile(`(?i)^(?:v?[0-9]+(?:\.[0-9]+)+|v[0-9]+|[0-9.,~-]+(?:s|ms|sec|min|mins|h|hrs?|d|days?|k|m|%|px|bits?|chars?|x)?|[0-9]{4}-[0-9]{2}-[0-9]{2}|` +
+		`[a-z][a-z0-9+.-]*://.*|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}|[a-z]{1,10}-[0-9]{1,6}|[a-z]+(?:[-/_][a-z]+)+|q[1-4]|sha-?[0-9]+|md5|aes-?[0-9]*|rsa-?[0-9]*|oauth2?|mfa|2fa|fido2|sm[2-4]|totp|k8s|s3|web[0-9]?)$`)
 )
 
-// secretNames: without any of them in a text, in lower case, nothing is called a credential there.
-var secretNames = []string{"bearer", "pass", "pwd", "密码", "口令", "secret", "key", "token", "密钥", "令牌"}
+// maxPurpose bounds what may stand between a password's name and the word that joins it to the value, in bytes.
+const maxPurpose = 48
+
+// plainWords are what people write behind the word password, and what is no password.
+var plainWords = strings.Fields(`required optional null none nil true false string text empty blank expired expires expire reset resets changed change
+	wrong invalid incorrect unknown tbd todo hidden masked redacted policy policies manager managers vault rotation rotates field fields login logins app ui
+	api sdk bug page form length rules rule strength prompt prompts was is are has the and for not must should will can too hash hashes hashed bcrypt argon
+	scrypt ldap sso otp totp mfa rsa aes md5 server service team protection protected leak leaked same input check checker generator recovery forgot box via
+	wiki bitwarden keepass lastpass onepassword keychain vaultwarden owner ok passkey passkeys webauthn fido fido2 keycloak oauth oauth2 2fa`)
+
+// Without any of these in a text, in lower case, no password or code is named there, in Latin letters or in Chinese, nor
+// a key: most texts need not be searched.
+var (
+	latinNames = []string{"pass", "pwd", "pin", "otp", " code"}
+	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
+	keyNames   = []string{"secret", "key", "token", "密钥", "令牌"}
+)
 
 // HoldsSecret reports whether a text tells a credential, as people paste them into chats. To speak about credentials,
 // or about tokens that are counted, is no secret.
@@ -87,25 +126,115 @@ func secrets(text string) [][2]int {
 			add(m[len(m)-2], m[len(m)-1])
 		}
 	}
-	if !has(secretNames...) {
-		return joined(found)
+	if has("/") {
+		found = append(found, accounts(text)...)
 	}
-	for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
-		if isToken(text[m[2]:m[3]]) {
-			add(m[2], m[3])
+	latin, han, key := has(latinNames...), has(hanNames...), has(keyNames...)
+	if has("bearer") {
+		for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
+			if isToken(text[m[2]:m[3]]) {
+				add(m[2], m[3])
+			}
 		}
 	}
-	for _, m := range namedRE.FindAllStringSubmatchIndex(text, -1) {
-		name, joint := strings.ToLower(text[m[2]:m[3]]), strings.ToLower(text[m[4]:m[5]])
-		from, to := valueOf(text, m[6], m[8], m[9])
+	if key {
+		found = append(found, named(keyRE, text)...)
+	}
+	if latin {
+		found = append(append(found, named(namedRE, text)...), bare(bareRE, text)...)
+	}
+	if han {
+		found = append(append(found, named(namedHanRE, text)...), bare(bareHanRE, text)...)
+	}
+	return joined(found)
+}
+
+// accounts lists the passwords behind an account's name and a slash: letters with digits and signs.
+func accounts(text string) [][2]int {
+	var found [][2]int
+	for _, m := range accountRE.FindAllStringSubmatchIndex(text, -1) {
+		if value := text[m[2]:m[3]]; len(value) >= 6 && strings.ContainsFunc(value, unicode.IsDigit) && strings.ContainsFunc(value, unicode.IsLetter) {
+			found = append(found, [2]int{m[2], m[3]})
+		}
+	}
+	return found
+}
+
+// named lists the credentials that a word joins to their name.
+func named(re *regexp.Regexp, text string) [][2]int {
+	var found [][2]int
+	for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+		name, joint := strings.ToLower(text[m[2]:m[3]]), strings.ToLower(text[m[6]:m[7]])
+		from, to := valueOf(text, m[8], m[10], m[11])
 		if n := strings.IndexByte(text[from:to], '&'); n >= 0 && !isPasswordName(name) {
 			to = from + n // the next parameter of a URL
 		}
-		if isNamed(name, joint, text[from:to], m[10] >= 0) {
-			add(from, to)
+		value := text[from:to]
+		if m[4] >= 0 && (m[5]-m[4] > maxPurpose || name == "secret" || !isPasswordName(name) || measureRE.MatchString(value)) {
+			continue // "the token of the week is …"
+		}
+		if strings.ContainsFunc(value, isAlnum) && isNamed(name, joint, value, m[12] >= 0) && !isAbout(value, text[to:]) {
+			found = append(found, [2]int{from, to})
 		}
 	}
-	return joined(found)
+	return found
+}
+
+// bare lists the passwords that nothing but a blank parts from their name. A value may be the name of the next: the
+// search goes on right at it.
+func bare(re *regexp.Regexp, text string) [][2]int {
+	var found [][2]int
+	for at := 0; ; {
+		m := re.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			return found
+		}
+		for i := range m {
+			if m[i] >= 0 {
+				m[i] += at
+			}
+		}
+		from, to := valueOf(text, m[6], m[8], m[9])
+		if isBare(strings.ToLower(text[m[2]:m[3]]), text[from:to], m[4] < m[5], m[10] >= 0 && to == m[9]) && !isAbout(text[from:to], text[to:]) {
+			found = append(found, [2]int{from, to})
+		}
+		at = m[8]
+	}
+}
+
+// isBare reports whether a value right behind a password's name is one: a figure of four digits or more, or letters with
+// digits or signs among them. Letters alone are one behind a Chinese name and a blank only, where nothing follows. parted:
+// there is a blank. goesOn: a word follows, as in "密码 90 天一换" and "password policy changes".
+func isBare(name, value string, parted, goesOn bool) bool {
+	letters, others := shape(value)
+	digits := strings.ContainsFunc(value, unicode.IsDigit)
+	chinese := strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+	switch {
+	case !parted && (!chinese || !digits):
+		return false
+	case len(value) < 3 || isPlainWord(value) || letters > 0 && measureRE.MatchString(value):
+		return false
+	case letters == 0:
+		return len(value) >= 4 && !goesOn && strings.IndexFunc(value, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
+	case others == 0:
+		return chinese && !goesOn && !isCode(name) && strings.ToLower(value) == value
+	}
+	return digits || !isCode(name) && strings.ContainsAny(value, "!@#$%^&*+=")
+}
+
+// isCode reports whether a name is of a number that is sent or set, rather than of a word that somebody chose.
+func isCode(name string) bool {
+	return strings.HasPrefix(name, "pin") || name == "otp" || strings.HasSuffix(name, "code") && name != "passcode" ||
+		slices.Contains([]string{"验证码", "校验码", "动态码", "驗證碼", "门禁码", "授权码", "解锁码"}, name)
+}
+
+// isPlainWord reports whether a value is a word that tells of passwords.
+func isPlainWord(value string) bool { return slices.Contains(plainWords, strings.ToLower(value)) }
+
+// isAbout reports whether a value with what follows it tells how passwords are kept or made: "密码是 bcrypt 加密的".
+func isAbout(value, rest string) bool {
+	_, others := shape(value)
+	return others == 0 && aboutRE.MatchString(rest)
 }
 
 // privateKeys lists where private keys stand. Each end is looked for once: a search from every beginning would take
@@ -154,7 +283,11 @@ func valueOf(text string, quote, from, to int) (start, end int) {
 
 // isNamed reports whether a value is the credential that its name says; counted: a Chinese word follows it.
 func isNamed(name, joint, value string, counted bool) bool {
-	if isPasswordName(name) {
+	switch {
+	case isCode(name):
+		letters, _ := shape(value)
+		return len(value) >= 4 && strings.ContainsFunc(value, unicode.IsDigit) && (letters == 0 && !counted || letters > 0 && !measureRE.MatchString(value))
+	case isPasswordName(name):
 		return isPassword(joint, value, counted)
 	}
 	return isToken(value)
@@ -163,10 +296,10 @@ func isNamed(name, joint, value string, counted bool) bool {
 // isPasswordName reports whether a name is of what people choose, rather than of what a machine made.
 func isPasswordName(name string) bool {
 	switch name {
-	case "password", "passwd", "passphrase", "pwd", "密码", "口令", "secret":
+	case "password", "passwd", "passphrase", "passcode", "pwd", "密码", "密碼", "口令", "secret":
 		return true
 	}
-	return false
+	return isCode(name) || strings.HasSuffix(name, "pass")
 }
 
 // joined sorts spans and makes one of those that overlap.
@@ -196,14 +329,17 @@ func isAlnum(r rune) bool {
 // few letters or a plain English word ("the password is required").
 func isPassword(joint, value string, counted bool) bool {
 	letters, others := shape(value)
-	if len(value) < 2 || letters == 0 && counted {
+	if len(value) < 2 || letters == 0 && counted || isPlainWord(value) {
 		return false
 	}
 	if strings.ContainsAny(joint, ":：=") {
 		return true
 	}
 	plain := others == 0 && strings.ToLower(value[1:]) == value[1:]
-	return len(value) >= 4 && (!plain || joint != "is" && joint != "was")
+	if joint == "is" || joint == "was" || joint == "'s" || joint == "’s" {
+		return len(value) >= 4 && !plain
+	}
+	return len(value) >= 3
 }
 
 // isToken reports whether a value is a string that a machine made: long, and mixed or without words.

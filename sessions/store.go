@@ -178,6 +178,7 @@ type Turn struct {
 	// TakenTexts are what the taken messages say, in the same order, for searches to find them by from now on. Of those
 	// that are not given a store finds out later.
 	TakenTexts []string
+	Command    bool    // it is a slash command and what that told, which no search finds
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
 	Returned   []int64 // ids of pending messages whose attempt is not counted after all: they stay pending

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -24,15 +25,20 @@ func (s *Store) Expire(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
 	}
-	return int(n), nil
+	return n, nil
 }
 
-// maxCrowded is how many overfull scopes are listed at a time.
-const maxCrowded = 20
+// maxCrowded is how many overfull scopes are listed at a time: each list reads the whole table.
+const maxCrowded = 200
 
 // Overfull implements memory.Crowd.
-func (s *Store) Overfull(ctx context.Context, limit int) ([]memory.Crowded, error) {
-	rows, err := s.q.MemoriesOverfull(ctx, s.pool, &dbsqlc.MemoriesOverfullParams{MaxHeld: count(limit), MaxRows: maxCrowded})
+func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
+	if after == (memory.Crowded{}) {
+		after.Held = math.MaxInt
+	}
+	rows, err := s.q.MemoriesOverfull(ctx, s.pool, &dbsqlc.MemoriesOverfullParams{
+		MaxHeld: count(limit), AfterHeld: int64(after.Held), AfterScope: string(after.Scope), AfterID: after.ScopeID, MaxRows: maxCrowded,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing scopes with more than %d memories: %w", limit, err)
 	}
@@ -43,13 +49,28 @@ func (s *Store) Overfull(ctx context.Context, limit int) ([]memory.Crowded, erro
 	return crowded, nil
 }
 
+// Piles implements memory.Crowd.
+func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, error) {
+	rows, err := s.q.MemoriesPiles(ctx, s.pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
+	if err != nil {
+		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
+	}
+	piles := make([]memory.Pile, 0, len(rows))
+	for _, r := range rows {
+		piles = append(piles, memory.Pile{
+			Scope: c.Scope, ScopeID: c.ScopeID, Session: r.SourceSession, Group: r.SourceGroup, Subject: r.SubjectID, Held: r.Held,
+		})
+	}
+	return piles, nil
+}
+
 // Oldest implements memory.Crowd.
-func (s *Store) Oldest(ctx context.Context, c memory.Crowded, limit int) ([]memory.Memory, error) {
+func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
 	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{
-		Scope: c.Scope, ScopeID: c.ScopeID, MaxRows: count(limit),
+		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject, MaxRows: count(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", c.Scope, c.ScopeID, err)
+		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
 	memories := make([]memory.Memory, 0, len(rows))
 	for _, r := range rows {
@@ -87,7 +108,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
 		}
 		// Nothing is compared but the words: what a new one tells, the old ones told.
-		k := keeper{Store: s, tx: tx, source: at.SourceSession}
+		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: robotOf(at.SourceSession)}
 		for _, d := range drafts {
 			d.Content = clean(d.Content)
 			if _, _, err := k.insert(ctx, d, 0); err != nil {
@@ -95,9 +116,16 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 			}
 		}
 		receipt = k.receipt
+		if err := s.q.MemoriesConsolidated(ctx, tx, &dbsqlc.MemoriesConsolidatedParams{
+			Scope: at.Scope, ScopeID: at.ScopeID, Ids: append([]int64{}, receipt.Saved...),
+		}); err != nil {
+			return err
+		}
 		receipt.Superseded = ids
 		by := slices.Concat(receipt.Saved, receipt.Duplicate)[0]
-		return s.q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{By: &by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
+		return s.q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{
+			By: &by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids, SourceGroup: at.SourceGroup,
+		})
 	})
 	if err != nil {
 		return memory.Receipt{}, fmt.Errorf("consolidating %d memories of %s %s: %w", len(old), at.Scope, at.ScopeID, refused(err))

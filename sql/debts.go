@@ -28,32 +28,44 @@ func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 }
 
 // DebtsDue implements memory.Store.
-func (s *Store) DebtsDue(ctx context.Context, owner sessions.ReplicaID, limit int) ([]memory.Owed, error) {
+func (s *Store) DebtsDue(
+	ctx context.Context, owner sessions.ReplicaID, after memory.Waiting, limit int,
+) ([]memory.Owed, error) {
 	rows, err := s.q.DebtsDue(ctx, s.pool, &dbsqlc.DebtsDueParams{
 		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
-		MaxRows: count(limit),
+		AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing owed flushes for replica %s: %w", owner, err)
 	}
 	owed := make([]memory.Owed, 0, len(rows))
 	for _, r := range rows {
-		d := memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason}
-		owed = append(owed, memory.Owed{Key: r.SessionKey, Debt: d})
+		owed = append(owed, memory.Owed{
+			Waiting: memory.Waiting{Key: r.SessionKey, Since: r.CreatedAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday)},
+			Debt:    memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason},
+		})
 	}
 	return owed, nil
 }
 
 // Idle implements memory.Store.
-func (s *Store) Idle(ctx context.Context, owner sessions.ReplicaID, after time.Duration, limit int) ([]sessions.Key, error) {
-	keys, err := s.q.SessionsIdle(ctx, s.pool, &dbsqlc.SessionsIdleParams{
-		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), IdleSeconds: after.Seconds(), OldestSeconds: idleOldest.Seconds(),
-		MaxRows: count(limit),
+func (s *Store) Idle(
+	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
+) ([]memory.Waiting, error) {
+	rows, err := s.q.SessionsIdle(ctx, s.pool, &dbsqlc.SessionsIdleParams{
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), IdleSeconds: rest.Seconds(), OldestSeconds: idleOldest.Seconds(),
+		Least: memory.IdleEvents, AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing idle sessions for replica %s: %w", owner, err)
 	}
-	return keys, nil
+	idle := make([]memory.Waiting, 0, len(rows))
+	for _, r := range rows {
+		idle = append(idle, memory.Waiting{
+			Key: r.SessionKey, Since: r.LastActiveAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday),
+		})
+	}
+	return idle, nil
 }
 
 // Values implements memory.Store.
@@ -64,13 +76,16 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 	}
 	rows, err := s.q.MemoryValues(ctx, s.pool, &dbsqlc.MemoryValuesParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
-		Private: r.Private, ID: id,
+		Private: r.Private, RobotSessions: robotSessions(r.Robot), ID: id,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
 	}
 	values := make([]memory.Memory, 0, len(rows))
 	for _, row := range rows {
+		if row.CorrectedElsewhere {
+			row.SupersededBy, row.SupersededAt = nil, nil
+		}
 		values = append(values, toMemory(&dbsqlc.Memory{
 			ID: row.ID, Scope: row.Scope, ScopeID: row.ScopeID, Kind: row.Kind, Content: row.Content, FactKey: row.FactKey,
 			SubjectID: row.SubjectID, SaidBy: row.SaidBy, SaidAt: row.SaidAt, SourceGroup: row.SourceGroup,

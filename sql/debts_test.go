@@ -20,7 +20,7 @@ func TestDebtsDue(t *testing.T) {
 	ctx := t.Context()
 	due := func(owner sessions.ReplicaID) string {
 		t.Helper()
-		owed, err := s.DebtsDue(ctx, owner, 10)
+		owed, err := s.DebtsDue(ctx, owner, memory.Waiting{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestDebtsDue(t *testing.T) {
 	}
 	older, newer := newChat(t, s, "older", "u", false), newChat(t, s, "newer", "u", false)
 	for i, c := range []*chat{older, newer} {
-		if err := s.Owe(ctx, c.lease, memory.Debt{Through: 2, Failures: 1 + i, Reason: "busy"}); err != nil {
+		if err := s.Owe(ctx, c.lease, memory.Debt{Through: 2, Failures: 1 + i, Reason: "busy", Usage: sessions.Usage{Prompt: 7}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,6 +53,13 @@ func TestDebtsDue(t *testing.T) {
 	age(121)
 	if got, want := due("a"), first+", "+second; got != want {
 		t.Errorf("after two minutes: %q, want %q", got, want)
+	}
+	head, err := s.DebtsDue(ctx, "a", memory.Waiting{}, 1)
+	if err != nil || len(head) != 1 || head[0].Key != older.reader.Key || head[0].Conversation != "older" || head[0].SpentToday != 7 {
+		t.Fatalf("the first: %+v, %v", head, err)
+	}
+	if rest, err := s.DebtsDue(ctx, "a", head[0].Waiting, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.reader.Key {
+		t.Errorf("behind the first: %+v, %v", rest, err)
 	}
 	if err := s.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
@@ -93,11 +100,18 @@ func TestIdle(t *testing.T) {
 	ctx := t.Context()
 	idle := func(owner sessions.ReplicaID) string {
 		t.Helper()
-		keys, err := s.Idle(ctx, owner, 30*time.Minute, 10)
-		if err != nil {
-			t.Fatal(err)
+		var keys []sessions.Key
+		for after := (memory.Waiting{}); ; { // one by one: each list goes on behind the last
+			idle, err := s.Idle(ctx, owner, 30*time.Minute, after, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(idle) == 0 {
+				return fmt.Sprint(keys)
+			}
+			after = idle[0]
+			keys = append(keys, after.Key)
 		}
-		return fmt.Sprint(keys)
 	}
 	rests := func(key sessions.Key, rest string) {
 		t.Helper()
@@ -106,13 +120,19 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	var chats []*chat
-	for _, name := range []sessions.ConversationID{"talks", "rests", "rests for longer", "owes", "flushed", "sleeps", "chatters"} {
+	for _, name := range []sessions.ConversationID{"talks", "rests", "rests for longer", "owes", "flushed", "sleeps", "chatters", "tells"} {
 		chats = append(chats, newChat(t, s, name, "u", false))
 	}
-	if _, err := db.Exec(ctx, `UPDATE dingtalk_sessions SET candidates = 1 WHERE session_key <> $1`, string(chats[6].reader.Key)); err != nil {
+	for i, n := range map[int]int{6: memory.IdleEvents/2 - 1, 7: memory.IdleEvents / 2} { // each with its answer, none marked
+		for chats[i].said < n {
+			chats[i].say("u", "the database is in Shanghai")
+		}
+	}
+	unmarked := []string{string(chats[6].reader.Key), string(chats[7].reader.Key)}
+	if _, err := db.Exec(ctx, `UPDATE dingtalk_sessions SET candidates = 1 WHERE session_key <> ALL($1)`, unmarked); err != nil {
 		t.Fatal(err)
 	}
-	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days", "2 hours"} {
+	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days", "2 hours", "3 hours"} {
 		rests(chats[i].reader.Key, rest)
 	}
 	if err := s.Owe(ctx, chats[3].lease, memory.Debt{Through: 2, Failures: 1}); err != nil {
@@ -121,7 +141,7 @@ func TestIdle(t *testing.T) {
 	if _, err := s.Flush(ctx, chats[4].lease, memory.Flush{Through: 2, Last: true}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[2].reader.Key, chats[1].reader.Key}); got != want {
+	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[7].reader.Key, chats[2].reader.Key, chats[1].reader.Key}); got != want {
 		t.Errorf("at rest: %s, want %s", got, want)
 	}
 	if err := s.Beat(ctx, "b"); err != nil {

@@ -187,7 +187,7 @@ func (s *Store) dense(ctx context.Context, r memory.Reader, q memory.Query, limi
 
 // nearMemories compares what the reader may see: who may see what is decided in one place, before anything is compared.
 func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
-	memories, err := s.readable(ctx, r, nil, 0, maxCandidates)
+	memories, err := s.readable(ctx, r, 0, maxCandidates)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, f
 		}
 		hits = append(hits, memory.Hit{
 			Path: eventPath(n.seq), Seq: n.seq, Content: e.Content, At: e.CreatedAt, Score: n.score,
-			Who: cmp.Or(sessions.Speaker(e.SenderNick, e.SenderID), string(e.Role)), Why: []string{whyMeaning},
+			Who: speaker(e.Role, e.SenderNick, e.SenderID), Why: []string{whyMeaning},
 			Outdated: slices.Contains(outdated, n.seq),
 		})
 	}

@@ -18,13 +18,15 @@ import (
 // digestPortion is how many days are looked at in one statement: finding them takes as long as looking into a thousand.
 const digestPortion = 1000
 
-// DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell.
+// DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell; then all that the
+// portion has are returned, so that no day is counted twice for being listed.
 func (s *Store) DigestsDue(
-	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, limit int,
+	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
 	p := &dbsqlc.DigestsDueParams{
 		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(), Least: memory.DigestLeast,
 		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxRows: digestPortion, Erased: sessions.ErasedText,
+		AfterDay: pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, AfterKey: string(after.Key),
 	}
 	of := map[string]memory.Day{}
 	for _, d := range days {
@@ -35,10 +37,13 @@ func (s *Store) DigestsDue(
 		of[d.Date] = d
 		p.Days, p.Starts, p.Ends = append(p.Days, date), append(p.Starts, d.From), append(p.Ends, d.To)
 	}
-	if len(days) == 0 || limit <= 0 {
-		return nil, nil
+	var err error
+	if after.Date != "" {
+		if p.AfterDay, err = dateOf(after.Date); err != nil {
+			return nil, err
+		}
 	}
-	for {
+	for more := len(days) > 0; more; {
 		rows, err := s.q.DigestsDue(ctx, s.pool, p)
 		if err != nil {
 			return nil, fmt.Errorf("listing %d days to tell: %w", len(days), err)
@@ -46,13 +51,23 @@ func (s *Store) DigestsDue(
 		var due []memory.DigestDue
 		for _, r := range rows {
 			if r.Messages >= memory.DigestLeast {
-				due = append(due, memory.DigestDue{Key: r.SessionKey, Day: of[r.Date], FirstSeq: r.FirstSeq, LastSeq: r.LastSeq})
+				due = append(due, memory.DigestDue{
+					Key: r.SessionKey, Day: of[r.Date], FirstSeq: r.FirstSeq, LastSeq: r.LastSeq, Attempts: r.Attempts,
+				})
 			}
 		}
-		if len(due) > 0 || len(rows) < digestPortion {
-			return due[:min(limit, len(due))], nil
+		if len(due) > 0 {
+			return due, nil
+		}
+		if more = len(rows) == digestPortion; more {
+			last := rows[len(rows)-1]
+			if p.AfterDay, err = dateOf(last.Date); err != nil {
+				return nil, err
+			}
+			p.AfterKey = string(last.SessionKey)
 		}
 	}
+	return nil, nil
 }
 
 // dateOf is a date such as 2026-11-20 for a column.

@@ -3,6 +3,7 @@ package sql_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,7 @@ func spoke(t *testing.T, s *sql.Store, pool *pgxpool.Pool, conversation sessions
 
 func dueNow(t *testing.T, s *sql.Store, owner sessions.ReplicaID) []memory.DigestDue {
 	t.Helper()
-	due, err := s.DigestsDue(t.Context(), owner, []memory.Day{yesterday()}, 2)
+	due, err := s.DigestsDue(t.Context(), owner, []memory.Day{yesterday()}, memory.DigestDue{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +145,9 @@ func TestDigestsNotDue(t *testing.T) {
 	execute(t, pool, "DELETE FROM dingtalk_session_events WHERE id = $1", a.EventID)
 	for i := range memory.DigestAttempts {
 		want(fmt.Sprint("attempt ", i), 1)
+		if due := dueNow(t, s, "b"); len(due) == 1 && due[0].Attempts != i {
+			t.Errorf("%d attempts are said to have been made, want %d", due[0].Attempts, i)
+		}
 		for _, f := range []memory.DigestFailure{
 			{Date: yesterday().Date, Reason: "busy", Counts: true, Usage: sessions.Usage{Prompt: 5}}, {Date: yesterday().Date, Reason: "capped"},
 		} {
@@ -165,6 +169,46 @@ func TestDigestsNotDue(t *testing.T) {
 	stale.Term--
 	if err := s.PutOffDigest(t.Context(), stale, memory.DigestFailure{Date: yesterday().Date}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("a write of an old term: %v", err)
+	}
+}
+
+// All days that were counted are listed at once, by their dates and then their groups, and a list goes on behind any of
+// them.
+func TestDigestsDueGoOn(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	before := yesterday()
+	before.From, before.To = before.From.AddDate(0, 0, -1), before.From
+	before.Date = before.From.Format(time.DateOnly)
+	var wanted []string
+	for i := range 3 {
+		c := spoke(t, s, pool, sessions.ConversationID(fmt.Sprint("cid", i)), 6)
+		if i == 2 {
+			execute(t, pool, "UPDATE dingtalk_session_events SET created_at = $1 WHERE session_key = $2", before.From.Add(time.Hour), c.reader.Key)
+			wanted = slices.Insert(wanted, 0, before.Date+" "+string(c.reader.Key))
+			continue
+		}
+		wanted = append(wanted, yesterday().Date+" "+string(c.reader.Key))
+	}
+	list := func(after memory.DigestDue) (due []memory.DigestDue, names []string) {
+		t.Helper()
+		due, err := s.DigestsDue(t.Context(), "a", []memory.Day{before, yesterday()}, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range due {
+			names = append(names, d.Date+" "+string(d.Key))
+		}
+		return due, names
+	}
+	due, names := list(memory.DigestDue{})
+	if !slices.Equal(names, wanted) {
+		t.Fatalf("due are %q, want %q", names, wanted)
+	}
+	for i, d := range due {
+		if _, names := list(d); !slices.Equal(names, wanted[i+1:]) {
+			t.Errorf("behind %s: %q, want %q", wanted[i], names, wanted[i+1:])
+		}
 	}
 }
 

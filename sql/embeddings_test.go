@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -249,4 +250,45 @@ func TestOneReplicaLeads(t *testing.T) {
 	leads(map[sessions.ReplicaID]bool{"a": true, "b": false, "c": false})
 	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = 'a'")
 	leads(map[sessions.ReplicaID]bool{"a": false, "b": true, "c": false})
+}
+
+// A text that is no longer there leaves no vector behind: what a message quoted of an erased one, and what expired long
+// ago, but for what somebody else still says.
+func TestVectorsGoWithTheirTexts(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	r := newRig(t, url, openaitest.Options{})
+	_, pool := open(t, url)
+	asked := r.speak("z1", zhangID, zhangNick, "my number is "+secret, nil) // 3, 4
+	r.turn(zhangID, zhangNick, "noted", asked)
+	quoting := r.speak("l2", liID, "李娜", "thanks", &sessions.Quote{ID: "z1", SenderID: zhangID, Nick: zhangNick, Text: "my number is " + secret})
+	r.turn(liID, "李娜", "welcome", quoting) // 5, 6
+	old, kept := group(r.chat, "the fair is over"), group(r.chat, "the fair is in May")
+	old.ExpiresAt, kept.ExpiresAt = time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	r.save(old, kept)
+	other := newChat(t, r.store, "cid2", "u2", false)
+	other.save(group(other, "the fair is over"))
+	r.fill()
+	vectors := func(content string) int {
+		t.Helper()
+		return number(t, pool, "SELECT count(*) FROM embeddings WHERE content_hash = $1", sql.EmbeddingHash(content))
+	}
+	quote := sessions.QuoteLead(zhangNick, "my number is "+secret) + "thanks"
+	if vectors(quote) != 1 || vectors("the fair is over") != 2 || vectors("the fair is in May") != 1 {
+		t.Fatalf("to begin with there are %d, %d and %d vectors", vectors(quote), vectors("the fair is over"), vectors("the fair is in May"))
+	}
+	if _, err := r.store.Erase(t.Context(), r.reader.Key, []int64{3}); err != nil {
+		t.Fatal(err)
+	}
+	if n := vectors(quote); n != 0 {
+		t.Error("the vector of what quoted an erased message is left")
+	}
+	execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days' WHERE expires_at IS NOT NULL")
+	execute(t, pool, "UPDATE memories SET expires_at = NULL WHERE content LIKE '%May'")
+	if n, err := r.store.Expire(t.Context()); err != nil || n != 1 {
+		t.Fatalf("%d expired (%v)", n, err)
+	}
+	if vectors("the fair is over") != 1 || vectors("the fair is in May") != 1 {
+		t.Errorf("of what expired %d vectors are left, want the other group's; of what did not %d", vectors("the fair is over"), vectors("the fair is in May"))
+	}
 }

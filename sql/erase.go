@@ -39,9 +39,26 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, nil
 }
 
-// locked runs do in one transaction that holds the session's row, whoever has its lease.
+// A transaction that deadlocks is run anew, so often at most.
+const (
+	deadlockDetected = "40P01"
+	maxDeadlocks     = 5
+)
+
+// patient runs a transaction, and anew where it and another waited for each other: an erasure holds the row of its own
+// session when it comes to those of others. do may run more than once.
+func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
+	for tries := 1; ; tries++ {
+		err := pgx.BeginFunc(ctx, s.pool, do)
+		if tries == maxDeadlocks || !isCode(err, deadlockDetected) {
+			return err
+		}
+	}
+}
+
+// locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
 func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	return s.patient(ctx, func(tx pgx.Tx) error {
 		row, err := s.q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return found(err)
@@ -59,10 +76,10 @@ type erasure struct {
 	wiped  []int64 // ids of the summaries that tell one of them
 	cursor int64   // of the view: where it stands after what was done so far
 	who    person  // whom it forgets; nobody where only events are erased
-	// keepFacts leaves memory as it is.
-	keepFacts bool
-	vectors   int
-	done      sessions.Erased
+	// repeats, where the caller sees to the facts, knows what must not be told any more; nil where facts go with the events.
+	repeats func(string) bool
+	vectors int
+	done    sessions.Erased
 }
 
 // person is somebody by all their names.
@@ -150,14 +167,18 @@ func (e *erasure) quoted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	hashes := make([][]byte, 0, len(quotes))
 	for _, q := range quotes {
+		hashes = append(hashes, embeddingHash(q.Content))
 		if err := e.q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
 			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
 		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	vectors, err := e.q.EmbeddingsErase(ctx, e.tx, hashes)
+	e.vectors += int(vectors)
+	return err
 }
 
 // withoutQuote is a message's content with nothing in place of the words that it quotes, whoever said these.
@@ -171,40 +192,36 @@ func withoutQuote(content, quoted string) string {
 
 // memories deletes what memory has of the events, and has no view show it, of this session or of another, nor an undo.
 func (e *erasure) memories(ctx context.Context) error {
-	if e.keepFacts {
-		return nil
+	if e.repeats != nil {
+		n, vectors, err := e.untell(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
+		e.done.Memories += n
+		e.vectors += vectors
+		return err
 	}
-	rows, err := e.q.MemoriesErase(ctx, e.tx, &dbsqlc.MemoriesEraseParams{SessionKey: e.row.SessionKey, Seqs: e.seqs})
+	ids, err := e.memoriesOf(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
 		return err
 	}
-	facts := make([]fact, len(rows))
-	for i, r := range rows {
-		facts[i] = fact{r.ID, r.Content}
+	if ids, err = e.retold(ctx, e.tx, ids); err != nil {
+		return err
 	}
-	e.done.Memories = len(facts)
-	vectors, err := e.unmake(ctx, e.tx, facts)
+	n, vectors, err := e.unmake(ctx, e.tx, ids)
+	e.done.Memories += n
 	e.vectors += vectors
 	return err
 }
 
-// fact is a memory that is no more.
-type fact struct {
-	id      int64
-	content string
-}
-
-// unmake removes what was made from memories that are no more: from the head of views and the ways back to them, from
-// receipts, digests and vectors. It counts the vectors.
-func (s *Store) unmake(ctx context.Context, tx pgx.Tx, facts []fact) (int, error) {
-	if len(facts) == 0 {
-		return 0, nil
+// unmake deletes memories and removes what was made from them: from the head of views and the ways back to them, from
+// receipts, digests and vectors. It counts the memories and the vectors.
+func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (memories, vectors int, err error) {
+	facts, err := s.deleteFacts(ctx, tx, ids)
+	if err != nil || len(facts) == 0 {
+		return 0, 0, err
 	}
-	var ids []int64
 	var contents []string
 	var hashes [][]byte
 	for _, f := range facts {
-		ids, contents, hashes = append(ids, f.id), append(contents, f.content), append(hashes, embeddingHash(f.content))
+		contents, hashes = append(contents, f.Content), append(hashes, embeddingHash(f.Content))
 	}
 	for _, step := range []func() error{
 		func() error { return s.q.PinnedErase(ctx, tx, contents) },
@@ -213,11 +230,11 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, facts []fact) (int, error
 		func() error { return s.q.DigestsReopen(ctx, tx, ids) },
 	} {
 		if err := step(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	n, err := s.q.EmbeddingsErase(ctx, tx, hashes)
-	return int(n), err
+	return len(facts), int(n), err
 }
 
 func (e *erasure) events(ctx context.Context) error {

@@ -2,6 +2,8 @@ package sql
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,4 +20,32 @@ func OpenTraced(ctx context.Context, o Options, tracer pgx.QueryTracer) (*Store,
 	s.pool.Close()
 	s.pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
+}
+
+// OpenCounted is Open, with a count of the bytes that the server sends.
+func OpenCounted(ctx context.Context, o Options, read *atomic.Int64) (*Store, error) {
+	s, err := Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	config := s.pool.Config()
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return &counted{c, read}, err
+	}
+	s.pool.Close()
+	s.pool, err = pgxpool.NewWithConfig(ctx, config)
+	return s, err
+}
+
+type counted struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.read.Add(int64(n))
+	return n, err
 }

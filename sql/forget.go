@@ -2,10 +2,7 @@ package sql
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,21 +19,42 @@ const logPage = 2000
 // answer, which repeats any of them.
 func (s *Store) places(
 	ctx context.Context, tx pgx.Tx, key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool,
-) ([]int64, error) {
-	var seqs []int64
+) (found []wiped, err error) {
 	answer, last := false, sessions.RoleTool
-	err := s.walk(ctx, tx, key, func(e *dbsqlc.LogWalkRow) {
+	add := func(e *dbsqlc.LogWalkRow) {
+		if e.Content != sessions.ErasedText || e.Calls != "" {
+			found = append(found, wiped{e.Seq, e.Role != sessions.RoleTool && e.Content != ""})
+		}
+	}
+	err = s.walk(ctx, tx, key, func(e *dbsqlc.LogWalkRow) {
 		if e.Role == sessions.RoleUser {
 			answer = answer && last == sessions.RoleUser // else a new turn begins
 			if theirs(e) {
-				answer, seqs = true, append(seqs, e.Seq)
+				answer = true
+				add(e)
 			}
 		} else if answer || repeats(e.Content) || repeats(e.Calls) {
-			seqs = append(seqs, e.Seq)
+			add(e)
 		}
 		last = e.Role
 	})
-	return seqs, err
+	return found, err
+}
+
+// wiped is an event that is to be wiped, and whether people saw it as a message.
+type wiped struct {
+	seq     int64
+	message bool
+}
+
+// seqsOf are the places of events, and how many of these were messages.
+func seqsOf(events []wiped) (seqs []int64, messages int) {
+	for _, e := range events {
+		if seqs = append(seqs, e.seq); e.message {
+			messages++
+		}
+	}
+	return seqs, messages
 }
 
 // walk reads a session's log in the order of the view.
@@ -51,96 +69,6 @@ func (s *Store) walk(ctx context.Context, tx pgx.Tx, key sessions.Key, see func(
 			after = rows[i].Seq
 		}
 	}
-}
-
-// ForgetMemory implements memory.Rights.
-func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
-	done := memory.Forgotten{Lease: from.Lease}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		chain, err := s.q.MemoryChain(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		var ids []int64
-		said := map[sessions.Key][]dbsqlc.MemorySourceRow{}
-		for _, c := range chain {
-			if !c.IsOlder {
-				continue // a later value is another fact to its people
-			}
-			m, err := s.q.MemorySource(ctx, tx, c.ID)
-			if err != nil {
-				return err
-			}
-			if ids = append(ids, c.ID); m.Kind == memory.KindDigest {
-				continue // it tells what many said: that stays
-			}
-			said[m.SourceSession] = append(said[m.SourceSession], m)
-		}
-		if len(ids) == 0 {
-			return sessions.ErrNotFound
-		}
-		for _, key := range slices.Sorted(maps.Keys(said)) { // in one order, so that two such never wait for each other
-			if err := s.forgetSaid(ctx, tx, key, said[key], from, &done); err != nil {
-				return err
-			}
-		}
-		if err := s.forgetFacts(ctx, tx, ids, from.Lease.Key, &done); err != nil || done.Lease != from.Lease || from.Lease.Owner == "" {
-			return err
-		}
-		row, err := s.q.SessionLock(ctx, tx, from.Lease.Key)
-		if err != nil {
-			return found(err)
-		}
-		return s.keepAsking(ctx, tx, &row, from, &done)
-	})
-	if err != nil {
-		return memory.Forgotten{}, fmt.Errorf("forgetting memory %d: %w", id, refused(err))
-	}
-	return done, nil
-}
-
-// wideSource is how many events a memory may be drawn from for all of them to count as what said it.
-const wideSource = 8
-
-// forgetSaid wipes what said memories in a session. Of a memory that was drawn from a long range, only what has its words.
-func (s *Store) forgetSaid(
-	ctx context.Context, tx pgx.Tx, key sessions.Key, said []dbsqlc.MemorySourceRow, from memory.Asking, done *memory.Forgotten,
-) error {
-	row, err := s.q.SessionLock(ctx, tx, key)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // it was deleted, and what it said with it
-	}
-	if err != nil {
-		return err
-	}
-	like := likeness{marks: map[string]bool{}}
-	for i := range said {
-		like.learn(said[i].Content)
-		if said[i].EndSeq == 0 { // saved by its turn: by the last thing that was said before
-			turn, err := s.q.TurnAt(ctx, tx, &dbsqlc.TurnAtParams{SessionKey: key, At: said[i].CreatedAt})
-			if err != nil {
-				return err
-			}
-			said[i].StartSeq, said[i].EndSeq = turn, turn
-		}
-	}
-	seqs, err := s.places(ctx, tx, key, func(e *dbsqlc.LogWalkRow) bool {
-		return slices.ContainsFunc(said, func(m dbsqlc.MemorySourceRow) bool {
-			return m.StartSeq <= e.Seq && e.Seq <= m.EndSeq && (m.SaidBy == "" || m.SaidBy == e.SenderID) &&
-				(m.EndSeq-m.StartSeq < wideSource || like.in(e.Content))
-		})
-	}, like.in)
-	if err != nil || len(seqs) == 0 {
-		return err
-	}
-	e := &erasure{Store: s, tx: tx, row: &row, seqs: seqs, cursor: row.CompactedSeq, keepFacts: true}
-	if err := e.do(ctx); err != nil {
-		return err
-	}
-	done.Sessions++
-	done.Add(e.done)
-	done.Embeddings += e.vectors
-	return s.keepAsking(ctx, tx, &row, from, done)
 }
 
 // keepAsking gives the session of the turn that asks back to it, if that is the row's.
@@ -164,6 +92,10 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if len(ids) == 0 {
 		return nil
 	}
+	ids, err := s.retold(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
 	scopes, err := s.q.MemoryScopes(ctx, tx, ids)
 	if err != nil {
 		return err
@@ -180,19 +112,11 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 		case memory.ScopeUser: // read where the person speaks: these sessions are erased themselves
 		}
 	}
-	rows, err := s.q.MemoriesForget(ctx, tx, ids)
+	memories, vectors, err := s.unmake(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
-	facts := make([]fact, len(rows))
-	for i, r := range rows {
-		facts[i] = fact{r.ID, r.Content}
-	}
-	vectors, err := s.unmake(ctx, tx, facts)
-	if err != nil {
-		return err
-	}
-	done.Memories += len(facts)
+	done.Memories += memories
 	done.Embeddings += vectors
 	return s.q.SessionsFree(ctx, tx, p)
 }
@@ -202,6 +126,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		done = memory.Forgotten{}
 		drawn, err := s.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key})
 		if err != nil {
 			return err

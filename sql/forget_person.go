@@ -24,7 +24,7 @@ func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgo
 	if f.Person == "" {
 		return done, fmt.Errorf("forgetting nobody: %w", sessions.ErrRefused)
 	}
-	g := &forgetting{Store: s, f: f, done: &done, like: likeness{marks: map[string]bool{}}}
+	g := &forgetting{Store: s, f: f, done: &done, like: newLikeness()}
 	err := g.run(ctx)
 	if err != nil {
 		return done, fmt.Errorf("forgetting a person: %w", refused(err))
@@ -48,26 +48,36 @@ func (g *forgetting) run(ctx context.Context) error {
 		return err
 	}
 	rows, err := g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{
-		Person: string(g.f.Person), Robot: string(g.f.Robot), Words: slices.Concat(g.like.words, g.told),
+		Person: string(g.f.Person), Robot: string(g.f.Robot),
 	})
 	if err != nil {
 		return err
 	}
+	told, err := g.toldIn(ctx, rows)
+	if err != nil {
+		return err
+	}
+	rows = append(told, rows...)
 	asking := g.f.From.Lease.Key
 	for _, r := range rows {
 		if r.SessionKey == asking {
 			continue
 		}
-		if g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke) {
-			err = g.deleteSession(ctx, r.SessionKey)
-		} else {
-			err = g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error { return g.session(ctx, tx, row) })
-		}
+		alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+		err = g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
+			*g.done = before // it may run more than once
+			if alone {
+				return g.delete(ctx, tx, r.SessionKey, 0)
+			}
+			return g.session(ctx, tx, row)
+		})
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) { // somebody deleted it meanwhile
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
 		}
 	}
-	return pgx.BeginFunc(ctx, g.pool, func(tx pgx.Tx) error {
+	before := *g.done
+	return g.patient(ctx, func(tx pgx.Tx) error {
+		*g.done = before
 		if asking != "" {
 			if err := g.asking(ctx, tx, asking); err != nil {
 				return fmt.Errorf("session %s: %w", asking, err)
@@ -75,6 +85,50 @@ func (g *forgetting) run(ctx context.Context) error {
 		}
 		return g.memory(ctx, tx)
 	})
+}
+
+// tellingPage is how many sessions are looked through at a time.
+const tellingPage = 500
+
+// toldIn lists sessions besides some where the person said nothing and the bot told something of them.
+func (g *forgetting) toldIn(ctx context.Context, besides []dbsqlc.PersonSessionsRow) ([]dbsqlc.PersonSessionsRow, error) {
+	listed := map[sessions.Key]bool{}
+	for _, r := range besides {
+		listed[r.SessionKey] = true
+	}
+	words := slices.Concat(g.like.words, g.told)
+	var told []dbsqlc.PersonSessionsRow
+	for after, more := sessions.Key(""), len(words) > 0; more; {
+		keys, err := g.q.SessionKeys(ctx, g.pool, &dbsqlc.SessionKeysParams{
+			AfterKey: string(after), Robot: string(g.f.Robot), MaxRows: tellingPage,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if more = len(keys) == tellingPage; len(keys) == 0 {
+			break
+		}
+		after = keys[len(keys)-1]
+		var among []string
+		for _, k := range keys {
+			if !listed[k] {
+				among = append(among, string(k))
+			}
+		}
+		if len(among) == 0 {
+			continue
+		}
+		found, err := g.q.SessionsTellingOf(ctx, g.pool, &dbsqlc.SessionsTellingOfParams{SessionKeys: among, Words: words})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			told = append(told, dbsqlc.PersonSessionsRow{
+				SessionKey: f.SessionKey, RobotCode: f.RobotCode, ConversationID: f.ConversationID, ConversationType: f.ConversationType,
+			})
+		}
+	}
+	return told, nil
 }
 
 // identify learns the person's names, and what memory has of them.
@@ -91,32 +145,45 @@ func (g *forgetting) identify(ctx context.Context) error {
 			g.labels = append(g.labels, sessions.Speaker(n, g.f.Person))
 		}
 	}
-	facts, err := g.q.MemoriesOfPerson(ctx, g.pool, &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), Words: g.labels})
+	facts, err := g.q.MemoriesOfPerson(ctx, g.pool, g.theirs())
 	if err != nil {
 		return err
 	}
 	g.like.words = slices.Clone(g.labels)
 	for _, m := range facts {
+		if m.Kind == memory.KindDigest { // it tells of others too
+			continue
+		}
 		g.like.learn(m.Content)
 		if len(g.told) < maxTold && utf8.RuneCountInString(m.Content) >= minPhraseHan {
-			g.told = append(g.told, m.Content)
+			g.like.say(m.Content)
+			g.told = append(g.told, datesIn.ReplaceAllString(m.Content, ""))
 		}
 	}
 	return nil
 }
 
+// theirs is what tells the person's memories from others'.
+func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
+	return &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), Words: g.labels, RobotSessions: g.robotSessions()}
+}
+
+// robotSessions is what the keys of the sessions begin with that it is about.
+func (g *forgetting) robotSessions() string {
+	if g.f.Robot == "" {
+		return ""
+	}
+	return robotSessions(g.f.Robot)
+}
+
 // maxTold is how many facts are looked for in sessions where the person said nothing.
-const maxTold = 300
+const maxTold = 200
 
 // alone reports whether a session is the person's alone: their private chat, or theirs among the sessions of a group.
 func (g *forgetting) alone(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
 	return kind == sessions.Private && spoke || key == sessions.NewKey(robot, c, g.f.Person)
-}
-
-func (g *forgetting) deleteSession(ctx context.Context, key sessions.Key) error {
-	return g.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error { return g.delete(ctx, tx, key, 0) })
 }
 
 // delete removes a session that is the person's alone, with whatever was learnt in it.
@@ -132,6 +199,11 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	if err := g.forgetFacts(ctx, tx, ids, key, g.done); err != nil {
 		return err
 	}
+	messages, err := g.q.SessionMessages(ctx, tx, &dbsqlc.SessionMessagesParams{SessionKey: key, Asked: asked, Erased: sessions.ErasedText})
+	if err != nil {
+		return err
+	}
+	g.done.Messages += int(messages)
 	gone, err := g.Store.delete(ctx, tx, key, asked)
 	g.done.Sessions++
 	g.done.Add(sessions.Erased{
@@ -147,13 +219,15 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err != nil {
 		return err
 	}
-	seqs, err := g.places(ctx, tx, key, func(e *dbsqlc.LogWalkRow) bool {
+	found, err := g.places(ctx, tx, key, func(e *dbsqlc.LogWalkRow) bool {
 		return e.SenderID == g.f.Person || g.names(e.Content)
 	}, like.in)
 	if err != nil {
 		return err
 	}
-	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq, who: g.who}
+	seqs, messages := seqsOf(found)
+	g.done.Messages += messages
+	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq, who: g.who, repeats: g.tells(like)}
 	if len(seqs) > 0 {
 		err = e.do(ctx)
 	} else {
@@ -169,6 +243,15 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 		return err
 	}
 	return g.unname(ctx, tx, row, like)
+}
+
+// tells is what reports whether a text repeats the person or names them.
+func (g *forgetting) tells(like *likeness) func(string) bool {
+	return func(text string) bool {
+		return like.in(text) || slices.ContainsFunc(g.who.nicks, func(n string) bool {
+			return utf8.RuneCountInString(n) > 1 && strings.Contains(text, n)
+		})
+	}
 }
 
 // names reports whether a message of somebody is a command that names the person.
@@ -200,28 +283,50 @@ func (g *forgetting) likeIn(ctx context.Context, tx pgx.Tx, key sessions.Key) (*
 	for _, text := range waiting {
 		marksOf(text, own)
 	}
-	like := &likeness{marks: maps.Clone(g.like.marks), words: g.like.words}
+	like := g.like
+	like.marks = maps.Clone(g.like.marks)
 	for m := range own {
 		if !others[m] {
 			like.marks[m] = true
 		}
 	}
-	return like, nil
+	return &like, nil
 }
 
-// facts deletes what memory has of the person from a session, and what it has from nobody known that repeats them.
+// facts deletes what memory has of the person from a session, and what it has from nobody known that repeats them. What
+// others said stays. Digests keep what is not the person's.
 func (g *forgetting) facts(ctx context.Context, tx pgx.Tx, key sessions.Key, like *likeness) error {
 	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, Person: string(g.f.Person)})
 	if err != nil {
 		return err
 	}
-	var ids []int64
+	tells := g.tells(like)
+	var ids, digests []int64
 	for _, m := range drawn {
-		if m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person || m.SaidBy == "" && like.in(m.Content) {
+		switch {
+		case m.Kind == memory.KindDigest:
+			if tells(m.Content) {
+				digests = append(digests, m.ID)
+			}
+		case m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person || m.SaidBy == "" && like.in(m.Content):
 			ids = append(ids, m.ID)
 		}
 	}
-	return g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done)
+	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
+		return err
+	}
+	return g.digests(ctx, tx, digests, tells)
+}
+
+// digests takes the person out of digests.
+func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, tells func(string) bool) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, tells)
+	g.done.Memories += memories
+	g.done.Embeddings += vectors
+	return err
 }
 
 // unname takes the person's name from what is left of a session, wipes what waits, and has whoever read it begin again.
@@ -240,6 +345,7 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 		return err
 	}
 	g.done.Events += int(waiting)
+	g.done.Messages += int(waiting)
 	if err := g.q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{
 		SessionKey: key, Person: who, Asked: asked, Erased: sessions.ErasedText,
 	}); err != nil {
@@ -312,16 +418,23 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key) er
 
 // memory deletes what memory has of the person from wherever else.
 func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
-	rows, err := g.q.MemoriesOfPerson(ctx, tx, &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), Words: g.labels})
+	rows, err := g.q.MemoriesOfPerson(ctx, tx, g.theirs())
 	if err != nil {
 		return err
 	}
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
+	var ids, digests []int64
+	for _, r := range rows {
+		if r.Kind == memory.KindDigest {
+			digests = append(digests, r.ID)
+		} else {
+			ids = append(ids, r.ID)
+		}
 	}
 	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
 		return err
 	}
-	return g.q.MemoriesUnpromote(ctx, tx, string(g.f.Person))
+	if err := g.digests(ctx, tx, digests, g.tells(&g.like)); err != nil {
+		return err
+	}
+	return g.q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{Person: string(g.f.Person), RobotSessions: g.robotSessions()})
 }

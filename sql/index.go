@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,8 +21,14 @@ func eventScope(key sessions.Key) rank.Scope { return rank.ScopeOf("events", str
 // memoryScope is what the terms of the memories of one scope are hashed with.
 func memoryScope(scope memory.Scope, id string) rank.Scope { return rank.ScopeOf(string(scope), id) }
 
-// eventTerms is what a search finds an event by.
-func eventTerms(key sessions.Key, content string) []int64 { return rank.Keys(eventScope(key), content) }
+// eventTerms is what a search finds an event by: one that was erased by nothing.
+func eventTerms(key sessions.Key, content string) []int64 {
+	left := strings.ReplaceAll(content, sessions.ErasedText, "")
+	if left == "" && content != "" {
+		return nil
+	}
+	return rank.Keys(eventScope(key), left)
+}
 
 // memoryTerms is what a search finds a memory by.
 func memoryTerms(scope memory.Scope, id, content string) []int64 {
@@ -49,9 +56,12 @@ func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
-// IndexBacklog makes up to limit events and as many memories findable that were stored without their terms: by older
-// releases, by an import, or moved to another scope. Searches read them meanwhile, the newest of each session. It returns
-// how many there were; less than limit says that nothing is left.
+// backlogBytes is about how much text of events is indexed at a time.
+const backlogBytes = 4 << 20
+
+// IndexBacklog makes up to limit events, fewer where they are long, and as many memories findable that were stored without
+// their terms: by older releases, by an import, or moved to another scope. Searches read them meanwhile, the newest of each
+// session. It returns how many there were; less than limit says that nothing is left.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	events, err := s.indexEvents(ctx, limit)
 	if err != nil {
@@ -65,7 +75,9 @@ func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 }
 
 func (s *Store) indexEvents(ctx context.Context, limit int) (int, error) {
-	rows, err := s.q.EventsBacklog(ctx, s.pool, count(limit))
+	rows, err := s.q.EventsBacklog(ctx, s.pool, &dbsqlc.EventsBacklogParams{
+		MaxRows: count(limit), MaxChars: maxRead, MaxBytes: backlogBytes,
+	})
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -73,10 +85,12 @@ func (s *Store) indexEvents(ctx context.Context, limit int) (int, error) {
 	for _, r := range rows {
 		p.SessionKeys = append(p.SessionKeys, string(r.SessionKey))
 		p.Ids = append(p.Ids, r.ID)
-		p.Contents = append(p.Contents, r.Content)
+		p.Hashes = append(p.Hashes, r.ContentHash)
 		p.Terms = append(p.Terms, arrayText(eventTerms(r.SessionKey, r.Content)))
 	}
-	_, err = s.q.EventsIndex(ctx, s.pool, p)
+	if _, err = s.q.EventsIndex(ctx, s.pool, p); err == nil && len(rows) < rows[0].Listed {
+		return limit, nil // the rest of what was listed is left for the next time
+	}
 	return len(rows), err
 }
 

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,6 +28,7 @@ type keeper struct {
 	// strict refuses drafts that are to replace what their scope does not hold. A flush stores them all the same: nobody
 	// is there to be told, and the fact counts.
 	strict  bool
+	robot   sessions.RobotCode // whose team it is, and whose people
 	ledgers map[place]*memory.Ledger
 	receipt memory.Receipt
 }
@@ -64,15 +66,25 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 // read loads what the drafts are compared with.
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	// A nil slice would be NULL, which nothing is equal to: good for none of them, but of places there is one at least.
-	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared}
+	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: robotSessions(k.robot), SourceGroups: []string{}}
 	k.ledgers = map[place]*memory.Ledger{}
-	for _, d := range drafts {
-		at := place{d.Scope, d.ScopeID}
+	open := func(at place) {
 		if k.ledgers[at] == nil {
 			k.ledgers[at] = new(memory.Ledger)
-			p.Scopes, p.ScopeIds = append(p.Scopes, string(d.Scope)), append(p.ScopeIds, d.ScopeID)
+			p.Scopes, p.ScopeIds = append(p.Scopes, string(at.scope)), append(p.ScopeIds, at.id)
 		}
-		p.Hashes = append(p.Hashes, factHash(d))
+	}
+	for _, d := range drafts {
+		open(place{d.Scope, d.ScopeID})
+		if k.shared(d) {
+			open(k.team())
+			p.SourceGroups = append(p.SourceGroups, d.SourceGroup)
+		}
+		p.Hashes = append(p.Hashes, factHash(d, k.robot))
+		if d.SubjectID != "" { // what reads the same may be known without whom it is about
+			d.SubjectID = ""
+			p.Hashes = append(p.Hashes, factHash(d, k.robot))
+		}
 		if d.Key != "" {
 			p.Keys = append(p.Keys, d.Key)
 		}
@@ -93,10 +105,25 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	return nil
 }
 
+// shared reports whether a draft can be what the team knows already: once a group's memory was made the team's, the group
+// does not learn it again.
+func (k *keeper) shared(d memory.Draft) bool {
+	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
+}
+
+// team is where the robot's memories of the team lie.
+func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
+
 // one stores a draft.
 func (k *keeper) one(ctx context.Context, d memory.Draft) error {
-	l := k.ledgers[place{d.Scope, d.ScopeID}]
-	if k.strict && !l.Names(d) {
+	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(memory.Ledger)
+	inTeam := d
+	if k.shared(d) {
+		inTeam.Scope, inTeam.ScopeID = k.team().scope, k.team().id
+		team = k.ledgers[k.team()]
+	}
+	corrects := d.Scope == memory.ScopeGroup && k.shared(d) // its own, where the team got it
+	if k.strict && !l.Names(d) && (!corrects || !team.Names(inTeam)) {
 		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
 		return nil
 	}
@@ -104,22 +131,31 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	if v.Same != 0 {
 		return k.seen(ctx, d, v.Same)
 	}
-	id, stored, err := k.insert(ctx, d, v.By)
+	known := team.Judge(inTeam)
+	if known.Same != 0 && len(v.Supersedes) == 0 && v.By == 0 {
+		return k.seen(ctx, inTeam, known.Same)
+	}
+	if !corrects {
+		known = memory.Verdict{}
+	}
+	by := cmp.Or(v.By, known.By)
+	id, stored, err := k.insert(ctx, d, by)
 	if err != nil || !stored {
 		return err
 	}
 	l.Add(memory.Memory{
 		ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, Key: d.Key, SubjectID: d.SubjectID,
-		SaidAt: d.SaidAt, SourceGroup: d.SourceGroup, SupersededBy: v.By,
+		SaidAt: d.SaidAt, SourceGroup: d.SourceGroup, SupersededBy: by,
 	})
-	if len(v.Supersedes) == 0 {
+	if len(v.Supersedes)+len(known.Supersedes) == 0 {
 		return nil
 	}
 	gone, err := k.q.MemoriesSupersede(ctx, k.tx, &dbsqlc.MemoriesSupersedeParams{
-		By: &id, Scope: d.Scope, ScopeID: d.ScopeID, Ids: v.Supersedes,
+		By: &id, Scope: d.Scope, ScopeID: d.ScopeID, Ids: v.Supersedes, Successors: l.Successors(v.Supersedes), TeamIds: known.Supersedes,
 	})
+	team.Supersede(id, known.Supersedes)
 	l.Supersede(id, gone)
-	if k.strict { // a group is not told what it corrected in private
+	if k.strict && d.Scope == memory.ScopeUser { // a group is not told what it corrected in private
 		gone = l.Shows(d, gone)
 	}
 	k.receipt.Superseded = append(k.receipt.Superseded, gone...)
@@ -147,7 +183,7 @@ func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64
 	if start == 0 {
 		start, end = k.start, k.end
 	}
-	hash := factHash(d)
+	hash := factHash(d, k.robot)
 	id, err = k.q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
 		Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, NormHash: hash, FactKey: d.Key,
 		SubjectID: d.SubjectID, SaidBy: d.SaidBy, SaidAt: orNil(d.SaidAt), SourceGroup: d.SourceGroup, SourceSession: k.source,

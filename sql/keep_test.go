@@ -276,11 +276,15 @@ func TestConsolidate(t *testing.T) {
 		c.save(at(i, group(c, fmt.Sprintf("parcel %d waits in the yard", i))))
 	}
 	other.save(group(other, "Carol owns billing"))
-	crowded, err := s.Overfull(t.Context(), 5)
+	crowded, err := s.Overfull(t.Context(), 5, memory.Crowded{})
 	if err != nil || len(crowded) != 1 || crowded[0].Held != 6 || crowded[0].Scope != memory.ScopeGroup {
 		t.Fatalf("overfull are %+v (%v)", crowded, err)
 	}
-	old, err := s.Oldest(t.Context(), crowded[0], 4)
+	piles, err := s.Piles(t.Context(), crowded[0])
+	if err != nil || len(piles) != 1 || piles[0].Held != 6 || piles[0].Session != c.reader.Key {
+		t.Fatalf("the scope falls into %+v (%v)", piles, err)
+	}
+	old, err := s.Oldest(t.Context(), piles[0], 4)
 	if err != nil || len(old) != 4 || old[0].Content != "parcel 0 waits in the yard" {
 		t.Fatalf("the oldest are %+v (%v)", old, err)
 	}
@@ -297,8 +301,39 @@ func TestConsolidate(t *testing.T) {
 		t.Errorf("to consolidate the same again gave %v", err)
 	}
 	c.wantKnown("parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
-	if crowded, err := s.Overfull(t.Context(), 5); err != nil || len(crowded) != 0 {
+	if crowded, err := s.Overfull(t.Context(), 5, memory.Crowded{}); err != nil || len(crowded) != 0 {
 		t.Errorf("overfull are still %+v (%v)", crowded, err)
+	}
+}
+
+// Overfull scopes are listed the fullest first, each once, however the list is cut; and what one holds falls into piles by
+// the person, those of one fact left out.
+func TestOverfull(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	var wanted []memory.Crowded
+	for i, held := range []int{5, 4, 4, 2} {
+		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u1", false)
+		for j := range held {
+			d := at(j, group(c, fmt.Sprintf("parcel %d%d waits in the yard", i, j)))
+			d.SubjectID = sessions.UserID([]string{"ann", "bob", "ann", "cid", "ann"}[j])
+			c.save(d)
+		}
+		if held > 3 {
+			wanted = append(wanted, memory.Crowded{Scope: memory.ScopeGroup, ScopeID: string(c.reader.Key), Held: held})
+		}
+	}
+	all, err := s.Overfull(t.Context(), 3, memory.Crowded{})
+	if err != nil || !slices.Equal(all, wanted) {
+		t.Fatalf("overfull are %+v (%v), want %+v", all, err, wanted)
+	}
+	for i, scope := range wanted {
+		if rest, err := s.Overfull(t.Context(), 3, scope); err != nil || !slices.Equal(rest, wanted[i+1:]) {
+			t.Errorf("behind %+v are %+v (%v)", scope, rest, err)
+		}
+	}
+	if piles, err := s.Piles(t.Context(), wanted[0]); err != nil || len(piles) != 1 || piles[0].Subject != "ann" || piles[0].Held != 3 {
+		t.Errorf("piles are %+v (%v), want that of ann alone", piles, err)
 	}
 }
 

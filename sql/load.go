@@ -26,11 +26,9 @@ type LoadedEvent struct {
 	sessions.Event
 }
 
-// LoadSessions, LoadEvents and LoadMemories fill a database that is made to be measured, thousands of rows a second
-// rather than turn by turn. They hold to none of the rules of turns, and to all of those of the tables; what a search
-// needs is stored as turns and saves store it.
-//
-// LoadSessions makes sessions, in order, with the places of their newest events.
+// LoadSessions makes sessions, in order, with the places of their newest events. It, LoadEvents and LoadMemories fill a
+// database that is made to be measured, thousands of rows a second rather than turn by turn. They hold to none of the rules
+// of turns, and to all of those of the tables; what a search needs is stored as turns and saves store it.
 func (s *Store) LoadSessions(ctx context.Context, all []sessions.Session) error {
 	columns := []string{"session_key", "robot_code", "conversation_id", "conversation_type", "last_seq"}
 	_, err := s.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_sessions"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
@@ -85,8 +83,8 @@ func (s *Store) LoadMemories(ctx context.Context, all []memory.Memory) error {
 		m := &all[i]
 		d := memory.Draft{Scope: m.Scope, ScopeID: m.ScopeID, Content: clean(m.Content)}
 		return []any{
-			string(m.Scope), m.ScopeID, m.ID, string(m.Kind), d.Content, factHash(d), clean(string(m.SubjectID)), m.SourceSession, m.CreatedAt,
-			memoryTerms(m.Scope, m.ScopeID, d.Content),
+			string(m.Scope), m.ScopeID, m.ID, string(m.Kind), d.Content, factHash(d, robotOf(m.SourceSession)),
+			clean(string(m.SubjectID)), m.SourceSession, m.CreatedAt, memoryTerms(m.Scope, m.ScopeID, d.Content),
 		}, nil
 	}))
 	if err != nil {

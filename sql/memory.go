@@ -14,8 +14,8 @@ import (
 // Save implements memory.Store.
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
-		k := keeper{Store: s, tx: tx, source: l.Key, strict: true}
+	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true}
 		receipt, err = k.keep(ctx, drafts)
 		return err
 	})
@@ -33,7 +33,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		k := keeper{Store: s, tx: tx, source: l.Key, start: f.From + 1, end: max(f.From+1, f.Through)}
+		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
 		if receipt, err = k.keep(ctx, f.Drafts); err != nil {
 			return err
 		}

@@ -1,12 +1,14 @@
 package sql
 
 import (
+	"cmp"
 	"crypto/sha256"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"ebb/memory"
+	"ebb/sessions"
 )
 
 // fold makes texts comparable that differ in case or in the width of their characters only.
@@ -16,14 +18,18 @@ func fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 func normal(content string) string { return memory.Normal(content) }
 
 // factHash is what makes two drafts of one scope the same fact. A fact about a person is the same only if it was
-// learnt in the same conversation, for who may read it depends on where it was said.
-func factHash(d memory.Draft) []byte {
+// learnt in the same conversation, or by the same robot in private, for who may read it depends on where it was said. What
+// two people are told of in the same words is two facts.
+func factHash(d memory.Draft, robot sessions.RobotCode) []byte {
 	text := normal(d.Content)
 	if text == "" { // nothing but punctuation
 		text = d.Content
 	}
-	if d.Scope == memory.ScopeUser {
-		text += "\x00" + d.SourceGroup
+	switch {
+	case d.Scope == memory.ScopeUser:
+		text += "\x00" + cmp.Or(d.SourceGroup, robotSessions(robot))
+	case d.SubjectID != "":
+		text += "\x00" + string(d.SubjectID)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]

@@ -59,6 +59,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	}
 	n, err := s.q.OutboxSettle(ctx, s.pool, &dbsqlc.OutboxSettleParams{
 		SessionKey: t.Key, ID: t.ID, State: state, Part: count(t.Part), Via: clean(t.Via), Error: clean(t.Error), NextAt: t.NextAt,
+		Erased: sessions.ErasedText,
 	})
 	if err == nil && n == 0 {
 		err = sessions.ErrNotFound

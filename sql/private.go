@@ -107,6 +107,20 @@ func (p *Private) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
+// PrivateMade tells whether a private PostgreSQL has its data in dir, without making or starting anything.
+func PrivateMade(dir string) (bool, error) {
+	user, err := serverAccount()
+	if err != nil {
+		return false, err
+	}
+	path, _, err := dataPath(dir, user)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(filepath.Join(path, "PG_VERSION"))
+	return !errors.Is(err, os.ErrNotExist), nil // of a folder that we may not enter, who opens it says more
+}
+
 // RunningPrivate is the connection string of the private server that another process of this machine holds on the data
 // in dir, or empty where none does.
 func RunningPrivate(ctx context.Context, dir string) (string, error) {

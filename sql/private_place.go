@@ -97,18 +97,27 @@ func (a *account) reaches(dir string) bool {
 // sharedHome is where data goes that a server's user could not reach in its own place.
 const sharedHome = "/var/lib/ebb"
 
-// placeData is the absolute path of the data, with the folder above it made.
+// dataPath is the absolute path of the data, and whether that is elsewhere because the account can't enter its own.
+func dataPath(dir string, a *account) (path string, moved bool, err error) {
+	if path, err = filepath.Abs(dir); err != nil {
+		return "", false, err
+	}
+	if !a.switched || a.reaches(filepath.Dir(path)) {
+		return path, false, nil
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(sharedHome, hex.EncodeToString(sum[:6])), true, nil
+}
+
+// placeData is the real path of the data, with the folder above it made.
 func placeData(ctx context.Context, dir string, a *account) (string, error) {
-	path, err := filepath.Abs(dir)
+	path, moved, err := dataPath(dir, a)
 	if err != nil {
 		return "", err
 	}
-	if a.switched && !a.reaches(filepath.Dir(path)) {
-		sum := sha256.Sum256([]byte(path))
-		moved := filepath.Join(sharedHome, hex.EncodeToString(sum[:6]))
-		zerolog.Ctx(ctx).Warn().Str("dir", path).Str("data", moved).
+	if moved {
+		zerolog.Ctx(ctx).Warn().Str("dir", dir).Str("data", path).
 			Msg("PostgreSQL may not run as root, and its user cannot enter the data folder: the data is kept elsewhere")
-		path = moved
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the server's user has to pass; the data's own folder is closed
 		return "", err

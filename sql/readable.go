@@ -3,6 +3,9 @@ package sql
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"ebb/memory"
@@ -12,7 +15,7 @@ import (
 
 // Pinned implements memory.Store.
 func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
-	memories, err := s.readable(ctx, r, nil, 0, limit)
+	memories, err := s.readable(ctx, r, 0, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing memories for session %s: %w", r.Key, err)
 	}
@@ -21,7 +24,7 @@ func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memor
 
 // Memory returns one memory in force that the reader may see, or sessions.ErrNotFound.
 func (s *Store) Memory(ctx context.Context, r memory.Reader, id int64) (memory.Memory, error) {
-	memories, err := s.readable(ctx, r, nil, id, 1)
+	memories, err := s.readable(ctx, r, id, 1)
 	if err == nil && len(memories) == 0 {
 		err = sessions.ErrNotFound
 	}
@@ -32,9 +35,9 @@ func (s *Store) Memory(ctx context.Context, r memory.Reader, id int64) (memory.M
 }
 
 // readable lists what a reader may see, newest first, each fact once: the same fact may have been learnt in a private
-// chat and in a group. Keys narrow it to what has one of them; see memoryTerms.
-func (s *Store) readable(ctx context.Context, r memory.Reader, keys []int64, id int64, limit int) ([]memory.Memory, error) {
-	rows, err := s.readableRows(ctx, r, keys, id, limit)
+// chat and in a group.
+func (s *Store) readable(ctx context.Context, r memory.Reader, id int64, limit int) ([]memory.Memory, error) {
+	rows, err := s.readableRows(ctx, r, nil, id, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +48,9 @@ func (s *Store) readable(ctx context.Context, r memory.Reader, keys []int64, id 
 	return memories, nil
 }
 
+// readableRows is the same with all that a search asks. It reads what was found, and what has no terms yet; nil: all.
 func (s *Store) readableRows(
-	ctx context.Context, r memory.Reader, keys []int64, id int64, limit int,
+	ctx context.Context, r memory.Reader, found []int64, id int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
 	users := make([]string, 0, len(r.Users))
 	for _, u := range r.Users {
@@ -54,20 +58,38 @@ func (s *Store) readableRows(
 	}
 	rows, err := s.q.MemoriesReadable(ctx, planned{s.pool}, &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
-		UserIds: users, Private: r.Private, Search: keys != nil, Keys: append([]int64{}, keys...), ID: id, MaxRows: count(limit),
+		UserIds: users, Private: r.Private, RobotSessions: robotSessions(r.Robot), Search: found != nil,
+		Found: append([]int64{}, found...), ID: id, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, err
 	}
 	kept := rows[:0]
-	seen := make(map[string]bool, len(rows))
+	seen := make(map[string][]sessions.UserID, len(rows)) // whom a fact is told of, newest first
 	for i := range rows {
-		if fact := normal(rows[i].Content); !seen[fact] {
-			seen[fact] = true
-			kept = append(kept, rows[i])
+		fact, who := normal(rows[i].Content), rows[i].SubjectID
+		// Two people may have said the same words of themselves; of whom nobody knows it may be anybody.
+		known := seen[fact]
+		if len(known) > 0 && (who == "" || slices.Contains(known, who) || slices.Contains(known, "")) {
+			continue
 		}
+		seen[fact] = append(known, who)
+		kept = append(kept, rows[i])
 	}
 	return kept, nil
+}
+
+// robotSessions is what the keys of a robot's sessions begin with.
+func robotSessions(robot sessions.RobotCode) string { return string(sessions.NewKey(robot, "", "")) }
+
+// robotOf is the robot that a session is one of; empty for what is no key.
+func robotOf(key sessions.Key) sessions.RobotCode {
+	robot, _, _ := strings.Cut(string(key), "/")
+	code, err := url.PathUnescape(robot)
+	if err != nil {
+		return ""
+	}
+	return sessions.RobotCode(code)
 }
 
 func readMemory(r *dbsqlc.MemoriesReadableRow) memory.Memory {

@@ -15,8 +15,8 @@ import (
 var _ memory.Rights = (*Store)(nil)
 
 // Known implements memory.Rights.
-func (s *Store) Known(ctx context.Context, a memory.Asker, limit int) ([]memory.Known, int, error) {
-	list, total, err := s.known(ctx, a, 0, limit)
+func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
+	list, total, err := s.known(ctx, a, 0, skip, limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing what is known in session %s: %w", a.Reader.Key, err)
 	}
@@ -25,7 +25,7 @@ func (s *Store) Known(ctx context.Context, a memory.Asker, limit int) ([]memory.
 
 // KnownByID implements memory.Rights.
 func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
-	list, _, err := s.known(ctx, a, id, 1)
+	list, _, err := s.known(ctx, a, id, 0, 1)
 	if err == nil && (id <= 0 || len(list) == 0) {
 		err = sessions.ErrNotFound
 	}
@@ -35,15 +35,16 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 	return list[0], nil
 }
 
-func (s *Store) known(ctx context.Context, a memory.Asker, id int64, limit int) ([]memory.Known, int, error) {
+func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
 	r := a.Reader
 	memories, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
 		ID: id, Asking: true, Asker: string(a.Person), Private: r.Private, TeamID: string(r.Robot),
-		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), MaxRows: count(limit),
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), Admin: a.Admin, RobotSessions: robotSessions(r.Robot),
+		Skip: count(skip), MaxRows: count(limit),
 	})
 	list := make([]memory.Known, 0, len(memories))
 	for _, m := range memories {
-		own := a.Person != "" && (m.SubjectID == a.Person || m.SaidBy == a.Person || m.Scope == memory.ScopeUser)
+		own := a.Person != "" && (m.SubjectID == a.Person || m.SaidBy == a.Person || m.Scope == memory.ScopeUser && m.ScopeID == string(a.Person))
 		list = append(list, memory.Known{Memory: m, Own: own})
 	}
 	return list, total, err
@@ -135,15 +136,59 @@ func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error)
 // Promote implements memory.Rights.
 func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
 	var promoted int64
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		promoted, err = s.q.MemoryPromote(ctx, tx, &dbsqlc.MemoryPromoteParams{ID: id, PromotedBy: by})
-		return err
-	})
+	source, err := s.q.MemorySource(ctx, s.pool, id)
+	if err == nil {
+		err = s.locked(ctx, source.SourceSession, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+			promoted, err = s.promote(ctx, tx, row.RobotCode, id, by)
+			return err
+		})
+	}
 	if err != nil {
 		return memory.Memory{}, fmt.Errorf("promoting memory %d: %w", id, found(err))
 	}
 	m, _, err := s.MemoryByID(ctx, promoted)
 	return m, err
+}
+
+// promote stores a group's memory as the team's. What the team had from that group is corrected by it, as it was in the
+// group; the fact that the team has already, in these words or nearly, is the one.
+func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
+	m, err := s.q.MemoryPromotable(ctx, tx, id)
+	if err != nil {
+		return 0, err
+	}
+	k := keeper{Store: s, tx: tx, source: m.SourceSession, robot: robot}
+	d := memory.Draft{
+		Scope: k.team().scope, ScopeID: k.team().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
+		SaidBy: m.SaidBy, SaidAt: orZero(m.SaidAt), SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq,
+		ExpiresAt: orZero(m.ExpiresAt),
+	}
+	if err := k.read(ctx, []memory.Draft{d}); err != nil {
+		return 0, err
+	}
+	now := d
+	now.SaidAt = time.Time{} // somebody says so now
+	v := k.ledgers[k.team()].Judge(now)
+	promoted, stored := v.Same, false
+	if promoted == 0 {
+		gone, err := s.q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
+			GroupID: m.ScopeID, TeamID: k.team().id, ID: id,
+		})
+		if err != nil {
+			return 0, err
+		}
+		if promoted, stored, err = k.insert(ctx, d, 0); err != nil {
+			return 0, err
+		}
+		if _, err := s.q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{
+			By: &promoted, Scope: d.Scope, ScopeID: d.ScopeID, Ids: append(gone, v.Supersedes...),
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return promoted, s.q.MemoryPromoted(ctx, tx, &dbsqlc.MemoryPromotedParams{
+		Promoted: promoted, New: stored, PromotedBy: string(by), GroupID: m.ScopeID, TeamID: d.ScopeID, ID: id,
+	})
 }
 
 // People implements memory.Rights.
@@ -160,13 +205,17 @@ func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name strin
 }
 
 // FactsOf implements memory.Rights.
-func (s *Store) FactsOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]memory.Memory, error) {
+func (s *Store) FactsOf(
+	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
+) ([]memory.Memory, error) {
 	if person == "" {
 		return nil, nil
 	}
-	list, _, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
-		Person: string(person), AfterID: after, Every: true, OldestFirst: true, MaxRows: count(limit),
-	})
+	p := &dbsqlc.MemoriesFindParams{Person: string(person), AfterID: after, Every: true, OldestFirst: true, MaxRows: count(limit)}
+	if robot != "" {
+		p.RobotSessions = robotSessions(robot)
+	}
+	list, _, err := s.find(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
@@ -174,11 +223,15 @@ func (s *Store) FactsOf(ctx context.Context, person sessions.UserID, after int64
 }
 
 // MessagesOf implements memory.Rights.
-func (s *Store) MessagesOf(ctx context.Context, person sessions.UserID, after int64, limit int) ([]memory.Said, error) {
+func (s *Store) MessagesOf(
+	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
+) ([]memory.Said, error) {
 	if person == "" {
 		return nil, nil
 	}
-	rows, err := s.q.PersonMessages(ctx, s.pool, &dbsqlc.PersonMessagesParams{Person: person, AfterID: after, MaxRows: count(limit)})
+	rows, err := s.q.PersonMessages(ctx, s.pool, &dbsqlc.PersonMessagesParams{
+		Robot: string(robot), Person: person, AfterID: after, Erased: sessions.ErasedText, MaxRows: count(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}

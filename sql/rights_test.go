@@ -283,7 +283,7 @@ func TestKnownWhereItMayBe(t *testing.T) {
 		"in another group": {memory.Asker{Reader: g2.reader, Person: zhangID}, "二组的预算是九万(own)"},
 		"in private":       {memory.Asker{Reader: dm.reader, Person: zhangID}, "想换部门(own) 二组的预算是九万(own) 爱喝龙井(own) 张伟伟负责网关(own)"},
 	} {
-		list, total, err := s.Known(t.Context(), test.asker, 10)
+		list, total, err := s.Known(t.Context(), test.asker, 0, 10)
 		var got []string
 		for _, k := range list {
 			if k.Own {

@@ -14,12 +14,15 @@ import (
 )
 
 const (
-	maxCandidates = 2000    // memories looked at, the newest first
-	maxOfTerm     = 400     // events looked at for one term of the query; what more have it is common
+	maxCandidates = 2000    // memories looked at by meaning, the newest first
+	maxOfTerm     = 400     // events looked for by one term of the query; what more have is common
 	maxPaired     = 4       // common terms of which each two are looked for together
-	recentEvents  = 4000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
+	recentEvents  = 2000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
+	maxRecent     = 200     // of which so many are looked at
 	maxSaid       = 200     // events looked at that only a time or a person speaks for
 	maxUnindexed  = 500     // events without terms that are read for one search
+	maxNewChars   = 20_000  // characters that are read of each of these
+	maxNewBytes   = 500_000 // of all of them
 	maxRead       = 200_000 // characters of an event that are read to find the piece that is shown
 	besideBest    = 24      // events whose neighbours are looked at
 	narrowRange   = 4       // events that a memory was drawn from, for what it says to be theirs
@@ -56,7 +59,8 @@ type searching struct {
 	limit  int
 	last   int64 // place of the session's newest event
 	found  []candidate
-	common map[int64]int // keys that more events have than were looked at: about how many do
+	total  int           // texts that were looked through, as far as that is known
+	common map[int64]int // about how many of them have a key, for not all of these are read
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
@@ -78,14 +82,13 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 			return nil, err
 		}
 	}
-	total := len(x.found)
 	if x.from != memory.FromMemories && scope.LastSeq > 0 {
 		if err := x.events(ctx); err != nil {
 			return nil, err
 		}
-		total += int(scope.LastSeq)
+		x.total += int(scope.LastSeq)
 	}
-	finds, err := x.rank(ctx, total)
+	finds, err := x.rank(ctx)
 	if err != nil || len(finds) == 0 {
 		return nil, err
 	}
@@ -93,11 +96,11 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 }
 
 // rank scores what was found, with what stands beside the best of it.
-func (x *searching) rank(ctx context.Context, total int) ([]rank.Find, error) {
+func (x *searching) rank(ctx context.Context) ([]rank.Find, error) {
 	if err := x.markOutdated(ctx); err != nil {
 		return nil, err
 	}
-	pool := x.query.Pool(total)
+	pool := x.query.Pool(x.total)
 	for key, n := range x.common {
 		pool.Common(key, n)
 	}
@@ -106,44 +109,16 @@ func (x *searching) rank(ctx context.Context, total int) ([]rank.Find, error) {
 	}
 	if x.from != memory.FromMemories {
 		if seqs := pool.Beside(besideBest); len(seqs) > 0 {
-			rows, err := x.q.EventsBeside(ctx, x.pool, &dbsqlc.EventsBesideParams{SessionKey: x.reader.Key, Seqs: seqs})
-			if err != nil {
+			before := len(x.found)
+			if err := x.read(ctx, seqs); err != nil {
 				return nil, err
 			}
-			for _, row := range rows {
-				x.add(row)
-				pool.Add(x.found[len(x.found)-1].Doc)
+			for i := range x.found[before:] {
+				pool.Add(x.found[before+i].Doc)
 			}
 		}
 	}
 	return pool.Rank(2*x.limit + narrowRange), nil // some may say the same
-}
-
-func (x *searching) memories(ctx context.Context) error {
-	r := x.reader
-	keys := x.query.MemoryKeys(memoryScope(memory.ScopeTeam, string(r.Robot)))
-	keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeGroup, memory.GroupID(r.Robot, r.Conversation)))...)
-	keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeSession, string(r.Key)))...)
-	for _, u := range r.Users {
-		keys = append(keys, x.query.MemoryKeys(memoryScope(memory.ScopeUser, string(u)))...)
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	rows, err := x.readableRows(ctx, r, keys, 0, maxCandidates)
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		m := &rows[i]
-		if len(m.Terms) == 0 {
-			m.Terms = memoryTerms(m.Scope, m.ScopeID, m.Content)
-		}
-		d := rank.Doc{At: cmp.Or(orZero(m.SaidAt), m.CreatedAt), Keys: m.Terms}
-		d.Who = []string{string(m.SubjectID), string(m.SaidBy)}
-		x.found = append(x.found, candidate{Doc: d, memory: m})
-	}
-	return nil
 }
 
 // events looks for events of the session: by words, and where the query has none to look for, by time and person.
@@ -158,15 +133,18 @@ func (x *searching) events(ctx context.Context) error {
 			return err
 		}
 	}
-	rows, err := x.q.EventsUnindexed(ctx, x.pool, &dbsqlc.EventsUnindexedParams{SessionKey: key, MaxChars: maxRead, MaxRows: maxUnindexed})
+	rows, err := x.q.EventsUnindexed(ctx, x.pool, &dbsqlc.EventsUnindexedParams{
+		SessionKey: key, MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
+	})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		x.add(dbsqlc.EventsBesideRow{
-			Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt,
-			Terms: eventTerms(key, row.Content),
-		})
+		if terms := eventTerms(key, row.Content); len(terms) > 0 {
+			x.add(dbsqlc.EventsBesideRow{
+				Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt, Terms: terms,
+			})
+		}
 	}
 	for _, c := range x.found[before:] { // who spoke long ago
 		x.query.Name(rank.Person{ID: string(c.sender), Nick: c.nick})
@@ -182,7 +160,7 @@ func (x *searching) said(ctx context.Context) error {
 		}
 		from, to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0)
 	}
-	rows, err := x.q.EventsSaid(ctx, x.pool, &dbsqlc.EventsSaidParams{
+	rows, err := x.q.EventsTold(ctx, x.pool, &dbsqlc.EventsToldParams{
 		SessionKey: x.reader.Key, FromTime: from, ToTime: to, SenderIds: append([]string{}, x.query.People()...), MaxRows: maxSaid,
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"cmp"
 	"context"
 
 	"ebb/memory"
@@ -43,7 +42,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 			}
 			h.Path, h.Seq, h.At = eventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
 			h.Content = x.query.Piece(e.Content, maxBody)
-			h.Who = cmp.Or(sessions.Speaker(e.SenderNick, e.SenderID), string(e.Role))
+			h.Who = speaker(e.Role, e.SenderNick, e.SenderID)
 		}
 		hits = append(hits, h)
 	}
@@ -82,4 +81,12 @@ func (x *searching) drawnFrom(event rank.Find, finds []rank.Find) (rank.Find, bo
 		}
 	}
 	return rank.Find{}, false
+}
+
+// speaker is who said an event, as a search tells it: the bot has no name among people.
+func speaker(role sessions.Role, nick string, id sessions.UserID) string {
+	if role == sessions.RoleUser {
+		return sessions.Speaker(nick, id)
+	}
+	return string(role)
 }

@@ -13,79 +13,109 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	lists := make([]string, len(keys))
-	for i, k := range keys {
-		lists[i] = arrayText([]int64{k})
+	g := newGathering(len(keys))
+	alone := make([][]int, len(keys))
+	for i := range keys {
+		alone[i] = []int{i}
 	}
-	counts, newest, err := x.lists(ctx, lists)
+	counts, newest, err := x.lists(ctx, g, keys, alone)
 	if err != nil {
 		return err
 	}
 	rare := 0
-	var common []int64
+	var common []int
 	for i, k := range keys {
-		if counts[i] < maxOfTerm {
-			rare += counts[i]
-			continue
+		n := counts[i]
+		if n < maxOfTerm {
+			rare += n
+		} else {
+			common = append(common, i)
+			// They come in about the order in which they were said: as dense as up to the last of them they go on.
+			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
 		}
-		common = append(common, k)
-		// They come in about the order in which they were said: as dense as up to the last of them they go on.
-		x.common[k] = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
+		x.common[k], g.worth[i] = n, x.query.Worth(k, n, int(x.last))
 	}
-	if len(common) == 0 {
-		return nil
-	}
-	var pairs []string
+	var pairs [][]int
 	for i, a := range common[:min(len(common), maxPaired)] {
 		for _, b := range common[i+1 : min(len(common), maxPaired)] {
-			pairs = append(pairs, arrayText([]int64{a, b}))
+			pairs = append(pairs, []int{a, b})
 		}
 	}
 	if len(pairs) > 0 {
-		if _, _, err := x.lists(ctx, pairs); err != nil {
+		if _, _, err := x.lists(ctx, g, keys, pairs); err != nil {
 			return err
 		}
 	}
-	if rare > 0 {
-		return nil
-	}
-	rows, err := x.q.EventsRecent(ctx, x.pool, &dbsqlc.EventsRecentParams{
-		SessionKey: x.reader.Key, FirstSeq: x.last - recentEvents, Keys: common, MaxRows: maxOfTerm,
-	})
-	if err != nil {
-		return err
-	}
-	known := x.known()
-	for _, row := range rows {
-		if !known[orZero(row.Seq)] {
-			x.add(dbsqlc.EventsBesideRow(row))
+	if rare == 0 && len(common) > 0 {
+		if err := x.recent(ctx, g, keys, common); err != nil {
+			return err
 		}
 	}
-	return nil
+	return x.read(ctx, g.best())
 }
 
-// lists reads events by lists of terms, and tells of each list how many it read and the last of them.
-func (x *searching) lists(ctx context.Context, lists []string) (counts []int, newest []int64, err error) {
+// lists looks for events that have all of some of the keys, for one such list after the other, and tells of each how
+// many there are and the place of the last of them.
+func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
+	texts := make([]string, len(lists))
+	for i, list := range lists {
+		of := make([]int64, len(list))
+		for j, k := range list {
+			of[j] = keys[k]
+		}
+		texts[i] = arrayText(of)
+	}
 	rows, err := x.q.EventsFind(ctx, planned{x.pool}, &dbsqlc.EventsFindParams{
-		SessionKey: x.reader.Key, Lists: lists, MaxRows: maxOfTerm,
+		SessionKey: x.reader.Key, Lists: texts, MaxRows: maxOfTerm,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	counts, newest = make([]int, len(lists)), make([]int64, len(lists))
-	known := x.known()
 	for _, row := range rows {
-		seq := orZero(row.Seq)
-		counts[row.Place-1]++
-		newest[row.Place-1] = max(newest[row.Place-1], seq)
-		if !known[seq] {
-			known[seq] = true
-			x.add(dbsqlc.EventsBesideRow{
-				Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt, Terms: row.Terms,
-			})
-		}
+		i := row.Place - 1
+		counts[i]++
+		newest[i] = max(newest[i], row.Seq)
+		g.add(row.Seq, lists[i]...)
 	}
 	return counts, newest, nil
+}
+
+// recent looks at the end of the log for terms that very many events have.
+func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int) error {
+	of := make([]int64, len(common))
+	for i, k := range common {
+		of[i] = keys[k]
+	}
+	rows, err := x.q.EventsRecent(ctx, x.pool, &dbsqlc.EventsRecentParams{
+		SessionKey: x.reader.Key, FirstSeq: x.last - recentEvents, Keys: of, MaxRows: maxRecent,
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		for _, place := range row.Places {
+			g.add(row.Seq, common[place-1])
+		}
+	}
+	return nil
+}
+
+// read reads what a search asks of events, of the first of them.
+func (x *searching) read(ctx context.Context, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	rows, err := x.q.EventsBeside(ctx, x.pool, &dbsqlc.EventsBesideParams{
+		SessionKey: x.reader.Key, Seqs: seqs, MaxBytes: maxTermBytes,
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		x.add(row)
+	}
+	return nil
 }
 
 // known are the places of the events that were found so far.

@@ -114,12 +114,12 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
 	}
 	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
-		p.TakenTerms[i] = arrayText(eventTerms(l.Key, clean(text)))
+		p.TakenTerms[i] = turnTerms(l.Key, t, clean(text))
 	}
 	for i, e := range t.Events {
 		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), clean(e.Content), count(e.Tokens)
 		if e.Role == sessions.RoleAssistant {
-			p.Terms[i] = arrayText(eventTerms(l.Key, p.Contents[i]))
+			p.Terms[i] = turnTerms(l.Key, t, p.Contents[i])
 		}
 		p.ToolCallIds[i], p.ToolNames[i] = clean(e.ToolCallID), clean(e.ToolName)
 		if len(e.ToolCalls) > 0 {
@@ -138,6 +138,15 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		p.HasReply, p.Target, p.Body, p.Nonce = true, target, clean(t.Reply.Text), clean(t.Reply.Nonce)
 	}
 	return p, nil
+}
+
+// turnTerms are the terms of a turn's event; none, which is not the same as terms that are still to be found out, of
+// commands and what they told.
+func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
+	if t.Command {
+		return arrayText(nil)
+	}
+	return arrayText(eventTerms(key, content))
 }
 
 // observedEvents is how many of a turn's events stood in the prompt of its last model call: those before the answer.

@@ -23,7 +23,7 @@ const (
 	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection can be used again
 )
 
-// attempt makes one HTTP exchange.
+// attempt makes one HTTP exchange. With an error the answer has the usage that the provider told, and nothing else.
 func (c *Client) attempt(ctx context.Context, m *model, cl call, out *sink) (answer, *bot.ModelError) {
 	if c.slots != nil {
 		select {
@@ -56,7 +56,7 @@ func (c *Client) attempt(ctx context.Context, m *model, cl call, out *sink) (ans
 		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
 	}
 	if err != nil {
-		return answer{}, c.failure(ctx, m, x, err)
+		return answer{usage: a.usage}, c.failure(ctx, m, x, err)
 	}
 	return a, nil
 }

@@ -12,7 +12,8 @@ import (
 	"ebb/bot"
 )
 
-// Generate asks the requested model and, when it cannot answer, the others in order. An error is a *bot.ModelError.
+// Generate asks the requested model and, when it cannot answer, the others in order. An error is a *bot.ModelError, and the
+// response then holds the usage and cost of answers that were no use, if any.
 func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, error) {
 	order, err := c.order(r.Model)
 	if err != nil {
@@ -24,20 +25,23 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 	}
 	out := &sink{delta: r.Delta}
 	var failed []*bot.ModelError
+	var spent bot.Response
 	for _, m := range order {
 		resp, merr := c.ask(ctx, m, r, out)
+		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
+		spent = bot.Response{Usage: resp.Usage, Cost: resp.Cost}
 		if merr == nil {
 			return resp, nil
 		}
 		failed = append(failed, merr)
 		if merr.Class == bot.Overflow || merr.Class == bot.Refused || ctx.Err() != nil {
-			return bot.Response{}, merr
+			return spent, merr
 		}
 		if len(failed) < len(order) {
-			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", m.Name).Str("class", string(merr.Class)).Msg("Model failed, asking the next")
+			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", m.Name).Str("class", bot.TroubleOf(merr)).Msg("Model failed, asking the next")
 		}
 	}
-	return bot.Response{}, verdict(failed)
+	return spent, verdict(failed)
 }
 
 // Check sends a request for one token to the named model, once, without fallback. The error is a *bot.ModelError.
@@ -85,7 +89,7 @@ func (c *Client) ask(ctx context.Context, m *model, r bot.Request, out *sink) (b
 }
 
 // retry asks m until it answers, refuses, or has been asked retries+1 times. A request that only needs another form
-// for this provider is sent again in that form at once.
+// for this provider is sent again in that form at once. With an error the answer has the usage of the last attempt.
 func (c *Client) retry(ctx context.Context, m *model, build func() call, retries int, out *sink) (answer, *bot.ModelError) {
 	for n := 0; ; {
 		cl := build()
@@ -98,7 +102,7 @@ func (c *Client) retry(ctx context.Context, m *model, build func() call, retries
 			continue
 		}
 		if err.Class != bot.Busy || n >= retries || ctx.Err() != nil || !c.rest(ctx, n, err.After) {
-			return answer{}, err
+			return a, err
 		}
 		zerolog.Ctx(ctx).Debug().Err(err).Str("model", m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
 		n++

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func (e *providerError) class() bot.ErrorClass {
 
 // failure classifies the error of an attempt and takes keys out of its text.
 func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *bot.ModelError {
-	e := &bot.ModelError{Class: bot.Busy, Model: m.Name, Status: x.status, After: x.after}
+	e := &bot.ModelError{Class: bot.Busy, Model: m.Name, Status: x.status, After: x.after, Unreachable: noConnection(err)}
 	var perr *providerError
 	switch {
 	case ctx.Err() != nil: // the caller's end, whatever it looked like from here
@@ -114,6 +115,15 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	}
 	e.Err = errors.New(c.redact(err.Error()))
 	return e
+}
+
+// noConnection reports whether an attempt ended before there was a connection.
+func noConnection(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "dial"
+	}
+	_, ok := errors.AsType[*net.DNSError](err)
+	return ok
 }
 
 // badRequest names the errors of go-openai's own checks: nothing was sent.

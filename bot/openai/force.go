@@ -67,28 +67,29 @@ func (r rung) refused(err *bot.ModelError) bool {
 }
 
 // forced walks down the rungs until the tool was called. A rung that the provider refuses is remembered and not tried
-// again; an answer in prose only makes this one call go on to the rungs that tell the model in words.
+// again; an answer in prose only makes this one call go on to the rungs that tell the model in words. What those answers
+// took is part of what is returned, with an error too.
 func (c *Client) forced(ctx context.Context, m *model, r bot.Request, out *sink) (bot.Response, *bot.ModelError) {
-	var spent float64
+	var spent bot.Response // Usage and Cost of answers that were no use
 	for way := rung(m.rung.Load()); ; {
 		at := way
 		a, err := c.retry(ctx, m, func() call { return m.build(r, at) }, m.Retries, out)
+		resp := m.response(a)
+		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
+		spent = bot.Response{Usage: resp.Usage, Cost: resp.Cost}
 		if err != nil {
 			if !way.refused(err) || way == rungText {
-				return bot.Response{}, err
+				return spent, err
 			}
 			m.rung.CompareAndSwap(int32(way), int32(way+1))
 			way++
 			continue
 		}
-		resp := m.response(a)
 		resp.Forced = way.String()
-		resp.Cost += spent
 		salvage(&resp, r)
 		if called(resp, r.Force) || resp.Finish == bot.FinishLength || resp.Finish == bot.FinishFilter || way >= rungJSON {
 			return resp, nil
 		}
-		spent = resp.Cost
 		way = max(way+1, rungAuto)
 	}
 }

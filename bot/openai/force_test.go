@@ -121,6 +121,48 @@ func TestProseInsteadOfTheForcedTool(t *testing.T) {
 	})
 }
 
+// Answers that were no use are paid for: they are counted with the one that was, with an error, and where another model
+// answers in the end.
+func TestProseIsCounted(t *testing.T) {
+	t.Parallel()
+	took := func(r openaitest.Reply, in, out int) openaitest.Reply { return r.Usage(in, 0, out) }
+	words := took(openaitest.Text("好的，我会存的"), 100, 7)
+	denied := openaitest.Error(401, "", `{"error":{"message":"no such key"}}`)
+	t.Run("then a call", func(t *testing.T) {
+		t.Parallel()
+		s := openaitest.NewServer(t, words, took(openaitest.Calls("memory_save", saved), 120, 9))
+		resp, err := clientOf(t, 0, s).Generate(t.Context(), forcing("存下来"))
+		if err != nil || resp.Usage.Prompt != 220 || resp.Usage.Completion != 16 {
+			t.Errorf("got %+v, %v", resp.Usage, err)
+		}
+	})
+	t.Run("then an error", func(t *testing.T) {
+		t.Parallel()
+		resp, err := clientOf(t, 0, openaitest.NewServer(t, words, denied)).Generate(t.Context(), forcing("存下来"))
+		class(t, err, bot.Denied)
+		if resp.Usage.Prompt != 100 || resp.Usage.Completion != 7 || len(resp.ToolCalls) > 0 || resp.Text != "" {
+			t.Errorf("got %+v", resp)
+		}
+	})
+	t.Run("filtered away", func(t *testing.T) {
+		t.Parallel()
+		resp, err := clientOf(t, 0, openaitest.NewServer(t, took(openaitest.Text("").Finish("content_filter"), 90, 3))).Generate(t.Context(), forcing("存下来"))
+		class(t, err, bot.Refused)
+		if resp.Usage.Prompt != 90 || resp.Usage.Completion != 3 {
+			t.Errorf("got %+v", resp)
+		}
+	})
+	t.Run("then another model", func(t *testing.T) {
+		t.Parallel()
+		first := openaitest.NewServer(t, words, denied)
+		second := openaitest.NewServer(t, took(openaitest.Calls("memory_save", saved), 120, 9))
+		resp, err := clientOf(t, 0, first, second).Generate(t.Context(), forcing("存下来"))
+		if err != nil || resp.Usage.Prompt != 220 || resp.Usage.Completion != 16 {
+			t.Errorf("got %+v, %v", resp.Usage, err)
+		}
+	})
+}
+
 func TestAnotherRefusalIsNotTheWaysFault(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{

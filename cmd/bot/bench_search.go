@@ -95,7 +95,7 @@ type searchTalk struct {
 }
 
 func newSearchWorld() *searchWorld {
-	r := rand.New(rand.NewPCG(3, 14)) //nolint:gosec // the same figures each time, no secrets
+	r := rand.New(rand.NewPCG(3, 14)) // the same figures each time, no secrets
 	w := &searchWorld{rand: r, often: rand.NewZipf(r, 1.1, 8, 29_999)}
 	for range 30_000 {
 		w.words = append(w.words, w.word())
@@ -122,7 +122,7 @@ func (w *searchWorld) word() string {
 	var b strings.Builder
 	if w.rand.IntN(2) == 0 {
 		for range 2 {
-			b.WriteRune(rune(0x4E00 + w.rand.IntN(3000)))
+			b.WriteRune(0x4E00 + w.rand.Int32N(3000))
 		}
 		return b.String()
 	}
@@ -133,9 +133,17 @@ func (w *searchWorld) word() string {
 	return b.String()
 }
 
-// say makes up a message of some words.
+// say makes up a message: every third is of 1 to 4 KB, as pasted logs and answers of models are.
 func (w *searchWorld) say() string {
-	words := make([]string, 4+w.rand.IntN(20))
+	if w.rand.IntN(3) == 0 {
+		return w.tell(150 + w.rand.IntN(450))
+	}
+	return w.tell(4 + w.rand.IntN(20))
+}
+
+// tell makes up a text of n words.
+func (w *searchWorld) tell(n int) string {
+	words := make([]string, n)
 	for i := range words {
 		words[i] = w.words[w.often.Uint64()]
 	}
@@ -161,7 +169,7 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 		for range searchMemories {
 			memories = append(memories, memory.Memory{
 				ID: int64(len(memories) + 1), Scope: memory.ScopeGroup, ScopeID: memory.GroupID(r.Robot, r.Conversation),
-				Kind: memory.KindFact, Content: w.say(), SourceSession: r.Key, CreatedAt: searchBegan,
+				Kind: memory.KindFact, Content: w.tell(4 + w.rand.IntN(20)), SourceSession: r.Key, CreatedAt: searchBegan,
 			})
 		}
 	}
@@ -212,7 +220,9 @@ func (w *searchWorld) ask(ctx context.Context, s *sql.Store, talks []*searchTalk
 		words := []string{w.words[w.often.Uint64()]}
 		if len(t.kept) > 0 {
 			said := strings.Fields(t.kept[w.rand.IntN(len(t.kept))])
-			words = append(words, said[:min(len(said), 3+w.rand.IntN(3))]...)
+			some := min(len(said), 3+w.rand.IntN(3))
+			first := w.rand.IntN(len(said) - some + 1)
+			words = append(words, said[first:first+some]...)
 		}
 		began := time.Now()
 		if _, err := s.Search(ctx, t.reader, memory.Query{Text: strings.Join(words, " "), Limit: searchFinds}); err != nil {

@@ -89,6 +89,34 @@ func TestConfigCheckShowsWarnings(t *testing.T) {
 	}
 }
 
+// Who looks at data where there is none is told so, and no database is made for that; bot migrate makes it.
+func TestNothingIsMadeByLooking(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bot.jsonc")
+	data := filepath.Join(dir, "data", "postgres")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"database": {"url": "", "dir": %q}}`, data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"memory", "list"},
+		{"memory", "show", "1"},
+		{"sessions", "list"},
+		{"compactions", "list"},
+		{"migrate", "status"},
+		{"sessions", "erase", "k", "1", "--yes"},
+		{"memory", "export", "--person", "u1"},
+	} {
+		code, _, stderr := runBot(t, credentials(), append(args, "-c", file)...)
+		if want := fmt.Sprintf("bot: there is no database in %s yet; bot serve makes it\n", data); code != 2 || stderr != want {
+			t.Errorf("%q: exit %d, %q", args, code, stderr)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("made: %v (%v)", left, err)
+	}
+}
+
 // What the config lacks does not keep the doctor from the rest, and a host without an address is called that, in one line.
 func TestDoctorGoesOn(t *testing.T) {
 	t.Parallel()

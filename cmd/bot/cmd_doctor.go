@@ -123,7 +123,7 @@ func checkModels(ctx context.Context, cfg *Config) (string, error) {
 	var errs []error
 	for _, m := range cfg.LLM.Models {
 		if err := client.Check(ctx, m.Name); err != nil {
-			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, bot.ClassOf(err), err))
+			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, bot.TroubleOf(err), err))
 		}
 	}
 	return fmt.Sprintf("%d of %d answered one token", len(cfg.LLM.Models)-len(errs), len(cfg.LLM.Models)), errors.Join(errs...)

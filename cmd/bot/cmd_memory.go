@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"ebb/memory"
@@ -34,10 +35,18 @@ type memoryListCmd struct {
 
 // Run lists memories.
 func (c memoryListCmd) Run(ctx context.Context, app *App) error {
+	if c.Limit < 1 {
+		return usageError{fmt.Errorf("--limit %d shows nothing: want at least 1", c.Limit)}
+	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
 		if c.Session != "" {
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
+			}
+		}
+		if c.Person != "" {
+			if err := somebody(ctx, s, sessions.UserID(c.Person)); err != nil {
+				return err
 			}
 		}
 		f := sql.MemoryFilter{Session: sessions.Key(c.Session), Person: sessions.UserID(c.Person), Every: c.All}
@@ -174,9 +183,9 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		if err := out.head(facts); err != nil {
 			return err
 		}
-		err := pages(func(after int64) ([]memory.Memory, error) { return s.FactsOf(ctx, who, after, exportPage) },
+		err := pages(func(after int64) ([]memory.Memory, error) { return s.FactsOf(ctx, "", who, after, exportPage) },
 			func(m memory.Memory) (int64, error) {
-				return m.ID, out.put(viewMemory(m), memory.ExportFact(m, at.zone, lang))
+				return m.ID, out.put(exportedFact{"fact", viewMemory(m)}, memory.ExportFact(m, at.zone, lang))
 			})
 		if err != nil {
 			return err
@@ -184,9 +193,9 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		if err := out.head("\n" + messages); err != nil {
 			return err
 		}
-		return pages(func(after int64) ([]memory.Said, error) { return s.MessagesOf(ctx, who, after, exportPage) },
+		return pages(func(after int64) ([]memory.Said, error) { return s.MessagesOf(ctx, "", who, after, exportPage) },
 			func(m memory.Said) (int64, error) {
-				return m.Event.ID, out.put(saidView{viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang))
+				return m.Event.ID, out.put(saidView{"message", viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang))
 			})
 	})
 }
@@ -238,8 +247,15 @@ func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.St
 	return withStore(ctx, app, f, func(s *sql.Store, at clock) error { return do(s, at, cfg.Agent.Language) })
 }
 
+// exportedFact is a memory in an export; type tells it from a message.
+type exportedFact struct {
+	Type string `json:"type"`
+	memoryView
+}
+
 // saidView is a message in an export.
 type saidView struct {
+	Type string `json:"type"`
 	eventView
 	Title   string `json:"conversation_title"`
 	Private bool   `json:"private"`
@@ -247,11 +263,11 @@ type saidView struct {
 
 // somebody refuses a person of whom nothing is kept.
 func somebody(ctx context.Context, s *sql.Store, who sessions.UserID) error {
-	facts, err := s.FactsOf(ctx, who, 0, 1)
+	facts, err := s.FactsOf(ctx, "", who, 0, 1)
 	if err != nil || len(facts) > 0 {
 		return err
 	}
-	said, err := s.MessagesOf(ctx, who, 0, 1)
+	said, err := s.MessagesOf(ctx, "", who, 0, 1)
 	if err == nil && len(said) == 0 {
 		err = usageError{fmt.Errorf("nothing is kept about %q; bot sessions export shows the ids of people as sender_id", who)}
 	}
@@ -266,17 +282,50 @@ type memoryPromoteCmd struct {
 
 // Run promotes a memory.
 func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
+	by := strings.TrimSpace(c.By)
+	if by == "" {
+		return usageError{errors.New("--by is empty: want the staff id of the administrator who decides it")}
+	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
-		m, err := s.Promote(ctx, c.ID, sessions.UserID(c.By))
+		old, _, err := s.MemoryByID(ctx, c.ID)
+		if err != nil {
+			return noMemory(c.ID, err)
+		}
+		if err := shareable(old); err != nil {
+			return err
+		}
+		m, err := s.Promote(ctx, c.ID, sessions.UserID(by))
 		if errors.Is(err, sessions.ErrNotFound) {
-			return usageError{fmt.Errorf("%d is no memory of a group that is in force; bot memory list --scope group shows them", c.ID)}
+			return usageError{fmt.Errorf("memory %d is not in force any more; bot memory list --scope group shows those that are", c.ID)}
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(app.Stdout, "memory %d is the team's now, as %d\n", c.ID, m.ID)
+		_, err = fmt.Fprintf(app.Stdout, "memory %d is the team's now, as %d: %s\n", c.ID, m.ID, excerpt(m.Content))
 		return err
 	})
+}
+
+// shareable says why a memory can't be made one of the team.
+func shareable(m memory.Memory) error {
+	var why string
+	switch v := viewMemory(m); {
+	case m.Scope == memory.ScopeTeam && m.SupersededBy == 0:
+		why = "is the team's already"
+	case v.state(time.Now()) != "in force":
+		why = "is " + v.state(time.Now())
+	case m.Kind == memory.KindTask:
+		why = "is about work in hand, which belongs to its session alone"
+	case m.Kind == memory.KindDigest:
+		why = "tells a group's whole day"
+	case m.Scope == memory.ScopeUser:
+		why = "is one person's"
+	case m.Scope == memory.ScopeSession:
+		why = "belongs to its session alone"
+	default:
+		return nil
+	}
+	return usageError{fmt.Errorf("memory %d %s; only a group's memory in force can be promoted", m.ID, why)}
 }
 
 type memoryForgetCmd struct {
@@ -292,10 +341,13 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	if len(given) != 1 {
 		return usageError{errors.New("say what to forget: the id of a memory, or --person, or --session, and only one of them")}
 	}
-	if err := c.sure("what is forgotten"); err != nil {
+	if err := c.sure("what is forgotten"); err != nil && c.ID == 0 {
 		return err
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		if !c.Yes {
+			return c.preview(ctx, app, s, at)
+		}
 		done, err := c.forget(ctx, s)
 		if err != nil {
 			return err
@@ -303,6 +355,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 		return writeRows(app.Stdout, [][2]string{
 			{"sessions", fmt.Sprint(done.Sessions)},
 			{"memories deleted", fmt.Sprint(done.Memories)},
+			{"messages erased", fmt.Sprint(done.Messages)},
 			{"events erased", fmt.Sprint(done.Events)},
 			{"summaries wiped", fmt.Sprint(done.Summaries)},
 			{"stored results deleted", fmt.Sprint(done.Blobs)},
@@ -310,6 +363,22 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 			{"vectors deleted", fmt.Sprint(done.Embeddings)},
 		})
 	})
+}
+
+// preview shows what would go, and asks for --yes.
+func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at clock) error {
+	_, chain, err := s.MemoryByID(ctx, c.ID)
+	if err != nil {
+		return noMemory(c.ID, err)
+	}
+	for _, m := range chain {
+		if v := viewMemory(m); m.ID <= c.ID {
+			if _, err := fmt.Fprintf(app.Stdout, "memory %d (%s, %s): %s\n", m.ID, m.Scope, at.full(v.said()), m.Content); err != nil {
+				return err
+			}
+		}
+	}
+	return c.sure("with the messages that said it and their answers, it")
 }
 
 func (c memoryForgetCmd) forget(ctx context.Context, s *sql.Store) (memory.Forgotten, error) {

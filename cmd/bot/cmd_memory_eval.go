@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"ebb/memory"
@@ -22,7 +23,7 @@ type memoryEvalCmd struct {
 	Out  string `required:"" placeholder:"RUN" help:"The file to write: a line for each query, with the ids of what was found, best first."`
 }
 
-// evalFinds is how many finds of a query are written.
+// evalFinds is how many ids of a query are written, at most.
 const evalFinds = 20
 
 // evalDoc is a line of *.docs.jsonl: something that was said in a conversation, or is remembered of it.
@@ -46,6 +47,9 @@ type evalQuery struct {
 // Run loads each conversation as a session, searches as the tool does, and writes what was found.
 func (c memoryEvalCmd) Run(ctx context.Context, app *App) (err error) {
 	talks, queries, err := readEval(c.Data)
+	if err == nil {
+		err = checkOut(c.Data, c.Out)
+	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -114,7 +118,9 @@ func (t *evalTalks) add(set string, d evalDoc) error {
 	at, err := evalTime(d.Time)
 	switch {
 	case d.Conv == "" || d.ID == "":
-		return errors.New("got no conv or no id")
+		return errors.New("got no conv or no id, want an object with conv, id, text")
+	case strings.TrimSpace(d.Text) == "":
+		return errors.New("got no text, want an object with conv, id, text")
 	case err != nil:
 		return err
 	}
@@ -226,6 +232,7 @@ func (t *evalTalks) ask(ctx context.Context, s *sql.Store, queries []evalQuery, 
 				line.Docs = append(line.Docs, talk.ids[h.Seq-1])
 			}
 		}
+		line.Docs = line.Docs[:min(len(line.Docs), evalFinds)] // a memory stands for each document that says it
 		if err := lines.Encode(line); err != nil {
 			return nil, fmt.Errorf("writing the run: %w", err)
 		}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,10 +77,17 @@ func TestMemoryEval(t *testing.T) {
 func TestMemoryEvalNamesTheLine(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ docs, queries, want string }{
-		"no JSON":             {evalDocsText + "{", evalQueriesText, "set.docs.jsonl:6: "},
+		"no JSON":             {evalDocsText + "{", evalQueriesText, "set.docs.jsonl:6: want an object with conv, id, text"},
+		"a list":              {evalDocsText + "[1]", evalQueriesText, "set.docs.jsonl:6: got a list, want an object with conv, id, text\n"},
+		"null":                {evalDocsText + "null", evalQueriesText, "set.docs.jsonl:6: got no conv or no id, want an object with conv, id, text\n"},
+		"a number":            {evalDocsText + `{"conv":"c","id":7}`, evalQueriesText, "set.docs.jsonl:6: id: got a number, want a string\n"},
+		"no text":             {evalDocsText + `{"conv":"c","id":"7"}`, evalQueriesText, "set.docs.jsonl:6: got no text"},
+		"a query twice":       {evalDocsText, evalQueriesText + `{"conv":"c1","qid":"q1","query":"logo"}`, "set.queries.jsonl:6: a query \"q1\" came before"},
+		"an empty query":      {evalDocsText, evalQueriesText + `{"conv":"c1","qid":"q5","query":" "}`, "set.queries.jsonl:6: got no qid or no query"},
+		"no queries":          {evalDocsText, "\n", "have no query"},
 		"a document twice":    {evalDocsText + evalDocsText, evalQueriesText, "set.docs.jsonl:6: a document \"c1/1\" came before"},
-		"a time that is none": {`{"conv":"c","id":"1","ts":"soon"}`, evalQueriesText, "set.docs.jsonl:1: ts \"soon\""},
-		"a query of nothing":  {evalDocsText, evalQueriesText + `{"conv":"c9","qid":"q5"}`, "set.queries.jsonl:6: query \"q5\""},
+		"a time that is none": {`{"conv":"c","id":"1","text":"t","ts":"soon"}`, evalQueriesText, "set.docs.jsonl:1: ts \"soon\""},
+		"a query of nothing":  {evalDocsText, evalQueriesText + `{"conv":"c9","qid":"q5","query":"logo"}`, "set.queries.jsonl:6: query \"q5\""},
 	} {
 		code, _, stderr := runBot(t, env(), "memory", "eval", "--data", evalDir(t, tt.docs, tt.queries), "--out", filepath.Join(t.TempDir(), "run"))
 		if code != 2 || !strings.Contains(stderr, tt.want) {
@@ -87,5 +96,58 @@ func TestMemoryEvalNamesTheLine(t *testing.T) {
 	}
 	if code, _, stderr := runBot(t, env(), "memory", "eval", "--data", t.TempDir(), "--out", filepath.Join(t.TempDir(), "run")); code != 2 || !strings.Contains(stderr, ".docs.jsonl") {
 		t.Errorf("an empty folder: exit %d, %q", code, stderr)
+	}
+}
+
+// What is no run is not written over, least of all the data.
+func TestMemoryEvalSparesFiles(t *testing.T) {
+	t.Parallel()
+	dir := evalDir(t, evalDocsText, evalQueriesText)
+	elsewhere := t.TempDir()
+	link := filepath.Join(elsewhere, "link")
+	if err := os.Symlink(filepath.Join(dir, "set.docs.jsonl"), link); err != nil {
+		t.Fatal(err)
+	}
+	for out, want := range map[string]string{
+		filepath.Join(dir, "set.docs.jsonl"): "among the data", filepath.Join(dir, "run.jsonl"): "among the data",
+		filepath.Join(dir, "README"): "no run", link: "is set.docs.jsonl", elsewhere: "is a folder", "": "want the name of a file",
+	} {
+		before, _ := os.ReadFile(out)
+		code, _, stderr := runBot(t, env(), "memory", "eval", "--data", dir, "--out", out)
+		after, _ := os.ReadFile(out)
+		if code != 2 || !strings.Contains(stderr, want) || string(after) != string(before) {
+			t.Errorf("--out %q: exit %d, %q, want %q; the file was %q and is %q", out, code, stderr, want, before, after)
+		}
+	}
+	empty := filepath.Join(elsewhere, "empty")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "none.docs.jsonl"), nil, 0o600), os.Symlink(filepath.Join(dir, "none.docs.jsonl"), empty)); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOut(dir, empty); err == nil {
+		t.Error("over an empty file of the data")
+	}
+	old := filepath.Join(elsewhere, "old")
+	if err := os.WriteFile(old, []byte(`{"qid":"q1","docs":[],"ms":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkOut(dir, old); err != nil {
+		t.Errorf("over a run: %v", err)
+	}
+}
+
+// A memory that stands for many documents brings no more ids than a line may have, and a mark at the beginning of a file
+// is no part of it.
+func TestMemoryEvalBoundsALine(t *testing.T) {
+	t.Parallel()
+	docs := "\xef\xbb\xbf"
+	for i := range 30 {
+		docs += fmt.Sprintf(`{"conv":"c1","id":"d%d","role":"memory","text":"the logo is turquoise"}`+"\n", i)
+	}
+	run := filepath.Join(t.TempDir(), "run")
+	code, _, stderr := runBot(t, env(), "memory", "eval", "--data", evalDir(t, docs, `{"conv":"c1","qid":"q1","query":"What colour is the logo?"}`), "--out", run)
+	data, err := os.ReadFile(run)
+	var l evalLine
+	if code != 0 || err != nil || json.Unmarshal(data, &l) != nil || len(l.Docs) != evalFinds {
+		t.Errorf("exit %d, %q, %q (%v)", code, stderr, data, err)
 	}
 }

@@ -19,7 +19,7 @@ type migrateUpCmd struct{ configFlag }
 
 // Run applies what is pending.
 func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
-	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
+	return withNewDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
 		done, err := sql.Migrate(ctx, url)
 		if err != nil {
 			return databaseFault(err)
@@ -54,12 +54,35 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// withDatabase calls do with the config and the address of its database, a private one started for the time being.
+// withDatabase calls do with the config and the address of its database, a private one started for the time being. Where
+// there is no private one yet it makes none: who looks at data, or at another folder than the bot's, is told so.
 func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Config, url string) error) error {
 	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
 	if err != nil {
 		return err
 	}
+	if cfg.Database.URL == "" {
+		made, err := sql.PrivateMade(cfg.Database.Dir)
+		if err != nil {
+			return err
+		}
+		if !made {
+			return usageError{fmt.Errorf("there is no database in %s yet; bot serve makes it", cfg.Database.Dir)}
+		}
+	}
+	return useDatabase(ctx, app, cfg, do)
+}
+
+// withNewDatabase is withDatabase for what makes a private database where there is none.
+func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Config, url string) error) error {
+	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
+	if err != nil {
+		return err
+	}
+	return useDatabase(ctx, app, cfg, do)
+}
+
+func useDatabase(ctx context.Context, app *App, cfg *Config, do func(cfg *Config, url string) error) error {
 	log := newLogger(LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
 	url, stop, err := database(log.WithContext(ctx), cfg.Database)
 	if err != nil {

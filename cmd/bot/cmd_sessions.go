@@ -148,7 +148,8 @@ func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, 
 	})
 }
 
-// needSchema adds to an error of a database whose schema is not up to date what to do about it.
+// needSchema says what to do about an error where the database's schema is not up to date, in place of what the server
+// says of tables and columns that it lacks.
 func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
@@ -157,7 +158,7 @@ func needSchema(ctx context.Context, url string, err error) error {
 	if statusErr != nil || !slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
 		return err
 	}
-	return fmt.Errorf("the database's schema is not up to date, run bot migrate: %w", err)
+	return errors.New("the database's schema is older than this program: run bot migrate")
 }
 
 // table writes rows as a table, under a head where there is one, or as one JSON object a line.

@@ -88,7 +88,7 @@ type AgentConfig struct {
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member of it. What is
-	// saved to memory in a group is the group's either way.
+	// saved to memory in a group is the group's either way, but for tasks, which are that member's session's.
 	SessionScope string `json:"session_scope"`
 	// MergePending answers what came in during a turn together, in the next one. Default true; false: one by one.
 	MergePending bool `json:"merge_pending"`

@@ -149,6 +149,7 @@ func (c *Config) fit(src *source) {
 	}
 	c.fitOutput(src, reserve, key)
 	c.warnOfIdleRules(src)
+	c.Agent.Memory.Embeddings.warn(c, src, "agent.memory.embeddings.")
 }
 
 // warnOfIdleRules warns of rules that no conversation goes by.

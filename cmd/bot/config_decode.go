@@ -185,7 +185,11 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	kind := v.Value.Kind()
 	if dst.Kind() == reflect.String {
 		if kind != '"' {
-			src.fail(path, "got %s, want a string", kindName(v))
+			want := "a string"
+			if path == "agent.memory.digest" {
+				want = wantDigest
+			}
+			src.fail(path, "got %s, want %s", kindName(v), want)
 			return
 		}
 		dst.SetString(src.expand(path, lit.String()))
@@ -253,6 +257,8 @@ func setScalar(dst reflect.Value, text string) (want string) {
 	return ""
 }
 
+var daysForm = regexp.MustCompile(`^\d+ ?(d|days?|天)$`)
+
 func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value) {
 	const want = `want a duration such as "20s", "5m" or a number of seconds`
 	lit, _ := v.Value.(hujson.Literal)
@@ -268,7 +274,11 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 		text := src.expand(path, lit.String())
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			src.fail(path, "got %q, %s", text, want)
+			hint := ""
+			if daysForm.MatchString(text) {
+				hint = `; days are told in hours, 14 of them are "336h"`
+			}
+			src.fail(path, "got %q, %s%s", text, want, hint)
 			return
 		}
 		dst.SetInt(int64(d))

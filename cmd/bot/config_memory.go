@@ -3,6 +3,7 @@ package main
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,12 +18,13 @@ type MemoryConfig struct {
 	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most a twelfth of
 	// AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
-	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and when something
-	// worth it was said; or "every_turn", after each answer.
+	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and where it rests
+	// when something worth it, or enough of anything, was said; or "every_turn", after each answer.
 	Extract string `json:"extract"`
-	// Candidates is how many messages that look worth remembering make an extraction due. Default 0: they are only marked.
+	// Candidates is how many messages that look worth remembering make an extraction due. Default 0: they wait for the
+	// flush of a conversation at rest.
 	Candidates int `json:"candidates"`
-	// MaxPerScope is how many facts a person, a group or a session has at most before the oldest are told in fewer.
+	// MaxPerScope is how many facts a person, a group or a session has before it is tried to tell them in fewer.
 	// Default 500.
 	MaxPerScope int `json:"max_per_scope"`
 	// TaskTTL is how long the state of work is remembered. Default 336 h, two weeks.
@@ -71,6 +73,9 @@ func defaultMemory() MemoryConfig {
 // clockForm is a time of day.
 var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
+// wantDigest is what a digest can be; the decoder says it too, to who wants to switch it off with false.
+const wantDigest = `"HH:MM" or ""`
+
 func (m *MemoryConfig) check(k checker) {
 	const at = "agent.memory."
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, recallOff})
@@ -79,18 +84,32 @@ func (m *MemoryConfig) check(k checker) {
 	k.oneOf(at+"extract", m.Extract, []string{extractFlush, extractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
 	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
-	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), "at least 1h")
-	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), `a time of day as in "04:00", or empty for none`)
+	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
+	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
 	m.Embeddings.check(k, at+"embeddings.")
 }
 
 func (e *EmbeddingsConfig) check(k checker, at string) {
 	if e.BaseURL != "" || k.failed(at+"base_url") {
 		k.httpURL(at+"base_url", e.BaseURL)
+		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL, "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
+			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL, cut)
+		}
 		k.required(at+"model", e.Model, "the provider's name of the model")
 	}
 	k.between(at+"dimensions", e.Dimensions, 0, 16_000)
 	k.between(at+"batch", e.Batch, 1, 2048)
 	k.between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)
 	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
+}
+
+// warn says what will not do what it seems to.
+func (e *EmbeddingsConfig) warn(c *Config, src *source, at string) {
+	switch vars := src.unset[at+"api_key"]; {
+	case e.BaseURL != "" && len(vars) > 0:
+		c.warn(src.warning(at+"api_key", "is empty, since %s is not set in the environment: the endpoint is asked without a key",
+			strings.Join(vars, " and ")))
+	case e.BaseURL == "" && e.Model != "":
+		c.warn(src.warning(at+"model", "has no effect without a base_url: searches go by words alone"))
+	}
 }

@@ -20,7 +20,17 @@ func TestLoadRefusesMemory(t *testing.T) {
 		{"candidates", memoryFile(`"candidates": ^-1`), "agent.memory.candidates: got -1, want 0 to 1000"},
 		{"max_per_scope", memoryFile(`"max_per_scope": ^3`), "agent.memory.max_per_scope: got 3, want 20 to 100000"},
 		{"task_ttl", memoryFile(`"task_ttl": ^"5m"`), "agent.memory.task_ttl: got 5m, want at least 1h"},
-		{"digest", memoryFile(`"digest": ^"25:00"`), `agent.memory.digest: got "25:00", want a time of day as in "04:00"`},
+		{"digest", memoryFile(`"digest": ^"25:00"`), `agent.memory.digest: got "25:00", want "HH:MM" or ""`},
+		{"digest switched off", memoryFile(`"digest": ^false`), `agent.memory.digest: got true or false, want "HH:MM" or ""`},
+		{
+			"task_ttl in days", memoryFile(`"task_ttl": ^"14d"`),
+			`agent.memory.task_ttl: got "14d", want a duration such as "20s", "5m" or a number of seconds; days are told in hours, 14 of them are "336h"`,
+		},
+		{"task_ttl without a unit", memoryFile(`"task_ttl": ^14`), `agent.memory.task_ttl: got 14s, want at least 1h; two weeks are "336h"`},
+		{
+			"address of the call", memoryFile(`"embeddings": {"base_url": ^"http://h/v1/embeddings/", "model": "m"}`),
+			`agent.memory.embeddings.base_url: got "http://h/v1/embeddings/", want it without /embeddings, which is added to it: "http://h/v1"`,
+		},
 		{"digest in words", memoryFile(`"digest": ^"4 am"`), `agent.memory.digest: got "4 am"`},
 		{"no such key", memoryFile(`^"recal": "off"`), "agent.memory.recal: no such key"},
 		{"url", memoryFile(`"embeddings": {"base_url": ^"host", "model": "m"}`), "agent.memory.embeddings.base_url: got \"host\""},
@@ -60,5 +70,22 @@ func TestPrintMemory(t *testing.T) {
 	}
 	if strings.Contains(string(text), "hunter2") {
 		t.Error("the key is printed")
+	}
+}
+
+// What will not do what it seems to is said, and nothing else.
+func TestMemoryWarnings(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[string]string{
+		`"base_url": "http://h/v1", "model": "m", "api_key": "${NO_SUCH_KEY}"`: "embeddings.api_key: is empty, since NO_SUCH_KEY is not set",
+		`"base_url": "http://h/v1", "model": "m", "api_key": "${NO_SUCH:-}"`:   "",
+		`"base_url": "http://h/v1", "model": "m"`:                              "",
+		`"model": "m"`:                "embeddings.model: has no effect without a base_url",
+		`"api_key": "${NO_SUCH_KEY}"`: "",
+	} {
+		got := strings.Join(mustParse(t, memoryFile(`"embeddings": {`+keys+`}`)).Warnings, "\n")
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: warned %q, want %q", keys, got, want)
+		}
 	}
 }

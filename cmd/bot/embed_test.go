@@ -18,6 +18,7 @@ func TestDoctorAsksForEmbeddings(t *testing.T) {
 	for _, tt := range []struct{ name, embeddings, want string }{
 		{"right", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter2", "dimensions": 8}`, s.URL), "ok   embeddings: e/8 answered a vector of 8 numbers"},
 		{"wrong key", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter3"}`, s.URL), "FAIL embeddings: model embeddings: denied"},
+		{"nobody listens", `{"base_url": "http://127.0.0.1:1/v1", "model": "e"}`, "FAIL embeddings: model embeddings: unreachable: "},
 		{"none", `{}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

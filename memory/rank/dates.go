@@ -74,7 +74,7 @@ const (
 
 func datesOf(text string, now time.Time) []span {
 	var spans []span
-	num := func(s string) int { n, _ := strconv.Atoi(s); return n } //nolint:errcheck // digits only, or nothing
+	num := func(s string) int { n, _ := strconv.Atoi(s); return n } // digits only, or nothing
 	month := func(s string) int { return months[s[:3]] }
 	add := func(y, m, d int) {
 		f := float64(dayFactor)
@@ -124,7 +124,7 @@ func relative(text string, now time.Time) []span {
 		{"last\u00a0month 上个月 上月", first.AddDate(0, -1, 0), first, monthFactor},
 		{"this\u00a0month 这个月 本月", first, first.AddDate(0, 1, 0), monthFactor},
 	} {
-		for _, w := range strings.Split(r.words, " ") {
+		for w := range strings.SplitSeq(r.words, " ") {
 			if contains(text, strings.ReplaceAll(w, "\u00a0", " ")) {
 				spans = append(spans, span{from: r.from, to: r.to, factor: r.factor})
 				break

@@ -19,7 +19,7 @@ func (p *Pool) feedback() {
 	for i := range p.docs {
 		d := &p.docs[i]
 		for _, k := range d.Keys {
-			if h := uint32(k); filter.may(h) {
+			if h := half(k); filter.may(h) {
 				d.base += feedbackPart * terms[h]
 			}
 		}
@@ -39,32 +39,41 @@ func (p *Pool) telling() map[uint32]float64 {
 			best = best[:min(len(best), feedbackDocs)]
 		}
 	}
+	type told struct {
+		hash          uint32
+		df            float64
+		rarity, share float64
+	}
 	var filter sieve
-	share, df := make(map[uint32]float64), make(map[uint32]float64)
+	var terms []told
+	index := make(map[uint32]int)
 	for _, i := range best {
 		for _, k := range p.docs[i].Keys {
-			h := uint32(k)
-			if _, known := p.index[h]; !known && h&^flagMask != flagBase {
-				share[h] += p.docs[i].base / p.docs[i].length
+			h := half(k)
+			if _, known := p.index[h]; known || h&^flagMask == flagBase {
+				continue
+			}
+			if _, known := index[h]; !known {
+				index[h] = len(terms)
+				terms = append(terms, told{hash: h})
 				filter.add(h)
 			}
+			terms[index[h]].share += p.docs[i].base / p.docs[i].length
 		}
 	}
 	for i := range p.docs {
 		for _, k := range p.docs[i].Keys {
-			if h := uint32(k); filter.may(h) {
-				df[h]++
+			if h := half(k); filter.may(h) {
+				if at, ok := index[h]; ok {
+					terms[at].df++
+				}
 			}
 		}
 	}
-	type told struct {
-		hash          uint32
-		rarity, share float64
-	}
-	var terms []told
-	for h, s := range share {
-		r := rarity(float64(max(p.total, len(p.docs))), df[h])
-		terms = append(terms, told{h, r, r * s})
+	for i := range terms {
+		t := &terms[i]
+		t.rarity = rarity(float64(max(p.total, len(p.docs))), t.df)
+		t.share *= t.rarity
 	}
 	slices.SortFunc(terms, func(a, b told) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.hash, b.hash)) })
 	weights := make(map[uint32]float64, feedbackTerms)

@@ -2,15 +2,18 @@ package rank
 
 import (
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// Bounds of what is kept of one text: its first terms, each so often as its score still grows.
+// Bounds of what is kept of one text, for all of it is read with each text that a search scores. Of a text with more terms
+// the first are kept that can bring it in by themselves, so that single characters and everyday words make room for names
+// and numbers.
 const (
-	maxTerms   = 4096
-	maxRepeats = 8
+	maxTerms   = 512
+	maxRepeats = 4 // of one term: its score grows little with more
 )
 
 // flagMask covers the bits of the key that tells a text's marks; see [Keys].
@@ -29,12 +32,18 @@ type Scope uint32
 // ScopeOf hashes what names a scope; the parts are told apart.
 func ScopeOf(parts ...string) Scope { return Scope(hash(strings.Join(parts, "\x00"))) }
 
-func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) }
+// Of is the key of this scope for a term whose key of another is known.
+func (s Scope) Of(key int64) int64 { return s.key(half(key)) }
+
+func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
+
+// half is the lower half of a key: the hash of its term.
+func half(key int64) uint32 { return uint32(key & math.MaxUint32) }
 
 // hash is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
 func hash(text string) uint32 {
 	f := fnv.New32a()
-	f.Write([]byte(text)) //nolint:errcheck // it never fails
+	f.Write([]byte(text)) // it never fails
 	h := f.Sum32()
 	h ^= h >> 16
 	h *= 0x85ebca6b
@@ -55,14 +64,21 @@ func termHash(text string) uint32 {
 // occurs, so that their number is the text's length; and one key that tells what the ranking asks of the text itself,
 // whether it is a question and whether it names a time.
 func Keys(s Scope, text string) []int64 {
-	times := make(map[string]int)
-	var keys []int64
 	text = fold(text)
-	for _, t := range foldedTerms(text) {
+	terms := foldedTerms(text)
+	times := make(map[string]int)
+	for _, t := range terms {
 		times[t.text]++
-		if times[t.text] > maxRepeats || times[t.text] == 1 && len(times) > maxTerms {
+	}
+	long := len(times) > maxTerms
+	clear(times)
+	keys := make([]int64, 0, min(len(terms), 2*maxTerms)+1)
+	for _, t := range terms {
+		n := times[t.text]
+		if n == maxRepeats || n == 0 && len(times) == maxTerms || long && (t.kind == glyph || t.kind == soft) {
 			continue
 		}
+		times[t.text] = n + 1
 		keys = append(keys, s.key(termHash(t.text)))
 	}
 	return append(keys, s.key(flagBase|flagsOf(text)))

@@ -7,7 +7,7 @@ import "strings"
 // it may still share what is meant.
 var kin = func() map[string][]string {
 	kin := make(map[string][]string)
-	for _, group := range strings.Split(kinWords, ";") {
+	for group := range strings.SplitSeq(kinWords, ";") {
 		head, rest, narrower := strings.Cut(group, ">")
 		words := strings.Fields(head + " " + rest)
 		for i, a := range words {

@@ -41,7 +41,7 @@ type Pool struct {
 }
 
 // sieve tells most hashes that are in no map from those that may be: a query's terms are few, and texts many.
-type sieve [4096]bool
+type sieve [1 << 14]bool
 
 func (s *sieve) add(h uint32)      { s[h%uint32(len(s))] = true }
 func (s *sieve) may(h uint32) bool { return s[h%uint32(len(s))] }
@@ -64,7 +64,7 @@ func (p *Pool) Add(docs ...Doc) {
 		x := doc{Doc: d, counts: counts[:len(p.q.terms):len(p.q.terms)]}
 		counts = counts[len(p.q.terms):]
 		for _, k := range d.Keys {
-			h := uint32(k)
+			h := half(k)
 			if h&^flagMask == flagBase {
 				x.flags = h & flagMask
 				continue
@@ -73,7 +73,7 @@ func (p *Pool) Add(docs ...Doc) {
 			if !p.sieve.may(h) {
 				continue
 			}
-			if i, ok := p.index[h]; ok && x.counts[i] < math.MaxUint8 && !(p.q.terms[i].name && d.Seq > 0) {
+			if i, ok := p.index[h]; ok && x.counts[i] < math.MaxUint8 && (!p.q.terms[i].name || d.Seq == 0) {
 				if x.counts[i]++; x.counts[i] == 1 {
 					p.df[i]++
 				}
@@ -83,10 +83,11 @@ func (p *Pool) Add(docs ...Doc) {
 	}
 }
 
-// Common says that about n texts have the term of a key, of which not all are in the pool.
+// Common says that about n texts have the term of a key, of which not all are in the pool. What is said of the same term
+// in several scopes adds up.
 func (p *Pool) Common(key int64, n int) {
-	if i, ok := p.index[uint32(key)]; ok {
-		p.common[i] = float64(n)
+	if i, ok := p.index[half(key)]; ok {
+		p.common[i] += float64(n)
 	}
 }
 

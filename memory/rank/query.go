@@ -169,3 +169,13 @@ func (q Query) keys(s Scope, memories bool) []int64 {
 	}
 	return keys
 }
+
+// Worth is what it says for a text that it has the term of a key, which about n of so many texts have.
+func (q Query) Worth(key int64, n, texts int) float64 {
+	for _, t := range q.terms {
+		if t.hash == half(key) {
+			return t.weight * rarity(float64(texts), float64(n))
+		}
+	}
+	return 0
+}

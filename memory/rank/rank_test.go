@@ -190,13 +190,39 @@ func TestStem(t *testing.T) {
 	t.Parallel()
 	for want, words := range map[string]string{
 		"paint": "paint paints painted painting", "hop": "hop hopping hopped", "relat": "relate relational related",
-		"go": "goes went gone going", "child": "child children", "agre": "agreed agree", "happi": "happy happiness", "run": "run running ran",
+		"go": "goes went gone going", "child": "child children", "agre": "agreed agree", "happi": "happy happiness", "run": "run running ran", //nolint:misspell // a stem
 		"file": "filing", "c3po": "c3po", "über": "über",
 	} {
-		for _, w := range strings.Fields(words) {
+		for w := range strings.FieldsSeq(words) {
 			if got := stem(w); got != want {
 				t.Errorf("stem(%q) = %q, want %q", w, got, want)
 			}
 		}
+	}
+}
+
+// Of a long text as many terms are kept as a search can bear to read, and those first that bring it in by themselves.
+func TestKeysOfALongText(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 400 {
+		text.WriteRune(rune(0x4E00 + 7*i)) // a character and a pair each
+	}
+	text.WriteString(" think K7731 K7731 K7731 K7731 K7731 K7731")
+	keys := Keys(7, text.String())
+	if len(keys) > 4*512+1 {
+		t.Errorf("%d keys are kept", len(keys))
+	}
+	times := 0
+	for _, k := range keys {
+		if slices.Contains(Read("K7731", noon).EventKeys(7), k) {
+			times++
+		}
+	}
+	if times == 0 || times > 2*4 { // a name with digits in it is found by its parts, too
+		t.Errorf("the name at the end is kept %d times", times)
+	}
+	if !slices.Contains(keys, Scope(7).Of(Scope(9).Of(Keys(8, "K7731")[0]))) {
+		t.Error("a key is not found by that of another scope")
 	}
 }

@@ -9,11 +9,11 @@ const (
 func Says(event, memory Doc) bool {
 	has := make(map[uint32]bool, len(event.Keys))
 	for _, k := range event.Keys {
-		has[uint32(k)] = true
+		has[half(k)] = true
 	}
 	shared, all := 0, 0
 	for _, k := range memory.Keys {
-		if h := uint32(k); h&^flagMask != flagBase {
+		if h := half(k); h&^flagMask != flagBase {
 			all++
 			if has[h] {
 				shared++

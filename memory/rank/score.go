@@ -45,7 +45,7 @@ func (p *Pool) score() []int {
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
-		if p.q.loose && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
+		if p.q.loose && len(d.Keys) > 0 && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
 			d.base += looseScore
 		}
 	}

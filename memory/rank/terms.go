@@ -101,7 +101,7 @@ func glyphs(terms []term, run []rune, at int) []term {
 			}
 			terms = append(terms, term{string(r), string(r), k, at + i})
 		}
-		if i+1 < len(run) && !(stopChars[r] && stopChars[run[i+1]]) {
+		if i+1 < len(run) && (!stopChars[r] || !stopChars[run[i+1]]) {
 			text, k := string(run[i:i+2]), pair
 			if softWords[text] || stopChars[run[i]] && softAt(run, i+1) || stopChars[run[i+1]] && softAt(run, i-1) {
 				k = soft

@@ -5,7 +5,7 @@ import "strings"
 // set makes a lookup of the words in a text.
 func set(text string) map[string]bool {
 	words := make(map[string]bool)
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		words[w] = true
 	}
 	return words
@@ -42,7 +42,7 @@ var stopChars = func() map[rune]bool {
 // irregular leads from English forms that no rule explains to their base.
 var irregular = func() map[string]string {
 	forms := make(map[string]string)
-	for _, line := range strings.Split(irregularForms, ";") {
+	for line := range strings.SplitSeq(irregularForms, ";") {
 		words := strings.Fields(line)
 		for _, form := range words[1:] {
 			forms[form] = words[0]

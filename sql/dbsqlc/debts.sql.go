@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"ebb/sessions"
 )
@@ -29,39 +30,48 @@ func (q *Queries) DebtFind(ctx context.Context, db DBTX, sessionKey sessions.Key
 }
 
 const debtsDue = `-- name: DebtsDue :many
-SELECT d.session_key, d.through_seq, d.failures, d.reason
+SELECT d.session_key, d.through_seq, d.failures, d.reason, d.created_at, s.conversation_id,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM flush_debts d
 JOIN dingtalk_sessions s ON s.session_key = d.session_key
 WHERE d.updated_at + least(interval '1 second' * power(2, least(greatest(d.failures - 1, 0), 20)) * $1::float8,
         interval '1 second' * $2::float8) <= now()
-  AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR NOT EXISTS (
+  AND (d.created_at, d.session_key) > ($3::timestamptz, $4::text)
+  AND (s.lease_owner IS NULL OR s.lease_owner = $5::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $4::float8))
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8))
 ORDER BY d.created_at, d.session_key
-LIMIT $5::int
+LIMIT $7::int
 `
 
 type DebtsDueParams struct {
 	RestSeconds float64
 	MostSeconds float64
+	AfterAt     time.Time
+	AfterKey    string
 	Owner       string
 	TtlSeconds  float64
 	MaxRows     int
 }
 
 type DebtsDueRow struct {
-	SessionKey sessions.Key
-	ThroughSeq int64
-	Failures   int
-	Reason     string
+	SessionKey     sessions.Key
+	ThroughSeq     int64
+	Failures       int
+	Reason         string
+	CreatedAt      time.Time
+	ConversationID sessions.ConversationID
+	SpentToday     int64
 }
 
-// DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's. The rest
-// doubles with each failure.
+// DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's: those
+// behind a place in that order. The rest doubles with each failure.
 func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([]DebtsDueRow, error) {
 	rows, err := db.Query(ctx, debtsDue,
 		arg.RestSeconds,
 		arg.MostSeconds,
+		arg.AfterAt,
+		arg.AfterKey,
 		arg.Owner,
 		arg.TtlSeconds,
 		arg.MaxRows,
@@ -78,6 +88,9 @@ func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([
 			&i.ThroughSeq,
 			&i.Failures,
 			&i.Reason,
+			&i.CreatedAt,
+			&i.ConversationID,
+			&i.SpentToday,
 		); err != nil {
 			return nil, err
 		}
@@ -90,34 +103,49 @@ func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([
 }
 
 const sessionsIdle = `-- name: SessionsIdle :many
-SELECT s.session_key
+SELECT s.session_key, s.last_active_at, s.conversation_id,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s
-WHERE s.flushed_seq < s.last_seq AND s.candidates > 0
-  AND s.last_active_at <= now() - interval '1 second' * $1::float8
-  AND s.last_active_at > now() - interval '1 second' * $2::float8
+WHERE s.flushed_seq < s.last_seq AND (s.candidates > 0 OR s.last_seq - s.flushed_seq >= $1::bigint)
+  AND s.last_active_at <= now() - interval '1 second' * $2::float8
+  AND s.last_active_at > now() - interval '1 second' * $3::float8
+  AND (s.last_active_at, s.session_key) > ($4::timestamptz, $5::text)
   AND NOT EXISTS (SELECT 1 FROM flush_debts d WHERE d.session_key = s.session_key)
-  AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR NOT EXISTS (
+  AND (s.lease_owner IS NULL OR s.lease_owner = $6::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $4::float8))
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $7::float8))
 ORDER BY s.last_active_at, s.session_key
-LIMIT $5::int
+LIMIT $8::int
 `
 
 type SessionsIdleParams struct {
+	Least         int64
 	IdleSeconds   float64
 	OldestSeconds float64
+	AfterAt       time.Time
+	AfterKey      string
 	Owner         string
 	TtlSeconds    float64
 	MaxRows       int
 }
 
-// SessionsIdle lists sessions where a message that looks worth remembering is not flushed, and nothing was said for a
-// while, the one that rests for longest first: those whose lease is free, stale or owner's, and that owe nothing. Older
-// ones than that are flushed when somebody speaks there again.
-func (q *Queries) SessionsIdle(ctx context.Context, db DBTX, arg *SessionsIdleParams) ([]sessions.Key, error) {
+type SessionsIdleRow struct {
+	SessionKey     sessions.Key
+	LastActiveAt   time.Time
+	ConversationID sessions.ConversationID
+	SpentToday     int64
+}
+
+// SessionsIdle lists sessions where a message that looks worth remembering is not flushed, or so many events of any kind,
+// and nothing was said for a while, the one that rests for longest first: those behind a place in that order, whose lease
+// is free, stale or owner's, and that owe nothing. Older ones than that are flushed when somebody speaks there again.
+func (q *Queries) SessionsIdle(ctx context.Context, db DBTX, arg *SessionsIdleParams) ([]SessionsIdleRow, error) {
 	rows, err := db.Query(ctx, sessionsIdle,
+		arg.Least,
 		arg.IdleSeconds,
 		arg.OldestSeconds,
+		arg.AfterAt,
+		arg.AfterKey,
 		arg.Owner,
 		arg.TtlSeconds,
 		arg.MaxRows,
@@ -126,13 +154,18 @@ func (q *Queries) SessionsIdle(ctx context.Context, db DBTX, arg *SessionsIdlePa
 		return nil, err
 	}
 	defer rows.Close()
-	var items []sessions.Key
+	var items []SessionsIdleRow
 	for rows.Next() {
-		var session_key sessions.Key
-		if err := rows.Scan(&session_key); err != nil {
+		var i SessionsIdleRow
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.LastActiveAt,
+			&i.ConversationID,
+			&i.SpentToday,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, session_key)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

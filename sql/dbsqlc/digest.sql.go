@@ -186,26 +186,27 @@ func (q *Queries) DigestsDelete(ctx context.Context, db DBTX, sessionKey session
 
 const digestsDue = `-- name: DigestsDue :many
 WITH due AS MATERIALIZED (
-    SELECT s.session_key, d.day, d.starts_at, d.ends_at
+    SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
     FROM dingtalk_sessions s
     CROSS JOIN (SELECT unnest($1::date[]) AS day, unnest($2::timestamptz[]) AS starts_at,
         unnest($3::timestamptz[]) AS ends_at) d
     LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
     WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
-      AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < $4::int
-        AND g.updated_at <= now() - interval '1 second' * $5::float8))
-      AND (s.lease_owner IS NULL OR s.lease_owner = $6::text OR NOT EXISTS (
+      AND (d.day, s.session_key) > ($4::date, $5::text)
+      AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < $6::int
+        AND g.updated_at <= now() - interval '1 second' * $7::float8))
+      AND (s.lease_owner IS NULL OR s.lease_owner = $8::text OR NOT EXISTS (
         SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $7::float8))
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8))
       AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
         WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
     ORDER BY d.day, s.session_key
-    LIMIT $8::int
+    LIMIT $10::int
 ), counted AS MATERIALIZED (
-    SELECT u.session_key, u.day, c.messages, c.first_seq, c.last_seq
+    SELECT u.session_key, u.day, u.attempts, c.messages, c.first_seq, c.last_seq
     FROM due u
     CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> $9::text) AS messages,
+        SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> $11::text) AS messages,
             coalesce(min(e.seq), 0) AS first_seq, coalesce(max(e.seq), 0) AS last_seq
         FROM dingtalk_session_events e
         WHERE e.session_key = u.session_key AND e.seq IS NOT NULL
@@ -213,10 +214,10 @@ WITH due AS MATERIALIZED (
     ) c
 ), quiet AS (
     INSERT INTO memory_digests (session_key, day, done)
-    SELECT c.session_key, c.day, true FROM counted c WHERE c.messages < $10::int
+    SELECT c.session_key, c.day, true FROM counted c WHERE c.messages < $12::int
     ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = now()
 )
-SELECT c.session_key, c.day::text AS date, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
+SELECT c.session_key, c.day::text AS date, c.attempts, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
     c.last_seq::bigint AS last_seq
 FROM counted c ORDER BY c.day, c.session_key
 `
@@ -225,6 +226,8 @@ type DigestsDueParams struct {
 	Days        []pgtype.Date
 	Starts      []time.Time
 	Ends        []time.Time
+	AfterDay    pgtype.Date
+	AfterKey    string
 	MaxAttempts int
 	RestSeconds float64
 	Owner       string
@@ -237,19 +240,22 @@ type DigestsDueParams struct {
 type DigestsDueRow struct {
 	SessionKey sessions.Key
 	Date       string
+	Attempts   int
 	Messages   int64
 	FirstSeq   int64
 	LastSeq    int64
 }
 
-// DigestsDue lists days of groups that no digest tells yet, the oldest first, and settles those among them on which
-// fewer than least messages came: they are in the list too. A session's log is read through once for each of its days.
-// Days, starts and ends lie side by side.
+// DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
+// those among them on which fewer than least messages came: they are in the list too. A session's log is read through once
+// for each of its days. Days, starts and ends lie side by side.
 func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams) ([]DigestsDueRow, error) {
 	rows, err := db.Query(ctx, digestsDue,
 		arg.Days,
 		arg.Starts,
 		arg.Ends,
+		arg.AfterDay,
+		arg.AfterKey,
 		arg.MaxAttempts,
 		arg.RestSeconds,
 		arg.Owner,
@@ -268,6 +274,7 @@ func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.Date,
+			&i.Attempts,
 			&i.Messages,
 			&i.FirstSeq,
 			&i.LastSeq,

@@ -265,52 +265,6 @@ func (q *Queries) MemoriesDelete(ctx context.Context, db DBTX, sessionKey string
 	return result.RowsAffected(), nil
 }
 
-const memoriesErase = `-- name: MemoriesErase :many
-DELETE FROM memories m
-WHERE m.source_session = $1 AND (
-    EXISTS (SELECT FROM unnest($2::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)
-    OR (m.end_seq = 0 AND EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.seq = ANY($2::bigint[])
-          AND m.created_at >= (SELECT u.created_at FROM dingtalk_session_events u
-            WHERE u.session_key = $1 AND u.seq <= e.seq AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)
-          AND m.created_at <= coalesce((SELECT a.created_at FROM dingtalk_session_events a
-            WHERE a.session_key = $1 AND a.seq >= e.seq AND a.role <> 'user' ORDER BY a.seq LIMIT 1), 'infinity'))))
-RETURNING m.id, m.content
-`
-
-type MemoriesEraseParams struct {
-	SessionKey sessions.Key
-	Seqs       []int64
-}
-
-type MemoriesEraseRow struct {
-	ID      int64
-	Content string
-}
-
-// MemoriesErase deletes what memory has of events: facts that a flush found in a range with one of them, and those that
-// the turn of one of them saved by itself, from the question until it was committed.
-func (q *Queries) MemoriesErase(ctx context.Context, db DBTX, arg *MemoriesEraseParams) ([]MemoriesEraseRow, error) {
-	rows, err := db.Query(ctx, memoriesErase, arg.SessionKey, arg.Seqs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []MemoriesEraseRow
-	for rows.Next() {
-		var i MemoriesEraseRow
-		if err := rows.Scan(&i.ID, &i.Content); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const outboxDelete = `-- name: OutboxDelete :execrows
 DELETE FROM outbox o WHERE o.session_key = $1
 `
@@ -357,9 +311,14 @@ func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxErasePara
 }
 
 const pinnedBeforeErase = `-- name: PinnedBeforeErase :exec
+WITH held AS (
+    SELECT h.session_key, h.id FROM compaction_log h
+    WHERE h.view_before ->> 'pinned' <> ''
+      AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
+    ORDER BY h.session_key, h.id FOR UPDATE
+)
 UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
-WHERE c.view_before ->> 'pinned' <> ''
-  AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)
+FROM held WHERE c.session_key = held.session_key AND c.id = held.id
 `
 
 // PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
@@ -369,12 +328,17 @@ func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, facts []string
 }
 
 const pinnedErase = `-- name: PinnedErase :exec
+WITH held AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    ORDER BY h.session_key FOR UPDATE
+)
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0)
+FROM held WHERE s.session_key = held.session_key
 `
 
 // PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
-// pins it anew.
+// pins it anew. The rows are locked in one order.
 func (q *Queries) PinnedErase(ctx context.Context, db DBTX, facts []string) error {
 	_, err := db.Exec(ctx, pinnedErase, facts)
 	return err
@@ -610,4 +574,37 @@ DELETE FROM tool_runs r WHERE r.session_key = $1
 func (q *Queries) ToolRunsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, toolRunsDelete, sessionKey)
 	return err
+}
+
+const turnTimes = `-- name: TurnTimes :many
+SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq IS NOT NULL
+ORDER BY e.seq
+`
+
+type TurnTimesRow struct {
+	Seq       int64
+	Asked     bool
+	CreatedAt time.Time
+}
+
+// TurnTimes lists the places of a session's log, in order, with when they were filled.
+func (q *Queries) TurnTimes(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]TurnTimesRow, error) {
+	rows, err := db.Query(ctx, turnTimes, sessionKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TurnTimesRow
+	for rows.Next() {
+		var i TurnTimesRow
+		if err := rows.Scan(&i.Seq, &i.Asked, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

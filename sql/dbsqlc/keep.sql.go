@@ -151,28 +151,39 @@ func (q *Queries) FlushesList(ctx context.Context, db DBTX, arg *FlushesListPara
 	return items, nil
 }
 
-const memoriesExpire = `-- name: MemoriesExpire :execrows
-DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * $1::float8
+const memoriesExpire = `-- name: MemoriesExpire :one
+WITH gone AS (
+    DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * $1::float8
+    RETURNING m.scope, m.scope_id, m.content
+), vectors AS (
+    DELETE FROM embeddings e USING gone g
+    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
+      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
+        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))
+)
+SELECT count(*)::int AS n FROM gone
 `
 
-// MemoriesExpire deletes what nobody has been able to read for a while.
-func (q *Queries) MemoriesExpire(ctx context.Context, db DBTX, restSeconds float64) (int64, error) {
-	result, err := db.Exec(ctx, memoriesExpire, restSeconds)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// MemoriesExpire deletes what nobody has been able to read for a while, with its vectors, but for those of what another
+// memory in force of the same scope says too.
+func (q *Queries) MemoriesExpire(ctx context.Context, db DBTX, restSeconds float64) (int, error) {
+	row := db.QueryRow(ctx, memoriesExpire, restSeconds)
+	var n int
+	err := row.Scan(&n)
+	return n, err
 }
 
 const memoriesKnown = `-- name: MemoriesKnown :many
 WITH RECURSIVE places AS (
     SELECT DISTINCT p.scope, p.scope_id
-    FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS scope_id) p
+    FROM (SELECT unnest($3::text[]) AS scope, unnest($4::text[]) AS scope_id) p
 ), chain AS (
     SELECT m.scope, m.scope_id, m.id, m.superseded_by
     FROM memories m JOIN places p ON m.scope = p.scope AND m.scope_id = p.scope_id
-    WHERE m.norm_hash = ANY($3::bytea[]) OR (m.id = ANY($4::bigint[]) AND m.kind <> 'digest')
-       OR (m.superseded_by IS NULL AND m.fact_key <> '' AND m.fact_key = ANY($5::text[]))
+    WHERE m.norm_hash = ANY($5::bytea[]) OR (m.id = ANY($6::bigint[]) AND m.kind <> 'digest')
+       OR (m.superseded_by IS NULL AND m.fact_key <> '' AND m.fact_key = ANY($7::text[]))
+       OR (m.scope = 'user' AND m.source_group <> '' AND m.superseded_by IS NOT NULL AND EXISTS (SELECT FROM memories n
+            WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group))
     UNION
     SELECT n.scope, n.scope_id, n.id, n.superseded_by
     FROM memories n JOIN chain c ON n.scope = c.scope AND n.scope_id = c.scope_id AND n.id = c.superseded_by
@@ -180,22 +191,27 @@ WITH RECURSIVE places AS (
     SELECT f.id FROM places p CROSS JOIN LATERAL (
         SELECT m.id FROM memories m
         WHERE m.scope = p.scope AND m.scope_id = p.scope_id AND m.superseded_by IS NULL AND m.kind <> 'digest'
-        ORDER BY m.id DESC LIMIT $6::int) f
+        ORDER BY m.id DESC LIMIT $8::int) f
 )
 SELECT k.id, k.scope, k.scope_id, k.kind, k.content, k.fact_key, k.subject_id, k.said_at, k.source_group, k.superseded_by,
     k.created_at
 FROM memories k JOIN places p ON k.scope = p.scope AND k.scope_id = p.scope_id
 WHERE k.id IN (SELECT chain.id FROM chain UNION SELECT fresh.id FROM fresh)
+  AND (k.scope <> 'user' OR starts_with(k.source_session, $1::text))
+  AND (k.scope <> 'team' OR k.source_group <> ALL($2::text[]) OR EXISTS (SELECT FROM memories o
+    WHERE o.scope = 'group' AND o.scope_id = k.source_group AND o.superseded_by = k.id))
 ORDER BY k.id
 `
 
 type MemoriesKnownParams struct {
-	Scopes   []string
-	ScopeIds []string
-	Hashes   [][]byte
-	Ids      []int64
-	Keys     []string
-	MaxRows  int
+	RobotSessions string
+	SourceGroups  []string
+	Scopes        []string
+	ScopeIds      []string
+	Hashes        [][]byte
+	Ids           []int64
+	Keys          []string
+	MaxRows       int
 }
 
 type MemoriesKnownRow struct {
@@ -214,9 +230,12 @@ type MemoriesKnownRow struct {
 
 // MemoriesKnown reads what drafts are compared with, of their scopes alone: the newest memories in force; those that
 // read the same, have the same key or are named, superseded ones too; and what superseded these. Digests of days
-// are no facts: nothing merges or corrects them.
+// are no facts: nothing merges or corrects them. Of people it reads what one robot knows, for another's person of the same
+// id is somebody else; of the team, what holds for the groups that the drafts come from, as MemoriesReadable has it.
 func (q *Queries) MemoriesKnown(ctx context.Context, db DBTX, arg *MemoriesKnownParams) ([]MemoriesKnownRow, error) {
 	rows, err := db.Query(ctx, memoriesKnown,
+		arg.RobotSessions,
+		arg.SourceGroups,
 		arg.Scopes,
 		arg.ScopeIds,
 		arg.Hashes,
@@ -255,25 +274,23 @@ func (q *Queries) MemoriesKnown(ctx context.Context, db DBTX, arg *MemoriesKnown
 }
 
 const memoriesOldest = `-- name: MemoriesOldest :many
-WITH sources AS (
-    SELECT m.source_session, m.source_group, m.subject_id FROM memories m
-    WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
-    GROUP BY m.source_session, m.source_group, m.subject_id
-    ORDER BY count(*) DESC, min(m.id) LIMIT 1
-)
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.created_at
-FROM memories m JOIN sources o
-  ON m.source_session = o.source_session AND m.source_group = o.source_group AND m.subject_id = o.subject_id
+FROM memories m
 WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
-ORDER BY (m.fact_key <> ''), m.last_seen_at, m.id
-LIMIT $3::int
+  AND m.fact_key = ''
+  AND m.source_session = $3 AND m.source_group = $4 AND m.subject_id = $5
+ORDER BY m.last_seen_at, m.id
+LIMIT $6::int
 `
 
 type MemoriesOldestParams struct {
-	Scope   memory.Scope
-	ScopeID string
-	MaxRows int
+	Scope         memory.Scope
+	ScopeID       string
+	SourceSession sessions.Key
+	SourceGroup   string
+	SubjectID     sessions.UserID
+	MaxRows       int
 }
 
 type MemoriesOldestRow struct {
@@ -294,10 +311,16 @@ type MemoriesOldestRow struct {
 }
 
 // MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source and about
-// one person, of the source that has most of them. What expires by itself is left;
-// what has a key, by which it can be corrected alone, comes last.
+// one person. What expires by itself is left, and what has a key.
 func (q *Queries) MemoriesOldest(ctx context.Context, db DBTX, arg *MemoriesOldestParams) ([]MemoriesOldestRow, error) {
-	rows, err := db.Query(ctx, memoriesOldest, arg.Scope, arg.ScopeID, arg.MaxRows)
+	rows, err := db.Query(ctx, memoriesOldest,
+		arg.Scope,
+		arg.ScopeID,
+		arg.SourceSession,
+		arg.SourceGroup,
+		arg.SubjectID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -335,14 +358,17 @@ const memoriesOverfull = `-- name: MemoriesOverfull :many
 SELECT m.scope, m.scope_id, count(*)::int AS held FROM memories m
 WHERE m.superseded_by IS NULL AND m.kind <> 'digest' AND (m.expires_at IS NULL OR m.expires_at > now())
 GROUP BY m.scope, m.scope_id
-HAVING count(*) > $1::int
+HAVING count(*) > $1::int AND (-count(*), m.scope, m.scope_id) > (-($2::bigint), $3::text, $4::text)
 ORDER BY held DESC, m.scope, m.scope_id
-LIMIT $2::int
+LIMIT $5::int
 `
 
 type MemoriesOverfullParams struct {
-	MaxHeld int
-	MaxRows int
+	MaxHeld    int
+	AfterHeld  int64
+	AfterScope string
+	AfterID    string
+	MaxRows    int
 }
 
 type MemoriesOverfullRow struct {
@@ -351,9 +377,16 @@ type MemoriesOverfullRow struct {
 	Held    int
 }
 
-// MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first.
+// MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first, behind a place
+// in that order. It reads the whole table.
 func (q *Queries) MemoriesOverfull(ctx context.Context, db DBTX, arg *MemoriesOverfullParams) ([]MemoriesOverfullRow, error) {
-	rows, err := db.Query(ctx, memoriesOverfull, arg.MaxHeld, arg.MaxRows)
+	rows, err := db.Query(ctx, memoriesOverfull,
+		arg.MaxHeld,
+		arg.AfterHeld,
+		arg.AfterScope,
+		arg.AfterID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -372,49 +405,109 @@ func (q *Queries) MemoriesOverfull(ctx context.Context, db DBTX, arg *MemoriesOv
 	return items, nil
 }
 
+const memoriesPiles = `-- name: MemoriesPiles :many
+SELECT m.source_session, m.source_group, m.subject_id, count(*)::int AS held FROM memories m
+WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
+  AND m.fact_key = ''
+GROUP BY m.source_session, m.source_group, m.subject_id
+HAVING count(*) > 1
+ORDER BY count(*) DESC, min(m.id)
+`
+
+type MemoriesPilesParams struct {
+	Scope   memory.Scope
+	ScopeID string
+}
+
+type MemoriesPilesRow struct {
+	SourceSession sessions.Key
+	SourceGroup   string
+	SubjectID     sessions.UserID
+	Held          int
+}
+
+// MemoriesPiles lists what the memories of a scope that may be told as fewer come from and whom they are about, with how
+// many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
+// be corrected.
+func (q *Queries) MemoriesPiles(ctx context.Context, db DBTX, arg *MemoriesPilesParams) ([]MemoriesPilesRow, error) {
+	rows, err := db.Query(ctx, memoriesPiles, arg.Scope, arg.ScopeID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesPilesRow
+	for rows.Next() {
+		var i MemoriesPilesRow
+		if err := rows.Scan(
+			&i.SourceSession,
+			&i.SourceGroup,
+			&i.SubjectID,
+			&i.Held,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const memoriesSucceed = `-- name: MemoriesSucceed :exec
 UPDATE memories m SET superseded_by = $1
-WHERE m.scope = $2 AND m.scope_id = $3 AND m.id = ANY($4::bigint[])
+WHERE (m.scope = $2 AND m.scope_id = $3 AND m.id = ANY($4::bigint[]))
+   OR ($2 = 'team' AND m.scope = 'group' AND m.scope_id = $5::text AND m.superseded_by = ANY($4::bigint[]))
 `
 
 type MemoriesSucceedParams struct {
-	By      *int64
-	Scope   memory.Scope
-	ScopeID string
-	Ids     []int64
+	By          *int64
+	Scope       memory.Scope
+	ScopeID     string
+	Ids         []int64
+	SourceGroup string
 }
 
-// MemoriesSucceed names what superseded memories that left force before it was there.
+// MemoriesSucceed names what superseded memories that left force before it was there. A group that made one of them the
+// team's follows: what superseded its own is what its own is read by.
 func (q *Queries) MemoriesSucceed(ctx context.Context, db DBTX, arg *MemoriesSucceedParams) error {
 	_, err := db.Exec(ctx, memoriesSucceed,
 		arg.By,
 		arg.Scope,
 		arg.ScopeID,
 		arg.Ids,
+		arg.SourceGroup,
 	)
 	return err
 }
 
 const memoriesSupersede = `-- name: MemoriesSupersede :many
 UPDATE memories m SET superseded_by = $1, superseded_at = now()
-WHERE m.scope = $2 AND m.scope_id = $3 AND m.id = ANY($4::bigint[]) AND m.superseded_by IS NULL
+WHERE m.scope = $2 AND m.scope_id = $3
+  AND ((m.id = ANY($4::bigint[]) AND (m.superseded_by IS NULL OR m.superseded_by = ANY($5::bigint[])))
+    OR m.superseded_by = ANY($6::bigint[]))
 RETURNING m.id
 `
 
 type MemoriesSupersedeParams struct {
-	By      *int64
-	Scope   memory.Scope
-	ScopeID string
-	Ids     []int64
+	By         *int64
+	Scope      memory.Scope
+	ScopeID    string
+	Ids        []int64
+	Successors []int64
+	TeamIds    []int64
 }
 
-// MemoriesSupersede takes memories out of force. They stay, as what was said before.
+// MemoriesSupersede takes memories out of force. They stay, as what was said before. Those that one of successors
+// superseded elsewhere are superseded here as well, and so is what is now the team's, for the group that it came from.
 func (q *Queries) MemoriesSupersede(ctx context.Context, db DBTX, arg *MemoriesSupersedeParams) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesSupersede,
 		arg.By,
 		arg.Scope,
 		arg.ScopeID,
 		arg.Ids,
+		arg.Successors,
+		arg.TeamIds,
 	)
 	if err != nil {
 		return nil, err

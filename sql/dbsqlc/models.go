@@ -135,6 +135,7 @@ type Memory struct {
 	Seen          int
 	SupersededAt  *time.Time
 	PromotedBy    sessions.UserID
+	Consolidated  bool
 	Terms         []int64
 }
 

@@ -14,21 +14,24 @@ import (
 
 const outboxSettle = `-- name: OutboxSettle :execrows
 UPDATE outbox o SET
+    body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed'))
+        THEN $2::text ELSE o.body END,
     target = CASE WHEN o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed')
         THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE $1::text END,
     settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
         WHEN $1::text IN ('sent', 'failed') THEN now() END,
     attempts = o.attempts + 1,
-    part = greatest(o.part, $2::int),
-    via = $3,
-    error = $4,
-    next_at = $5
-WHERE o.session_key = $6 AND o.id = $7
+    part = greatest(o.part, $3::int),
+    via = $4,
+    error = $5,
+    next_at = $6
+WHERE o.session_key = $7 AND o.id = $8
 `
 
 type OutboxSettleParams struct {
 	State      string
+	Erased     string
 	Part       int
 	Via        string
 	Error      string
@@ -38,10 +41,11 @@ type OutboxSettleParams struct {
 }
 
 // OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
-// needs any more whom it was for.
+// needs any more whom it was for. Words that are not to be kept go then.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg *OutboxSettleParams) (int64, error) {
 	result, err := db.Exec(ctx, outboxSettle,
 		arg.State,
+		arg.Erased,
 		arg.Part,
 		arg.Via,
 		arg.Error,

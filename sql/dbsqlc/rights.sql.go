@@ -77,6 +77,51 @@ func (q *Queries) EventsHashes(ctx context.Context, db DBTX, arg *EventsHashesPa
 	return items, nil
 }
 
+const eventsSaid = `-- name: EventsSaid :many
+SELECT e.sender_id, e.content FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq BETWEEN $2::bigint AND $3::bigint
+  AND e.role = 'user' AND e.content <> $4::text
+ORDER BY e.seq
+`
+
+type EventsSaidParams struct {
+	SessionKey sessions.Key
+	StartSeq   int64
+	EndSeq     int64
+	Erased     string
+}
+
+type EventsSaidRow struct {
+	SenderID sessions.UserID
+	Content  string
+}
+
+// EventsSaid reads what people said in a range of a log.
+func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams) ([]EventsSaidRow, error) {
+	rows, err := db.Query(ctx, eventsSaid,
+		arg.SessionKey,
+		arg.StartSeq,
+		arg.EndSeq,
+		arg.Erased,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventsSaidRow
+	for rows.Next() {
+		var i EventsSaidRow
+		if err := rows.Scan(&i.SenderID, &i.Content); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const flushOfMemory = `-- name: FlushOfMemory :one
 SELECT f.id, f.trigger, f.model, f.from_seq, f.through_seq, f.created_at FROM memory_flushes f
 WHERE f.session_key = $1 AND ($2::bigint = ANY(f.saved) OR $2::bigint = ANY(f.duplicate))
@@ -174,8 +219,64 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 	return items, nil
 }
 
+const memoriesBeside = `-- name: MemoriesBeside :many
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+FROM memories m WHERE m.source_session = $1 AND m.kind <> 'digest' AND m.id <> ALL($2::bigint[])
+`
+
+type MemoriesBesideParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+}
+
+type MemoriesBesideRow struct {
+	ID            int64
+	Scope         memory.Scope
+	ScopeID       string
+	Kind          memory.Kind
+	SourceSession sessions.Key
+	StartSeq      int64
+	EndSeq        int64
+	SaidBy        sessions.UserID
+	Content       string
+	CreatedAt     time.Time
+}
+
+// MemoriesBeside lists what memory has from a session besides some: facts, no digests.
+func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesideParams) ([]MemoriesBesideRow, error) {
+	rows, err := db.Query(ctx, memoriesBeside, arg.SessionKey, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesBesideRow
+	for rows.Next() {
+		var i MemoriesBesideRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Scope,
+			&i.ScopeID,
+			&i.Kind,
+			&i.SourceSession,
+			&i.StartSeq,
+			&i.EndSeq,
+			&i.SaidBy,
+			&i.Content,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const memoriesDrawn = `-- name: MemoriesDrawn :many
-SELECT m.id, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = $1::text)::boolean AS theirs
+SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = $1::text)::boolean AS theirs,
+    m.start_seq, m.end_seq, m.created_at
 FROM memories m WHERE m.source_session = $2
 `
 
@@ -186,10 +287,14 @@ type MemoriesDrawnParams struct {
 
 type MemoriesDrawnRow struct {
 	ID        int64
+	Kind      memory.Kind
 	Content   string
 	SubjectID sessions.UserID
 	SaidBy    sessions.UserID
 	Theirs    bool
+	StartSeq  int64
+	EndSeq    int64
+	CreatedAt time.Time
 }
 
 // MemoriesDrawn lists what memory has from a session.
@@ -204,10 +309,14 @@ func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawn
 		var i MemoriesDrawnRow
 		if err := rows.Scan(
 			&i.ID,
+			&i.Kind,
 			&i.Content,
 			&i.SubjectID,
 			&i.SaidBy,
 			&i.Theirs,
+			&i.StartSeq,
+			&i.EndSeq,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -231,33 +340,42 @@ WHERE ($1::bigint = 0 OR m.id = $1::bigint)
   AND ($5::text = '' OR m.source_session = $5::text)
   AND ($6::text = '' OR m.subject_id = $6::text OR m.said_by = $6::text
     OR (m.scope = 'user' AND m.scope_id = $6::text))
-  AND ($7::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
-  AND (NOT $8::boolean OR (
-    (m.scope = 'team' AND m.scope_id = $9::text)
-    OR (m.scope = 'group' AND m.scope_id = $10::text)
-    OR (m.scope = 'session' AND m.scope_id = $11::text)
-    OR (m.scope = 'user' AND m.scope_id = $12::text AND ($13::boolean OR m.source_group = $10::text))
-    OR ($13::boolean AND $12::text <> '' AND (m.subject_id = $12::text OR m.said_by = $12::text))))
-ORDER BY CASE WHEN $14::boolean THEN m.id ELSE -m.id END
-LIMIT $15::int
+  AND starts_with(m.source_session, $7::text)
+  AND ($8::boolean OR ((m.superseded_by IS NULL OR ($9::boolean AND m.scope = 'user' AND NOT $10::boolean AND EXISTS (
+        SELECT FROM memories n
+        WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
+    AND (m.expires_at IS NULL OR m.expires_at > now())))
+  AND (NOT $9::boolean OR (
+    (m.scope = 'team' AND m.scope_id = $11::text AND (m.source_group <> $12::text OR EXISTS (SELECT FROM memories o
+        WHERE o.scope = 'group' AND o.scope_id = $12::text AND o.superseded_by = m.id)))
+    OR (m.scope = 'group' AND m.scope_id = $12::text)
+    OR (m.scope = 'session' AND m.scope_id = $13::text)
+    OR (m.scope = 'user' AND m.scope_id = $14::text AND ($10::boolean OR m.source_group = $12::text))
+    OR ($15::boolean AND NOT $10::boolean AND m.scope = 'user' AND m.source_group = $12::text)
+    OR ($10::boolean AND $14::text <> '' AND (m.subject_id = $14::text OR m.said_by = $14::text))))
+ORDER BY CASE WHEN $16::boolean THEN m.id ELSE -m.id END
+LIMIT $18::int OFFSET $17::int
 `
 
 type MemoriesFindParams struct {
-	ID          int64
-	AfterID     int64
-	InScope     string
-	InScopeID   string
-	InSession   string
-	Person      string
-	Every       bool
-	Asking      bool
-	TeamID      string
-	GroupID     string
-	SessionKey  string
-	Asker       string
-	Private     bool
-	OldestFirst bool
-	MaxRows     int
+	ID            int64
+	AfterID       int64
+	InScope       string
+	InScopeID     string
+	InSession     string
+	Person        string
+	RobotSessions string
+	Every         bool
+	Asking        bool
+	Private       bool
+	TeamID        string
+	GroupID       string
+	SessionKey    string
+	Asker         string
+	Admin         bool
+	OldestFirst   bool
+	Skip          int
+	MaxRows       int
 }
 
 type MemoriesFindRow struct {
@@ -286,8 +404,10 @@ type MemoriesFindRow struct {
 
 // MemoriesFind lists memories for people and administrators. Each filter is off where its parameter is empty. asking
 // leaves only what concerns an asker: in a private chat what is about the person or was said by them, wherever that was,
-// and in every chat what everybody in it may read. What a person's own memory has from a private chat is never among
-// what a group may read. With all, superseded and expired ones are in it too.
+// and in every chat what everybody in it may read; an administrator in a group also what its members told there of
+// themselves. What a person's own memory has from a private chat is never among what a group may read; what is in force
+// for a chat is as in MemoriesReadable. With every, superseded and expired ones are in it too. robot_sessions narrows it to
+// what one robot was told, for another's person of the same id is somebody else.
 func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindParams) ([]MemoriesFindRow, error) {
 	rows, err := db.Query(ctx, memoriesFind,
 		arg.ID,
@@ -296,14 +416,17 @@ func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindPa
 		arg.InScopeID,
 		arg.InSession,
 		arg.Person,
+		arg.RobotSessions,
 		arg.Every,
 		arg.Asking,
+		arg.Private,
 		arg.TeamID,
 		arg.GroupID,
 		arg.SessionKey,
 		arg.Asker,
-		arg.Private,
+		arg.Admin,
 		arg.OldestFirst,
+		arg.Skip,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -377,25 +500,30 @@ func (q *Queries) MemoriesForget(ctx context.Context, db DBTX, ids []int64) ([]M
 }
 
 const memoriesOfPerson = `-- name: MemoriesOfPerson :many
-SELECT m.id, m.content FROM memories m
-WHERE m.subject_id = $1::text OR m.said_by = $1::text OR (m.scope = 'user' AND m.scope_id = $1::text)
-   OR EXISTS (SELECT FROM unnest($2::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0)
+SELECT m.id, m.kind, m.content FROM memories m
+WHERE starts_with(m.source_session, $1::text)
+  AND (m.subject_id = $2::text OR m.said_by = $2::text OR (m.scope = 'user' AND m.scope_id = $2::text)
+   OR EXISTS (SELECT FROM unnest($3::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0))
+ORDER BY (m.scope = 'team') DESC, m.id DESC
 `
 
 type MemoriesOfPersonParams struct {
-	Person string
-	Words  []string
+	RobotSessions string
+	Person        string
+	Words         []string
 }
 
 type MemoriesOfPersonRow struct {
 	ID      int64
+	Kind    memory.Kind
 	Content string
 }
 
 // MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too, and those that
-// name the person by their id.
+// name the person by their id: of the sessions whose keys begin so, for another robot's person of the same id is somebody
+// else. The team's come first, which most conversations may read.
 func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOfPersonParams) ([]MemoriesOfPersonRow, error) {
-	rows, err := db.Query(ctx, memoriesOfPerson, arg.Person, arg.Words)
+	rows, err := db.Query(ctx, memoriesOfPerson, arg.RobotSessions, arg.Person, arg.Words)
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +531,7 @@ func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOf
 	var items []MemoriesOfPersonRow
 	for rows.Next() {
 		var i MemoriesOfPersonRow
-		if err := rows.Scan(&i.ID, &i.Content); err != nil {
+		if err := rows.Scan(&i.ID, &i.Kind, &i.Content); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -414,13 +542,58 @@ func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOf
 	return items, nil
 }
 
-const memoriesUnpromote = `-- name: MemoriesUnpromote :exec
-UPDATE memories m SET promoted_by = '' WHERE m.promoted_by = $1::text
+const memoriesPromotedBefore = `-- name: MemoriesPromotedBefore :many
+WITH RECURSIVE older AS (
+    SELECT m.scope_id, m.id, m.norm_hash FROM memories m WHERE m.scope = 'group' AND m.scope_id = $2::text AND m.id = $3::bigint
+    UNION
+    SELECT m.scope_id, m.id, m.norm_hash FROM memories m
+    JOIN older o ON m.scope = 'group' AND m.scope_id = o.scope_id AND m.superseded_by = o.id
+)
+SELECT t.id FROM memories t
+WHERE t.scope = 'team' AND t.scope_id = $1::text AND t.source_group = $2::text AND t.superseded_by IS NULL
+  AND t.norm_hash IN (SELECT o.norm_hash FROM older o WHERE o.id <> $3::bigint)
 `
 
+type MemoriesPromotedBeforeParams struct {
+	TeamID  string
+	GroupID string
+	ID      int64
+}
+
+// MemoriesPromotedBefore lists what the team has in force of the values that a group's memory corrected.
+func (q *Queries) MemoriesPromotedBefore(ctx context.Context, db DBTX, arg *MemoriesPromotedBeforeParams) ([]int64, error) {
+	rows, err := db.Query(ctx, memoriesPromotedBefore, arg.TeamID, arg.GroupID, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memoriesUnpromote = `-- name: MemoriesUnpromote :exec
+UPDATE memories m SET promoted_by = ''
+WHERE m.promoted_by = $1::text AND starts_with(m.source_session, $2::text)
+`
+
+type MemoriesUnpromoteParams struct {
+	Person        string
+	RobotSessions string
+}
+
 // MemoriesUnpromote takes a person's name from memories of others that the person promoted.
-func (q *Queries) MemoriesUnpromote(ctx context.Context, db DBTX, person string) error {
-	_, err := db.Exec(ctx, memoriesUnpromote, person)
+func (q *Queries) MemoriesUnpromote(ctx context.Context, db DBTX, arg *MemoriesUnpromoteParams) error {
+	_, err := db.Exec(ctx, memoriesUnpromote, arg.Person, arg.RobotSessions)
 	return err
 }
 
@@ -468,38 +641,83 @@ func (q *Queries) MemoryChain(ctx context.Context, db DBTX, id int64) ([]MemoryC
 	return items, nil
 }
 
-const memoryPromote = `-- name: MemoryPromote :one
-WITH old AS (
-    SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.terms FROM memories m
-    WHERE m.id = $1 AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
-    FOR UPDATE
-), copied AS (
-    INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, source_session, start_seq, end_seq,
-        fact_key, said_by, said_at, source_group, expires_at, last_seen_at, seen, promoted_by)
-    SELECT 'team', s.robot_code, old.kind, old.content, old.norm_hash, old.subject_id, old.source_session, old.start_seq,
-        old.end_seq, old.fact_key, old.said_by, old.said_at, old.source_group, old.expires_at, old.last_seen_at, old.seen, $2
-    FROM old JOIN dingtalk_sessions s ON s.session_key = old.source_session
-    ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO UPDATE SET seen = memories.seen + 1
-    RETURNING id
-), replaced AS (
-    UPDATE memories m SET superseded_by = copied.id, superseded_at = now() FROM old, copied
-    WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
-)
-SELECT copied.id FROM copied
+const memoryPromotable = `-- name: MemoryPromotable :one
+SELECT m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group, m.source_session,
+    m.start_seq, m.end_seq, m.expires_at
+FROM memories m
+WHERE m.id = $1 AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
 `
 
-type MemoryPromoteParams struct {
-	ID         int64
-	PromotedBy sessions.UserID
+type MemoryPromotableRow struct {
+	ScopeID       string
+	Kind          memory.Kind
+	Content       string
+	FactKey       string
+	SubjectID     sessions.UserID
+	SaidBy        sessions.UserID
+	SaidAt        *time.Time
+	SourceGroup   string
+	SourceSession sessions.Key
+	StartSeq      int64
+	EndSeq        int64
+	ExpiresAt     *time.Time
 }
 
-// MemoryPromote copies a memory of a group into the team's scope, and has the copy supersede it. Where the team has that
-// fact already, its row is the one. The copy is indexed anew, for its terms are of another scope.
-func (q *Queries) MemoryPromote(ctx context.Context, db DBTX, arg *MemoryPromoteParams) (int64, error) {
-	row := db.QueryRow(ctx, memoryPromote, arg.ID, arg.PromotedBy)
-	var id int64
-	err := row.Scan(&id)
-	return id, err
+// MemoryPromotable reads a memory in force of a group.
+func (q *Queries) MemoryPromotable(ctx context.Context, db DBTX, id int64) (MemoryPromotableRow, error) {
+	row := db.QueryRow(ctx, memoryPromotable, id)
+	var i MemoryPromotableRow
+	err := row.Scan(
+		&i.ScopeID,
+		&i.Kind,
+		&i.Content,
+		&i.FactKey,
+		&i.SubjectID,
+		&i.SaidBy,
+		&i.SaidAt,
+		&i.SourceGroup,
+		&i.SourceSession,
+		&i.StartSeq,
+		&i.EndSeq,
+		&i.ExpiresAt,
+	)
+	return i, err
+}
+
+const memoryPromoted = `-- name: MemoryPromoted :exec
+WITH old AS (
+    UPDATE memories m SET superseded_by = $4::bigint, superseded_at = now()
+    WHERE m.scope = 'group' AND m.scope_id = $5::text AND m.id = $6::bigint
+    RETURNING m.seen, m.last_seen_at
+)
+UPDATE memories t SET
+    seen = CASE WHEN $1::boolean THEN old.seen ELSE t.seen + 1 END,
+    last_seen_at = CASE WHEN $1::boolean THEN old.last_seen_at ELSE greatest(t.last_seen_at, old.last_seen_at) END,
+    promoted_by = CASE WHEN $1::boolean THEN $2::text ELSE t.promoted_by END
+FROM old WHERE t.scope = 'team' AND t.scope_id = $3::text AND t.id = $4::bigint
+`
+
+type MemoryPromotedParams struct {
+	New        bool
+	PromotedBy string
+	TeamID     string
+	Promoted   int64
+	GroupID    string
+	ID         int64
+}
+
+// MemoryPromoted has a memory of the team supersede the group's own: a new one, which was said as often and was promoted
+// by somebody, or one that the team had already.
+func (q *Queries) MemoryPromoted(ctx context.Context, db DBTX, arg *MemoryPromotedParams) error {
+	_, err := db.Exec(ctx, memoryPromoted,
+		arg.New,
+		arg.PromotedBy,
+		arg.TeamID,
+		arg.Promoted,
+		arg.GroupID,
+		arg.ID,
+	)
+	return err
 }
 
 const memoryScopes = `-- name: MemoryScopes :many
@@ -533,11 +751,14 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 }
 
 const memorySource = `-- name: MemorySource :one
-SELECT m.scope, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = $1
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+FROM memories m WHERE m.id = $1
 `
 
 type MemorySourceRow struct {
+	ID            int64
 	Scope         memory.Scope
+	ScopeID       string
 	Kind          memory.Kind
 	SourceSession sessions.Key
 	StartSeq      int64
@@ -552,7 +773,9 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 	row := db.QueryRow(ctx, memorySource, id)
 	var i MemorySourceRow
 	err := row.Scan(
+		&i.ID,
 		&i.Scope,
+		&i.ScopeID,
 		&i.Kind,
 		&i.SourceSession,
 		&i.StartSeq,
@@ -646,14 +869,17 @@ const personMessages = `-- name: PersonMessages :many
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = $1 AND e.role = 'user' AND e.id > $2::bigint
+WHERE e.sender_id = $1 AND e.role = 'user' AND e.id > $2::bigint AND e.content <> $3::text
+  AND ($4::text = '' OR s.robot_code = $4::text)
 ORDER BY e.id
-LIMIT $3::int
+LIMIT $5::int
 `
 
 type PersonMessagesParams struct {
 	Person  sessions.UserID
 	AfterID int64
+	Erased  string
+	Robot   string
 	MaxRows int
 }
 
@@ -671,9 +897,15 @@ type PersonMessagesRow struct {
 	ConversationType sessions.ConversationType
 }
 
-// PersonMessages lists what a person said, anywhere, in order of arrival.
+// PersonMessages lists what a person said, anywhere that one robot is, or any, in order of arrival.
 func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessagesParams) ([]PersonMessagesRow, error) {
-	rows, err := db.Query(ctx, personMessages, arg.Person, arg.AfterID, arg.MaxRows)
+	rows, err := db.Query(ctx, personMessages,
+		arg.Person,
+		arg.AfterID,
+		arg.Erased,
+		arg.Robot,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -742,8 +974,6 @@ FROM dingtalk_sessions s JOIN (
         UNION ALL
         SELECT e.session_key, false FROM dingtalk_session_events e
         WHERE e.message #>> '{quote,sender_id}' = $1::text
-           OR (e.role <> 'user' AND EXISTS (SELECT FROM unnest($2::text[]) AS w (word)
-                WHERE strpos(e.content, w.word) > 0 OR strpos(e.tool_calls::text, w.word) > 0))
         UNION ALL
         SELECT o.session_key, false FROM outbox o
         WHERE o.target ->> 'staff_id' = $1::text
@@ -753,13 +983,12 @@ FROM dingtalk_sessions s JOIN (
         WHERE m.subject_id = $1::text OR m.said_by = $1::text OR (m.scope = 'user' AND m.scope_id = $1::text)
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
-WHERE $3::text = '' OR s.robot_code = $3::text
+WHERE $2::text = '' OR s.robot_code = $2::text
 ORDER BY f.spoke, s.session_key
 `
 
 type PersonSessionsParams struct {
 	Person string
-	Words  []string
 	Robot  string
 }
 
@@ -771,11 +1000,10 @@ type PersonSessionsRow struct {
 	Spoke            bool
 }
 
-// PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, memories, or the
-// bot's own words with one of the words that tell them apart. Those come first where the person said nothing, for what
-// tells them apart there goes with the others.
+// PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Those
+// come first where the person said nothing, for what tells them apart there goes with the others.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
-	rows, err := db.Query(ctx, personSessions, arg.Person, arg.Words, arg.Robot)
+	rows, err := db.Query(ctx, personSessions, arg.Person, arg.Robot)
 	if err != nil {
 		return nil, err
 	}
@@ -862,7 +1090,7 @@ func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaiting
 
 const quoteErase = `-- name: QuoteErase :exec
 UPDATE dingtalk_session_events q SET
-    content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
     message = q.message || jsonb_build_object('text', $1::text, 'quote', jsonb_build_object('text', $2::text))
 WHERE q.session_key = $3 AND q.id = $4
 `
@@ -958,6 +1186,26 @@ func (q *Queries) SessionKeep(ctx context.Context, db DBTX, arg *SessionKeepPara
 	return lease_term, err
 }
 
+const sessionMessages = `-- name: SessionMessages :one
+SELECT count(*) FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $2::text)
+  AND ($3::bigint = 0 OR e.id < $3::bigint)
+`
+
+type SessionMessagesParams struct {
+	SessionKey sessions.Key
+	Erased     string
+	Asked      int64
+}
+
+// SessionMessages counts the messages of a session that is to be deleted.
+func (q *Queries) SessionMessages(ctx context.Context, db DBTX, arg *SessionMessagesParams) (int64, error) {
+	row := db.QueryRow(ctx, sessionMessages, arg.SessionKey, arg.Erased, arg.Asked)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const sessionRemake = `-- name: SessionRemake :exec
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term)
 VALUES ($1, $2, $3, $4, $5::text, $6)
@@ -1010,11 +1258,15 @@ func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTe
 }
 
 const sessionsFree = `-- name: SessionsFree :exec
-WITH freed AS (
+WITH held AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
+      AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
+        OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/')))
+    ORDER BY h.session_key FOR UPDATE
+), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
-    WHERE s.lease_owner IS NOT NULL AND s.session_key <> $1::text
-      AND (s.robot_code = ANY($2::text[]) OR s.session_key = ANY($3::text[])
-        OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/')))
+    FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key
 )
 SELECT pg_notify('ebb', '|' || freed.session_key) FROM freed
@@ -1037,6 +1289,62 @@ func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreePa
 		arg.Groups,
 	)
 	return err
+}
+
+const sessionsTelling = `-- name: SessionsTelling :many
+SELECT s.session_key FROM dingtalk_sessions s
+WHERE s.session_key <> ALL($1::text[])
+  AND (s.robot_code = ANY($2::text[]) OR s.session_key = ANY($3::text[])
+    OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
+    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY($5::text[])))
+  AND EXISTS (
+    SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
+    WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY($6::text[]))
+      AND EXISTS (SELECT FROM unnest($7::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
+ORDER BY s.session_key
+LIMIT $8::int
+`
+
+type SessionsTellingParams struct {
+	Besides     []string
+	Teams       []string
+	SessionKeys []string
+	Groups      []string
+	Users       []string
+	Speakers    []string
+	Pieces      []string
+	MaxRows     int
+}
+
+// SessionsTelling lists sessions where a memory may be read and where the bot, or one of those who said it, told one of
+// some pieces of text, which are in lower case.
+func (q *Queries) SessionsTelling(ctx context.Context, db DBTX, arg *SessionsTellingParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, sessionsTelling,
+		arg.Besides,
+		arg.Teams,
+		arg.SessionKeys,
+		arg.Groups,
+		arg.Users,
+		arg.Speakers,
+		arg.Pieces,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const toolRunErase = `-- name: ToolRunErase :exec
@@ -1106,24 +1414,6 @@ func (q *Queries) ToolRunsOf(ctx context.Context, db DBTX, arg *ToolRunsOfParams
 		return nil, err
 	}
 	return items, nil
-}
-
-const turnAt = `-- name: TurnAt :one
-SELECT coalesce(max(e.seq), 0)::bigint AS seq FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.role = 'user' AND e.seq IS NOT NULL AND e.created_at <= $2::timestamptz
-`
-
-type TurnAtParams struct {
-	SessionKey sessions.Key
-	At         time.Time
-}
-
-// TurnAt is the place of the last message before an instant, 0 for none.
-func (q *Queries) TurnAt(ctx context.Context, db DBTX, arg *TurnAtParams) (int64, error) {
-	row := db.QueryRow(ctx, turnAt, arg.SessionKey, arg.At)
-	var seq int64
-	err := row.Scan(&seq)
-	return seq, err
 }
 
 const waitingOf = `-- name: WaitingOf :many

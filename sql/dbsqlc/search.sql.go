@@ -25,20 +25,38 @@ func (q *Queries) CompilerOff(ctx context.Context, db DBTX) (string, error) {
 }
 
 const eventsBacklog = `-- name: EventsBacklog :many
-SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
-WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-LIMIT $1::int
+SELECT b.session_key, b.id, left(b.content, $1::int)::text AS content, b.listed::int AS listed,
+    sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
+FROM (
+    SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
+        sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
+    FROM (
+        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
+        WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        LIMIT $2::int
+    ) l
+) b
+WHERE b.before < $3::bigint
 `
 
-type EventsBacklogRow struct {
-	SessionKey sessions.Key
-	ID         int64
-	Content    string
+type EventsBacklogParams struct {
+	MaxChars int
+	MaxRows  int
+	MaxBytes int64
 }
 
-// EventsBacklog lists events that no search knows yet: those of older releases, and imports.
-func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, maxRows int) ([]EventsBacklogRow, error) {
-	rows, err := db.Query(ctx, eventsBacklog, maxRows)
+type EventsBacklogRow struct {
+	SessionKey  sessions.Key
+	ID          int64
+	Content     string
+	Listed      int
+	ContentHash []byte
+}
+
+// EventsBacklog lists events that no search knows yet: those of older releases, and imports. As many come as together
+// have no more bytes than max_bytes, but at least one; with each comes how many there are to choose from.
+func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, arg *EventsBacklogParams) ([]EventsBacklogRow, error) {
+	rows, err := db.Query(ctx, eventsBacklog, arg.MaxChars, arg.MaxRows, arg.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +64,13 @@ func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, maxRows int) ([]Ev
 	var items []EventsBacklogRow
 	for rows.Next() {
 		var i EventsBacklogRow
-		if err := rows.Scan(&i.SessionKey, &i.ID, &i.Content); err != nil {
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.Content,
+			&i.Listed,
+			&i.ContentHash,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -58,14 +82,21 @@ func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, maxRows int) ([]Ev
 }
 
 const eventsBeside = `-- name: EventsBeside :many
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq = ANY($2::bigint[]) AND e.role IN ('user', 'assistant')
+SELECT b.seq, b.role, b.sender_id, b.sender_nick, b.created_at, coalesce(b.terms, '{}')::bigint[] AS terms
+FROM (
+    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms,
+        sum(coalesce(pg_column_size(e.terms), 0)) OVER (ORDER BY w.place) - coalesce(pg_column_size(e.terms), 0) AS before
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS w (seq, place)
+    JOIN dingtalk_session_events e ON e.session_key = $2 AND e.seq = w.seq
+    WHERE e.role IN ('user', 'assistant')
+) b
+WHERE b.before < $3::bigint
 `
 
 type EventsBesideParams struct {
-	SessionKey sessions.Key
 	Seqs       []int64
+	SessionKey sessions.Key
+	MaxBytes   int64
 }
 
 type EventsBesideRow struct {
@@ -77,9 +108,10 @@ type EventsBesideRow struct {
 	Terms      []int64
 }
 
-// EventsBeside reads what a search asks of events at some places.
+// EventsBeside reads what a search asks of events at some places: of the first of these, as many as together have no more
+// bytes of terms than max_bytes. To send them is what a search takes longest for.
 func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesideParams) ([]EventsBesideRow, error) {
-	rows, err := db.Query(ctx, eventsBeside, arg.SessionKey, arg.Seqs)
+	rows, err := db.Query(ctx, eventsBeside, arg.Seqs, arg.SessionKey, arg.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +138,10 @@ func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesidePa
 }
 
 const eventsFind = `-- name: EventsFind :many
-SELECT w.place::int AS place, f.seq, f.role, f.sender_id, f.sender_nick, f.created_at, f.terms
+SELECT w.place::int AS place, f.seq::bigint AS seq
 FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
-    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
-    FROM dingtalk_session_events e
+    SELECT e.seq FROM dingtalk_session_events e
     WHERE (e.session_key = $2) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT $3::int
 ) f
@@ -123,18 +154,13 @@ type EventsFindParams struct {
 }
 
 type EventsFindRow struct {
-	Place      int
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Terms      []int64
+	Place int
+	Seq   int64
 }
 
-// EventsFind reads the events of a session that have all the terms of one of some lists, of each list at most so many: in
+// EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
 // the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
-// is the text of an array; its place comes back with each event.
+// is the text of an array; its place comes back with each event. Their terms, which are long, are not read.
 //
 // Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
 // compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
@@ -148,15 +174,7 @@ func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams
 	var items []EventsFindRow
 	for rows.Next() {
 		var i EventsFindRow
-		if err := rows.Scan(
-			&i.Place,
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Terms,
-		); err != nil {
+		if err := rows.Scan(&i.Place, &i.Seq); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -298,15 +316,16 @@ func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistory
 
 const eventsIndex = `-- name: EventsIndex :execrows
 UPDATE dingtalk_session_events e SET terms = t.terms::bigint[]
-FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::bigint[]) AS id, unnest($3::text[]) AS content,
+FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::bigint[]) AS id, unnest($3::bytea[]) AS content_hash,
     unnest($4::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND e.content = t.content AND e.terms IS NULL
+WHERE e.session_key = t.session_key AND e.id = t.id AND e.terms IS NULL
+  AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash
 `
 
 type EventsIndexParams struct {
 	SessionKeys []string
 	Ids         []int64
-	Contents    []string
+	Hashes      [][]byte
 	Terms       []string
 }
 
@@ -316,7 +335,7 @@ func (q *Queries) EventsIndex(ctx context.Context, db DBTX, arg *EventsIndexPara
 	result, err := db.Exec(ctx, eventsIndex,
 		arg.SessionKeys,
 		arg.Ids,
-		arg.Contents,
+		arg.Hashes,
 		arg.Terms,
 	)
 	if err != nil {
@@ -329,6 +348,8 @@ const eventsOutdated = `-- name: EventsOutdated :many
 SELECT DISTINCT generate_series(m.start_seq, m.end_seq)::bigint AS seq FROM memories m
 WHERE m.source_session = $1 AND m.superseded_by IS NOT NULL
   AND m.end_seq >= $2::bigint AND m.start_seq BETWEEN 1 AND $3::bigint AND m.end_seq - m.start_seq < $4::int
+  AND EXISTS (SELECT FROM memories n
+    WHERE n.scope = m.scope AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group = m.source_group)
 `
 
 type EventsOutdatedParams struct {
@@ -339,7 +360,8 @@ type EventsOutdatedParams struct {
 }
 
 // EventsOutdated lists the events of a session, between two places, that say what was corrected later: those that a
-// superseded memory was drawn from, where they are few.
+// superseded memory was drawn from, where they are few. What was superseded by something of another conversation, or was
+// made the team's, is not known to be wrong here.
 func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdatedParams) ([]int64, error) {
 	rows, err := db.Query(ctx, eventsOutdated,
 		arg.SessionKey,
@@ -366,35 +388,33 @@ func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdat
 }
 
 const eventsRecent = `-- name: EventsRecent :many
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
+SELECT e.seq::bigint AS seq,
+    ARRAY(SELECT k.place FROM unnest($1::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq >= $2::bigint AND e.terms && $3::bigint[]
+WHERE e.session_key = $2 AND e.seq >= $3::bigint AND e.terms && $1::bigint[]
 ORDER BY e.seq DESC
 LIMIT $4::int
 `
 
 type EventsRecentParams struct {
+	Keys       []int64
 	SessionKey sessions.Key
 	FirstSeq   int64
-	Keys       []int64
 	MaxRows    int
 }
 
 type EventsRecentRow struct {
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Terms      []int64
+	Seq    int64
+	Places []int64
 }
 
-// EventsRecent reads the newest events of a session, from a place on, that have one of the terms.
+// EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
+// those that they have.
 func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
 	rows, err := db.Query(ctx, eventsRecent,
+		arg.Keys,
 		arg.SessionKey,
 		arg.FirstSeq,
-		arg.Keys,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -404,14 +424,7 @@ func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentPa
 	var items []EventsRecentRow
 	for rows.Next() {
 		var i EventsRecentRow
-		if err := rows.Scan(
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Terms,
-		); err != nil {
+		if err := rows.Scan(&i.Seq, &i.Places); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -422,7 +435,7 @@ func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentPa
 	return items, nil
 }
 
-const eventsSaid = `-- name: EventsSaid :many
+const eventsTold = `-- name: EventsTold :many
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
@@ -432,7 +445,7 @@ ORDER BY e.seq DESC
 LIMIT $5::int
 `
 
-type EventsSaidParams struct {
+type EventsToldParams struct {
 	SessionKey sessions.Key
 	FromTime   time.Time
 	ToTime     time.Time
@@ -440,7 +453,7 @@ type EventsSaidParams struct {
 	MaxRows    int
 }
 
-type EventsSaidRow struct {
+type EventsToldRow struct {
 	Seq        *int64
 	Role       sessions.Role
 	SenderID   sessions.UserID
@@ -449,9 +462,9 @@ type EventsSaidRow struct {
 	Terms      []int64
 }
 
-// EventsSaid reads what people and the bot said in a time, the newest: everybody, or some.
-func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams) ([]EventsSaidRow, error) {
-	rows, err := db.Query(ctx, eventsSaid,
+// EventsTold reads what people and the bot said in a time, the newest: everybody, or some.
+func (q *Queries) EventsTold(ctx context.Context, db DBTX, arg *EventsToldParams) ([]EventsToldRow, error) {
+	rows, err := db.Query(ctx, eventsTold,
 		arg.SessionKey,
 		arg.FromTime,
 		arg.ToTime,
@@ -462,9 +475,9 @@ func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams
 		return nil, err
 	}
 	defer rows.Close()
-	var items []EventsSaidRow
+	var items []EventsToldRow
 	for rows.Next() {
-		var i EventsSaidRow
+		var i EventsToldRow
 		if err := rows.Scan(
 			&i.Seq,
 			&i.Role,
@@ -484,17 +497,27 @@ func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams
 }
 
 const eventsUnindexed = `-- name: EventsUnindexed :many
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, $1::int)::text AS content
-FROM dingtalk_session_events e
-WHERE e.session_key = $2 AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-ORDER BY e.seq DESC
-LIMIT $3::int
+SELECT u.seq, u.role, u.sender_id, u.sender_nick, u.created_at, left(u.content, $1::int)::text AS content
+FROM (
+    SELECT n.seq, n.role, n.sender_id, n.sender_nick, n.created_at, n.content,
+        sum(least(octet_length(n.content), 4 * $1::int)) OVER (ORDER BY n.seq DESC)
+            - least(octet_length(n.content), 4 * $1::int) AS before
+    FROM (
+        SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.content FROM dingtalk_session_events e
+        WHERE e.session_key = $2 AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        ORDER BY e.seq DESC
+        LIMIT $3::int
+    ) n
+) u
+WHERE u.before < $4::bigint
+ORDER BY u.seq DESC
 `
 
 type EventsUnindexedParams struct {
 	MaxChars   int
 	SessionKey sessions.Key
 	MaxRows    int
+	MaxBytes   int64
 }
 
 type EventsUnindexedRow struct {
@@ -506,9 +529,15 @@ type EventsUnindexedRow struct {
 	Content    string
 }
 
-// EventsUnindexed reads the newest events of a session whose terms are not stored yet.
+// EventsUnindexed reads the newest events of a session whose terms are not stored yet, of each the beginning, as many as
+// together have no more bytes than max_bytes.
 func (q *Queries) EventsUnindexed(ctx context.Context, db DBTX, arg *EventsUnindexedParams) ([]EventsUnindexedRow, error) {
-	rows, err := db.Query(ctx, eventsUnindexed, arg.MaxChars, arg.SessionKey, arg.MaxRows)
+	rows, err := db.Query(ctx, eventsUnindexed,
+		arg.MaxChars,
+		arg.SessionKey,
+		arg.MaxRows,
+		arg.MaxBytes,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -604,30 +633,39 @@ SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
     m.promoted_by, m.created_at, (CASE WHEN $1::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
 FROM memories m
-WHERE m.superseded_by IS NULL
+WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXISTS (SELECT FROM memories n
+    WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
   AND (m.expires_at IS NULL OR m.expires_at > now())
-  AND ((m.scope = 'team' AND m.scope_id = $2::text)
-    OR (m.scope = 'group' AND m.scope_id = $3::text)
-    OR (m.scope = 'session' AND m.scope_id = $4::text)
-    OR (m.scope = 'user' AND $5::boolean AND m.scope_id = ANY($6::text[]))
-    OR (m.scope = 'user' AND NOT $5::boolean AND m.source_group <> '' AND m.source_group = $3::text))
-  AND (NOT $1::boolean OR m.terms && $7::bigint[] OR m.terms IS NULL OR (m.scope = 'user' AND NOT $5::boolean))
-  AND ($8::bigint = 0 OR m.id = $8::bigint)
-  AND (m.kind <> 'digest' OR $1::boolean OR $8::bigint > 0) -- a view pins no digest
-ORDER BY m.id DESC
-LIMIT $9::int
+  AND ((m.scope = 'team' AND m.scope_id = $3::text AND (m.source_group <> $4::text OR EXISTS (SELECT FROM memories o
+        WHERE o.scope = 'group' AND o.scope_id = $4::text AND o.superseded_by = m.id)))
+    OR (m.scope = 'group' AND m.scope_id = $4::text)
+    OR (m.scope = 'session' AND m.scope_id = $5::text)
+    OR (m.scope = 'user' AND $2::boolean AND m.scope_id = ANY($6::text[])
+        AND starts_with(m.source_session, $7::text)
+        AND (m.fact_key = '' OR NOT EXISTS (SELECT FROM memories n
+            WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.fact_key = m.fact_key AND n.subject_id = m.subject_id
+              AND n.superseded_by IS NULL AND (n.expires_at IS NULL OR n.expires_at > now())
+              AND n.source_group <> m.source_group AND starts_with(n.source_session, $7::text)
+              AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
+    OR (m.scope = 'user' AND NOT $2::boolean AND m.source_group <> '' AND m.source_group = $4::text))
+  AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL)
+  AND ($9::bigint = 0 OR m.id = $9::bigint)
+  AND (m.kind <> 'digest' OR $1::boolean OR $9::bigint > 0) -- a view pins no digest
+ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC, m.id DESC
+LIMIT $10::int
 `
 
 type MemoriesReadableParams struct {
-	Search     bool
-	TeamID     string
-	GroupID    string
-	SessionKey string
-	Private    bool
-	UserIds    []string
-	Keys       []int64
-	ID         int64
-	MaxRows    int
+	Search        bool
+	Private       bool
+	TeamID        string
+	GroupID       string
+	SessionKey    string
+	UserIds       []string
+	RobotSessions string
+	Found         []int64
+	ID            int64
+	MaxRows       int
 }
 
 type MemoriesReadableRow struct {
@@ -657,19 +695,24 @@ type MemoriesReadableRow struct {
 // MemoriesReadable lists memories in force that a reader may see, newest first. It is the one place that says who may
 // see what: everybody what is the team's; who is in a conversation what is the conversation's, the session's, and what
 // people said of themselves in that very conversation; and who is alone with the bot what is kept of that person.
-// What was said in private has no source_group, so that no group ever sees it.
+// What was said in private has no source_group, so that no group ever sees it. Staff ids are those of an organisation:
+// another robot's person of the same id is somebody else, and keys of sessions begin with the robot.
 //
-// A search narrows it to memories with one of the terms. Those that people said of themselves in a group are few, and
-// hashed by the person, whom nobody named: they come with no regard to terms, and so does what has none yet.
+// What a person corrected in private still holds in the group where they said it: the group learns nothing of that. In
+// private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
+// for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
+//
+// A search narrows it to those that it found by their terms, and what has none yet.
 func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesReadableParams) ([]MemoriesReadableRow, error) {
 	rows, err := db.Query(ctx, memoriesReadable,
 		arg.Search,
+		arg.Private,
 		arg.TeamID,
 		arg.GroupID,
 		arg.SessionKey,
-		arg.Private,
 		arg.UserIds,
-		arg.Keys,
+		arg.RobotSessions,
+		arg.Found,
 		arg.ID,
 		arg.MaxRows,
 	)
@@ -703,6 +746,100 @@ func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesRe
 			&i.CreatedAt,
 			&i.Terms,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memoriesSaid = `-- name: MemoriesSaid :many
+SELECT f.place::int AS place, f.id::bigint AS id
+FROM (
+    SELECT h.place, m.id, row_number() OVER (PARTITION BY h.place ORDER BY m.id DESC) AS nth
+    FROM memories m
+    CROSS JOIN LATERAL (
+        SELECT k.place FROM unnest($1::bigint[]) WITH ORDINALITY AS k (hash, place)
+        WHERE k.hash = ANY(ARRAY(SELECT t.term & 4294967295 FROM unnest(m.terms) AS t (term)))
+    ) h
+    WHERE m.scope = 'user' AND m.source_group <> '' AND m.source_group = $2::text
+      AND (m.superseded_by IS NULL OR EXISTS (SELECT FROM memories n -- as in MemoriesReadable
+        WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group))
+      AND (m.expires_at IS NULL OR m.expires_at > now())
+) f
+WHERE f.nth <= $3::int
+`
+
+type MemoriesSaidParams struct {
+	Hashes  []int64
+	GroupID string
+	MaxRows int
+}
+
+type MemoriesSaidRow struct {
+	Place int
+	ID    int64
+}
+
+// MemoriesSaid names the memories in force of what people said of themselves in a group, of each term the newest that have
+// it: these are hashed by person, and whom a query is about nobody knows. So terms come as the lower halves of their
+// hashes; a term's place comes back with each memory.
+func (q *Queries) MemoriesSaid(ctx context.Context, db DBTX, arg *MemoriesSaidParams) ([]MemoriesSaidRow, error) {
+	rows, err := db.Query(ctx, memoriesSaid, arg.Hashes, arg.GroupID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesSaidRow
+	for rows.Next() {
+		var i MemoriesSaidRow
+		if err := rows.Scan(&i.Place, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memoriesWithTerms = `-- name: MemoriesWithTerms :many
+SELECT w.place::int AS place, f.id::bigint AS id
+FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
+CROSS JOIN LATERAL (
+    SELECT m.id FROM memories m
+    WHERE m.terms && w.list::bigint[] AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
+    ORDER BY m.id + 0 DESC -- by the index on terms, not by that on ids
+    LIMIT $2::int
+) f
+`
+
+type MemoriesWithTermsParams struct {
+	Lists   []string
+	MaxRows int
+}
+
+type MemoriesWithTermsRow struct {
+	Place int
+	ID    int64
+}
+
+// MemoriesWithTerms names memories in force that have a term of one of some lists, of each list the newest. A list is the text
+// of an array; its place comes back with each memory. Who may see them MemoriesReadable decides.
+func (q *Queries) MemoriesWithTerms(ctx context.Context, db DBTX, arg *MemoriesWithTermsParams) ([]MemoriesWithTermsRow, error) {
+	rows, err := db.Query(ctx, memoriesWithTerms, arg.Lists, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesWithTermsRow
+	for rows.Next() {
+		var i MemoriesWithTermsRow
+		if err := rows.Scan(&i.Place, &i.ID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

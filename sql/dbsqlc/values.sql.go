@@ -16,12 +16,13 @@ import (
 const memoryValues = `-- name: MemoryValues :many
 WITH RECURSIVE this AS (
     SELECT m.scope, m.scope_id, m.id, m.superseded_by FROM memories m
-    WHERE m.id = $3::bigint
-      AND ((m.scope = 'team' AND m.scope_id = $4::text)
-        OR (m.scope = 'group' AND m.scope_id = $2::text)
+    WHERE m.id = $4::bigint
+      AND ((m.scope = 'team' AND m.scope_id = $2::text)
+        OR (m.scope = 'group' AND m.scope_id = $3::text)
         OR (m.scope = 'session' AND m.scope_id = $5::text)
-        OR (m.scope = 'user' AND $1::boolean AND m.scope_id = ANY($6::text[]))
-        OR (m.scope = 'user' AND NOT $1::boolean AND m.source_group <> '' AND m.source_group = $2::text))
+        OR (m.scope = 'user' AND $1::boolean AND m.scope_id = ANY($6::text[])
+            AND starts_with(m.source_session, $7::text))
+        OR (m.scope = 'user' AND NOT $1::boolean AND m.source_group <> '' AND m.source_group = $3::text))
 ), older AS (
     SELECT t.scope, t.scope_id, t.id FROM this t
     UNION
@@ -39,57 +40,65 @@ WITH RECURSIVE this AS (
 )
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at
+    m.promoted_by, m.created_at,
+    ((m.scope = 'user' AND NOT $1::boolean AND EXISTS (SELECT FROM memories n
+        WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group))
+      OR (m.scope = 'group' AND EXISTS (SELECT FROM memories n WHERE n.scope = 'team' AND n.scope_id = $2::text AND n.id = m.superseded_by))
+    )::boolean AS corrected_elsewhere
 FROM chain c
 JOIN memories m ON m.scope = c.scope AND m.scope_id = c.scope_id AND m.id = c.id
 WHERE (m.expires_at IS NULL OR m.expires_at > now())
-  AND (m.scope <> 'user' OR $1::boolean OR (m.source_group <> '' AND m.source_group = $2::text))
+  AND (m.scope <> 'user' OR $1::boolean OR (m.source_group <> '' AND m.source_group = $3::text))
 ORDER BY coalesce(m.said_at, m.created_at), m.id
 `
 
 type MemoryValuesParams struct {
-	Private    bool
-	GroupID    string
-	ID         int64
-	TeamID     string
-	SessionKey string
-	UserIds    []string
+	Private       bool
+	TeamID        string
+	GroupID       string
+	ID            int64
+	SessionKey    string
+	UserIds       []string
+	RobotSessions string
 }
 
 type MemoryValuesRow struct {
-	ID            int64
-	Scope         memory.Scope
-	ScopeID       string
-	Kind          memory.Kind
-	Content       string
-	FactKey       string
-	SubjectID     sessions.UserID
-	SaidBy        sessions.UserID
-	SaidAt        *time.Time
-	SourceGroup   string
-	SourceSession sessions.Key
-	StartSeq      int64
-	EndSeq        int64
-	SupersededBy  *int64
-	SupersededAt  *time.Time
-	ExpiresAt     *time.Time
-	LastSeenAt    time.Time
-	Seen          int
-	PromotedBy    sessions.UserID
-	CreatedAt     time.Time
+	ID                 int64
+	Scope              memory.Scope
+	ScopeID            string
+	Kind               memory.Kind
+	Content            string
+	FactKey            string
+	SubjectID          sessions.UserID
+	SaidBy             sessions.UserID
+	SaidAt             *time.Time
+	SourceGroup        string
+	SourceSession      sessions.Key
+	StartSeq           int64
+	EndSeq             int64
+	SupersededBy       *int64
+	SupersededAt       *time.Time
+	ExpiresAt          *time.Time
+	LastSeenAt         time.Time
+	Seen               int
+	PromotedBy         sessions.UserID
+	CreatedAt          time.Time
+	CorrectedElsewhere bool
 }
 
 // MemoryValues lists the values of one fact that a reader may see, the oldest first: those that a memory corrected, itself,
 // and those that corrected it. Corrections stay within a scope; but of what people say of themselves each value has a place
-// of its own where it was said. Who may see what is as in MemoriesReadable.
+// of its own where it was said. Who may see what is as in MemoriesReadable: a group must not see that a value was corrected
+// elsewhere. Nor was corrected what the team has in the same words.
 func (q *Queries) MemoryValues(ctx context.Context, db DBTX, arg *MemoryValuesParams) ([]MemoryValuesRow, error) {
 	rows, err := db.Query(ctx, memoryValues,
 		arg.Private,
+		arg.TeamID,
 		arg.GroupID,
 		arg.ID,
-		arg.TeamID,
 		arg.SessionKey,
 		arg.UserIds,
+		arg.RobotSessions,
 	)
 	if err != nil {
 		return nil, err
@@ -119,6 +128,7 @@ func (q *Queries) MemoryValues(ctx context.Context, db DBTX, arg *MemoryValuesPa
 			&i.Seen,
 			&i.PromotedBy,
 			&i.CreatedAt,
+			&i.CorrectedElsewhere,
 		); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,8 @@ ALTER TABLE memories
     ADD COLUMN superseded_at timestamptz,
     -- Of a memory of the team: who made it one.
     ADD COLUMN promoted_by text NOT NULL DEFAULT '',
+    -- Tells what others told that left force for it, with all the rows that were made in the same transaction.
+    ADD COLUMN consolidated boolean NOT NULL DEFAULT false,
     -- What a search finds it by, each a hash of scope and term, as often as the text has it. NULL: not indexed yet.
     ADD COLUMN terms bigint[];
 
@@ -26,6 +28,7 @@ CREATE INDEX memories_id ON memories (id);
 -- What people said of themselves in a group, for that group.
 CREATE INDEX memories_said ON memories (source_group, id) WHERE scope = 'user' AND source_group <> '';
 CREATE INDEX memories_source ON memories (source_session, end_seq);
+CREATE INDEX memories_consolidated ON memories (scope, scope_id, created_at) WHERE consolidated;
 CREATE INDEX memories_expiring ON memories (expires_at) WHERE expires_at IS NOT NULL;
 
 ALTER TABLE dingtalk_session_events
@@ -139,4 +142,5 @@ ALTER TABLE memories
     DROP COLUMN seen,
     DROP COLUMN superseded_at,
     DROP COLUMN promoted_by,
+    DROP COLUMN consolidated,
     DROP COLUMN terms;

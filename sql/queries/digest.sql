@@ -1,14 +1,15 @@
 -- name: DigestsDue :many
--- DigestsDue lists days of groups that no digest tells yet, the oldest first, and settles those among them on which
--- fewer than least messages came: they are in the list too. A session's log is read through once for each of its days.
--- Days, starts and ends lie side by side.
+-- DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
+-- those among them on which fewer than least messages came: they are in the list too. A session's log is read through once
+-- for each of its days. Days, starts and ends lie side by side.
 WITH due AS MATERIALIZED (
-    SELECT s.session_key, d.day, d.starts_at, d.ends_at
+    SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
     FROM dingtalk_sessions s
     CROSS JOIN (SELECT unnest(@days::date[]) AS day, unnest(@starts::timestamptz[]) AS starts_at,
         unnest(@ends::timestamptz[]) AS ends_at) d
     LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
     WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
+      AND (d.day, s.session_key) > (@after_day::date, @after_key::text)
       AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < @max_attempts::int
         AND g.updated_at <= now() - interval '1 second' * @rest_seconds::float8))
       AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
@@ -19,7 +20,7 @@ WITH due AS MATERIALIZED (
     ORDER BY d.day, s.session_key
     LIMIT @max_rows::int
 ), counted AS MATERIALIZED (
-    SELECT u.session_key, u.day, c.messages, c.first_seq, c.last_seq
+    SELECT u.session_key, u.day, u.attempts, c.messages, c.first_seq, c.last_seq
     FROM due u
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> @erased::text) AS messages,
@@ -33,7 +34,7 @@ WITH due AS MATERIALIZED (
     SELECT c.session_key, c.day, true FROM counted c WHERE c.messages < @least::int
     ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = now()
 )
-SELECT c.session_key, c.day::text AS date, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
+SELECT c.session_key, c.day::text AS date, c.attempts, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
     c.last_seq::bigint AS last_seq
 FROM counted c ORDER BY c.day, c.session_key;
 

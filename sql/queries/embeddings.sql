@@ -69,12 +69,13 @@ FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsUnembedded :many
--- EventsUnembedded lists what people and the model said in a part of the log that has no vector.
+-- EventsUnembedded lists what people and the model said in a part of the log that has no vector. What has been given no
+-- terms no search is to find: commands and their answers.
 SELECT e.seq, c.content_hash, left(e.content, @max_chars::int)::text AS content
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (SELECT sha256(convert_to(e.content, 'UTF8'))::bytea AS content_hash) c
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
-  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
+  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text) AND coalesce(cardinality(e.terms), 1) > 0
   AND NOT EXISTS (SELECT FROM embeddings v
     WHERE v.scope_key = @session_key::text AND v.model = @model AND v.content_hash = c.content_hash)
 ORDER BY e.seq;

@@ -60,32 +60,33 @@ UPDATE compaction_log c SET
         THEN '' ELSE c.focus END
 WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
 
--- name: MemoriesErase :many
--- MemoriesErase deletes what memory has of events: facts that a flush found in a range with one of them, and those that
--- the turn of one of them saved by itself, from the question until it was committed.
-DELETE FROM memories m
-WHERE m.source_session = @session_key AND (
-    EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)
-    OR (m.end_seq = 0 AND EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
-          AND m.created_at >= (SELECT u.created_at FROM dingtalk_session_events u
-            WHERE u.session_key = @session_key AND u.seq <= e.seq AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)
-          AND m.created_at <= coalesce((SELECT a.created_at FROM dingtalk_session_events a
-            WHERE a.session_key = @session_key AND a.seq >= e.seq AND a.role <> 'user' ORDER BY a.seq LIMIT 1), 'infinity'))))
-RETURNING m.id, m.content;
+-- name: TurnTimes :many
+-- TurnTimes lists the places of a session's log, in order, with when they were filled.
+SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL
+ORDER BY e.seq;
 
 -- name: PinnedErase :exec
 -- PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
--- pins it anew.
+-- pins it anew. The rows are locked in one order.
+WITH held AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    ORDER BY h.session_key FOR UPDATE
+)
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
+FROM held WHERE s.session_key = held.session_key;
 
 -- name: PinnedBeforeErase :exec
 -- PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
+WITH held AS (
+    SELECT h.session_key, h.id FROM compaction_log h
+    WHERE h.view_before ->> 'pinned' <> ''
+      AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
+    ORDER BY h.session_key, h.id FOR UPDATE
+)
 UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
-WHERE c.view_before ->> 'pinned' <> ''
-  AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0);
+FROM held WHERE c.session_key = held.session_key AND c.id = held.id;
 
 -- name: EventsErase :exec
 -- EventsErase wipes what events say, what the view shows of them, and how their words came. Who spoke, when, and which

@@ -23,7 +23,8 @@ LIMIT @max_rows::int;
 -- name: MemoriesKnown :many
 -- MemoriesKnown reads what drafts are compared with, of their scopes alone: the newest memories in force; those that
 -- read the same, have the same key or are named, superseded ones too; and what superseded these. Digests of days
--- are no facts: nothing merges or corrects them.
+-- are no facts: nothing merges or corrects them. Of people it reads what one robot knows, for another's person of the same
+-- id is somebody else; of the team, what holds for the groups that the drafts come from, as MemoriesReadable has it.
 WITH RECURSIVE places AS (
     SELECT DISTINCT p.scope, p.scope_id
     FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id) p
@@ -32,6 +33,8 @@ WITH RECURSIVE places AS (
     FROM memories m JOIN places p ON m.scope = p.scope AND m.scope_id = p.scope_id
     WHERE m.norm_hash = ANY(@hashes::bytea[]) OR (m.id = ANY(@ids::bigint[]) AND m.kind <> 'digest')
        OR (m.superseded_by IS NULL AND m.fact_key <> '' AND m.fact_key = ANY(@keys::text[]))
+       OR (m.scope = 'user' AND m.source_group <> '' AND m.superseded_by IS NOT NULL AND EXISTS (SELECT FROM memories n
+            WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group))
     UNION
     SELECT n.scope, n.scope_id, n.id, n.superseded_by
     FROM memories n JOIN chain c ON n.scope = c.scope AND n.scope_id = c.scope_id AND n.id = c.superseded_by
@@ -45,6 +48,9 @@ SELECT k.id, k.scope, k.scope_id, k.kind, k.content, k.fact_key, k.subject_id, k
     k.created_at
 FROM memories k JOIN places p ON k.scope = p.scope AND k.scope_id = p.scope_id
 WHERE k.id IN (SELECT chain.id FROM chain UNION SELECT fresh.id FROM fresh)
+  AND (k.scope <> 'user' OR starts_with(k.source_session, @robot_sessions::text))
+  AND (k.scope <> 'team' OR k.source_group <> ALL(@source_groups::text[]) OR EXISTS (SELECT FROM memories o
+    WHERE o.scope = 'group' AND o.scope_id = k.source_group AND o.superseded_by = k.id))
 ORDER BY k.id;
 
 -- name: MemoryInsert :one
@@ -72,43 +78,64 @@ UPDATE memories m SET
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.superseded_by IS NULL;
 
 -- name: MemoriesSupersede :many
--- MemoriesSupersede takes memories out of force. They stay, as what was said before.
+-- MemoriesSupersede takes memories out of force. They stay, as what was said before. Those that one of successors
+-- superseded elsewhere are superseded here as well, and so is what is now the team's, for the group that it came from.
 UPDATE memories m SET superseded_by = @by, superseded_at = now()
-WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]) AND m.superseded_by IS NULL
+WHERE m.scope = @scope AND m.scope_id = @scope_id
+  AND ((m.id = ANY(@ids::bigint[]) AND (m.superseded_by IS NULL OR m.superseded_by = ANY(@successors::bigint[])))
+    OR m.superseded_by = ANY(@team_ids::bigint[]))
 RETURNING m.id;
 
--- name: MemoriesExpire :execrows
--- MemoriesExpire deletes what nobody has been able to read for a while.
-DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8;
+-- name: MemoriesExpire :one
+-- MemoriesExpire deletes what nobody has been able to read for a while, with its vectors, but for those of what another
+-- memory in force of the same scope says too.
+WITH gone AS (
+    DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8
+    RETURNING m.scope, m.scope_id, m.content
+), vectors AS (
+    DELETE FROM embeddings e USING gone g
+    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
+      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
+        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))
+)
+SELECT count(*)::int AS n FROM gone;
 
 -- name: MemoriesOverfull :many
--- MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first.
+-- MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first, behind a place
+-- in that order. It reads the whole table.
 SELECT m.scope, m.scope_id, count(*)::int AS held FROM memories m
 WHERE m.superseded_by IS NULL AND m.kind <> 'digest' AND (m.expires_at IS NULL OR m.expires_at > now())
 GROUP BY m.scope, m.scope_id
-HAVING count(*) > @max_held::int
+HAVING count(*) > @max_held::int AND (-count(*), m.scope, m.scope_id) > (-(@after_held::bigint), @after_scope::text, @after_id::text)
 ORDER BY held DESC, m.scope, m.scope_id
 LIMIT @max_rows::int;
 
+-- name: MemoriesPiles :many
+-- MemoriesPiles lists what the memories of a scope that may be told as fewer come from and whom they are about, with how
+-- many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
+-- be corrected.
+SELECT m.source_session, m.source_group, m.subject_id, count(*)::int AS held FROM memories m
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
+  AND m.fact_key = ''
+GROUP BY m.source_session, m.source_group, m.subject_id
+HAVING count(*) > 1
+ORDER BY count(*) DESC, min(m.id);
+
 -- name: MemoriesOldest :many
 -- MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source and about
--- one person, of the source that has most of them. What expires by itself is left;
--- what has a key, by which it can be corrected alone, comes last.
-WITH sources AS (
-    SELECT m.source_session, m.source_group, m.subject_id FROM memories m
-    WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
-    GROUP BY m.source_session, m.source_group, m.subject_id
-    ORDER BY count(*) DESC, min(m.id) LIMIT 1
-)
+-- one person. What expires by itself is left, and what has a key.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.created_at
-FROM memories m JOIN sources o
-  ON m.source_session = o.source_session AND m.source_group = o.source_group AND m.subject_id = o.subject_id
+FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
-ORDER BY (m.fact_key <> ''), m.last_seen_at, m.id
+  AND m.fact_key = ''
+  AND m.source_session = @source_session AND m.source_group = @source_group AND m.subject_id = @subject_id
+ORDER BY m.last_seen_at, m.id
 LIMIT @max_rows::int;
 
 -- name: MemoriesSucceed :exec
--- MemoriesSucceed names what superseded memories that left force before it was there.
+-- MemoriesSucceed names what superseded memories that left force before it was there. A group that made one of them the
+-- team's follows: what superseded its own is what its own is read by.
 UPDATE memories m SET superseded_by = @by
-WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]);
+WHERE (m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]))
+   OR (@scope = 'team' AND m.scope = 'group' AND m.scope_id = @source_group::text AND m.superseded_by = ANY(@ids::bigint[]));

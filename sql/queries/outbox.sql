@@ -1,7 +1,9 @@
 -- name: OutboxSettle :execrows
 -- OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
--- needs any more whom it was for.
+-- needs any more whom it was for. Words that are not to be kept go then.
 UPDATE outbox o SET
+    body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed'))
+        THEN @erased::text ELSE o.body END,
     target = CASE WHEN o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed')
         THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE @state::text END,

@@ -1,8 +1,10 @@
 -- name: MemoriesFind :many
 -- MemoriesFind lists memories for people and administrators. Each filter is off where its parameter is empty. asking
 -- leaves only what concerns an asker: in a private chat what is about the person or was said by them, wherever that was,
--- and in every chat what everybody in it may read. What a person's own memory has from a private chat is never among
--- what a group may read. With all, superseded and expired ones are in it too.
+-- and in every chat what everybody in it may read; an administrator in a group also what its members told there of
+-- themselves. What a person's own memory has from a private chat is never among what a group may read; what is in force
+-- for a chat is as in MemoriesReadable. With every, superseded and expired ones are in it too. robot_sessions narrows it to
+-- what one robot was told, for another's person of the same id is somebody else.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.subject_id, m.source_session, m.start_seq, m.end_seq,
     m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen,
     m.superseded_at, m.promoted_by, count(*) OVER () AS total
@@ -14,15 +16,21 @@ WHERE (@id::bigint = 0 OR m.id = @id::bigint)
   AND (@in_session::text = '' OR m.source_session = @in_session::text)
   AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text
     OR (m.scope = 'user' AND m.scope_id = @person::text))
-  AND (@every::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
+  AND starts_with(m.source_session, @robot_sessions::text)
+  AND (@every::boolean OR ((m.superseded_by IS NULL OR (@asking::boolean AND m.scope = 'user' AND NOT @private::boolean AND EXISTS (
+        SELECT FROM memories n
+        WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
+    AND (m.expires_at IS NULL OR m.expires_at > now())))
   AND (NOT @asking::boolean OR (
-    (m.scope = 'team' AND m.scope_id = @team_id::text)
+    (m.scope = 'team' AND m.scope_id = @team_id::text AND (m.source_group <> @group_id::text OR EXISTS (SELECT FROM memories o
+        WHERE o.scope = 'group' AND o.scope_id = @group_id::text AND o.superseded_by = m.id)))
     OR (m.scope = 'group' AND m.scope_id = @group_id::text)
     OR (m.scope = 'session' AND m.scope_id = @session_key::text)
     OR (m.scope = 'user' AND m.scope_id = @asker::text AND (@private::boolean OR m.source_group = @group_id::text))
+    OR (@admin::boolean AND NOT @private::boolean AND m.scope = 'user' AND m.source_group = @group_id::text)
     OR (@private::boolean AND @asker::text <> '' AND (m.subject_id = @asker::text OR m.said_by = @asker::text))))
 ORDER BY CASE WHEN @oldest_first::boolean THEN m.id ELSE -m.id END
-LIMIT @max_rows::int;
+LIMIT @max_rows::int OFFSET @skip::int;
 
 -- name: MemoryChain :many
 -- MemoryChain lists the ids of the values of one fact, the oldest first: those that a memory corrected, itself, and those
@@ -46,26 +54,38 @@ SELECT c.id, c.is_older FROM (
 -- MemoriesForget deletes memories by their ids.
 DELETE FROM memories m WHERE m.id = ANY(@ids::bigint[]) RETURNING m.id, m.content;
 
--- name: MemoryPromote :one
--- MemoryPromote copies a memory of a group into the team's scope, and has the copy supersede it. Where the team has that
--- fact already, its row is the one. The copy is indexed anew, for its terms are of another scope.
-WITH old AS (
-    SELECT m.* FROM memories m
-    WHERE m.id = @id AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
-    FOR UPDATE
-), copied AS (
-    INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, source_session, start_seq, end_seq,
-        fact_key, said_by, said_at, source_group, expires_at, last_seen_at, seen, promoted_by)
-    SELECT 'team', s.robot_code, old.kind, old.content, old.norm_hash, old.subject_id, old.source_session, old.start_seq,
-        old.end_seq, old.fact_key, old.said_by, old.said_at, old.source_group, old.expires_at, old.last_seen_at, old.seen, @promoted_by
-    FROM old JOIN dingtalk_sessions s ON s.session_key = old.source_session
-    ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO UPDATE SET seen = memories.seen + 1
-    RETURNING id
-), replaced AS (
-    UPDATE memories m SET superseded_by = copied.id, superseded_at = now() FROM old, copied
-    WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
+-- name: MemoryPromotable :one
+-- MemoryPromotable reads a memory in force of a group.
+SELECT m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group, m.source_session,
+    m.start_seq, m.end_seq, m.expires_at
+FROM memories m
+WHERE m.id = @id AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now());
+
+-- name: MemoriesPromotedBefore :many
+-- MemoriesPromotedBefore lists what the team has in force of the values that a group's memory corrected.
+WITH RECURSIVE older AS (
+    SELECT m.scope_id, m.id, m.norm_hash FROM memories m WHERE m.scope = 'group' AND m.scope_id = @group_id::text AND m.id = @id::bigint
+    UNION
+    SELECT m.scope_id, m.id, m.norm_hash FROM memories m
+    JOIN older o ON m.scope = 'group' AND m.scope_id = o.scope_id AND m.superseded_by = o.id
 )
-SELECT copied.id FROM copied;
+SELECT t.id FROM memories t
+WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.source_group = @group_id::text AND t.superseded_by IS NULL
+  AND t.norm_hash IN (SELECT o.norm_hash FROM older o WHERE o.id <> @id::bigint);
+
+-- name: MemoryPromoted :exec
+-- MemoryPromoted has a memory of the team supersede the group's own: a new one, which was said as often and was promoted
+-- by somebody, or one that the team had already.
+WITH old AS (
+    UPDATE memories m SET superseded_by = @promoted::bigint, superseded_at = now()
+    WHERE m.scope = 'group' AND m.scope_id = @group_id::text AND m.id = @id::bigint
+    RETURNING m.seen, m.last_seen_at
+)
+UPDATE memories t SET
+    seen = CASE WHEN @new::boolean THEN old.seen ELSE t.seen + 1 END,
+    last_seen_at = CASE WHEN @new::boolean THEN old.last_seen_at ELSE greatest(t.last_seen_at, old.last_seen_at) END,
+    promoted_by = CASE WHEN @new::boolean THEN @promoted_by::text ELSE t.promoted_by END
+FROM old WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.id = @promoted::bigint;
 
 -- name: PeopleNamed :many
 -- PeopleNamed finds who spoke, by id or by nick.
@@ -91,18 +111,18 @@ SELECT n.nick FROM (
 ) n WHERE n.nick <> '';
 
 -- name: PersonMessages :many
--- PersonMessages lists what a person said, anywhere, in order of arrival.
+-- PersonMessages lists what a person said, anywhere that one robot is, or any, in order of arrival.
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = @person AND e.role = 'user' AND e.id > @after_id::bigint
+WHERE e.sender_id = @person AND e.role = 'user' AND e.id > @after_id::bigint AND e.content <> @erased::text
+  AND (@robot::text = '' OR s.robot_code = @robot::text)
 ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
--- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, memories, or the
--- bot's own words with one of the words that tell them apart. Those come first where the person said nothing, for what
--- tells them apart there goes with the others.
+-- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Those
+-- come first where the person said nothing, for what tells them apart there goes with the others.
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke) AS spoke FROM (
@@ -110,8 +130,6 @@ FROM dingtalk_sessions s JOIN (
         UNION ALL
         SELECT e.session_key, false FROM dingtalk_session_events e
         WHERE e.message #>> '{quote,sender_id}' = @person::text
-           OR (e.role <> 'user' AND EXISTS (SELECT FROM unnest(@words::text[]) AS w (word)
-                WHERE strpos(e.content, w.word) > 0 OR strpos(e.tool_calls::text, w.word) > 0))
         UNION ALL
         SELECT o.session_key, false FROM outbox o
         WHERE o.target ->> 'staff_id' = @person::text
@@ -134,19 +152,24 @@ LIMIT @max_rows::int;
 
 -- name: MemoriesDrawn :many
 -- MemoriesDrawn lists what memory has from a session.
-SELECT m.id, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = @person::text)::boolean AS theirs
+SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = @person::text)::boolean AS theirs,
+    m.start_seq, m.end_seq, m.created_at
 FROM memories m WHERE m.source_session = @session_key;
 
 -- name: MemoriesOfPerson :many
 -- MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too, and those that
--- name the person by their id.
-SELECT m.id, m.content FROM memories m
-WHERE m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text)
-   OR EXISTS (SELECT FROM unnest(@words::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0);
+-- name the person by their id: of the sessions whose keys begin so, for another robot's person of the same id is somebody
+-- else. The team's come first, which most conversations may read.
+SELECT m.id, m.kind, m.content FROM memories m
+WHERE starts_with(m.source_session, @robot_sessions::text)
+  AND (m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text)
+   OR EXISTS (SELECT FROM unnest(@words::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0))
+ORDER BY (m.scope = 'team') DESC, m.id DESC;
 
 -- name: MemoriesUnpromote :exec
 -- MemoriesUnpromote takes a person's name from memories of others that the person promoted.
-UPDATE memories m SET promoted_by = '' WHERE m.promoted_by = @person::text;
+UPDATE memories m SET promoted_by = ''
+WHERE m.promoted_by = @person::text AND starts_with(m.source_session, @robot_sessions::text);
 
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages that have no place in the view, waiting ones and dead letters: nobody answers
@@ -192,7 +215,7 @@ WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL AND q.me
 -- name: QuoteErase :exec
 -- QuoteErase wipes what a message quotes, and keeps its own words.
 UPDATE dingtalk_session_events q SET
-    content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
     message = q.message || jsonb_build_object('text', @content::text, 'quote', jsonb_build_object('text', @erased::text))
 WHERE q.session_key = @session_key AND q.id = @id;
 
@@ -247,11 +270,15 @@ VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner:
 -- name: SessionsFree :exec
 -- SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
 -- from the one that asks. Every replica is told.
-WITH freed AS (
+WITH held AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
+      AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
+        OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/')))
+    ORDER BY h.session_key FOR UPDATE
+), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
-    WHERE s.lease_owner IS NOT NULL AND s.session_key <> @asking::text
-      AND (s.robot_code = ANY(@teams::text[]) OR s.session_key = ANY(@session_keys::text[])
-        OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/')))
+    FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key
 )
 SELECT pg_notify('ebb', '|' || freed.session_key) FROM freed;
@@ -285,12 +312,41 @@ ORDER BY f.id LIMIT 1;
 
 -- name: MemorySource :one
 -- MemorySource is where a memory was said.
-SELECT m.scope, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at FROM memories m WHERE m.id = @id;
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+FROM memories m WHERE m.id = @id;
 
--- name: TurnAt :one
--- TurnAt is the place of the last message before an instant, 0 for none.
-SELECT coalesce(max(e.seq), 0)::bigint AS seq FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.role = 'user' AND e.seq IS NOT NULL AND e.created_at <= @at::timestamptz;
+-- name: MemoriesBeside :many
+-- MemoriesBeside lists what memory has from a session besides some: facts, no digests.
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+FROM memories m WHERE m.source_session = @session_key AND m.kind <> 'digest' AND m.id <> ALL(@ids::bigint[]);
+
+-- name: EventsSaid :many
+-- EventsSaid reads what people said in a range of a log.
+SELECT e.sender_id, e.content FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint
+  AND e.role = 'user' AND e.content <> @erased::text
+ORDER BY e.seq;
+
+-- name: SessionsTelling :many
+-- SessionsTelling lists sessions where a memory may be read and where the bot, or one of those who said it, told one of
+-- some pieces of text, which are in lower case.
+SELECT s.session_key FROM dingtalk_sessions s
+WHERE s.session_key <> ALL(@besides::text[])
+  AND (s.robot_code = ANY(@teams::text[]) OR s.session_key = ANY(@session_keys::text[])
+    OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
+    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY(@users::text[])))
+  AND EXISTS (
+    SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
+    WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY(@speakers::text[]))
+      AND EXISTS (SELECT FROM unnest(@pieces::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
+ORDER BY s.session_key
+LIMIT @max_rows::int;
+
+-- name: SessionMessages :one
+-- SessionMessages counts the messages of a session that is to be deleted.
+SELECT count(*) FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
+  AND (@asked::bigint = 0 OR e.id < @asked::bigint);
 
 -- name: WaitingOf :many
 -- WaitingOf reads a person's messages that have no place in the view.

@@ -2,30 +2,46 @@
 SELECT set_config('jit', 'off', false)::text;
 
 -- name: EventsBacklog :many
--- EventsBacklog lists events that no search knows yet: those of older releases, and imports.
-SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
-WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-LIMIT @max_rows::int;
+-- EventsBacklog lists events that no search knows yet: those of older releases, and imports. As many come as together
+-- have no more bytes than max_bytes, but at least one; with each comes how many there are to choose from.
+SELECT b.session_key, b.id, left(b.content, @max_chars::int)::text AS content, b.listed::int AS listed,
+    sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
+FROM (
+    SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
+        sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
+    FROM (
+        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
+        WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        LIMIT @max_rows::int
+    ) l
+) b
+WHERE b.before < @max_bytes::bigint;
 
 -- name: EventsBeside :many
--- EventsBeside reads what a search asks of events at some places.
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND e.role IN ('user', 'assistant');
+-- EventsBeside reads what a search asks of events at some places: of the first of these, as many as together have no more
+-- bytes of terms than max_bytes. To send them is what a search takes longest for.
+SELECT b.seq, b.role, b.sender_id, b.sender_nick, b.created_at, coalesce(b.terms, '{}')::bigint[] AS terms
+FROM (
+    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms,
+        sum(coalesce(pg_column_size(e.terms), 0)) OVER (ORDER BY w.place) - coalesce(pg_column_size(e.terms), 0) AS before
+    FROM unnest(@seqs::bigint[]) WITH ORDINALITY AS w (seq, place)
+    JOIN dingtalk_session_events e ON e.session_key = @session_key AND e.seq = w.seq
+    WHERE e.role IN ('user', 'assistant')
+) b
+WHERE b.before < @max_bytes::bigint;
 
 -- name: EventsFind :many
--- EventsFind reads the events of a session that have all the terms of one of some lists, of each list at most so many: in
+-- EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
 -- the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
--- is the text of an array; its place comes back with each event.
+-- is the text of an array; its place comes back with each event. Their terms, which are long, are not read.
 --
 -- Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
 -- compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
 -- hence IS TRUE.
-SELECT w.place::int AS place, f.seq, f.role, f.sender_id, f.sender_nick, f.created_at, f.terms
+SELECT w.place::int AS place, f.seq::bigint AS seq
 FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
-    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms
-    FROM dingtalk_session_events e
+    SELECT e.seq FROM dingtalk_session_events e
     WHERE (e.session_key = @session_key) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT @max_rows::int
 ) f;
@@ -59,27 +75,33 @@ LIMIT @max_rows::int;
 -- EventsIndex stores terms by which events are found. What changed since it was read is left for the next time. Each
 -- of the terms is an array's text.
 UPDATE dingtalk_session_events e SET terms = t.terms::bigint[]
-FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@contents::text[]) AS content,
+FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@hashes::bytea[]) AS content_hash,
     unnest(@terms::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND e.content = t.content AND e.terms IS NULL;
+WHERE e.session_key = t.session_key AND e.id = t.id AND e.terms IS NULL
+  AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash;
 
 -- name: EventsOutdated :many
 -- EventsOutdated lists the events of a session, between two places, that say what was corrected later: those that a
--- superseded memory was drawn from, where they are few.
+-- superseded memory was drawn from, where they are few. What was superseded by something of another conversation, or was
+-- made the team's, is not known to be wrong here.
 SELECT DISTINCT generate_series(m.start_seq, m.end_seq)::bigint AS seq FROM memories m
 WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
-  AND m.end_seq >= @first_seq::bigint AND m.start_seq BETWEEN 1 AND @last_seq::bigint AND m.end_seq - m.start_seq < @most::int;
+  AND m.end_seq >= @first_seq::bigint AND m.start_seq BETWEEN 1 AND @last_seq::bigint AND m.end_seq - m.start_seq < @most::int
+  AND EXISTS (SELECT FROM memories n
+    WHERE n.scope = m.scope AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group = m.source_group);
 
 -- name: EventsRecent :many
--- EventsRecent reads the newest events of a session, from a place on, that have one of the terms.
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
+-- EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
+-- those that they have.
+SELECT e.seq::bigint AS seq,
+    ARRAY(SELECT k.place FROM unnest(@keys::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND e.terms && @keys::bigint[]
 ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
--- name: EventsSaid :many
--- EventsSaid reads what people and the bot said in a time, the newest: everybody, or some.
+-- name: EventsTold :many
+-- EventsTold reads what people and the bot said in a time, the newest: everybody, or some.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
@@ -89,15 +111,37 @@ ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
 -- name: EventsUnindexed :many
--- EventsUnindexed reads the newest events of a session whose terms are not stored yet.
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, @max_chars::int)::text AS content
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-ORDER BY e.seq DESC
-LIMIT @max_rows::int;
+-- EventsUnindexed reads the newest events of a session whose terms are not stored yet, of each the beginning, as many as
+-- together have no more bytes than max_bytes.
+SELECT u.seq, u.role, u.sender_id, u.sender_nick, u.created_at, left(u.content, @max_chars::int)::text AS content
+FROM (
+    SELECT n.seq, n.role, n.sender_id, n.sender_nick, n.created_at, n.content,
+        sum(least(octet_length(n.content), 4 * @max_chars::int)) OVER (ORDER BY n.seq DESC)
+            - least(octet_length(n.content), 4 * @max_chars::int) AS before
+    FROM (
+        SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.content FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        ORDER BY e.seq DESC
+        LIMIT @max_rows::int
+    ) n
+) u
+WHERE u.before < @max_bytes::bigint
+ORDER BY u.seq DESC;
 
 -- name: MemoriesBacklog :many
 SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT @max_rows::int;
+
+-- name: MemoriesWithTerms :many
+-- MemoriesWithTerms names memories in force that have a term of one of some lists, of each list the newest. A list is the text
+-- of an array; its place comes back with each memory. Who may see them MemoriesReadable decides.
+SELECT w.place::int AS place, f.id::bigint AS id
+FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
+CROSS JOIN LATERAL (
+    SELECT m.id FROM memories m
+    WHERE m.terms && w.list::bigint[] AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
+    ORDER BY m.id + 0 DESC -- by the index on terms, not by that on ids
+    LIMIT @max_rows::int
+) f;
 
 -- name: MemoriesIndex :execrows
 UPDATE memories m SET terms = t.terms::bigint[]
@@ -109,26 +153,57 @@ WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.conten
 -- MemoriesReadable lists memories in force that a reader may see, newest first. It is the one place that says who may
 -- see what: everybody what is the team's; who is in a conversation what is the conversation's, the session's, and what
 -- people said of themselves in that very conversation; and who is alone with the bot what is kept of that person.
--- What was said in private has no source_group, so that no group ever sees it.
+-- What was said in private has no source_group, so that no group ever sees it. Staff ids are those of an organisation:
+-- another robot's person of the same id is somebody else, and keys of sessions begin with the robot.
 --
--- A search narrows it to memories with one of the terms. Those that people said of themselves in a group are few, and
--- hashed by the person, whom nobody named: they come with no regard to terms, and so does what has none yet.
+-- What a person corrected in private still holds in the group where they said it: the group learns nothing of that. In
+-- private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
+-- for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
+--
+-- A search narrows it to those that it found by their terms, and what has none yet.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
     m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
 FROM memories m
-WHERE m.superseded_by IS NULL
+WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AND EXISTS (SELECT FROM memories n
+    WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
   AND (m.expires_at IS NULL OR m.expires_at > now())
-  AND ((m.scope = 'team' AND m.scope_id = @team_id::text)
+  AND ((m.scope = 'team' AND m.scope_id = @team_id::text AND (m.source_group <> @group_id::text OR EXISTS (SELECT FROM memories o
+        WHERE o.scope = 'group' AND o.scope_id = @group_id::text AND o.superseded_by = m.id)))
     OR (m.scope = 'group' AND m.scope_id = @group_id::text)
     OR (m.scope = 'session' AND m.scope_id = @session_key::text)
-    OR (m.scope = 'user' AND @private::boolean AND m.scope_id = ANY(@user_ids::text[]))
+    OR (m.scope = 'user' AND @private::boolean AND m.scope_id = ANY(@user_ids::text[])
+        AND starts_with(m.source_session, @robot_sessions::text)
+        AND (m.fact_key = '' OR NOT EXISTS (SELECT FROM memories n
+            WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.fact_key = m.fact_key AND n.subject_id = m.subject_id
+              AND n.superseded_by IS NULL AND (n.expires_at IS NULL OR n.expires_at > now())
+              AND n.source_group <> m.source_group AND starts_with(n.source_session, @robot_sessions::text)
+              AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
     OR (m.scope = 'user' AND NOT @private::boolean AND m.source_group <> '' AND m.source_group = @group_id::text))
-  AND (NOT @search::boolean OR m.terms && @keys::bigint[] OR m.terms IS NULL OR (m.scope = 'user' AND NOT @private::boolean))
+  AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL)
   AND (@id::bigint = 0 OR m.id = @id::bigint)
   AND (m.kind <> 'digest' OR @search::boolean OR @id::bigint > 0) -- a view pins no digest
-ORDER BY m.id DESC
+ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC, m.id DESC
 LIMIT @max_rows::int;
+
+-- name: MemoriesSaid :many
+-- MemoriesSaid names the memories in force of what people said of themselves in a group, of each term the newest that have
+-- it: these are hashed by person, and whom a query is about nobody knows. So terms come as the lower halves of their
+-- hashes; a term's place comes back with each memory.
+SELECT f.place::int AS place, f.id::bigint AS id
+FROM (
+    SELECT h.place, m.id, row_number() OVER (PARTITION BY h.place ORDER BY m.id DESC) AS nth
+    FROM memories m
+    CROSS JOIN LATERAL (
+        SELECT k.place FROM unnest(@hashes::bigint[]) WITH ORDINALITY AS k (hash, place)
+        WHERE k.hash = ANY(ARRAY(SELECT t.term & 4294967295 FROM unnest(m.terms) AS t (term)))
+    ) h
+    WHERE m.scope = 'user' AND m.source_group <> '' AND m.source_group = @group_id::text
+      AND (m.superseded_by IS NULL OR EXISTS (SELECT FROM memories n -- as in MemoriesReadable
+        WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group))
+      AND (m.expires_at IS NULL OR m.expires_at > now())
+) f
+WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
 -- SearchScope tells how much was said in a session, and who did of late.

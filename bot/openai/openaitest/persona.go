@@ -36,7 +36,7 @@ func Persona(r Request) Reply {
 	}
 	var out []string
 	for _, s := range asked {
-		if line := answerTo(s, before, asked, results, saved); line != "" {
+		if line := answerTo(s, before, asked, results, saved, tried[saveTool]); line != "" {
 			out = append(out, line)
 		}
 	}
@@ -59,10 +59,13 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 			}
 		case "tool":
 			if names[m.ToolCallID] == saveTool {
-				saved = !strings.HasPrefix(m.Content, "error")
+				saved = strings.HasPrefix(m.Content, "saved")
 				continue
 			}
 			for _, t := range texts(m.Content) {
+				if noneRE.MatchString(t) || strings.Contains(t, outdated) {
+					continue
+				}
 				found = append(found, hit(t, names[m.ToolCallID]))
 			}
 		}
@@ -73,11 +76,17 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 // placed is a line of a result that begins with where, when and by whom it was said.
 var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?([^;]*?)(?:;.*?)?\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
 
+// noneRE matches what a tool says when it has found nothing or did not work: its words are not what was looked for.
+var noneRE = regexp.MustCompile(`(?i)^(?:error:|nothing found|no (?:results?|matches|hits)|没有找到|没找到|未找到)`)
+
+// outdated marks a find that was corrected later.
+const outdated = "; OUTDATED, corrected later"
+
 // recalledIn is what stands beside the question: what a search found that nobody had to call.
 func recalledIn(before []said) []said {
 	var out []said
 	for _, s := range only(before, "recall") {
-		if line := bulletRE.ReplaceAllString(s.text, ""); placed.MatchString(line) {
+		if line := bulletRE.ReplaceAllString(s.text, ""); placed.MatchString(line) && !strings.Contains(line, outdated) {
 			out = append(out, hit(line, "memory_search"))
 		}
 	}
@@ -188,14 +197,17 @@ func known(before, asked []said, s said) []said {
 	return out
 }
 
-func answerTo(s said, before, asked, results []said, saved bool) string {
+// answerTo answers one saying; tried and saved say whether memory_save was called, and did what it was called for.
+func answerTo(s said, before, asked, results []said, saved, tried bool) string {
 	to := ""
 	if s.who != "" && len(asked) > 1 {
 		to = s.nick() + "，"
 	}
 	switch {
 	case rememberRE.MatchString(s.text) && saved:
-		return to + "记住了：" + statements(s.text)
+		return to + "记住了：" + strings.TrimLeft(rememberRE.ReplaceAllString(statements(s.text), ""), " :：,，。")
+	case rememberRE.MatchString(s.text) && tried:
+		return to + "这条没有存进记忆：密码、指令、闲聊和群里的个人隐私不会被存。"
 	case smallTalk(s.text) != "":
 		return to + smallTalk(s.text)
 	case !isQuestion(s.text):

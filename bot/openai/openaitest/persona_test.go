@@ -81,6 +81,7 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 		"lines":      "1. 赵六：核心库的备份保留 35 天\n2. 赵六：早上好",
 		"JSON":       `{"hits":[{"path":"m/1","content":"赵六：核心库的备份保留 35 天"}]}`,
 		"JSON lines": "{\"who\":\"赵六\",\"content\":\"赵六：核心库的备份保留 35 天\"}\n{\"content\":\"别的\"}",
+		"outdated":   "- /memory/group/7 (2026-03-05 10:00 ): 赵六：核心库的备份保留 35 天\n- /memory/group/3 (2026-03-04 10:00 ; matched: 备份; OUTDATED, corrected later 已被更正): 赵六：核心库的备份保留 30 天",
 	} {
 		if got := Persona(r.afterCall("memory_search", found)); got.text != "记忆里有：赵六：核心库的备份保留 35 天" {
 			t.Errorf("%s: got %q %v", name, got.text, got.calls)
@@ -93,6 +94,15 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 	found := Persona(r.afterCall("query_history", "#3 2026-03-05 10:00 赵六: 核心库的备份保留 35 天\n#4 2026-03-05 10:01 assistant: 收到"))
 	if found.text != "查了聊天记录：赵六：核心库的备份保留 35 天" {
 		t.Errorf("got %q %v", found.text, found.calls)
+	}
+	for _, none := range []string{
+		`没有找到 / nothing found for "核心库的备份保留多久？". Try other words once; else say that nothing was found, and do not guess.`,
+		"error: memory_search: 核心库的备份保留多久 can't be looked for at the moment",
+	} {
+		got := Persona(r.afterCall("memory_search", none).afterCall("query_history", none))
+		if len(got.calls) > 0 || !strings.HasPrefix(got.text, "我没有找到") || strings.Contains(got.text, "记忆里有") || strings.Contains(got.text, "nothing found") {
+			t.Errorf("%q is told as a fact: %q %v", none, got.text, got.calls)
+		}
 	}
 	last := Persona(r.afterCall("query_history", "nothing found"))
 	if len(last.calls) > 0 || !strings.Contains(last.text, "不知道") {
@@ -111,8 +121,10 @@ func TestPersonaRemembers(t *testing.T) {
 	if got := Persona(r.afterCall("memory_save", "saved 1")); !strings.HasPrefix(got.text, "记住了") {
 		t.Errorf("got %q %v", got.text, got.calls)
 	}
-	if got := Persona(r.afterCall("memory_save", "error: full")); strings.Contains(got.text, "记住了") {
-		t.Errorf("claims to have saved what was refused: %q", got.text)
+	for _, result := range []string{"error: full", "nothing to save", "error: memory_save: nothing was saved: facts[0].content: looks like a credential"} {
+		if got := Persona(r.afterCall("memory_save", result)); len(got.calls) > 0 || !strings.Contains(got.text, "没有存进记忆") || strings.Contains(got.text, "06:30") {
+			t.Errorf("%q: claims to have kept what was refused, or repeats it: %q %v", result, got.text, got.calls)
+		}
 	}
 }
 
@@ -124,6 +136,17 @@ func TestPersonaAnswersEverybody(t *testing.T) {
 	for _, want := range []string{"王五，张三 说过：支付网关由李四负责", "赵六，张三 说过：结算日定在每月 8 日", "张三，"} {
 		if !strings.Contains(got.text, want) {
 			t.Errorf("%q is not in %q %v", want, got.text, got.calls)
+		}
+	}
+}
+
+// The lines that tell the time are nobody's words, whether they name the day or the minute alone.
+func TestPersonaAnswersNoClock(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"[00:01]", "[2026-03-06 00:01 Friday CST]", "[2026-03-06 00:01 Friday CST; group [支付] 组]"} {
+		r := talk("user> 张三(u1): 早", "assistant> 收到", "user> "+line, "user> 李四(u2): 请记住：对账每天 06:30 前到位").afterCall("memory_save", "saved 1")
+		if got := Persona(r); got.text != "记住了：对账每天 06:30 前到位" {
+			t.Errorf("after %s: %q", line, got.text)
 		}
 	}
 }

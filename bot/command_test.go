@@ -1,0 +1,254 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// People write commands without the blank, in full-width signs and in capitals. What only begins with a slash is no
+// command, and what looks like one and is none is told in a line instead of being asked of a model.
+func TestCommandsAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"/忘记我确认": "忘记我|确认|true", "/忘记我": "忘记我||true", "／忘记我 确认": "忘记我|确认|true", "/忘记上一条": "忘记|上一条|true",
+		"/忘记@王芳": "忘记|@王芳|true", "/忘记@王芳 确认": "忘记|@王芳 确认|true", "/Forget@Wang Fang": "forget|@Wang Fang|true",
+		"/记忆忘记3": "记忆|忘记3|true", "/记忆2": "记忆|2|true", "/记忆＃３": "记忆|＃３|true", "/导出我": "导出我||true",
+		"/forgetme": "forget|me|true", "/ForgetMe yes": "forget|Me yes|true", "/forgetlast": "forget|last|true",
+		"/memory2": "memory|2|true", "/memoryforget3": "memory|forget3|true", "/exportme": "export|me|true",
+		"/compactundo": "compact|undo|true", "/压缩撤销": "压缩撤销||true",
+		"/dance": "dance||true", "/跳舞 吧": "跳舞|吧|true", "/forgetful": "forgetful||true", "/memories": "memories||true",
+		"/etc/hosts": "etc/hosts||false", "/etc/hosts 里有什么": "etc/hosts|里有什么|false", "/5 是多少": "5|是多少|false",
+		"//": "/||false", "/记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看": "记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看||false",
+	} {
+		name, rest := parseCommand(text)
+		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, isCommand(text)), wanted)
+	}
+}
+
+// Whom /forget is about, and whether it is meant: please is no part of a name, and "me no" is nobody's.
+func TestCommandForgetWords(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"me": "me 0", "我": "me 0", "ME": "me 0", "me yes": "me 1", "me yes please": "me 1", "me, yes": "me 1", "me Yes!": "me 1",
+		"我 确认": "me 1", "我 确认 吧": "me 1", "me no": "me 2", "me not": "me 2", "我 不要": "me 2", "我 算了。": "me 2", "me please": "me 0",
+		"last": "last 0", "上一条": "last 0", "刚才那条": "last 0", "last please": "last 0",
+		"@王芳": "@王芳 0", "＠王芳 确认": "@王芳 1", "@Wang Fang yes": "@Wang Fang 1", "@王芳 取消": "@王芳 2",
+		"": " 0", "yes": "yes 0", "0123": "0123 0", "me again": "me again 0",
+	} {
+		who, answer := forgetWords(text)
+		want(t, text, fmt.Sprint(who, " ", int(answer)), wanted)
+	}
+}
+
+func TestCommandNumbers(t *testing.T) {
+	t.Parallel()
+	for text, id := range map[string]int64{
+		"12": 12, "#12": 12, "＃１２": 12, "１２": 12, "# 12": 12, " 12 ": 12, "0": 0, "-3": 0, "#": 0, "": 0, "3 4": 0, "three": 0, "3.5": 0,
+		"99999999999999999999": 0,
+	} {
+		want(t, text, memoryID(text), id)
+	}
+}
+
+// A receipt leaves out what there is none of, and counts in good English.
+func TestCommandReceipts(t *testing.T) {
+	t.Parallel()
+	few := memory.Forgotten{Sessions: 1, Memories: 1, Events: 9, Messages: 2, Summaries: 1, Replies: 4, Embeddings: 3}
+	many := memory.Forgotten{Memories: 3, Messages: 1, Summaries: 2, Blobs: 1}
+	for got, wanted := range map[string]string{
+		receipt(few, "zh"):                      "2 条相关消息、1 份摘要（会用剩下的内容重写）",
+		receipt(few, "en"):                      "2 related messages; 1 summary, to be written again from what is left",
+		receipt(many, "en"):                     "2 other memories of the same thing; 1 related message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		receipt(memory.Forgotten{}, "zh"):       "",
+		receiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、1 份摘要（会用剩下的内容重写）",
+		receiptOfPerson(many, "en"):             "3 memories; 1 message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		receiptOfPerson(memory.Forgotten{}, ""): "",
+	} {
+		want(t, "receipt", got, wanted)
+	}
+}
+
+// cabinet is a memory of one fact, which may be seen, shared and forgotten.
+type cabinet struct {
+	memory.Rights
+	fact memory.Known
+}
+
+func (c *cabinet) KnownByID(_ context.Context, _ memory.Asker, id int64) (memory.Known, error) {
+	if id != c.fact.ID {
+		return memory.Known{}, sessions.ErrNotFound
+	}
+	return c.fact, nil
+}
+
+func (c *cabinet) Known(_ context.Context, _ memory.Asker, skip, _ int) ([]memory.Known, int, error) {
+	if skip > 0 {
+		return nil, 0, nil
+	}
+	return []memory.Known{c.fact}, 25, nil
+}
+
+func (c *cabinet) ForgetMemory(_ context.Context, _ int64, from memory.Asking) (memory.Forgotten, error) {
+	return memory.Forgotten{Memories: 1, Messages: 2, Lease: from.Lease}, nil
+}
+
+func (c *cabinet) Promote(context.Context, int64, sessions.UserID) (memory.Memory, error) {
+	return memory.Memory{}, errors.New("must not be asked")
+}
+
+func (c *cabinet) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+	return nil, nil
+}
+
+// chatting is a world whose memory has one fact, long and the asker's own, where root is an administrator.
+func chatting(t *testing.T, fact memory.Memory) *world {
+	t.Helper()
+	fact.ID = 3
+	return start(t, setup{config: func(c *Config) {
+		c.Rights = &cabinet{fact: memory.Known{Memory: fact, Own: true}}
+		c.Admins = []sessions.UserID{"u-root"}
+	}})
+}
+
+// told is what a command is answered.
+func (w *world) told(id, who, command string) string {
+	w.t.Helper()
+	w.say(id, who, command)
+	texts := w.wire.texts()
+	return texts[len(texts)-1]
+}
+
+// A wrong argument is answered by a line of usage, not by the whole help, and nothing is done by mistake.
+func TestCommandUsageIsOneLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := chatting(t, memory.Memory{Scope: memory.ScopeGroup, Content: "上线定在周五"})
+		for i, c := range []struct {
+			who, command string
+			want         phrase
+			args         []any
+		}{
+			{"alice", "/memory forget", sayMemoryUsage, nil},
+			{"alice", "/memory forget three", sayMemoryUsage, nil},
+			{"alice", "/memory forget 3 4", sayMemoryUsage, nil},
+			{"alice", "/记忆 删", sayMemoryUsage, nil},
+			{"alice", "/memory forget 4", sayNoMemory, []any{4}},
+			{"alice", "/memory 7", sayNoPage, []any{7}},
+			{"alice", "/forget", sayForgetUsage, nil},
+			{"alice", "/forget me now", sayForgetUsage, nil},
+			{"alice", "/forget me no", sayForgetNothing, nil},
+			{"alice", "/忘记我不", sayForgetNothing, nil},
+			{"alice", "/forget me yes", sayNotAsked, nil},
+			{"alice", "/forget 0123", sayForgetNumber, []any{123, 123}},
+			{"alice", "/forget @bob", sayNotAdmin, nil},
+			{"root", "/forget 0123", sayForgetNumber, []any{123, 123}},
+			{"root", "/forget @bob", sayNobody, nil},
+			{"alice", "/export", sayExportUsage, nil},
+			{"alice", "/export you", sayExportUsage, nil},
+			{"root", "/new please", sayNewUsage, nil},
+			{"root", "/compact undo it", sayCompactUsage, nil},
+			{"alice", "/dance", sayNoCommand, nil},
+			{"alice", "/memory promote 3", sayNotAdmin, nil},
+		} {
+			text := w.told(fmt.Sprint("m", i), c.who, c.command)
+			want(t, c.command, text, say(c.want, "zh", c.args...))
+			if c.want == sayMemoryUsage && strings.Contains(text, "\n") {
+				t.Errorf("%q is told %q", c.command, text)
+			}
+		}
+		want(t, "model calls", len(w.model.requests("chat")), 0)
+	})
+}
+
+// What can't be shared is refused with the reason.
+func TestCommandPromoteSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	for m, why := range map[*memory.Memory]phrase{
+		{Scope: memory.ScopeTeam, Kind: memory.KindDecision}: sayTeamsAlready,
+		{Scope: memory.ScopeUser, Kind: memory.KindProfile}:  sayOnlyTheirs,
+		{Scope: memory.ScopeSession, Kind: memory.KindTask}:  sayNotShared,
+		{Scope: memory.ScopeGroup, Kind: memory.KindTask}:    sayNotShared,
+		{Scope: memory.ScopeSession, Kind: memory.KindFact}:  sayOnlyHere,
+		{Scope: memory.ScopeGroup, Kind: memory.KindDigest}:  sayOnlyHere,
+	} {
+		t.Run(fmt.Sprint(m.Scope, " ", m.Kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m.Content = "报告写到一半"
+				w := chatting(t, *m)
+				want(t, "told", w.told("m", "root", "/memory promote #3"), say(why, "zh", 3))
+			})
+		})
+	}
+}
+
+// A list cuts long facts and says whom they are for; one is shown whole. What was deleted is told in the answer, for
+// people to see that it was the right one, but the log keeps no word of it.
+func TestCommandMemoryOfALongFact(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		content := "机房钥匙在" + strings.Repeat("东", 90) + "柜"
+		w := chatting(t, memory.Memory{Scope: memory.ScopeTeam, Kind: memory.KindFact, Content: content})
+		list := w.told("m1", "alice", "/记忆")
+		for _, part := range []string{"- #3 【全团队】机房钥匙在" + strings.Repeat("东", 75) + "… (", "还有 24 条更早的：`/记忆 2`"} {
+			if !strings.Contains(list, part) {
+				t.Errorf("%q is not in the list:\n%s", part, list)
+			}
+		}
+		for i, command := range []string{"/memory show 3", "/memory #3", "/记忆查看３"} {
+			if text := w.told(fmt.Sprint("s", i), "alice", command); !strings.Contains(text, content) || !strings.Contains(text, "全团队 · 事实") {
+				t.Errorf("%s is told %q", command, text)
+			}
+		}
+		before := len(w.store.mem.Events(t.Context(), group))
+		text := w.told("f", "alice", "/memory forget ＃３")
+		want(t, "told", text, "🗑️ 已删除这条记忆：“机房钥匙在"+strings.Repeat("东", 55)+"…”，以及 2 条相关消息。")
+		events := w.store.mem.Events(t.Context(), group)
+		want(t, "events", len(events), before+2)
+		want(t, "in the log", events[len(events)-1].Content, "🗑️ 已删除编号 3 的记忆，以及 2 条相关消息。")
+	})
+}
+
+func (c *cabinet) FactsOf(_ context.Context, _ sessions.RobotCode, _ sessions.UserID, after int64, _ int) ([]memory.Memory, error) {
+	if after > 0 {
+		return nil, nil
+	}
+	return []memory.Memory{c.fact.Memory}, nil
+}
+
+func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions.UserID, after int64, _ int) ([]memory.Said, error) {
+	var list []memory.Said
+	for i, words := range []string{"早上好", "/记忆忘记3", "/存 备用钥匙在前台", "/home/li 里有什么"} {
+		if id := int64(i + 1); id > after {
+			list = append(list, memory.Said{Event: sessions.Event{ID: id, Content: words, CreatedAt: lunch}, Private: i == 0, Title: "值班群"})
+		}
+	}
+	return list, nil
+}
+
+var lunch = time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
+
+// An export is in the reader's language and has what a person said, but not the commands.
+func TestCommandExport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := chatting(t, memory.Memory{Scope: memory.ScopeUser, Kind: memory.KindPreference, Content: "喜欢靠窗", SaidAt: lunch})
+		for lang, wanted := range map[string]string{
+			"zh": "## 与你有关或由你说出的记忆\n\n- 2026-11-20 04:00 · #3 · 个人 · 偏好 · 喜欢靠窗\n\n## 你说过的话\n\n- 2026-11-20 04:00 · 私聊 · 早上好\n" +
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
+			"en": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
+		} {
+			text, whole, err := w.bot.exported(t.Context(), memory.Asker{Person: "u-alice"}, lang)
+			want(t, "exported", []any{text, whole, err}, []any{wanted, true, nil})
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Commands and what they told are no part of what a flush reads: a list of memories would come back as facts.
+func TestFlushReadsNoCommands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-alice"} }})
+		w.say("m1", "alice", "the canary is green")
+		w.say("m2", "alice", "/help")
+		told := w.wire.texts()[1]
+		w.say("m3", "alice", "the harbour is blue")
+		w.say("m4", "alice", "/new")
+		var read strings.Builder
+		for _, r := range w.model.requests("flush") {
+			read.WriteString(lastWords(r))
+		}
+		for _, words := range []string{"the canary is green", "the harbour is blue"} {
+			if !strings.Contains(read.String(), words) {
+				t.Errorf("%q was not read", words)
+			}
+		}
+		for _, words := range []string{`/help`, `/new`, strings.Fields(told)[0]} {
+			if strings.Contains(read.String(), words) {
+				t.Errorf("%q was read in %s", words, read.String())
+			}
+		}
+		if f := w.store.flushes(group); f.owed != 0 || f.seq < 6 {
+			t.Errorf("flushed up to %d, owed up to %d", f.seq, f.owed)
+		}
+	})
+}
+
+// A message that the provider refuses is passed over and said, and what stands around it is read.
+func TestRefusedMessageEndsNoFlush(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var read strings.Builder
+		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-alice"} }, model: &script{flush: func(_ context.Context, r Request) (Response, error) {
+			if strings.Contains(lastWords(r), "the forbidden word") {
+				return Response{}, &ModelError{Class: Refused, Err: errors.New("data_inspection_failed")}
+			}
+			read.WriteString(lastWords(r))
+			return saveCall("the canary is green"), nil
+		}}})
+		for i, words := range []string{"one", "two", "the forbidden word", "four", "five"} {
+			w.say(fmt.Sprint("m", i), "alice", "heard "+words)
+		}
+		w.say("new", "alice", "/new")
+		after(time.Minute)
+		f := w.store.flushes(group)
+		if f.owed != 0 || f.seq < 10 || f.failures != 0 {
+			t.Errorf("flushed up to %d, owed up to %d, %d failures", f.seq, f.owed, f.failures)
+		}
+		for _, words := range []string{"heard one", "heard two", "heard four", "heard five"} {
+			if !strings.Contains(read.String(), words) {
+				t.Errorf("%q was not read", words)
+			}
+		}
+		lines := w.log.lines(t, "Event passed over by a memory flush: no model reads it, the rest goes on")
+		if len(lines) == 0 || fmt.Sprint(lines[0]["event"]) != "5" {
+			t.Errorf("logged %v", lines)
+		}
+	})
+}
+
+// The reason of a failed flush is what failed. That somebody else moved the cursor is no failure.
+func TestWhatFailedAFlush(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err      error
+		reason   string
+		failures int
+	}{
+		"away":     {errAway, "storage", 1},
+		"conflict": {sessions.ErrConflict, "session changed meanwhile", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(c *Config) { c.Remember.EveryTurn = true }})
+				w.store.fail(times(1, "flush", c.err))
+				w.say("m1", "alice", "hello")
+				f := w.store.flushes(group)
+				want(t, "failures", f.failures, c.failures)
+				want(t, "reason", f.debt.Reason, c.reason)
+			})
+		})
+	}
+	for err, reason := range map[error]string{
+		fmt.Errorf("x: %w", memory.ErrUnusable):                   "model called memory_save with nothing usable",
+		fmt.Errorf("x: %w", &ModelError{Class: Malformed}):        "model error: malformed",
+		fmt.Errorf("%w: %w", memory.ErrStorage, context.Canceled): "ran out of time",
+	} {
+		want(t, "reason", flushTrouble(err), reason)
+	}
+}

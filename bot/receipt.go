@@ -1,0 +1,54 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+
+	"ebb/memory"
+)
+
+// deleted is a number of things in words: in Chinese, and in English for one and for more.
+type deleted struct {
+	n      int
+	zh, en string
+}
+
+// receipt lists what was deleted that people know of, without what there was none of.
+func receipt(done memory.Forgotten, lang string) string {
+	return inWords(lang, []deleted{
+		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},
+		{done.Messages, "条相关消息", "related message|related messages"},
+		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
+		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
+	})
+}
+
+// receiptOfPerson lists the same of everything about a person.
+func receiptOfPerson(done memory.Forgotten, lang string) string {
+	return inWords(lang, []deleted{
+		{done.Memories, "条记忆", "memory|memories"},
+		{done.Messages, "条消息", "message|messages"},
+		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
+		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
+	})
+}
+
+func inWords(lang string, things []deleted) string {
+	var parts []string
+	for _, c := range things {
+		one, many, _ := strings.Cut(c.en, "|")
+		switch {
+		case c.n == 0:
+		case lang != "en":
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.zh))
+		case c.n == 1:
+			parts = append(parts, "1 "+one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, many))
+		}
+	}
+	if lang != "en" {
+		return strings.Join(parts, "、")
+	}
+	return strings.Join(parts, "; ")
+}

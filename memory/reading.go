@@ -1,0 +1,250 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebb/sessions"
+)
+
+// reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
+type reading struct {
+	*Flusher
+	due    Due
+	model  string // that is asked
+	limit  int    // tokens of a transcript; it shrinks when the model finds a request too long
+	halved int    // how often it did
+	out    Outcome
+	paid   sessions.Usage // of calls that no stored part accounts for yet
+
+	page   []sessions.Event // of the talk, for who speaks in it
+	queue  []sessions.Event // those of the page that are not read yet
+	end    int64            // of the page
+	before []sessions.Event // the last message before the page: what it told is told in the page
+
+	span int // how many events a part may hold, for as many events as left says; 0: any number
+	left int
+	bare bool // known facts are not shown: the provider refused a request that held some
+
+	proved  bool    // the model read something, so that it is not the model that fails
+	pending []int64 // events that it did not read before that
+	trouble error   // of the first of them
+
+	fresh []Memory // what was stored from the part that is read again
+	again int      // how often it was
+}
+
+// The bounds of what a flush asks for besides its parts.
+const (
+	// maxPending is how many events in a row a model may fail at before it is taken to fail at everything.
+	maxPending = 3
+	// maxPassed is how many events one flush passes over. The next goes on from there.
+	maxPassed = 20
+	// lastTry is after how many failed flushes in a row events are passed over that nothing in the range can be compared
+	// with.
+	lastTry = 3
+	// lookBack is how many events before the range are read, for the command that its first ones may answer.
+	lookBack = 8
+	// maxAgain is how often one part is read again because the model found as many facts as a call holds.
+	maxAgain = 32
+)
+
+// read reads the range to its end.
+func (r *reading) read(ctx context.Context) error {
+	for {
+		if len(r.queue) == 0 {
+			more, err := r.fill(ctx)
+			if err != nil {
+				return err
+			}
+			if !more {
+				return r.finish(ctx)
+			}
+			continue
+		}
+		p, err := r.part(ctx)
+		if err != nil {
+			return r.failed(err)
+		}
+		save, called, err := r.ask(ctx, &p)
+		switch {
+		case err == nil:
+			err = r.take(ctx, p, save, called.Model)
+		case ctx.Err() != nil || !ownFault(err):
+			return r.failed(err)
+		case len(p.events) > 1:
+			r.narrow(len(p.events))
+			err = nil
+		default:
+			err = r.pass(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reading) failed(err error) error {
+	return fmt.Errorf("extract facts of session %s: %w", r.due.Session.Key, err)
+}
+
+// ownFault reports whether a request fails because of what it holds.
+func ownFault(err error) bool {
+	trouble, known := errors.AsType[Trouble](err)
+	return errors.Is(err, ErrNotSaved) || errors.Is(err, ErrUnusable) || known && trouble.Own()
+}
+
+// fill reads the next page of the log into the queue, and reports whether there was one.
+func (r *reading) fill(ctx context.Context) (more bool, err error) {
+	if r.end >= r.due.Through {
+		return false, nil
+	}
+	if r.Talk != nil && r.before == nil && r.end > 0 {
+		earlier, err := r.events(ctx, max(0, r.end-lookBack), r.end)
+		if err != nil {
+			return false, err
+		}
+		r.remember(earlier)
+	}
+	events, err := r.events(ctx, r.end, r.due.Through)
+	if err != nil {
+		return false, err
+	}
+	r.end = r.due.Through
+	if len(events) == page {
+		r.end = events[page-1].Seq
+	}
+	r.page = events
+	if r.Talk != nil { // commands are left out with their answers, also where a page ends between the two
+		r.page = r.Talk(append(r.before, events...))
+		for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
+			r.page = r.page[1:]
+		}
+	}
+	r.remember(events)
+	r.queue, r.span, r.left = r.page, 0, 0
+	if len(r.pending) > 0 {
+		r.span, r.left = 1, len(r.queue)
+	}
+	return true, nil
+}
+
+// events reads a page of the log.
+func (r *reading) events(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
+	if err != nil {
+		return nil, fmt.Errorf("read events after %d of session %s: %w: %w", from, r.due.Session.Key, ErrStorage, err)
+	}
+	return events, nil
+}
+
+// remember keeps the last message of events.
+func (r *reading) remember(events []sessions.Event) {
+	for _, e := range events {
+		if e.Role == sessions.RoleUser {
+			r.before = []sessions.Event{e}
+		}
+	}
+}
+
+// reach is where the cursor may stand once what has left the queue is done with: before the next event in it. What is no
+// part of the talk is done with, too.
+func (r *reading) reach() int64 {
+	if len(r.queue) > 0 {
+		return max(r.out.Through, r.queue[0].Seq-1)
+	}
+	return r.end
+}
+
+// drop takes n events off the queue.
+func (r *reading) drop(n int) {
+	r.queue = r.queue[n:]
+	if r.left = max(0, r.left-n); r.left == 0 {
+		r.span = 0
+	}
+	r.fresh, r.again = nil, 0
+}
+
+// narrow lets no part hold more than half of n events, until they are read.
+func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
+
+// take stores what the model found in a part. A call that was full may have left something out: then the part is read
+// again, with what was stored among what is known, and in halves once that brings nothing new.
+func (r *reading) take(ctx context.Context, p part, s Save, model string) error {
+	r.prove()
+	drafts := r.route(p.events, s)
+	if !s.Full || r.again >= maxAgain {
+		r.drop(len(p.events))
+		return r.commit(ctx, r.reach(), drafts, model)
+	}
+	before := len(r.out.Receipt.Saved)
+	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
+		return err
+	}
+	r.again++
+	switch {
+	case len(r.out.Receipt.Saved) > before:
+		for _, d := range drafts {
+			r.fresh = append(r.fresh, Memory{Content: d.Content})
+		}
+	case len(p.events) > 1:
+		left := r.left
+		r.narrow(len(p.events))
+		r.left = max(r.left, left)
+	case r.cutInTwo():
+	default:
+		r.drop(1)
+		return r.commit(ctx, r.reach(), nil, model)
+	}
+	return nil
+}
+
+// finish moves the cursor to the end of the range, where it does not stand there yet.
+func (r *reading) finish(ctx context.Context) error {
+	switch {
+	case len(r.pending) > 0:
+		return r.giveUp(ctx)
+	case r.out.Through < r.due.Through:
+		return r.commit(ctx, r.due.Through, nil, "")
+	}
+	return nil
+}
+
+// commit stores drafts and moves the cursor up to through.
+func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, model string) error {
+	last := through >= r.due.Through
+	epoch := r.due.Epoch
+	if !last {
+		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
+	}
+	key := r.due.Session.Key
+	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
+		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
+		Drafts: drafts, Usage: r.paid, Model: model,
+	})
+	if err != nil {
+		return fmt.Errorf("store facts of events %d to %d of session %s: %w: %w", r.out.Through+1, through, key, ErrStorage, err)
+	}
+	r.paid = sessions.Usage{}
+	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
+	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
+	r.out.Facts = append(r.out.Facts, drafts...)
+	r.out.Nothing = r.out.Nothing && len(drafts) == 0
+	r.out.Through = through
+	return nil
+}
+
+// route decides what becomes of the facts that a model drew out of events. What it may not keep is left out. Where it is
+// not known who said it, it is of all events: that is what erasing one of them goes by.
+func (r *reading) route(events []sessions.Event, s Save) []Draft {
+	chat := ChatOf(r.due.Session, r.page) // who is named may have spoken in another part
+	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
+	drafts, _ := Route(s.Facts, chat)
+	for i := range drafts {
+		if d := &drafts[i]; d.StartSeq == 0 {
+			d.StartSeq, d.EndSeq = events[0].Seq, events[len(events)-1].Seq
+		}
+	}
+	return drafts
+}

@@ -1,0 +1,387 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebb/sessions"
+)
+
+// ownError is a provider's word that a request is to blame.
+type ownError struct{}
+
+func (ownError) Error() string  { return "data_inspection_failed" }
+func (ownError) Overflow() bool { return false }
+func (ownError) Own() bool      { return true }
+
+// wary is a model that fails in some way at each of some events, and saves what it reads.
+type wary struct {
+	bad   []int64
+	fail  func() (Called, error)
+	asked []CallRequest
+	read  map[int64]bool
+}
+
+func (m *wary) Call(_ context.Context, r CallRequest) (Called, error) {
+	m.asked = append(m.asked, r)
+	var from, through int64
+	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
+		return m.fail() // notes of what it said before
+	}
+	for _, seq := range m.bad {
+		if from <= seq && seq <= through {
+			return m.fail()
+		}
+	}
+	for seq := from; seq <= through; seq++ {
+		m.read[seq] = true
+	}
+	return Called{Arguments: facts(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
+}
+
+func refused() (Called, error) { return Called{}, fmt.Errorf("asking: %w", ownError{}) }
+
+// hugeFact is a call whose only fact is longer than one may be.
+func hugeFact() (Called, error) {
+	return Called{Arguments: facts(strings.Repeat("a parcel ", maxFactBytes/8))}, nil
+}
+
+// What a model fails at because of one message holds up nothing else: it is found in few calls, passed over and said.
+func TestOneBadEventIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const n = 64
+	for how, fail := range map[string]func() (Called, error){
+		"refused": refused, "prose": prose("Noted."), "silent": prose(""), "junk": args("{"), "a huge fact": hugeFact,
+	} {
+		for _, bad := range [][]int64{{1}, {2}, {33}, {n - 1}, {n}, {1, 2}, {20, 50}, {n - 1, n}} {
+			s := &shelf{events: logOf(n, 1), epoch: -1, memories: []Memory{{ID: 1, Content: "tea is green"}}}
+			m := &wary{bad: bad, fail: fail, read: map[int64]bool{}}
+			out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
+			if err != nil || s.cursor != n || s.epoch != 3 {
+				t.Fatalf("%s at %v: %v, cursor %d, epoch %d", how, bad, err, s.cursor, s.epoch)
+			}
+			if !slices.Equal(out.Passed, bad) || !strings.Contains(out.String(), fmt.Sprint("passed over ", len(bad))) {
+				t.Errorf("%s at %v: passed %v, said %q", how, bad, out.Passed, out)
+			}
+			if len(m.read) != n-len(bad) {
+				t.Errorf("%s at %v: %d events were read", how, bad, len(m.read))
+			}
+			if most := len(bad) * (2*bits.Len(n) + 5); len(m.asked) > most {
+				t.Errorf("%s at %v: %d calls, want at most %d", how, bad, len(m.asked), most)
+			}
+			for i, f := range s.flushes {
+				if f.Last != (i == len(s.flushes)-1) || i > 0 && f.From != s.flushes[i-1].Through {
+					t.Errorf("%s at %v: part %d is (%d, %d], last: %v", how, bad, i, f.From, f.Through, f.Last)
+				}
+			}
+		}
+	}
+}
+
+// Where there is nothing to compare with, events are owed until that failed three times; then they are passed over, if the
+// model reads at all. One that fails at everything, or is busy, never makes a flush pass over anything.
+func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 10} {
+		for failures := range 5 {
+			for _, broken := range []bool{false, true} {
+				s := &shelf{events: logOf(n, 1)}
+				m := &wary{fail: refused, read: map[int64]bool{}}
+				for i := range n {
+					m.bad = append(m.bad, int64(i+1))
+				}
+				if broken {
+					m.bad = append(m.bad, 0) // the number of what is no event
+				}
+				d := due(s)
+				d.Session.FlushFailures = failures
+				out, err := flusher(s, m, 100).Flush(t.Context(), d)
+				moved := 0
+				if failures >= 3 && !broken {
+					moved = n
+				}
+				if s.cursor != int64(moved) || len(out.Passed) != moved || (err == nil) != (moved == n) || len(s.memories) > 0 {
+					t.Errorf("%d bad events after %d failures, broken: %v: cursor %d, passed %v, %v", n, failures, broken, s.cursor, out.Passed, err)
+				}
+				if most := 7 + 4*moved; len(m.asked) > most {
+					t.Errorf("%d bad events after %d failures took %d calls", n, failures, len(m.asked))
+				}
+				b := &callModel{answers: []func() (Called, error){away}}
+				s.cursor = 0
+				if out, err := flusher(s, b, 100).Flush(t.Context(), d); !errors.Is(err, errModel) || s.cursor != 0 || out.Calls != 1 {
+					t.Errorf("a busy model: %v, cursor %d, %d calls", err, s.cursor, out.Calls)
+				}
+			}
+		}
+	}
+}
+
+// Where what the provider refuses is a known fact, the events are read without it.
+func TestARefusedKnownFactIsNotShown(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(8, 1), memories: []Memory{{ID: 1, Content: "tea is green"}}}
+	var asked []CallRequest
+	f := flusher(s, modelFunc(func(r CallRequest) (Called, error) {
+		asked = append(asked, r)
+		if strings.Contains(r.User, "tea") {
+			return refused()
+		}
+		return args(facts("Alice owns billing"))()
+	}), 1000)
+	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 8 || len(out.Passed) > 0 || len(asked) != 2 {
+		t.Errorf("cursor %d, %+v, %v after %d calls", s.cursor, out, err, len(asked))
+	}
+}
+
+type modelFunc func(r CallRequest) (Called, error)
+
+func (f modelFunc) Call(_ context.Context, r CallRequest) (Called, error) { return f(r) }
+
+// A model whose arguments are refused is told why, as data, and sees the events again.
+func TestTheModelIsToldItsFaults(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(3, 1)}
+	m := &callModel{answers: []func() (Called, error){hugeFact, args(facts("Alice owns billing"))}}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.asked[1].User; !strings.HasPrefix(got, "events 1-3") || !strings.Contains(got, "<refused>") || !strings.Contains(got, "facts[0].content: has ") {
+		t.Errorf("the second request is %q", got)
+	}
+}
+
+// dense is a model that finds a fact in each of so many places of a log, tells as many of them as a call holds, the first
+// ones, and leaves out what it is shown as known if it heeds that at all.
+type dense struct {
+	each  int // facts of an event
+	heeds bool
+	calls int
+}
+
+func (m *dense) Call(_ context.Context, r CallRequest) (Called, error) {
+	m.calls++
+	var from, through int
+	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
+		return Called{}, err
+	}
+	var found []string
+	for seq := from; seq <= through; seq++ {
+		for i := range m.each {
+			one := fmt.Sprintf("parcel %d-%d stands in the yard", seq, i)
+			if len(found) < MaxFacts && (!m.heeds || !strings.Contains(r.User, one+"\n")) {
+				found = append(found, one)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return args(`{"facts":[],"nothing_to_save":true}`)()
+	}
+	return args(facts(found...))()
+}
+
+// No fact is lost because more stand in a part than one call holds.
+func TestDensePartsAreReadToTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		events, each int
+		heeds        bool
+	}{{60, 1, true}, {60, 1, false}, {1, 60, true}, {3, 25, true}, {20, 1, false}, {7, 19, false}} {
+		s := &shelf{events: logOf(c.events, 1)}
+		m := &dense{each: c.each, heeds: c.heeds}
+		f := flusher(s, m, 1000)
+		out, err := f.Flush(t.Context(), due(s))
+		want := c.events * c.each
+		if err != nil || s.cursor != int64(c.events) || len(s.memories) != want || len(out.Receipt.Saved) != want {
+			t.Errorf("%+v: %d facts stored, want %d; cursor %d, %v", c, len(s.memories), want, s.cursor, err)
+		}
+		if m.calls > want/3+8 {
+			t.Errorf("%+v: %d calls", c, m.calls)
+		}
+		spent := sessions.Usage{}
+		for _, f := range s.flushes {
+			spent = spent.Add(f.Usage)
+		}
+		if spent != out.Usage || out.Lost != (sessions.Usage{}) {
+			t.Errorf("%+v: stored parts count %+v, lost %+v, of %+v", c, spent, out.Lost, out.Usage)
+		}
+	}
+	s := &shelf{events: logOf(2, 1)}
+	endless := 0
+	f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
+		var found []string
+		for range MaxFacts {
+			endless++
+			found = append(found, fmt.Sprintf("parcel %d stands in the yard", endless))
+		}
+		return args(facts(found...))()
+	}), 100)
+	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 2 || out.Calls != maxAgain+1 {
+		t.Errorf("a model without an end: %d calls, cursor %d, %v", out.Calls, s.cursor, err)
+	}
+}
+
+var parcelRE = regexp.MustCompile(`parcel \d+ stands`)
+
+// The same goes for the text of one message, where the model begins at its beginning however often it is asked.
+func TestDenseTextsAreReadToTheEnd(t *testing.T) {
+	t.Parallel()
+	e := logOf(2, 1)
+	for i := range 60 {
+		e[1].Content += fmt.Sprintf("parcel %d stands in the yard.\n", i)
+	}
+	s := &shelf{events: e}
+	f := flusher(s, modelFunc(func(r CallRequest) (Called, error) {
+		found := parcelRE.FindAllString(r.User, MaxFacts)
+		if len(found) == 0 {
+			return args(`{"facts":[],"nothing_to_save":true}`)()
+		}
+		return args(facts(found...))()
+	}), 4000)
+	f.Context, f.Count = 40_000, func(text string) int { return len(text) }
+	f.Render = func(es []sessions.Event, _ int) (string, int) { return es[0].Content, 1 }
+	f.Fence = func(string, string) string { return "" } // what is known is not heeded
+	out, err := f.Flush(t.Context(), due(s))
+	if err != nil || s.cursor != 2 || len(s.memories) != 60 || out.Calls > 20 {
+		t.Errorf("%d facts stored, want 60; %d calls, cursor %d, %v", len(s.memories), out.Calls, s.cursor, err)
+	}
+}
+
+// A fact that nobody is known to have said is of the events that were shown, also where the cursor has not moved past them
+// yet: erasing one of those finds it.
+func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(60, 1)}
+	m := &dense{each: 1, heeds: true}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range s.flushes {
+		for _, d := range f.Drafts {
+			if n++; d.StartSeq != 1 || d.EndSeq != 60 {
+				t.Errorf("%q is of events %d to %d", d.Content, d.StartSeq, d.EndSeq)
+			}
+		}
+	}
+	if n != 60 {
+		t.Errorf("%d facts, want 60", n)
+	}
+}
+
+// What was paid for is counted, also where it could not be stored.
+func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(3, 1), failFlush: sessions.ErrConflict}
+	m := &callModel{answers: []func() (Called, error){prose("Noted."), args(facts("Alice owns billing"))}}
+	out, err := flusher(s, m, 100).Flush(t.Context(), due(s))
+	if !errors.Is(err, sessions.ErrConflict) || !errors.Is(err, ErrStorage) || out.Lost != (sessions.Usage{Prompt: 10, Completion: 1}) {
+		t.Errorf("lost %+v of %+v, %v", out.Lost, out.Usage, err)
+	}
+}
+
+// What is no part of the talk is not shown, across the pages of a long log too, and not read again.
+func TestOnlyTheTalkIsRead(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(page+20, 1)}
+	for i := range s.events {
+		s.events[i].Role = sessions.RoleAssistant
+		if i%10 == 0 {
+			s.events[i].Role = sessions.RoleUser
+		}
+	}
+	last := s.events[page-10].Seq // what is said from here on is left out, answers that begin a page too
+	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
+	m := &callModel{answers: []func() (Called, error){args(facts("Alice owns billing"))}}
+	f := flusher(s, m, 10_000)
+	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
+		command := false
+		for _, e := range events {
+			if e.Role == sessions.RoleUser {
+				command = e.Seq >= last
+			}
+			if !command {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+	out, err := f.Flush(t.Context(), due(s))
+	if err != nil || s.cursor != page+20 || !s.flushes[len(s.flushes)-1].Last {
+		t.Errorf("%+v, %v, cursor %d", out, err, s.cursor)
+	}
+	if want := fmt.Sprintf("events 1-%d", last-1); len(m.asked) != 1 || strings.TrimRight(m.asked[0].User, "·") != want {
+		t.Errorf("%d calls, the first of %.30q, want one of %s", len(m.asked), m.asked[0].User, want)
+	}
+}
+
+// What answers a command is no part of the talk, also where the flush before ended between the two.
+func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(6, 1), cursor: 3}
+	for i, role := range []sessions.Role{"user", "assistant", "user", "assistant", "user", "assistant"} {
+		s.events[i].Role = role
+	}
+	m := &callModel{answers: []func() (Called, error){args(facts("Alice owns billing"))}}
+	f := flusher(s, m, 1000)
+	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
+		command := false
+		for _, e := range events {
+			if e.Role == sessions.RoleUser {
+				command = e.Seq == 3
+			}
+			if !command {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+	if _, err := f.Flush(t.Context(), due(s)); err != nil || len(m.asked) != 1 || !strings.HasPrefix(m.asked[0].User, "events 5-6") {
+		t.Errorf("%d calls, the first of %.30q, %v", len(m.asked), m.asked[0].User, err)
+	}
+}
+
+// A text that is longer than a part is read from its beginning to its end; no credential is cut in two.
+func TestLongTextsAreReadInPieces(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&text, "第%d号包裹在%d号院子里，密码是 hunter%d。", i, i, i)
+	}
+	e := logOf(3, 1)
+	e[1].Content = text.String()
+	s := &shelf{events: e}
+	var shown strings.Builder
+	f := flusher(s, modelFunc(func(r CallRequest) (Called, error) {
+		shown.WriteString(r.User)
+		return args(`{"facts":[],"nothing_to_save":true}`)()
+	}), 2000)
+	f.Count = func(text string) int { return len([]rune(text)) }
+	f.Context = 20_000
+	f.Render = func(es []sessions.Event, limit int) (string, int) { // one at a time, by its beginning
+		rs := []rune(es[0].Content)
+		return string(rs[:min(len(rs), limit)]), 1
+	}
+	out, err := f.Flush(t.Context(), due(s))
+	if err != nil || s.cursor != 3 {
+		t.Fatalf("%v, cursor %d", err, s.cursor)
+	}
+	for i := range 900 {
+		if !strings.Contains(shown.String(), fmt.Sprintf("第%d号包裹在%d号院子里", i, i)) {
+			t.Fatalf("parcel %d was not shown in %d calls", i, out.Calls)
+		}
+	}
+	if strings.Contains(shown.String(), "hunter") {
+		t.Error("a credential was shown")
+	}
+	for i, f := range s.flushes {
+		if i > 0 && f.From != s.flushes[i-1].Through {
+			t.Errorf("part %d is (%d, %d]", i, f.From, f.Through)
+		}
+	}
+}

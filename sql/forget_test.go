@@ -1,0 +1,277 @@
+package sql_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// from is a fact of the chat's group that somebody said in one event of the log.
+func from(c *chat, content string, by sessions.UserID, seq int64) memory.Draft {
+	d := group(c, content)
+	d.SaidBy, d.StartSeq, d.EndSeq = by, seq, seq
+	return d
+}
+
+func (c *chat) flush(through int64, drafts ...memory.Draft) memory.Receipt {
+	c.t.Helper()
+	return must[memory.Receipt](c.t)(c.store.Flush(c.t.Context(), c.lease, memory.Flush{Through: through, Last: true, Drafts: drafts}))
+}
+
+// tell has somebody say something and the bot answer it.
+func (c *chat) tell(who sessions.UserID, text, answer string) {
+	c.t.Helper()
+	c.said++
+	c.turn(who, string(who), answer, c.speak(fmt.Sprint("tell", c.said), who, string(who), text, nil))
+}
+
+// gone fails the test where a word is left in any table.
+func gone(t *testing.T, pool *pgxpool.Pool, words ...string) {
+	t.Helper()
+	all := dump(t, pool)
+	for _, w := range words {
+		if left := lines(all, w); left != "" {
+			t.Errorf("left of %s are\n%.600s", w, left)
+		}
+	}
+}
+
+// stays fails the test where a word is in no table.
+func stays(t *testing.T, pool *pgxpool.Pool, words ...string) {
+	t.Helper()
+	all := dump(t, pool)
+	for _, w := range words {
+		if lines(all, w) == "" {
+			t.Errorf("%s is gone", w)
+		}
+	}
+}
+
+// forget is ForgetMemory by a message that somebody sends for it in the chat; with only, of their own messages alone.
+func (c *chat) forget(id int64, who sessions.UserID, only bool) memory.Forgotten {
+	c.t.Helper()
+	c.said++
+	asked := c.speak(fmt.Sprint("forget", c.said), who, string(who), "/forget", nil)
+	a := memory.Asking{Lease: asked.Lease, Event: asked.EventID}
+	if only {
+		a.Only = who
+	}
+	done := must[memory.Forgotten](c.t)(c.store.ForgetMemory(c.t.Context(), id, a))
+	c.lease = done.Lease
+	return done
+}
+
+func openChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *chat) {
+	t.Helper()
+	s, pool := open(t, sqltest.URL(t))
+	return s, pool, newChat(t, s, "cid", "u", false) // 1 and 2
+}
+
+// What a turn saved by itself came from the messages that the turn took, not from those that stand or came beside them.
+func TestForgetWhatATurnSaved(t *testing.T) {
+	t.Parallel()
+	for name, merged := range map[string]bool{"answered with another's": true, "another came meanwhile": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, pool, c := openChat(t)
+			c.tell(zhangID, "早上好", "早")
+			ours := c.speak("z1", zhangID, zhangNick, "note it: the word is "+secret, nil)
+			other := c.speak("l1", liID, "李娜", "今天几号", nil)
+			d := group(c, "门禁的口令以 "+secret[:2]+" 开头") // in other words than the message has
+			d.SaidBy = zhangID
+			id := c.save(d).Saved[0]
+			if merged {
+				c.turn(zhangID, zhangNick, "记住了", ours, other)
+			} else {
+				c.turn(zhangID, zhangNick, "记住了", ours)
+				c.turn(liID, "李娜", "六号", other)
+			}
+			if done := c.forget(id, zhangID, true); done.Messages != 2 {
+				t.Errorf("%d messages went, want the one that said it and its answer", done.Messages)
+			}
+			gone(t, pool, secret, "记住了")
+			stays(t, pool, "今天几号", "早上好")
+		})
+	}
+}
+
+// A fact goes with all the messages in which its person said it.
+func TestForgetWhatWasSaidTwice(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	c.tell(zhangID, "暗号是 "+secret, "好")      // 3 and 4
+	c.tell(zhangID, "再说一遍，暗号是 "+secret, "好") // 5 and 6
+	c.tell(liID, "他说暗号是 "+secret+"？", "他说过") // another's words stay another's
+	r := c.flush(8, from(c, "暗号是 "+secret, zhangID, 3), from(c, "暗号是 "+secret, zhangID, 5))
+	c.forget(r.Saved[0], zhangID, true)
+	left := collect(t, pool, "SELECT msg_id FROM dingtalk_session_events WHERE content LIKE '%"+secret+"%'", pgx.RowTo[string])
+	if len(left) != 1 || left[0] != "tell4" {
+		t.Errorf("it is left in %v, want in what another said alone", left)
+	}
+	for _, h := range c.search("暗号是什么") {
+		if h.Seq != 7 && strings.Contains(h.Content, secret) {
+			t.Errorf("still found is %+v", h)
+		}
+	}
+}
+
+// A fact goes with the digest that told it, the debt that quotes it, the team's copy and what the bot told in other groups.
+func TestForgetReachesWhateverTellsIt(t *testing.T) {
+	t.Parallel()
+	for name, original := range map[string]bool{"by the team's copy": false, "by the group's own": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool, c := openChat(t)
+			c.tell(zhangID, "暗号是 "+secret, "好") // 3 and 4
+			r := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3))
+			id := r.Saved[0]
+			digest(t, pool, c, "那天张伟伟说了 "+secret, 0)
+			if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 4, Failures: 1, Reason: "busy"}); err != nil {
+				t.Fatal(err)
+			}
+			team := must[memory.Memory](t)(s.Promote(t.Context(), id, liID))
+			other := newChat(t, s, "cid2", liID, false)
+			other.tell(liID, "暗号？", "团队的暗号是 "+secret)
+			if !original {
+				id = team.ID
+			}
+			c.forget(id, zhangID, false)
+			gone(t, pool, secret)
+			stays(t, pool, "暗号？")
+		})
+	}
+}
+
+// The team's copy goes with the group's fact also where the group told another value since, and what that says stays.
+func TestForgetTakesTheTeamsCopyOfAFormerValue(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.tell(zhangID, "暗号是 "+secret, "好")
+	old := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3)).Saved[0]
+	team := must[memory.Memory](t)(s.Promote(t.Context(), old, liID))
+	execute(t, pool, "UPDATE memories SET superseded_by = $1 WHERE id = $2", c.save(group(c, "暗号改成了别的")).Saved[0], old)
+	c.forget(old, zhangID, true)
+	if left := collect(t, pool, "SELECT id FROM memories ORDER BY id", pgx.RowTo[int64]); len(left) != 1 || left[0] == team.ID {
+		t.Errorf("left are %v, want the later value alone", left)
+	}
+	gone(t, pool, secret)
+}
+
+// digest plants one that was told some days ago.
+func digest(t *testing.T, pool *pgxpool.Pool, c *chat, text string, days int) {
+	t.Helper()
+	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, start_seq, end_seq, created_at)
+		VALUES ('group', $1, 'digest', $2, sha256(convert_to($2, 'UTF8')), $1, $1, 1, 8, now() - $3 * interval '1 day')`, string(c.reader.Key), text, days)
+	execute(t, pool, `INSERT INTO memory_digests (session_key, day, memory_id, done) SELECT source_session, created_at::date, id, true FROM memories WHERE content = $1`, text)
+}
+
+// A digest that is not wanted stays away, and what it told of stays.
+func TestForgetADigest(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	c.tell(zhangID, "网关项目的负责人是李娜", "好")
+	digest(t, pool, c, "# 昨天\n- 网关项目的负责人是李娜", 1)
+	if done := c.forget(idOf(t, pool, "# 昨天%"), liID, false); done.Memories != 1 || done.Messages != 0 {
+		t.Errorf("forgetting gave %+v, want the digest alone", done)
+	}
+	gone(t, pool, "昨天")
+	if due := collect(t, pool, "SELECT count(*) FROM memory_digests WHERE NOT done", pgx.RowTo[int64]); due[0] != 0 {
+		t.Error("the day is told again")
+	}
+}
+
+// A date was put into the fact that neither the message nor the bot's words have.
+func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.tell(zhangID, "next Friday we fly to Oslo", "Noted: next Friday we fly to Oslo.") // 3 and 4
+	c.tell(liID, "what is planned?", "You said that next Friday we fly to Oslo, as far as I know.")
+	dm := newChat(t, s, "cid2", zhangID, false)
+	dm.tell(zhangID, "remind me", "Next Friday we fly to Oslo")
+	d := from(c, "Next Friday (2026-11-27) they fly to Oslo", zhangID, 3)
+	d.Scope, d.ScopeID, d.SubjectID = memory.ScopeUser, string(zhangID), zhangID
+	id := c.flush(6, d).Saved[0]
+	c.forget(id, zhangID, true)
+	gone(t, pool, "Oslo")
+	stays(t, pool, "what is planned?", "remind me")
+}
+
+// What a turn saved and a flush saved again in other words is one fact to whoever has it forgotten; its neighbours stay.
+func TestForgetTakesWhatSaysTheSame(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	asked := c.speak("z1", zhangID, zhangNick, "记住我的身份证号是 "+secret+"，工位在三楼", nil)
+	d := group(c, "张伟伟的身份证号是 "+secret)
+	d.SaidBy = zhangID
+	id := c.save(d).Saved[0]
+	c.turn(zhangID, zhangNick, "好", asked)
+	again := "张伟伟：记住张伟伟的身份证号是 " + secret
+	if r := c.save(from(c, again, zhangID, 3)); len(r.Saved) != 0 || len(r.Duplicate) != 1 {
+		t.Errorf("saved again behind the speaker's name it gave %+v", r)
+	}
+	// As a release before knew no better:
+	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, said_by, start_seq, end_seq)
+		VALUES ('group', $1, 'fact', $2, 'x', $1, $1, $3, 3, 3)`, string(c.reader.Key), again, string(zhangID))
+	c.save(from(c, "张伟伟的工位在三楼", zhangID, 3))
+	if done := c.forget(id, zhangID, true); done.Memories != 2 {
+		t.Errorf("%d memories went, want both that tell it", done.Memories)
+	}
+	gone(t, pool, secret)
+	stays(t, pool, "张伟伟的工位在三楼")
+}
+
+// Messages of others that merely stand in the range of a fact stay, whoever asks.
+func TestForgetLeavesBystanders(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	for i := range 2 {
+		c.tell(liID, fmt.Sprintf("李娜的无关消息 %d", i), "好") // 3 to 6
+	}
+	c.tell(liID, "审批人是张伟伟", "知道了，审批人是张伟伟") // 7 and 8
+	nobody := group(c, "张伟伟 is the approver")
+	nobody.SubjectID = zhangID
+	byLi := from(c, "审批人是张伟伟", liID, 7)
+	byLi.SubjectID = zhangID
+	r := c.flush(8, nobody, byLi)
+	if done := must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), r.Saved[0], memory.Asking{})); done.Messages != 0 {
+		t.Errorf("%d messages went with what nobody is known to have said", done.Messages)
+	}
+	// Whom a fact is about may have it forgotten, and what the bot said of it, but not what another said.
+	if done := c.forget(r.Saved[1], zhangID, true); done.Memories != 1 || done.Messages != 1 {
+		t.Errorf("forgetting gave %+v, want the fact and the bot's own words", done)
+	}
+	if n := collect(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE sender_id = $1 AND content <> $2", pgx.RowTo[int64], string(liID), sessions.ErasedText); n[0] != 3 {
+		t.Errorf("%d of Li's 3 messages are left", n[0])
+	}
+	gone(t, pool, "知道了，审批人")
+}
+
+// One message goes with its answer and what was drawn from it; what was said before and by others stays.
+func TestForgetOneMessage(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.tell(zhangID, "发布在周五", "好的")                               // 3 and 4
+	c.tell(zhangID, "口令是 hunter7742x，别外传", "收到，口令是 hunter7742x") // 5 and 6
+	c.tell(liID, "刚才说了什么？", "他给了 hunter7742x")                   // 7 and 8
+	wide := from(c, "入口用 hunter7742x 登录", zhangID, 3)            // drawn from both messages
+	wide.EndSeq = 5
+	c.flush(8, from(c, "发布在周五", zhangID, 3), from(c, "张伟伟管着入口的口令", zhangID, 5), wide)
+	asked := c.speak("z9", zhangID, zhangNick, "/forget last", nil)
+	done := must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), 5, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	if done.Messages != 3 || done.Memories != 2 || done.Lease.Term != asked.Lease.Term+1 {
+		t.Errorf("forgetting gave %+v, want the message, two answers and two facts", done)
+	}
+	gone(t, pool, "hunter7742x", "管着入口")
+	stays(t, pool, "发布在周五", "刚才说了什么", "好的")
+	if _, err := s.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
+		t.Errorf("the turn that asked can't answer: %v", err)
+	}
+}

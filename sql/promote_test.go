@@ -1,0 +1,162 @@
+package sql_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/memory"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+const (
+	firstDate  = "Alpha 的发布日期是 2026-12-01"
+	secondDate = "更正：Alpha 的发布日期改为 2026-12-20"
+)
+
+// promoted is what the team has by an administrator's word.
+func promoted(t *testing.T, s *sql.Store, id int64) memory.Memory {
+	t.Helper()
+	return must[memory.Memory](t)(s.Promote(t.Context(), id, liID))
+}
+
+// What was made the team's can be corrected by the group that it came from: there the correction holds at once, and for
+// everybody when it was made the team's, too. However the correction is recognised, one value holds for each.
+func TestPromotedIsCorrected(t *testing.T) {
+	t.Parallel()
+	for name, draft := range map[string]func(c *chat, team int64) memory.Draft{
+		"by its key":   func(c *chat, _ int64) memory.Draft { return keyed("Alpha 发布日期", group(c, secondDate)) },
+		"by its words": func(c *chat, _ int64) memory.Draft { return group(c, secondDate) },
+		"by its id":    func(c *chat, team int64) memory.Draft { return replacing(team, group(c, secondDate)) },
+		"of another person": func(c *chat, _ int64) memory.Draft {
+			d := keyed("Alpha 发布日期", group(c, secondDate))
+			d.SubjectID, d.SubjectIsValue = liID, true
+			return d
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := open(t, sqltest.URL(t))
+			c, other := newChat(t, s, "cid", "u", false), newChat(t, s, "cid2", "u", false)
+			first := c.save(at(0, keyed("Alpha 发布日期", group(c, firstDate)))).Saved[0]
+			team := promoted(t, s, first)
+			r := c.save(at(1, draft(c, team.ID)))
+			if len(r.Saved) != 1 || len(r.Superseded) != 1 {
+				t.Fatalf("the correction gave %+v", r)
+			}
+			c.wantKnown(secondDate)
+			other.wantKnown(firstDate)
+			list, _, err := s.Known(t.Context(), memory.Asker{Reader: c.reader, Person: "u"}, 0, 10)
+			if err != nil || len(list) != 1 || list[0].ID != r.Saved[0] {
+				t.Errorf("the group's list is %+v (%v)", list, err)
+			}
+			for _, h := range c.search("Alpha 的发布日期") {
+				if h.MemoryID == team.ID {
+					t.Errorf("a search in the group finds the old value: %+v", h)
+				}
+			}
+			second := promoted(t, s, r.Saved[0])
+			c.wantKnown(secondDate)
+			other.wantKnown(secondDate)
+			if _, chain, err := s.MemoryByID(t.Context(), second.ID); err != nil || len(chain) < 3 || chain[0].ID != first {
+				t.Errorf("the values are %+v (%v), want the old ones too", chain, err)
+			}
+		})
+	}
+}
+
+// The group whose memory was made the team's does not learn it again, nor does a session of it; and what it then has is
+// shown as it was, not as corrected.
+func TestPromotedIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	first := c.save(at(0, keyed("Alpha 发布日期", group(c, firstDate)))).Saved[0]
+	team := promoted(t, s, first)
+	if team.Scope != memory.ScopeTeam || team.PromotedBy != liID || team.SourceSession != c.reader.Key || !team.SaidAt.Equal(morning) {
+		t.Errorf("the team has %+v", team)
+	}
+	own := group(c, firstDate)
+	own.Scope, own.ScopeID = memory.ScopeSession, string(c.reader.Key)
+	for _, d := range []memory.Draft{group(c, firstDate), group(c, "张伟：记住 "+firstDate), own} {
+		if r := c.save(at(1, d)); len(r.Saved) != 0 || !slices.Equal(r.Duplicate, []int64{team.ID}) {
+			t.Errorf("%q in the %s gave %+v, want the team's", d.Content, d.Scope, r)
+		}
+	}
+	c.wantKnown(firstDate)
+	text, err := memory.Get(t.Context(), s, c.reader, memoryPathOf(first), 1, 10, time.UTC)
+	if err != nil || !strings.Contains(text, firstDate) || strings.Contains(text, "OUTDATED") {
+		t.Errorf("the group's own is shown as %q (%v)", text, err)
+	}
+	if _, err := s.Promote(t.Context(), first, liID); err == nil {
+		t.Error("what is the team's was promoted again")
+	}
+}
+
+// What one group makes the team's does not correct what another did, but the same words are one memory.
+func TestPromoteOfTwoGroups(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	a, b := newChat(t, s, "cid1", "u", false), newChat(t, s, "cid2", "u", false)
+	third := newChat(t, s, "cid3", "u", false)
+	x := a.save(at(0, keyed("周会", group(a, "周会在周三")))).Saved[0]
+	y := b.save(at(1, keyed("周会", group(b, "周会在周四")))).Saved[0]
+	z := b.save(at(2, group(b, "食堂十二点开门"))).Saved[0]
+	w := a.save(at(3, group(a, "食堂十二点开门！"))).Saved[0]
+	promoted(t, s, x)
+	promoted(t, s, y)
+	if one, two := promoted(t, s, z), promoted(t, s, w); one.ID != two.ID || two.Seen != 2 {
+		t.Errorf("the same words are %+v and %+v", one, two)
+	}
+	for _, c := range []*chat{a, b, third} {
+		c.wantKnown("食堂十二点开门", "周会在周四", "周会在周三")
+	}
+}
+
+// The team's memories are told as fewer for the group that they came from, too; and that group may correct the outcome.
+func TestPromotedIsConsolidated(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c, other := newChat(t, s, "cid", "u", false), newChat(t, s, "cid2", "u", false)
+	for i, content := range []string{"打印机在 A 区", "咖啡机在 B 区"} {
+		promoted(t, s, c.save(at(i, group(c, content))).Saved[0])
+	}
+	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), memory.Crowded{Scope: memory.ScopeTeam, ScopeID: string(robot)}))
+	if len(piles) != 1 {
+		t.Fatalf("the team's memories fall into %+v", piles)
+	}
+	old := must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[0], 10))
+	d := at(1, group(c, "打印机在 A 区，咖啡机在 B 区"))
+	d.Scope, d.ScopeID = memory.ScopeTeam, string(robot)
+	one := must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{d})).Saved[0]
+	other.wantKnown(d.Content)
+	c.wantKnown(d.Content)
+	if r := c.save(at(5, replacing(one, group(c, "打印机和咖啡机都搬到了 C 区")))); len(r.Saved) != 1 || len(r.Superseded) != 2 {
+		t.Errorf("its correction gave %+v", r)
+	}
+	c.wantKnown("打印机和咖啡机都搬到了 C 区")
+	other.wantKnown(d.Content)
+}
+
+// What has a key is corrected by it, and so it is never told together with others.
+func TestConsolidatedKeepsWhatHasAKey(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	c.save(at(0, keyed("Alpha 发布日期", group(c, firstDate))), at(1, group(c, "Beta 的负责人是李娜")), at(2, group(c, "Gamma 用的是 Go")))
+	crowded := memory.Crowded{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}
+	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), crowded))
+	if len(piles) != 1 || piles[0].Held != 2 {
+		t.Fatalf("the group's memories fall into %+v", piles)
+	}
+	old := must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[0], 10))
+	must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{group(c, "Beta 的负责人是李娜；Gamma 用的是 Go")}))
+	c.save(at(3, keyed("Alpha 发布日期", group(c, secondDate))))
+	c.wantKnown(secondDate, "Beta 的负责人是李娜；Gamma 用的是 Go")
+}
+
+// memoryPathOf is where memory_get finds a group's memory.
+func memoryPathOf(id int64) string { return "memory/group/2026-11-20.md#" + fmt.Sprint(id) }

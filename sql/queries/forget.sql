@@ -1,0 +1,78 @@
+-- name: MemoriesRetold :many
+-- MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, for which
+-- of these tells which nobody wrote down; and the team's copies of a group's, also where the group corrected its own.
+WITH RECURSIVE told AS (
+    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at
+    FROM memories m WHERE m.id = ANY(@ids::bigint[])
+    UNION
+    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at
+    FROM told o CROSS JOIN LATERAL (
+        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        WHERE c.id = o.superseded_by
+          AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
+        UNION ALL
+        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id AND c.created_at = o.superseded_at
+        UNION ALL
+        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
+    ) n
+)
+SELECT told.id::bigint AS id FROM told;
+
+-- name: MemoriesUnder :many
+-- MemoriesUnder lists what was consolidated into memories that go, and what supersedes it once they are gone: 0 for
+-- nothing, else what corrected them.
+WITH RECURSIVE up AS (
+    SELECT m.id, m.superseded_by AS by FROM memories m JOIN memories c ON c.id = m.superseded_by
+    WHERE c.consolidated AND c.id = ANY(@ids::bigint[]) AND m.id <> ALL(@ids::bigint[])
+    UNION
+    SELECT u.id, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY(@ids::bigint[])
+)
+SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by FROM up u WHERE u.by IS NULL OR u.by <> ALL(@ids::bigint[]);
+
+-- name: MemoriesRestore :exec
+-- MemoriesRestore puts memories back into force, or has others supersede them. Ids and what supersedes them lie side by
+-- side. What another in force says in the same words stays history.
+UPDATE memories m SET superseded_by = nullif(r.by, 0), superseded_at = CASE WHEN r.by = 0 THEN NULL ELSE m.superseded_at END
+FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@bys::bigint[]) AS by) r
+WHERE m.id = r.id AND (r.by <> 0 OR NOT EXISTS (
+    SELECT FROM memories f WHERE f.scope = m.scope AND f.scope_id = m.scope_id AND f.norm_hash = m.norm_hash
+      AND (f.superseded_by IS NULL OR (f.id = ANY(@ids::bigint[]) AND f.id > m.id))));
+
+-- name: MemoriesConsolidated :exec
+-- MemoriesConsolidated marks memories that tell what others told.
+UPDATE memories m SET consolidated = true
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]);
+
+-- name: DigestsTelling :many
+-- DigestsTelling lists the digests of a session that tell one of some events, and those out of a list of memories. Those
+-- that are no older than so many seconds can be told anew.
+SELECT m.id, m.content, m.scope, m.scope_id, (m.created_at > now() - interval '1 second' * @fresh_seconds::float8)::boolean AS fresh
+FROM memories m
+WHERE m.kind = 'digest' AND (m.id = ANY(@ids::bigint[]) OR (m.source_session = @session_key
+  AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)))
+ORDER BY m.id;
+
+-- name: DigestsDrop :exec
+-- DigestsDrop leaves the days untold whose digests are not wanted.
+UPDATE memory_digests g SET memory_id = NULL, updated_at = now() WHERE g.memory_id = ANY(@ids::bigint[]);
+
+-- name: DigestTrim :exec
+-- DigestTrim replaces what a digest tells.
+UPDATE memories m SET content = @content, norm_hash = @norm_hash, terms = @terms::bigint[] WHERE m.id = @id;
+
+-- name: SessionsTellingOf :many
+-- SessionsTellingOf lists those of some sessions where the bot's own words have one of some words.
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type FROM dingtalk_sessions s
+WHERE s.session_key = ANY(@session_keys::text[]) AND EXISTS (
+    SELECT FROM dingtalk_session_events e CROSS JOIN unnest(@words::text[]) AS w (word)
+    WHERE e.session_key = s.session_key AND e.role <> 'user'
+      AND (strpos(e.content, w.word) > 0 OR (e.tool_calls IS NOT NULL AND strpos(e.tool_calls::text, w.word) > 0)))
+ORDER BY s.session_key;
+
+-- name: SessionKeys :many
+-- SessionKeys lists the sessions of a robot, or of all, behind a key.
+SELECT s.session_key FROM dingtalk_sessions s
+WHERE s.session_key > @after_key::text AND (@robot::text = '' OR s.robot_code = @robot::text)
+ORDER BY s.session_key LIMIT @max_rows::int;

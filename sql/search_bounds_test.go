@@ -1,0 +1,198 @@
+package sql_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// load stores what people said, in order, after what a chat has.
+func (c *chat) load(texts ...string) {
+	c.t.Helper()
+	events := func(yield func(sql.LoadedEvent) bool) {
+		for i, text := range texts {
+			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+				Seq: int64(i) + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: time.Unix(int64(i)*7200, 0),
+			}}) {
+				return
+			}
+		}
+	}
+	if err := c.store.LoadEvents(c.t.Context(), events); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// counting opens a chat whose store counts what the server sends it.
+func counting(t *testing.T, url string) (*chat, *atomic.Int64) {
+	t.Helper()
+	read := new(atomic.Int64)
+	s, err := sql.OpenCounted(t.Context(), sql.Options{URL: url}, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return newChat(t, s, "cid", "zhang", false), read
+}
+
+// long is a text of about 5 KB with some words that all such texts have, and hundreds that are its own.
+func long(i int, with string) string {
+	var b strings.Builder
+	b.WriteString("the budget of the gateway and its release plan " + with)
+	for j := range 600 {
+		fmt.Fprintf(&b, " w%dx%d", i, j)
+	}
+	return b.String()
+}
+
+// However long the messages of a session are, and however many have the words of a query, a search reads the best of
+// them and finds what it looks for.
+func TestSearchAmongLongMessages(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	c, read := counting(t, url)
+	_, pool := open(t, url)
+	texts := make([]string, 700)
+	for i := range texts {
+		texts[i] = long(i, "")
+	}
+	texts[50] = long(50, "for Reykjavik")
+	c.load(texts...)
+	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 702")
+	before := read.Load()
+	hits := c.search("budget of the gateway release plan in Reykjavik")
+	if len(hits) == 0 || hits[0].Seq != 53 {
+		t.Errorf("found %.200v, want event 53 first", hits)
+	}
+	if n := read.Load() - before; n > 3<<20 {
+		t.Errorf("a search read %d KB", n>>10)
+	}
+}
+
+// What is not indexed yet is read and indexed in pieces of some size, however long the messages are.
+func TestBacklogOfLongMessages(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	c, read := counting(t, url)
+	_, pool := open(t, url)
+	texts := make([]string, 30)
+	for i := range texts {
+		texts[i] = "needle " + strings.Repeat("废话 and filler, ", 40_000)
+	}
+	c.load(texts...)
+	execute(t, pool, "UPDATE dingtalk_session_events SET terms = NULL")
+	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 32")
+	before := read.Load()
+	if hits := c.search("needle"); len(hits) == 0 || hits[0].Seq < 30 {
+		t.Errorf("of long messages without terms found %.200v, want the newest", hits)
+	}
+	if n := read.Load() - before; n > 8<<20 { // a piece of each find is shown, of up to 200,000 characters
+		t.Errorf("a search read %d KB", n>>10)
+	}
+	for rounds := 0; ; rounds++ {
+		before := read.Load()
+		n, err := c.store.IndexBacklog(t.Context(), 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := read.Load() - before; n > 5<<20 {
+			t.Errorf("%d KB were read at a time", n>>10)
+		}
+		if n < 40 {
+			break
+		}
+		if rounds > 30 {
+			t.Fatal("the backlog never ends")
+		}
+	}
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE terms IS NULL"); n != 0 {
+		t.Errorf("%d events are not indexed", n)
+	}
+}
+
+// An old fact is found by its rare word, however many newer ones have a common one: a group's, and what its people said
+// of themselves.
+func TestOldFactsAreNotCrowdedOut(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	id := memory.GroupID(robot, c.reader.Conversation)
+	facts := make([]memory.Memory, 2500)
+	for i := range facts {
+		facts[i] = memory.Memory{
+			ID: int64(i) + 1, Scope: memory.ScopeGroup, ScopeID: id, Kind: memory.KindFact, SourceSession: c.reader.Key,
+			Content: fmt.Sprintf("budget item %d is approved", i), CreatedAt: time.Unix(int64(i), 0),
+		}
+	}
+	facts[7].Content = "the budget for Reykjavik is denied"
+	if err := s.LoadMemories(t.Context(), facts); err != nil {
+		t.Fatal(err)
+	}
+	found := func() {
+		t.Helper()
+		if hits := c.search("budget of Reykjavik"); len(hits) == 0 || hits[0].MemoryID != 8 {
+			t.Errorf("found %+v, want memory 8 first", hits)
+		}
+	}
+	found()
+	execute(t, pool, "UPDATE memories SET scope = 'user', scope_id = 'zhang', subject_id = 'zhang', source_group = $1", id)
+	found()
+}
+
+// No search finds a command, what it told, or a message that was erased; what the bot said is told as the bot's.
+func TestWhatIsNoFind(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false) // events 1, 2
+	turn := func(command bool, says, told string) {
+		t.Helper()
+		c.said++
+		a, err := s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+			RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(says), SenderID: "zhang",
+			SenderNick: "Zhang", Text: says,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
+			Taken: []int64{a.EventID}, TakenTokens: []int{1}, TakenTexts: []string{says}, Command: command,
+			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: told}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c.lease = a.Lease
+	}
+	turn(true, "/forget the harbour", "deleted: the harbour is closed")   // 3, 4
+	turn(false, "how deep is the harbour?", "the harbour is nine metres") // 5, 6
+	turn(false, "the harbour has an owner", "noted, the harbour")         // 7, 8
+	if _, err := s.Erase(t.Context(), c.reader.Key, []int64{7, 8}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // with what was erased still to be indexed, and then indexed
+		who := map[int64]string{}
+		for _, query := range []string{"harbour", "erased", "已删除", "what did we talk about?", "1970"} {
+			for _, h := range c.search(query) {
+				who[h.Seq] = h.Who
+			}
+		}
+		if len(who) != 2 || who[5] != "Zhang(zhang)" || who[6] != "assistant" {
+			t.Errorf("found events %v, want 5 of Zhang and 6 of the assistant", who)
+		}
+		for n := 1; n > 0; {
+			var err error
+			if n, err = s.IndexBacklog(t.Context(), 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE seq IN (3, 4, 7, 8) AND terms = '{}'"); n != 4 {
+		t.Errorf("%d of four events are marked as no finds", n)
+	}
+}

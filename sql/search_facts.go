@@ -1,0 +1,90 @@
+package sql
+
+import (
+	"cmp"
+	"context"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sql/dbsqlc"
+)
+
+const (
+	maxOfFacts  = 1000 // memories looked for by one term of the query, the newest
+	maxNewFacts = 200  // memories without terms that are read for one search
+)
+
+// memories looks for memories that the reader may see and that have a term of the query.
+func (x *searching) memories(ctx context.Context) error {
+	ids, err := x.facts(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := x.readableRows(ctx, x.reader, ids, 0, len(ids)+maxNewFacts)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		m := &rows[i]
+		if len(m.Terms) == 0 {
+			m.Terms = memoryTerms(m.Scope, m.ScopeID, m.Content)
+		}
+		d := rank.Doc{At: cmp.Or(orZero(m.SaidAt), m.CreatedAt), Keys: m.Terms}
+		d.Who = []string{string(m.SubjectID), string(m.SaidBy)}
+		x.found = append(x.found, candidate{Doc: d, memory: m})
+	}
+	return nil
+}
+
+// facts are the ids of memories to be read: never nil, which would say that nothing is looked for.
+func (x *searching) facts(ctx context.Context) ([]int64, error) {
+	r := x.reader
+	scopes := []rank.Scope{
+		memoryScope(memory.ScopeTeam, string(r.Robot)), memoryScope(memory.ScopeGroup, memory.GroupID(r.Robot, r.Conversation)),
+		memoryScope(memory.ScopeSession, string(r.Key)),
+	}
+	if r.Private {
+		for _, u := range r.Users {
+			scopes = append(scopes, memoryScope(memory.ScopeUser, string(u)))
+		}
+	}
+	hashes := x.query.MemoryKeys(0) // no scope: the lower halves
+	if len(hashes) == 0 {
+		return []int64{}, nil
+	}
+	lists := make([]string, len(hashes))
+	for i, h := range hashes {
+		keys := make([]int64, len(scopes))
+		for j, s := range scopes {
+			keys[j] = s.Of(h)
+		}
+		lists[i] = arrayText(keys)
+	}
+	rows, err := x.q.MemoriesWithTerms(ctx, planned{x.pool}, &dbsqlc.MemoriesWithTermsParams{Lists: lists, MaxRows: maxOfFacts})
+	if err != nil {
+		return nil, err
+	}
+	g, counts := newGathering(len(hashes)), make([]int, len(hashes))
+	for _, row := range rows {
+		g.add(row.ID, row.Place-1)
+		counts[row.Place-1]++
+	}
+	if !r.Private {
+		rows, err := x.q.MemoriesSaid(ctx, planned{x.pool}, &dbsqlc.MemoriesSaidParams{
+			Hashes: hashes, GroupID: memory.GroupID(r.Robot, r.Conversation), MaxRows: maxOfFacts,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			g.add(row.ID, row.Place-1)
+			counts[row.Place-1]++
+		}
+	}
+	x.total += len(g.texts)
+	for i, h := range hashes {
+		x.common[h] += counts[i]
+		g.worth[i] = x.query.Worth(h, counts[i], len(g.texts))
+	}
+	return g.best(), nil
+}
