@@ -26,8 +26,9 @@ import (
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
-	Keeper    memory.Keeper // nil: nothing is tidied up
-	Rights    memory.Rights // nil: /memory, /forget and /export say that they can't at the moment
+	Keeper    memory.Keeper     // nil: nothing is tidied up
+	Rights    memory.Rights     // nil: /memory, /forget and /export say that they can't at the moment
+	Reporter  sessions.Reporter // nil: the account of a process is in its log alone
 	Transport Transport
 	Model     Model
 	Tools     []Tool
@@ -133,6 +134,7 @@ type Bot struct {
 	spare        *semaphore.Weighted // bounds maintenance over all sessions
 	draining     chan struct{}
 	told         told
+	tally        ledger
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -216,6 +218,7 @@ func (b *Bot) makeFrame() error {
 
 // Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
 func (b *Bot) Run(ctx context.Context) error {
+	began := time.Now()
 	// What is in hand outlives ctx: it finishes after the signal, and ends with the drain.
 	life := context.WithoutCancel(ctx)
 	work, cancelWork := context.WithCancelCause(life)
@@ -231,9 +234,9 @@ func (b *Bot) Run(ctx context.Context) error {
 		queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
-	b.outbox.metrics = b.metrics
-	if err := b.leases.Beat(ctx); err != nil {
-		return fmt.Errorf("first heartbeat: %w", err)
+	b.outbox.metrics, b.outbox.tally = b.metrics, &b.tally
+	if !b.firstBeat(ctx) {
+		return nil // told to stop before there was anything to stop
 	}
 	keep, stopKeep := context.WithCancel(life) // the heart beats until the last flush
 	defer stopKeep()
@@ -241,6 +244,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	background.Go(func() error { b.leases.Keep(keep); return nil })
 	background.Go(func() error { b.sweep(keep); return nil })
 	background.Go(func() error { b.listen(keep); return nil })
+	background.Go(func() error { b.reports(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
 	defer stopLow(ErrStop)
@@ -255,7 +259,27 @@ func (b *Bot) Run(ctx context.Context) error {
 	stopLow(ErrStop)
 	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
-	return errors.Join(err, background.Wait(), b.resign(life))
+	err = errors.Join(err, background.Wait(), b.resign(life))
+	b.closeReport(life, began)
+	return err
+}
+
+// firstBeat says that the replica lives, and waits for a database that is away. It reports false where ctx ends before.
+func (b *Bot) firstBeat(ctx context.Context) bool {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+		err := b.leases.Beat(one)
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return err == nil
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("First heartbeat not written, trying again")
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
 }
 
 // Draining is closed when a stop has begun.

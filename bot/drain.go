@@ -35,7 +35,19 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
 	_ = idle.Wait() // its function returns no error
 	b.flushActive(ctx, &sum, func(sessions.Key) bool { return false })
+	b.tally.flushed.Store(sum.saved.Load() + sum.nothing.Load())
+	b.tally.debt.Store(sum.owed.Load())
 	sum.log(log, time.Since(began))
+}
+
+// stopping reports whether a stop has begun.
+func (b *Bot) stopping() bool {
+	select {
+	case <-b.draining:
+		return true
+	default:
+		return false
+	}
 }
 
 // stops cancel what is in hand, each with ErrStop.

@@ -23,6 +23,9 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	outcome := "duplicate"
 	if done.New {
 		outcome = "new"
+		b.tally.note(key, done.EventID)
+	} else {
+		b.tally.redelivered.Add(1)
 	}
 	b.metrics.accepted.WithLabelValues(outcome).Inc()
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")

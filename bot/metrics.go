@@ -49,6 +49,12 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	gauge("sessions_working", "Sessions with a turn in hand.", func() float64 { return float64(b.turns.Live()) })
 	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.waiting()) })
+	for name, figure := range b.tally.byName() {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "ebb", Name: "restart_report", Help: "The account of this process, as bot restarts shows it when it has ended.",
+			ConstLabels: prometheus.Labels{"figure": name},
+		}, func() float64 { return float64(figure.Load()) }))
+	}
 	return &metrics{
 		accepted:     vec("messages_accepted_total", "Messages stored before they were acknowledged, by outcome: new, duplicate, error.", "outcome"),
 		turns:        vec("turns_total", "Turns committed, by kind.", "kind"),

@@ -20,6 +20,7 @@ type outbox struct {
 	store     sessions.Outbox
 	transport Transport
 	metrics   *metrics
+	tally     *ledger
 	settle    time.Duration // how long one settling may take
 
 	mu      sync.Mutex
@@ -99,9 +100,11 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 	if err != nil {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
+	o.tally.resumed.Add(int64(len(outs)))
 	for _, out := range outs {
 		if out.Resumed {
 			o.metrics.maybeDoubled.Inc()
+			o.tally.doubled.Add(1)
 			zerolog.Ctx(ctx).Warn().Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
 		}
 		o.push(parcel{out: out, log: zerolog.Ctx(ctx)})

@@ -80,6 +80,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 		b.told.note(key, t.asked)
 	}
 	b.metrics.turn(t.plan.kind, time.Since(began), t.asked)
+	b.tally.turn(t.asked, b.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, done.Replies, func() {

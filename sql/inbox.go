@@ -82,7 +82,7 @@ func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 }
 
 func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, s.direct)
 	if err != nil {
 		return err
 	}

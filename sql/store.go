@@ -27,6 +27,11 @@ var (
 type Options struct {
 	// URL is a PostgreSQL connection string. It may hold a password and is never logged.
 	URL string
+	// DirectURL leads to the server itself where URL leads to a pooler, for what a pooler can't do: LISTEN. Empty: URL.
+	DirectURL string
+	// Pooler says that URL leads to a pooler which hands out connections by the transaction and knows no prepared
+	// statements, as PgBouncer before 1.21: every statement is then parsed anew by the server.
+	Pooler bool
 	// MaxConns is the most connections held at once, the one that listens not counted. 0: 10.
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
@@ -43,9 +48,10 @@ type Options struct {
 // Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
 // administrators ask for.
 type Store struct {
-	pool *pgxpool.Pool
-	q    *dbsqlc.Queries
-	ttl  time.Duration
+	pool   *pgxpool.Pool
+	direct *pgx.ConnConfig // of the connection that listens
+	q      *dbsqlc.Queries
+	ttl    time.Duration
 	loc  *time.Location
 
 	meaning     meaning
@@ -66,7 +72,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the database address: %w", err)
 	}
-	config.AfterConnect = noCompiler
+	listen := config.ConnConfig.Copy()
+	if o.DirectURL != "" {
+		if listen, err = pgx.ParseConfig(o.DirectURL); err != nil {
+			return nil, fmt.Errorf("reading the direct database address: %w", err)
+		}
+	}
+	if o.Pooler {
+		// The types of a statement are asked for once; after that it is one message, without a name that a server would have
+		// to know.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	} else {
+		config.AfterConnect = noCompiler // behind a pooler it would meet some connections of others, and not all of ours
+	}
 	config.MaxConns = 10
 	if o.MaxConns > 0 {
 		config.MaxConns = int32(min(o.MaxConns, math.MaxInt32))
@@ -78,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	s := &Store{pool: pool, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
+	s := &Store{pool: pool, direct: listen, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
 	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
 	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
 	if err := s.Ping(ctx); err != nil {

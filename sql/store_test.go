@@ -47,6 +47,26 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// Behind a pooler that hands out connections by the transaction all is the same.
+func TestStoreBehindPooler(t *testing.T) {
+	through := sqltest.Pooler(t, sqltest.URL(t))
+	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Harness {
+		t.Helper()
+		url := sqltest.URL(t)
+		_, pool := open(t, url)
+		var stores [2]*sql.Store
+		for i := range stores {
+			s, err := sql.Open(t.Context(), sql.Options{URL: through(url), DirectURL: url, Pooler: true, MaxConns: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			stores[i] = s
+		}
+		return harness(stores[0], stores[1], pool)
+	})
+}
+
 // harness is what the suite needs of two stores on one database.
 func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 	return sessionstest.Harness{

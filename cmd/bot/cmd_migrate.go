@@ -114,7 +114,7 @@ func databaseFault(err error) error {
 // database is the address of the configured database. The private one is that of a bot which serves at the moment, or
 // is started until stop is called.
 func database(ctx context.Context, cfg DatabaseConfig) (url string, stop func(), err error) {
-	if url := cfg.URL.Reveal(); url != "" {
+	if url := cfg.direct().Reveal(); url != "" {
 		return url, func() {}, nil
 	}
 	if url, err = sql.RunningPrivate(ctx, cfg.Dir); url != "" || err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"ebb/compaction"
@@ -122,6 +123,12 @@ type ClusterConfig struct {
 type DatabaseConfig struct {
 	// URL is a PostgreSQL URL or keyword string. Empty, the default without DATABASE_URL: a private server in Dir.
 	URL DSN `json:"url"`
+	// DirectURL leads to the server itself where URL leads to a pooler: migrations and notifications go there. Default
+	// empty: URL.
+	DirectURL DSN `json:"direct_url"`
+	// Pooler is what URL leads to: "none" (default), the server itself, or "transaction", a pooler that hands out
+	// connections by the transaction, such as PgBouncer. Then DirectURL is required.
+	Pooler string `json:"pooler"`
 	// Dir holds the data of the private server. Default data/postgres, from where the bot is started.
 	Dir string `json:"dir"`
 	// Migrate brings the schema up to date at the start. Default true.
@@ -129,6 +136,15 @@ type DatabaseConfig struct {
 	// MaxConns bounds the pool of connections. Default 16, at least 2.
 	MaxConns int `json:"max_conns"`
 }
+
+// What database.url may lead to.
+const (
+	poolerNone        = "none"
+	poolerTransaction = "transaction"
+)
+
+// direct is the address of the server itself, behind any pooler.
+func (d *DatabaseConfig) direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 
 // AdminConfig is the HTTP side: health, metrics, console.
 type AdminConfig struct {
@@ -198,7 +214,7 @@ func defaults(src *source) *Config {
 			Compaction: defaultCompaction(), Memory: defaultMemory(),
 		},
 		Cluster:  ClusterConfig{LeaseTTL: 5 * time.Second},
-		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Dir: "data/postgres", Migrate: true, MaxConns: 16},
+		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
 		Admin:    AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},
 		Shutdown: ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
 		Log:      LogConfig{Level: "info", Format: "auto"},

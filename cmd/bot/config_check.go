@@ -181,6 +181,28 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
+// check checks where the database is.
+func (d *DatabaseConfig) check(k checker) {
+	address := func(path string, dsn DSN, otherwise string) {
+		url := dsn.Reveal()
+		k.want(url == "" || strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") || strings.Contains(url, "="),
+			path, "something else", "postgres://user:password@host:5432/name, or empty %s", otherwise)
+	}
+	address("database.url", d.URL, "for a private server")
+	address("database.direct_url", d.DirectURL, "where database.url leads to the server itself")
+	k.oneOf("database.pooler", d.Pooler, []string{poolerNone, poolerTransaction})
+	if d.Pooler == poolerTransaction {
+		k.want(d.URL != "", "database.url", "nothing", "the pooler's address, as database.pooler is \"transaction\"")
+		k.want(d.DirectURL != "", "database.direct_url", "nothing",
+			"the address of PostgreSQL itself: migrations and notifications can't go through a pooler in transaction mode")
+	}
+	if d.URL == "" {
+		k.required("database.dir", d.Dir, "a folder for the private server's data")
+		k.want(d.DirectURL == "", "database.direct_url", "an address", "nothing, as database.url is empty")
+	}
+	k.between("database.max_conns", d.MaxConns, 2, 1000)
+}
+
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
 // checkProcess checks what is about this process rather than about conversations.
@@ -188,13 +210,7 @@ func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")
-	url := c.Database.URL.Reveal()
-	k.want(url == "" || strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") || strings.Contains(url, "="),
-		"database.url", "something else", "postgres://user:password@host:5432/name, or empty for a private server")
-	if url == "" {
-		k.required("database.dir", c.Database.Dir, "a folder for the private server's data")
-	}
-	k.between("database.max_conns", c.Database.MaxConns, 2, 1000)
+	c.Database.check(k)
 	_, port, err := net.SplitHostPort(c.Admin.Listen)
 	n, portErr := strconv.Atoi(port)
 	k.want(c.Admin.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(c.Admin.Listen),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -24,8 +25,13 @@ type child struct {
 // childEnv is what a gateway process gets of our environment: nothing that could change its config.
 var childEnv = []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "GOCOVERDIR"}
 
+// logReader takes in a process's log until it ends. It never stops reading early: a full pipe would stop the process.
+type logReader interface {
+	read(process string, r io.Reader) error
+}
+
 // startChild starts a gateway whose log goes into book.
-func startChild(name, program, config string, book *logBook) (*child, error) {
+func startChild(name, program, config string, book logReader) (*child, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making the log pipe of gateway %s: %w", name, err)

@@ -40,8 +40,10 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show or export sessions."`
 	Compactions compactionsCmd `cmd:"" help:"The compaction log: what was compacted, why, and what came of it."`
+	Restarts    restartsCmd    `cmd:"" help:"What each process drained, flushed, owed and resumed, from its start to its end."`
 	Memory      memoryCmd      `cmd:"" help:"List, show, export, forget or promote memories."`
 	Bench       benchCmd       `cmd:"" hidden:"" help:"Measure on this machine what the design promises; make bench runs it."`
+	Chaos       chaosCmd       `cmd:"" hidden:"" help:"Torment gateways on this machine and check that nothing is lost; make chaos runs it."`
 	Config      configCmd      `cmd:"" help:"Check a config file, or print what is in force."`
 	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

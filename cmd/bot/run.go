@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -76,6 +77,10 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 		log.Info().Str("admin", s.Addr()).Msg("Admin server listens")
 	}
 	g, err := open(ctx, cfg, registry, o)
+	if err != nil && ctx.Err() != nil {
+		log.Info().Err(err).Msg("Stopped while starting: there is nothing to drain")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 
 func (g *gateway) connect(ctx context.Context, url string) error {
 	if g.cfg.Database.Migrate {
-		done, err := sql.Migrate(ctx, url)
+		done, err := sql.Migrate(ctx, cmp.Or(g.cfg.Database.DirectURL.Reveal(), url))
 		if err != nil {
 			return err
 		}
@@ -144,7 +149,10 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 			zerolog.Ctx(ctx).Info().Int64("version", m.Version).Msg("Schema migrated")
 		}
 	}
-	o := sql.Options{URL: url, MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location}
+	o := sql.Options{
+		URL: url, DirectURL: g.cfg.Database.DirectURL.Reveal(), Pooler: g.cfg.Database.Pooler == poolerTransaction,
+		MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location,
+	}
 	if g.embedder != nil {
 		o.Embedder, o.EmbedWeight = g.embedder, g.cfg.Agent.Memory.Embeddings.Weight
 	}
@@ -188,7 +196,8 @@ func (g *gateway) openBot(o options) error {
 	}
 	common, groups := g.cfg.compaction()
 	g.bot, err = bot.New(bot.Config{
-		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Transport: g.transport, Model: g.model, Counter: counter, Metrics: g.registry,
+		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Transport: g.transport,
+		Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,

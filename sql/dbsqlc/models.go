@@ -188,6 +188,24 @@ type Replica struct {
 	ID          sessions.ReplicaID
 	StartedAt   time.Time
 	HeartbeatAt time.Time
+	Draining    bool
+	Connected   bool
+}
+
+type Restart struct {
+	Replica     string
+	StartedAt   time.Time
+	StoppedAt   *time.Time
+	Ending      string
+	Told        bool
+	Answered    int64
+	Drained     int64
+	Flushed     int64
+	Debt        int64
+	Resumed     int64
+	Redelivered int64
+	Doubled     int64
+	Lost        int64
 }
 
 type Session struct {

@@ -83,7 +83,7 @@ func create(tb testing.TB, statement func(name, template string) string) string 
 		tb.Fatalf("starting a PostgreSQL for tests: %v", err)
 	}
 	name := "ebb_test_" + strings.ToLower(rand.Text())
-	if err := exec(tb.Context(), base, statement(name, template)); err != nil {
+	if err := order(tb.Context(), base, statement(name, template)); err != nil {
 		tb.Fatalf("making the test's database: %v", err)
 	}
 	tb.Cleanup(func() {
@@ -92,7 +92,7 @@ func create(tb testing.TB, statement func(name, template string) string) string 
 			return
 		}
 		ctx := context.WithoutCancel(tb.Context())
-		if err := exec(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := order(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("removing the test's database: %v", err)
 		}
 	})
@@ -219,7 +219,7 @@ func hashMigrations() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), err
 }
 
-func exec(ctx context.Context, address, statement string) error {
+func order(ctx context.Context, address, statement string) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err

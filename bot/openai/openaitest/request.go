@@ -23,6 +23,7 @@ type Request struct {
 	N          int // from 1
 	At         time.Time
 	Kind       Kind
+	Key        string // the API key
 	Model      string
 	Messages   []Message
 	Tools      []Tool

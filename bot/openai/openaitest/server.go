@@ -20,6 +20,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,8 @@ type Options struct {
 	Synonyms [][]string
 	// EmbedFault misbehaves, where it says so, in the place of vectors.
 	EmbedFault func(EmbedRequest) (Reply, bool)
+	// KeepRequests bounds what Requests and Illegal know of: the newest. 0: all.
+	KeepRequests int
 	// Connected is told of each new connection.
 	Connected func()
 }
@@ -68,6 +71,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	script  []*step
+	taken   int // requests so far
 	seen    []Request
 	embeds  []EmbedRequest
 	changed chan struct{}
@@ -209,10 +213,11 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	req.Key = strings.TrimPrefix(hr.Header.Get("Authorization"), "Bearer ")
 	reply, req := s.take(req)
 	defer s.leave()
-	if s.opts.APIKey != "" && hr.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
-		fail(w, http.StatusUnauthorized, "Incorrect API key provided: "+strings.TrimPrefix(hr.Header.Get("Authorization"), "Bearer "))
+	if s.opts.APIKey != "" && req.Key != s.opts.APIKey {
+		fail(w, http.StatusUnauthorized, "Incorrect API key provided: "+req.Key)
 		return
 	}
 	if bad := illegal(req); s.opts.Strict && len(bad) > 0 {
@@ -235,8 +240,12 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 // take records a request and finds its answer. The function of a step runs outside the lock.
 func (s *Server) take(r Request) (Reply, Request) {
 	s.mu.Lock()
-	r.N, r.At = len(s.seen)+1, time.Now()
+	s.taken++
+	r.N, r.At = s.taken, time.Now()
 	s.seen = append(s.seen, r)
+	if n := s.opts.KeepRequests; n > 0 && len(s.seen) > n {
+		s.seen = slices.Clone(s.seen[len(s.seen)-n:])
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.now++

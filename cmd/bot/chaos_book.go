@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// chaosBook reads the logs of all gateways and keeps of them what the checker has to know.
+type chaosBook struct {
+	mu      sync.Mutex
+	turns   []turnLine
+	tails   map[string][]string // by process: the newest lines
+	counts  map[string]int      // lines by message, of warnings and worse
+	panics  []string
+	doubled int // replies that may have been sent before a crash
+	summary []stopLine
+}
+
+// turnLine is a turn that a gateway says it committed.
+type turnLine struct {
+	process, session, msgID, kind string
+	term                          int64
+	from, to                      time.Time
+}
+
+// stopLine is what a clean stop flushed.
+type stopLine struct {
+	process               string
+	sessions, saved, owed int
+}
+
+func newChaosBook() *chaosBook {
+	return &chaosBook{tails: map[string][]string{}, counts: map[string]int{}}
+}
+
+// What a gateway says when it sends a reply again that may have arrived.
+const mayBeDoubled = "Reply may have been sent before a crash, sending it under the same key"
+
+func (b *chaosBook) read(process string, r io.Reader) error {
+	for in := bufio.NewReader(r); ; {
+		raw, err := in.ReadString('\n')
+		if raw = strings.TrimSpace(raw); raw != "" {
+			b.add(process, raw)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the log of gateway %s: %w", process, err)
+		}
+	}
+}
+
+func (b *chaosBook) add(process, raw string) {
+	var l struct {
+		Level, Message, Session, Kind string
+		MsgID                         string `json:"msg_id"`
+		Time                          time.Time
+		Term                          int64
+		Took                          float64 `json:"took_ms"`
+		Panic                         any
+		Sessions, Saved, Owed         int
+	}
+	isJSON := json.Unmarshal([]byte(raw), &l) == nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tail := append(b.tails[process], raw)
+	b.tails[process] = tail[max(0, len(tail)-5):]
+	switch {
+	case !isJSON && (strings.HasPrefix(raw, "panic:") || strings.HasPrefix(raw, "fatal error:")), l.Panic != nil:
+		b.panics = append(b.panics, process+": "+raw)
+	case l.Message == "Turn committed":
+		b.turns = append(b.turns, turnLine{
+			process: process, session: l.Session, msgID: l.MsgID, kind: l.Kind, term: l.Term,
+			from: l.Time.Add(-time.Duration(l.Took * float64(time.Millisecond))), to: l.Time,
+		})
+	case l.Message == mayBeDoubled:
+		b.doubled++
+	case l.Message == "Shutdown memory flush summary":
+		b.summary = append(b.summary, stopLine{process, l.Sessions, l.Saved, l.Owed})
+	}
+	if l.Level == "warn" || l.Level == "error" {
+		b.counts[l.Message]++
+	}
+}
+
+// last are the newest lines of a process.
+func (b *chaosBook) last(process string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.tails[process]...)
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+)
+
+// trouble is one thing that goes wrong.
+type trouble struct {
+	at   time.Duration // since the beginning
+	kind string
+	slot int           // of which gateway
+	d    time.Duration // for how long
+	n    int           // which of its kinds, or how many
+}
+
+// troubles are what can go wrong, each as often as its weight says.
+var troubles = []struct {
+	kind   string
+	weight int
+	make   func(*chaos, context.Context, trouble) error
+}{
+	{"kill", 20, (*chaos).kill},
+	{"kill all", 2, (*chaos).killAll},
+	{"stop", 12, (*chaos).stop},
+	{"freeze", 12, (*chaos).freeze},
+	{"postgres restart", 3, (*chaos).restartPostgres},
+	{"postgres crash", 2, (*chaos).crashPostgres},
+	{"postgres cut", 6, (*chaos).cutPostgres},
+	{"postgres stall", 5, (*chaos).stallPostgres},
+	{"stream", 14, (*chaos).spoilStream},
+	{"webhook", 12, (*chaos).spoilWebhook},
+	{"model", 8, (*chaos).spoilModel},
+	{"redeliver", 6, (*chaos).redeliver},
+	{"burst", 4, (*chaos).burst},
+}
+
+// planTroubles draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
+// the troubles is the machine's.
+func planTroubles(opt chaosCmd) []trouble {
+	rng := rand.New(rand.NewPCG(opt.Seed, 3)) //nolint:gosec // a plan that can be drawn again
+	sum := 0
+	for _, t := range troubles {
+		sum += t.weight
+	}
+	var plan []trouble
+	for at := opt.Every; at < opt.For; at += opt.Every/2 + rand.N(opt.Every) {
+		t := trouble{at: at, slot: rng.IntN(opt.Replicas), d: 200*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second))), n: rng.IntN(1000)}
+		pick := rng.IntN(sum)
+		for _, k := range troubles {
+			if pick -= k.weight; pick < 0 {
+				t.kind = k.kind
+				break
+			}
+		}
+		plan = append(plan, t)
+	}
+	return plan
+}
+
+// do makes one trouble, and says so.
+func (w *chaos) do(ctx context.Context, t trouble) {
+	for _, k := range troubles {
+		if k.kind != t.kind {
+			continue
+		}
+		began := time.Now()
+		err := k.make(w, ctx, t)
+		if err != nil && ctx.Err() == nil {
+			w.broke("trouble %q: %v", t.kind, err)
+		}
+		w.mu.Lock()
+		w.done[t.kind]++
+		if strings.HasPrefix(t.kind, "postgres") {
+			w.apart = append(w.apart, span{from: began, to: time.Now().Add(apartFor)})
+		}
+		w.mu.Unlock()
+		fmt.Fprintf(w.out, "%8s  %-17s %s", time.Since(w.began).Round(100*time.Millisecond), t.kind, w.slots[t.slot].name)
+		fmt.Fprintf(w.out, "  %s  (%s)\n", t.d.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// apartFor is how long after trouble with the database a replica may still be found dead that lives, and end what it can't
+// commit.
+const apartFor = 10 * time.Second
+
+// kill ends a gateway as the kernel would, and starts another in its place.
+func (w *chaos) kill(ctx context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	if err := s.kill(); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+func (w *chaos) killAll(ctx context.Context, _ trouble) error {
+	for _, s := range w.slots {
+		if err := s.kill(); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	w.done["kill"] += len(w.slots)
+	w.mu.Unlock()
+	for _, s := range w.slots {
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop replaces a gateway cleanly: the new one first, as a rolling restart does.
+func (w *chaos) stop(ctx context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	old := s.child
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := old.terminate(); err != nil {
+		return err
+	}
+	w.awaitExit(ctx, old)
+	return nil
+}
+
+func (w *chaos) freeze(_ context.Context, t trouble) error {
+	w.slots[t.slot].freeze(t.d + 2*time.Duration(t.n%2)*chaosTTL) // shorter and longer than a lease lives
+	return nil
+}
+
+// restartPostgres stops the server for a while.
+func (w *chaos) restartPostgres(ctx context.Context, t trouble) error {
+	if err := w.stopPostgres(ctx, 10*time.Second); err != nil {
+		return err
+	}
+	until(ctx, time.Now().Add(t.d))
+	return w.startPostgres(ctx)
+}
+
+// crashPostgres ends the server without a word: it recovers from its log.
+func (w *chaos) crashPostgres(ctx context.Context, t trouble) error {
+	if err := w.stopPostgres(ctx, 0); err != nil {
+		return err
+	}
+	until(ctx, time.Now().Add(t.d/4))
+	return w.startPostgres(ctx)
+}
+
+func (w *chaos) cutPostgres(ctx context.Context, _ trouble) error {
+	_, err := w.eye.Cut(ctx)
+	return err
+}
+
+func (w *chaos) stallPostgres(ctx context.Context, t trouble) error {
+	return w.eye.Stall(ctx, t.d/2)
+}
+
+// spoilStream does what DingTalk's side of a stream connection may do.
+func (w *chaos) spoilStream(_ context.Context, t trouble) error {
+	conn := ""
+	if conns := w.sim.Connections(); len(conns) > 0 && t.n%4 > 0 {
+		conn = conns[t.n%len(conns)].ID
+	}
+	switch t.n % 9 {
+	case 0:
+		w.sim.Restart(t.d / 2)
+	case 1:
+		w.sim.Disconnect(dingtalktest.DisconnectOptions{Conn: conn})
+	case 2:
+		w.sim.Disconnect(dingtalktest.DisconnectOptions{Conn: conn, NoMessageID: true, KeepDelivering: true})
+	case 3:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn})
+	case 4:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn, How: dingtalktest.DropFIN})
+	case 5:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn, Code: 1001})
+	case 6:
+		w.sim.HalfOpen(conn)
+	case 7:
+		w.sim.LoseNext(conn, 1+t.n%3)
+	case 8:
+		w.sim.RefuseConnections(t.d / 2)
+	}
+	return nil
+}
+
+// badWebhooks are answers of the webhook, some of them after the reply was posted.
+var badWebhooks = []string{"busy", "rate-limited", "500", "502", "html", "truncated", "reset-before", "reset-after", "posted-timeout", "hang", "app-qps"}
+
+func (w *chaos) spoilWebhook(_ context.Context, t trouble) error {
+	w.sim.AddFault(dingtalktest.Fault{
+		Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do(badWebhooks[t.n%len(badWebhooks)]), Count: 1 + t.n%4,
+	})
+	return nil
+}
+
+func (w *chaos) spoilModel(_ context.Context, t trouble) error {
+	w.mind.spoil(t.n, t.d)
+	return nil
+}
+
+// redeliver pushes messages again that were pushed before, acknowledged or not.
+func (w *chaos) redeliver(_ context.Context, t trouble) error {
+	for _, id := range w.talk.some(1 + t.n%20) {
+		w.sim.Redeliver(id, dingtalktest.RedeliverOptions{Times: 1 + t.n%3, Everywhere: t.n%2 == 0, SameFrameID: t.n%5 == 0})
+	}
+	return nil
+}
+
+func (w *chaos) burst(_ context.Context, t trouble) error {
+	for range 30 + t.n%70 {
+		w.talk.say()
+	}
+	return nil
+}
+
+// calm ends what lasts.
+func (w *chaos) calm(ctx context.Context) {
+	w.sim.ClearFaults()
+	w.mind.spoil(0, 0)
+	for _, s := range w.slots {
+		if !s.child.alive() {
+			if err := s.start(ctx); err != nil {
+				w.broke("%v", err)
+			}
+		}
+	}
+}

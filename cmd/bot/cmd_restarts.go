@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// restartsCmd is bot restarts: the account of each process, from its start to its end.
+type restartsCmd struct{ listFlags }
+
+// restartView is the account of a process as --json shows it.
+type restartView struct {
+	Replica     sessions.ReplicaID `json:"replica"`
+	StartedAt   time.Time          `json:"started_at"`
+	StoppedAt   time.Time          `json:"stopped_at,omitzero"`
+	Ending      sessions.Ending    `json:"ending"`
+	Answered    int64              `json:"answered"`
+	Drained     int64              `json:"drained"`
+	Flushed     int64              `json:"flushed"`
+	Debt        int64              `json:"debt"`
+	Resumed     int64              `json:"resumed"`
+	Redelivered int64              `json:"redelivered"`
+	Doubled     int64              `json:"doubled"`
+	Lost        int64              `json:"lost"`
+}
+
+// Run lists the accounts, the newest first.
+func (c restartsCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		all, err := s.Restarts(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		rows := views(all, viewRestart)
+		head := at.head("STARTED") + "\tSTOPPED\tENDING\tREPLICA\tANSWERED\tDRAINED\tFLUSHED\tDEBT\tRESUMED\tREDELIVERED\tDOUBLED\tLOST"
+		return table(app.Stdout, c.JSON, rows, head, func(r restartView) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d", at.cell(r.StartedAt), at.cell(r.StoppedAt), r.Ending, r.Replica,
+				r.Answered, r.Drained, r.Flushed, r.Debt, r.Resumed, r.Redelivered, r.Doubled, r.Lost)
+		})
+	})
+}
+
+func viewRestart(r sessions.Restart) restartView {
+	f := r.Figures
+	if r.Ending == sessions.Running {
+		r.Ending = "running"
+	}
+	return restartView{
+		Replica: r.Replica, StartedAt: r.StartedAt, StoppedAt: r.StoppedAt, Ending: r.Ending, Answered: f.Answered, Drained: f.Drained,
+		Flushed: f.Flushed, Debt: f.Debt, Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
+	}
+}

@@ -1,0 +1,39 @@
+-- Inspector reads everything of a database that was made to be tormented. Nothing here serves a running bot.
+
+-- name: InspectLog :many
+-- InspectLog is the whole log of all sessions in the order of their views, what has no place in one last.
+SELECT e.session_key, e.id, coalesce(e.seq, 0)::bigint AS seq, e.role, e.state, coalesce(e.msg_id, '')::text AS msg_id, e.content
+FROM dingtalk_session_events e WHERE e.role IN ('user', 'assistant')
+ORDER BY e.session_key, e.seq NULLS LAST, e.id;
+
+-- name: InspectSessions :many
+SELECT s.session_key, s.flushed_seq, s.compacted_seq, s.last_seq, s.compaction_count, s.flush_count FROM dingtalk_sessions s
+ORDER BY s.session_key;
+
+-- name: InspectTerms :many
+SELECT s.session_key, coalesce(s.lease_owner, '')::text AS owner, s.lease_term FROM dingtalk_sessions s;
+
+-- name: InspectOpen :one
+-- InspectOpen counts what is still to be done: messages without an answer, replies that were not settled.
+SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
+    (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
+    (SELECT count(*) FROM outbox o WHERE o.state = 'failed')::bigint AS given_up;
+
+-- name: InspectGaps :many
+-- InspectGaps lists active summaries that do not begin where the one before them ends, and sessions whose last one does
+-- not end at the cursor.
+WITH active AS (
+    SELECT m.session_key, m.start_seq, m.end_seq,
+        coalesce(lag(m.end_seq) OVER (PARTITION BY m.session_key ORDER BY m.start_seq), 0) AS before
+    FROM session_summaries m WHERE m.status = 'active'
+)
+SELECT a.session_key, format('the summary of %s to %s follows %s', a.start_seq, a.end_seq, a.before)::text AS what
+FROM active a WHERE a.start_seq <> a.before + 1
+UNION ALL
+SELECT s.session_key, format('the summaries end at %s and the cursor stands at %s', coalesce(max(a.end_seq), 0), s.compacted_seq)::text
+FROM dingtalk_sessions s LEFT JOIN active a ON a.session_key = s.session_key
+GROUP BY s.session_key, s.compacted_seq HAVING coalesce(max(a.end_seq), 0) <> s.compacted_seq;
+
+-- name: InspectFacts :many
+-- InspectFacts lists what memory has in force.
+SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE m.superseded_by IS NULL AND m.kind <> 'digest';

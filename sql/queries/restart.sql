@@ -1,0 +1,40 @@
+-- name: RestartOpen :exec
+-- RestartOpen begins the account of a process. Accounts of a quarter of a year ago go.
+WITH gone AS (
+    DELETE FROM restarts r WHERE r.started_at < now() - interval '90 days'
+)
+INSERT INTO restarts (replica) VALUES (@replica) ON CONFLICT (replica) DO NOTHING;
+
+-- name: RestartKeep :exec
+-- RestartKeep writes the figures of a process, and its end where ending says how. One that was taken for dead and lives is
+-- running again.
+UPDATE restarts r SET
+    ending = @ending::text, stopped_at = CASE WHEN @ending::text = '' THEN NULL ELSE now() END,
+    answered = @answered, drained = @drained, flushed = @flushed, debt = @debt, resumed = @resumed, redelivered = @redelivered,
+    doubled = @doubled, lost = @lost
+WHERE r.replica = @replica;
+
+-- name: RestartsEnded :many
+-- RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that was closed to one asker.
+WITH dead AS (
+    UPDATE restarts r SET ending = 'killed',
+        stopped_at = coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now())
+    WHERE r.ending = '' AND NOT EXISTS (
+        SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+      AND r.started_at < now() - interval '1 second' * @ttl_seconds::float8
+    RETURNING r.replica
+)
+UPDATE restarts r SET told = true
+WHERE NOT r.told AND r.ending <> ''
+RETURNING r.*;
+
+-- name: RestartsList :many
+SELECT r.* FROM restarts r ORDER BY r.started_at DESC, r.replica LIMIT @max_rows::int;
+
+-- name: EventsGone :one
+-- EventsGone counts the messages of a list that are not in the log, though their session is as old as they are. Keys, ids
+-- and ages in seconds lie side by side.
+SELECT count(*)::bigint AS n
+FROM (SELECT unnest(@keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@ages::float8[]) AS age) m
+JOIN dingtalk_sessions s ON s.session_key = m.session_key AND s.created_at <= now() - interval '1 second' * m.age
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = m.session_key AND e.id = m.id);
