@@ -107,8 +107,11 @@ func TestChores(t *testing.T) {
 		for i := range 12 {
 			a.old = append(a.old, memory.Memory{ID: int64(i + 1), Scope: memory.ScopeGroup, ScopeID: "g", Kind: memory.KindFact, Content: fmt.Sprintf("the heron cluster has node %d", i)})
 		}
+		var mu sync.Mutex // the two goroutines of the test's world have no other order that the race detector sees
 		lossy := true
 		m := &script{flush: func(context.Context, Request) (Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if lossy {
 				return saveCall("The heron cluster has nodes."), nil
 			}
@@ -116,14 +119,20 @@ func TestChores(t *testing.T) {
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
 		after(settleEvery)
+		a.mu.Lock()
 		want(t, "without an index", a.backlog, 0)
 		want(t, "expired", a.expired, 0)
 		want(t, "facts after an answer that lost some", len(a.old), 12)
+		a.mu.Unlock()
+		mu.Lock()
 		lossy = false
+		mu.Unlock()
 		after(2 * time.Hour)
 		want(t, "calls while the pile rests", len(m.requests("flush")), 1)
 		after(pileRest)
+		a.mu.Lock()
 		want(t, "facts and what tells them", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
+		a.mu.Unlock()
 		want(t, "messages to the group", len(w.wire.texts()), 0)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -188,7 +189,11 @@ func TestRecallOfWhatTheViewLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf := newShelf()
 		shelf.remember(memory.Memory{Content: "the office moves in May"})
-		w := start(t, setup{shelf: shelf, config: func(c *Config) { recalling(c); c.Compaction.Enabled = false }})
+		w := start(t, setup{shelf: shelf, config: func(c *Config) {
+			recalling(c)
+			c.Compaction.Enabled = false
+			c.Compaction.Window = compaction.Window{Context: 8000, Reserve: 2500, Threshold: 5000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
+		}})
 		w.say("first", "alice", "the code name is Heron")
 		status := w.state(group).LastSeq + 1
 		w.say("command", "alice", "/status")
@@ -202,7 +207,7 @@ func TestRecallOfWhatTheViewLacks(t *testing.T) {
 		if block := lastWords(chats[len(chats)-1]); strings.Contains(block, "<<<recall") {
 			t.Errorf("all that was found stands in the view, and is repeated: %s", block)
 		}
-		for i := range 60 {
+		for i := range 15 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 400))
 		}
 		w.say("late", "alice", "还记得我们上次定的发布代号吗？")
