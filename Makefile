@@ -2,13 +2,14 @@
 SQLC          := github.com/sqlc-dev/sqlc/cmd/sqlc@v1.31.1
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-VERSION    ?= dev
-DEMO_FLAGS ?=
+VERSION     ?= dev
+DEMO_FLAGS  ?=
+CHAOS_FLAGS ?=
 # Recorded dialogues for the cost replay, where somebody has put them there; without them it makes its own.
 export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint generate bench cost-plot conformance build deps
+.PHONY: help demo test lint generate bench chaos soak cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +18,8 @@ demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by i
 	go run ./cmd/bot demo $(DEMO_FLAGS)
 
 # The race detector is written in C: where there is no C compiler, the tests run without it.
-test: deps ## Run every test
+test: ## Run every test
+	@.ci/deps.sh tests
 	go vet ./...
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
 	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 20m ./...
@@ -33,6 +35,12 @@ generate: ## Write the Go code for the SQL again
 
 bench: deps ## Measure what the design promises, as one table
 	go run ./cmd/bot bench
+
+chaos: deps ## Torment gateways for half an hour and check that nothing is lost; CHAOS_FLAGS=--for=5m, --seed=N
+	go run ./cmd/bot chaos $(CHAOS_FLAGS)
+
+soak: deps ## Talk to gateways for half an hour and check that memory, goroutines, files and tables stay flat
+	go run ./cmd/bot chaos --calm --rate 20 $(CHAOS_FLAGS)
 
 cost-plot: deps ## Draw what compaction policies cost into docs/
 	@mkdir -p docs

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"text/template"
 	"time"
 
@@ -29,6 +30,7 @@ type Config struct {
 	Keeper    memory.Keeper     // nil: nothing is tidied up
 	Rights    memory.Rights     // nil: /memory, /forget and /export say that they can't at the moment
 	Reporter  sessions.Reporter // nil: the account of a process is in its log alone
+	Elector   sessions.Elector  // nil: no replica leads
 	Transport Transport
 	Model     Model
 	Tools     []Tool
@@ -44,10 +46,12 @@ type Config struct {
 	Location *time.Location
 	Admins   []sessions.UserID
 
+	OneStream     bool // only the replica that leads runs the transport; needs Elector
 	PerMember     bool // a session for each member of a group, instead of one for the group
 	AloneEach     bool // answer waiting messages one by one
 	MaxMerged     int  // messages answered in one turn [20]
 	MaxToolRounds int  // [8]
+	MaxConcurrent int  // calls of the model under way at once; four times as many turns [32]
 	StaleAfter    time.Duration
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // of one try to commit [5 s]
@@ -92,6 +96,7 @@ func (c *Config) defaults() {
 	}
 	num(&c.MaxMerged, 20)
 	num(&c.MaxToolRounds, 8)
+	num(&c.MaxConcurrent, 32)
 	num(&c.SummaryRetries, 3)
 	str := func(s *string, v string) {
 		if *s == "" {
@@ -133,6 +138,11 @@ type Bot struct {
 	upkeepLock   *locks
 	spare        *semaphore.Weighted // bounds maintenance over all sessions
 	draining     chan struct{}
+	gate         *gated // bounds the calls of the model; it is the model
+	inHand       *fair  // bounds the turns, each of which holds a view
+	stream       *stream
+	last         *lastFlush
+	left         chan sessions.Key // sessions that wait for work which this replica does not begin any more
 	told         told
 	tally        ledger
 
@@ -162,16 +172,23 @@ func New(cfg Config) (*Bot, error) {
 		return nil, fmt.Errorf("daily digest: %w", err)
 	}
 	b := &Bot{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, tools: map[string]Tool{},
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, tools: map[string]Tool{},
 		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
 		leases:     sessions.NewLeases(cfg.Store, cfg.Replica, cfg.LeaseTTL),
 		upkeepLock: &locks{held: map[sessions.Key]chan struct{}{}},
 		spare:      semaphore.NewWeighted(maxUpkeep), draining: make(chan struct{}),
 	}
+	b.gate, b.inHand = newGated(cfg.Model, cfg.MaxConcurrent), newFair(turnsPerCall*cfg.MaxConcurrent, b.draining)
+	b.model = b.gate
+	b.stream = &stream{Bot: b, poke: make(chan struct{}, 1)}
+	b.last, b.left = newLastFlush(), make(chan sessions.Key, sweepLimit)
+	if cfg.OneStream && cfg.Elector == nil {
+		return nil, errors.New("one stream connection: there is nothing to agree by on who holds it")
+	}
 	if err := b.makeFrame(); err != nil {
 		return nil, err
 	}
-	plain := plainModel{cfg.Model}
+	plain := plainModel{b.model}
 	window := cfg.Compaction.Window.Context
 	b.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
 		Model: plain, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
@@ -230,7 +247,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.turns = sessions.NewMailboxes(work, b.turn)
 	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
 	b.outbox = &outbox{
-		ctx: send, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout,
+		ctx: send, answer: b.turns.Wake, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout, now: b.now,
 		queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
@@ -252,15 +269,17 @@ func (b *Bot) Run(ctx context.Context) error {
 	background.Go(func() error { b.keep(low); return nil })
 	background.Go(func() error { b.digests(low); return nil })
 
-	err := b.cfg.Transport.Run(ctx, b.accept)
+	err := b.receive(ctx)
 	if ctx.Err() != nil {
 		err = nil
 	}
 	stopLow(ErrStop)
 	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
-	err = errors.Join(err, background.Wait(), b.resign(life))
-	b.closeReport(life, began)
+	err = errors.Join(err, background.Wait())
+	stored := b.endReport(life)
+	err = errors.Join(err, b.resign(life))
+	b.closeReport(life, began, stored)
 	return err
 }
 
@@ -339,11 +358,16 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 	}
 }
 
-// listen passes on the wake-ups of other replicas, and reconnects for as long as ctx lives.
+// listen passes on the wake-ups of other replicas, and reconnects for as long as ctx lives: at once where it had listened,
+// and with pauses where it can't.
 func (b *Bot) listen(ctx context.Context) {
-	for ctx.Err() == nil {
+	const first, last = 50 * time.Millisecond, time.Second
+	var heard atomic.Bool
+	for pause := first; ctx.Err() == nil; pause = min(2*pause, last) {
 		err := b.store.Listen(ctx, b.leases.Owner(), func(key sessions.Key) {
+			heard.Store(true)
 			if key == "" {
+				b.stream.changed()
 				go b.sweepOnce(ctx)
 				return
 			}
@@ -352,10 +376,13 @@ func (b *Bot) listen(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if heard.Swap(false) {
+			pause = first
+		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Notifications broke off, listening again")
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(pause):
 		}
 	}
 }

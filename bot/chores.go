@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -19,8 +20,9 @@ const (
 	indexSteps = 20
 	// tidyEvery is the time between two looks for what expired and for scopes that hold too much: both read whole tables.
 	tidyEvery = time.Hour
-	// crowdCalls is how many model calls one look spends on one scope.
+	// crowdCalls is how many model calls one look spends on one scope, and lookCalls on all.
 	crowdCalls = 10
+	lookCalls  = 50
 	// pileRest is how long a pile is left as it is after it could not be told in fewer; it doubles each time, up to pileMost.
 	pileRest = 6 * time.Hour
 	pileMost = 7 * 24 * time.Hour
@@ -62,6 +64,7 @@ type chores struct {
 	rests  map[memory.Pile]rest         // by piles without what they hold
 	told   map[memory.Crowded]time.Time // by scopes without what they hold: when the log last had one
 	look   breaker
+	calls  int // of the look
 }
 
 // rest is how long a pile is left as it is.
@@ -96,7 +99,7 @@ func (b *Bot) tidy(ctx context.Context, c *chores) {
 
 // consolidate has facts of the fullest scopes told as fewer, where they hold more than they should.
 func (b *Bot) consolidate(ctx context.Context, c *chores) {
-	c.look = breaker{}
+	c.look, c.calls = breaker{}, 0
 	maps.DeleteFunc(c.rests, func(_ memory.Pile, r rest) bool { return time.Since(r.until) > pileMost })
 	maps.DeleteFunc(c.told, func(_ memory.Crowded, at time.Time) bool { return time.Since(at) >= crowdTold })
 	for after := (memory.Crowded{}); ; {
@@ -109,7 +112,7 @@ func (b *Bot) consolidate(ctx context.Context, c *chores) {
 		}
 		for _, scope := range crowded {
 			b.thin(ctx, c, scope)
-			if ctx.Err() != nil || c.look.over() || !b.leases.Trusted() {
+			if ctx.Err() != nil || c.look.over() || c.calls >= lookCalls || !b.leases.Trusted() {
 				return
 			}
 		}
@@ -118,19 +121,26 @@ func (b *Bot) consolidate(ctx context.Context, c *chores) {
 }
 
 // thin has the facts of a scope told as fewer, pile by pile, the highest first, until it holds what it should or has had
-// its calls. A pile that can't be told in fewer is left, and the next one tried. Where nothing could be joined all stays,
-// and the operators are told where that is far too much.
+// its calls. A pile that can't be told in fewer is left, and the next one tried; so is one whose session has had its part of
+// the day. Where nothing could be joined all stays, and the operators are told where that is far too much.
 func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 	piles, err := b.cfg.Keeper.Piles(ctx, scope)
 	if err != nil {
 		quietly(ctx, err, "Overfull scope could not be read")
 		return
 	}
-	most, held, calls := b.cfg.Remember.MaxPerScope, scope.Held, 0
+	most, held, calls, waits := b.cfg.Remember.MaxPerScope, scope.Held, 0, false
 	for _, p := range piles {
 		p.Held = 0
-		for held > most && calls < crowdCalls && time.Now().After(c.rests[p].until) {
-			calls++
+		for held > most && calls < crowdCalls && c.calls < lookCalls && time.Now().After(c.rests[p].until) {
+			if affords, err := b.affords(ctx, p); err != nil {
+				quietly(ctx, err, "Overfull scope is left: what its session may spend is not known")
+				return
+			} else if !affords {
+				waits = true
+				break
+			}
+			calls, c.calls = calls+1, c.calls+1
 			n, err := b.join(ctx, p, held)
 			c.look.note(err)
 			if held -= n; n > 0 {
@@ -148,10 +158,34 @@ func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 		}
 	}
 	name := memory.Crowded{Scope: scope.Scope, ScopeID: scope.ScopeID}
-	if _, told := c.told[name]; !told && held == scope.Held && held > 2*most {
+	if _, told := c.told[name]; !told && !waits && held == scope.Held && held > 2*most {
 		c.told[name] = time.Now()
 		zerolog.Ctx(ctx).Warn().Str("scope", string(scope.Scope)).Str("scope_id", scope.ScopeID).Int("held", held).Int("max", most).
 			Msg("Scope holds more than twice the facts that it should and none could be told in fewer, all stay")
+	}
+}
+
+// affords reports whether the session that a pile comes from may still spend on work of low priority today.
+func (b *Bot) affords(ctx context.Context, p memory.Pile) (bool, error) {
+	s, err := b.store.Session(ctx, p.Session)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read session %s: %w", p.Session, err)
+	}
+	return !spentLow(b.settings(s), s), nil
+}
+
+// charge counts what consolidating a pile took among what its session took, also where nothing came of it.
+func (b *Bot) charge(ctx context.Context, p memory.Pile, u sessions.Usage) {
+	if u == (sessions.Usage{}) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	if err := b.cfg.Keeper.Charge(ctx, p.Session, u); err != nil {
+		quietly(ctx, err, "Tokens of a consolidation could not be counted")
 	}
 }
 
@@ -164,6 +198,7 @@ func (b *Bot) join(ctx context.Context, p memory.Pile, held int) (fewer int, err
 	one, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
 	done, err := b.consolidator.Run(one, p)
+	b.charge(ctx, p, done.Usage)
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {
 			return 0, err

@@ -14,6 +14,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/sessionstest"
 )
 
 // attic is a memory that needs tidying up.
@@ -25,6 +26,16 @@ type attic struct {
 	kept    []memory.Draft
 	asked   int // for overfull scopes
 	follows bool
+	mem     *sessionstest.Mem // of the sessions that are charged; nil: nobody is
+}
+
+func (a *attic) Charge(_ context.Context, key sessions.Key, u sessions.Usage) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mem != nil {
+		a.mem.Spend(key, u)
+	}
+	return nil
 }
 
 func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {
@@ -60,7 +71,7 @@ func (a *attic) Overfull(_ context.Context, limit int, after memory.Crowded) ([]
 }
 
 func pileOf(m memory.Memory) memory.Pile {
-	return memory.Pile{Scope: m.Scope, ScopeID: m.ScopeID, Subject: m.SubjectID}
+	return memory.Pile{Scope: m.Scope, ScopeID: m.ScopeID, Session: m.SourceSession, Subject: m.SubjectID}
 }
 
 func (a *attic) Piles(context.Context, memory.Crowded) ([]memory.Pile, error) {
@@ -203,5 +214,84 @@ func TestHopelessScopeIsTold(t *testing.T) {
 		after(2 * time.Hour)
 		want(t, "lines a day later", len(w.log.lines(t, words)), 2)
 		want(t, "facts", len(a.old), 7)
+	})
+}
+
+// What consolidating takes is of the day of the session that the facts come from, also where nothing comes of it; a session
+// that has had its part of the day waits for the next, and operators do not hear that nothing could be joined.
+func TestConsolidationIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		people := map[sessions.UserID]int{}
+		for i := range 8 {
+			people[sessions.UserID(fmt.Sprint("p", i))] = 2
+		}
+		a := crowded(people)
+		for i := range a.old {
+			a.old[i].SourceSession = group
+		}
+		m := &script{flush: func(context.Context, Request) (Response, error) {
+			r := saveCall("somebody carries something")
+			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
+			return r, nil
+		}}
+		w := start(t, setup{model: m, config: func(c *Config) {
+			c.Keeper, c.Remember.MaxPerScope, c.Compaction.DailyTokens, c.Compaction.Policy.Flush = a, 3, 1200, false
+		}})
+		a.mem = w.store.mem
+		w.say("m1", "alice", "hello")
+		spent := w.state(group).SpentToday
+		after(time.Hour)
+		want(t, "spent", w.state(group).SpentToday-spent, 300)
+		want(t, "calls", len(m.requests("flush")), 3)
+		after(9 * time.Hour)
+		want(t, "calls of the day", len(m.requests("flush")), 3)
+		const words = "Scope holds more than twice the facts that it should and none could be told in fewer, all stay"
+		want(t, "lines in the log", len(w.log.lines(t, words)), 0)
+		after(24 * time.Hour)
+		want(t, "calls of two days", len(m.requests("flush")), 6)
+	})
+}
+
+// many is an attic of so many scopes that hold too much.
+type many struct {
+	*attic
+	scopes int
+}
+
+func (a *many) Overfull(_ context.Context, _ int, after memory.Crowded) (out []memory.Crowded, _ error) {
+	for i := range a.scopes {
+		if after.Held == 0 {
+			out = append(out, memory.Crowded{Scope: memory.ScopeGroup, ScopeID: fmt.Sprint("g", i), Held: 100})
+		}
+	}
+	return out, nil
+}
+
+func (a *many) Piles(_ context.Context, c memory.Crowded) (out []memory.Pile, _ error) {
+	for i := range 7 {
+		out = append(out, memory.Pile{Scope: c.Scope, ScopeID: c.ScopeID, Subject: sessions.UserID(fmt.Sprint("p", i)), Held: 2})
+	}
+	return out, nil
+}
+
+func (a *many) Oldest(_ context.Context, p memory.Pile, _ int) (out []memory.Memory, _ error) {
+	for i := range 2 {
+		out = append(out, memory.Memory{ID: int64(i + 1), Scope: p.Scope, ScopeID: p.ScopeID, SubjectID: p.Subject, Content: fmt.Sprint("parcel ", i)})
+	}
+	return out, nil
+}
+
+// One look asks a model no more often than it may, however many scopes hold too much; the next goes on with those that the
+// one before did not come to.
+func TestOneLookHasItsCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{flush: joining()}
+		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
+		after(settleEvery)
+		want(t, "calls of a look", len(m.requests("flush")), lookCalls)
+		after(tidyEvery + settleEvery)
+		want(t, "calls of two", len(m.requests("flush")), 11*7)
 	})
 }

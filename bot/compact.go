@@ -394,12 +394,12 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		e.Outcome, e.Rearm = outcomeNothing, grown
 	case e.Outcome == outcomeRejected:
 		// What can't wait looks at the clock alone.
-		e.Rearm, e.RetryAt = grown, time.Now().Add(time.Minute)
+		e.Rearm, e.RetryAt = grown, r.now().Add(time.Minute)
 	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop), errors.Is(context.Cause(ctx), errInline):
 		e.Outcome = outcomeFailed
 	default:
 		e.Outcome, e.Failures = outcomeFailed, s.CompactFailures+1
-		e.RetryAt = time.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+		e.RetryAt = r.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
 	}
 	if r.Trigger == triggerManual { // what a person tries does not put off what would run by itself
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens

@@ -99,7 +99,7 @@ func (b *Bot) flushIdle(ctx context.Context, look *breaker) {
 		for _, w := range idle {
 			after = w
 			out, err := b.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
-				return b.settings(s).Policy.Flush && time.Since(s.LastActiveAt) >= idleAfter
+				return b.settings(s).Policy.Flush && b.now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
 				quietly(ctx, err, "Session at rest was not flushed, its range is owed")

@@ -41,7 +41,7 @@ func (b *Bot) digests(ctx context.Context) {
 	t := time.NewTicker(digestEvery)
 	defer t.Stop()
 	for {
-		days := memory.DaysEnded(time.Now(), hour, minute, b.cfg.Location)
+		days := memory.DaysEnded(b.now(), hour, minute, b.cfg.Location)
 		b.digestDays(ctx, days)
 		select {
 		case <-ctx.Done():

@@ -2,39 +2,59 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"ebb/memory"
 	"ebb/sessions"
 )
 
 // drain finishes what is in hand after intake has ended: turns in flight and their replies within one deadline, the
 // flush of active sessions within another. Sessions without a turn do not wait for those with one: they are flushed and
-// handed over at once. What is left stays in the storage: pending messages, unsent replies, owed flushes.
+// handed over at once, and only when the turns are done the second deadline begins. What is left stays in the storage:
+// pending messages, unsent replies, owed flushes.
 func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
 	log := zerolog.Ctx(ctx)
 	began := time.Now()
 	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.waiting()).Msg("Draining")
-	b.turns.Close()
-	b.upkeep.Close()
-	var sum flushSum
-	var idle errgroup.Group
+	b.turns.Close(b.leave)
+	b.upkeep.Close(func(sessions.Key) {}) // the flush of active sessions is all that is done now
+	last := b.last
+	flush, cut := context.WithCancelCause(ctx)
+	defer cut(ErrStop)
+	var drained atomic.Bool
+	var idle, handing errgroup.Group
+	leaving, stopLeaving := context.WithCancel(ctx)
+	defer stopLeaving()
+	handing.Go(func() error { b.handOvers(leaving); return nil })
 	idle.Go(func() error {
-		b.flushActive(ctx, &sum, func(key sessions.Key) bool { return b.turns.Busy(key) || b.outbox.holds(key) })
+		// From then on all that are left are flushed in one order.
+		b.flushActive(flush, last, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.holds(key) })
 		return nil
 	})
 	finish(ctx, b.cfg.Drain, stop.turns, b.cfg.CommitTimeout, b.turns.Wait)
 	b.outbox.close()
-	finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait)
+	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait) {
+		b.putDown(ctx)
+	}
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
-	_ = idle.Wait() // its function returns no error
-	b.flushActive(ctx, &sum, func(sessions.Key) bool { return false })
+	drained.Store(true)
+	defer time.AfterFunc(b.cfg.Flush, func() { cut(ErrStop) }).Stop()
+	b.flushActive(flush, last, func(sessions.Key) bool { return false })
+	stopLeaving()
+	for _, g := range []*errgroup.Group{&idle, &last.work, &handing} {
+		_ = g.Wait() // its functions return no errors
+	}
+	sum := &last.sum
+	b.oweRest(ctx, sum)
 	b.tally.flushed.Store(sum.saved.Load() + sum.nothing.Load())
 	b.tally.debt.Store(sum.owed.Load())
 	sum.log(log, time.Since(began))
@@ -57,17 +77,32 @@ type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 // changes nothing: the flush of active sessions reads the same events.
 const upkeepGrace = 2 * time.Second
 
-// finish waits for work until its deadline, then cancels it and waits a moment for it to clean up.
-func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCauseFunc, grace time.Duration, wait func(context.Context) error) {
+// putDown tells the next process that no reply is on its way: else it had to take each that is due for one that may have
+// arrived. Where the storage does not know of a try, that is what it has to do.
+func (b *Bot) putDown(ctx context.Context) {
+	if b.outbox.unmarked.Load() {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	if err := b.store.PutDown(ctx, b.leases.Owner()); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Replies not put down; those that are due count as perhaps sent")
+	}
+}
+
+// finish waits for work until its deadline, then cancels it and waits a moment for it to clean up. It reports whether
+// nothing had to be cancelled.
+func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCauseFunc, grace time.Duration, wait func(context.Context) error) bool {
 	soft, stop := context.WithTimeout(ctx, deadline)
 	defer stop()
 	if wait(soft) == nil {
-		return
+		return true
 	}
 	cancel(ErrStop)
 	hard, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer stop()
 	_ = wait(hard) // what does not end even now ends with the process
+	return false
 }
 
 // maxShutdownFlushes is how many sessions are flushed at once at a stop.
@@ -84,41 +119,80 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
-// flushActive flushes the sessions of this replica that said something since their last flush, the most unsaved first,
-// and hands each over when it is done; those that skip names are left for later.
-func (b *Bot) flushActive(ctx context.Context, sum *flushSum, skip func(sessions.Key) bool) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(b.cfg.Flush, func() { cancel(ErrStop) })
-	defer timer.Stop()
-	defer cancel(ErrStop)
+// lastFlush is the flush of a stop.
+type lastFlush struct {
+	sum   flushSum
+	work  errgroup.Group
+	mu    sync.Mutex
+	begun map[sessions.Key]bool
+}
+
+func newLastFlush() *lastFlush {
+	f := &lastFlush{begun: map[sessions.Key]bool{}}
+	f.work.SetLimit(maxShutdownFlushes)
+	return f
+}
+
+// begin reports whether the flush of a session was not begun yet.
+func (f *lastFlush) begin(key sessions.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	begun := f.begun[key]
+	f.begun[key] = true
+	return !begun
+}
+
+// flushActive begins the flush of the sessions of this replica that said something since their last flush, the most
+// unsaved first; those that skip names are left for later, and so is what is not done when ctx ends.
+func (b *Bot) flushActive(ctx context.Context, last *lastFlush, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
 	if err != nil {
 		log.Error().Err(err).Msg("Sessions to flush could not be listed; their cursors stand, the next process reads them")
 	}
-	var g errgroup.Group
-	g.SetLimit(maxShutdownFlushes)
 	for _, u := range active {
 		if skip(u.Key) {
 			continue
 		}
-		g.Go(func() error {
-			n, err := b.flushAtStop(ctx, u.Key)
-			switch {
-			case err != nil:
-				sum.owed.Add(1)
-				log.Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
-			case n == 0:
-				sum.nothing.Add(1)
-			default:
-				sum.saved.Add(1)
-				sum.rows.Add(int64(n))
+		last.work.Go(func() error {
+			if ctx.Err() == nil && !skip(u.Key) && last.begin(u.Key) { // it may have waited for its turn
+				b.flushLast(ctx, u, &last.sum)
 			}
-			b.handOver(ctx, u.Key)
 			return nil
 		})
 	}
-	_ = g.Wait() // its functions return no errors
+}
+
+// flushLast flushes one session at a stop and hands it over. One that is cut off is owed, and handed over, with all the
+// others that are left.
+func (b *Bot) flushLast(ctx context.Context, u memory.Unsaved, sum *flushSum) {
+	n, err := b.flushAtStop(ctx, u.Key)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return
+	case errors.Is(err, sessions.ErrLeaseLost), errors.Is(err, sessions.ErrLeaseHeld):
+		return // it is another replica's by now
+	case err != nil:
+		sum.owed.Add(1)
+		zerolog.Ctx(ctx).Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
+	case n == 0:
+		sum.nothing.Add(1)
+	default:
+		sum.saved.Add(1)
+		sum.rows.Add(int64(n))
+	}
+	b.handOver(ctx, u.Key)
+}
+
+// oweRest records what no flush of the stop came to as owed, so that any replica makes up for it soon.
+func (b *Bot) oweRest(ctx context.Context, sum *flushSum) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	n, err := b.memory.OweRest(ctx, b.leases.Owner())
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("Flushes that are left could not be recorded as owed; the cursors stand")
+	}
+	sum.owed.Add(int64(n))
 }
 
 // handOver gives up the lease of a session that this replica is done with, so that another answers at once.
@@ -141,7 +215,8 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	out, err := b.flushAll(log.WithContext(ctx), lease, flushShutdown)
+	ctx = asking(log.WithContext(ctx), key) // nobody needs the model more now
+	out, err := b.flushAll(ctx, lease, flushShutdown)
 	return out.Receipt.Rows(), err
 }
 

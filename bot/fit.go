@@ -126,7 +126,7 @@ func (b *Bot) pressing(v sessions.View, tokens int) string {
 		return ""
 	case need.Forced:
 		return need.Trigger
-	case time.Now().Before(v.Session.CompactRetryAt):
+	case b.now().Before(v.Session.CompactRetryAt):
 		return ""
 	case need.Hard, set.Policy.Inline && need.Compact:
 		return need.Trigger
@@ -167,7 +167,7 @@ var errInline = errors.New("the answer waits no longer")
 // overflowed is what needs a compaction after a provider found the request too large, whatever our counts say.
 func (b *Bot) overflowed(v sessions.View) string {
 	set := b.settings(v.Session)
-	if !set.Enabled || time.Now().Before(v.Session.CompactRetryAt) || spent(set, v.Session) {
+	if !set.Enabled || b.now().Before(v.Session.CompactRetryAt) || spent(set, v.Session) {
 		return ""
 	}
 	return compaction.TriggerOverflow

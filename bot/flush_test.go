@@ -102,8 +102,36 @@ func TestWhatFailedAFlush(t *testing.T) {
 	for err, reason := range map[error]string{
 		fmt.Errorf("x: %w", memory.ErrUnusable):                   "model called memory_save with nothing usable",
 		fmt.Errorf("x: %w", &ModelError{Class: Malformed}):        "model error: malformed",
+		fmt.Errorf("x: %w", memory.ErrSpent):                      "tokens of the day are used up",
 		fmt.Errorf("%w: %w", memory.ErrStorage, context.Canceled): "ran out of time",
 	} {
 		want(t, "reason", flushTrouble(err), reason)
 	}
+}
+
+// A long flush ends where the day's tokens do, which is no failure of it; another day goes on from there.
+func TestFlushEndsWithTheDaysTokens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{flush: func(context.Context, Request) (Response, error) {
+			r := saveCall("the canary is green")
+			r.Usage = sessions.Usage{Prompt: 900, Completion: 100}
+			return r, nil
+		}}
+		w := start(t, setup{model: m, config: func(c *Config) { c.Compaction.Enabled, c.Compaction.DailyTokens = false, 1000 }})
+		for i := range 12 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 1500))
+		}
+		after(3 * time.Hour)
+		first := w.store.flushes(group)
+		want(t, "calls", len(m.requests("flush")), 1)
+		want(t, "owed", fmt.Sprint(first.debt.Reason, first.failures), "tokens of the day are used up0")
+		if first.seq == 0 || first.seq >= first.owed {
+			t.Errorf("flushed up to %d, owed up to %d", first.seq, first.owed)
+		}
+		after(24 * time.Hour)
+		if next := w.store.flushes(group); next.seq <= first.seq || len(m.requests("flush")) != 2 {
+			t.Errorf("a day later flushed up to %d after %d, in %d calls", next.seq, first.seq, len(m.requests("flush")))
+		}
+	})
 }

@@ -25,6 +25,7 @@ type metrics struct {
 	digests      *prometheus.CounterVec
 	compactions  *prometheus.CounterVec
 	freed        prometheus.Counter
+	ended        *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
@@ -48,6 +49,15 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	}
 	gauge("sessions_working", "Sessions with a turn in hand.", func() float64 { return float64(b.turns.Live()) })
 	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
+	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.waiting()) })
+	if b.cfg.OneStream {
+		gauge("stream_leader", "1 where this replica leads: it holds the stream connection, and the others stand by.", func() float64 {
+			if b.stream.leads() {
+				return 1
+			}
+			return 0
+		})
+	}
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.waiting()) })
 	for name, figure := range b.tally.byName() {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -61,7 +71,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		turnSeconds:  hist("turn_seconds", "Time of a turn from its begin to its commit."),
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way and outcome.", "via", "outcome"),
-		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again because a process died between the send and its mark."),
+		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
 		modelTokens:  vec("model_tokens_total", "Tokens as providers reported them, by model and kind.", "model", "kind"),
 		modelErrors:  vec("model_errors_total", "Model calls that failed for good, by class.", "class"),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
@@ -69,14 +79,16 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		digests:      vec("daily_digests_total", "Days told as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
+		ended:        vec("restarts_total", "Ends of processes that this one was the first to tell of, by ending: clean, killed.", "ending"),
 	}
 }
 
-func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event) {
+// turn counts a turn that committed at now, by the storage's clock.
+func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event, now time.Time) {
 	m.turns.WithLabelValues(kind).Inc()
 	m.turnSeconds.Observe(took.Seconds())
 	for _, e := range asked {
-		m.waitSeconds.Observe(max(0, time.Since(e.CreatedAt).Seconds()))
+		m.waitSeconds.Observe(max(0, now.Sub(e.CreatedAt).Seconds()))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"ebb/sessions"
@@ -102,8 +103,15 @@ func (e *ModelError) Error() string {
 // Overflow reports whether the request was larger than the model's window.
 func (e *ModelError) Overflow() bool { return e.Class == Overflow }
 
-// Own reports whether the request itself is to blame, by what it says or how: it would fail again.
-func (e *ModelError) Own() bool { return e.Class == Refused || e.Class == Malformed }
+// Own reports whether the request itself is to blame, by what it says or how: it would fail again. Other statuses, such as
+// a model that is not there or a login page, blame an address or a configuration, whatever is asked.
+func (e *ModelError) Own() bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return e.Class == Refused || e.Class == Malformed
+	}
+	return e.Class == Refused
+}
 
 // Temporary reports whether the same request may be answered another time.
 func (e *ModelError) Temporary() bool { return e.Class == Busy }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,14 +22,17 @@ type outbox struct {
 	transport Transport
 	metrics   *metrics
 	tally     *ledger
-	settle    time.Duration // how long one settling may take
+	answer    func(sessions.Key) // has a session answer that was turned away
+	settle    time.Duration      // how long one settling may take
+	now       func() time.Time   // the storage's clock
 
-	mu      sync.Mutex
-	queues  map[conversation]*queue
-	resumed map[sessions.Key]int64 // terms under which a session's unsent rows were taken up
-	settled settledRows
-	closed  bool
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	queues   map[conversation]*queue
+	resumed  map[sessions.Key]int64 // terms under which a session's unsent rows were taken up
+	settled  settledRows
+	closed   bool
+	unmarked atomic.Bool // the storage does not know of a try that failed
+	wg       sync.WaitGroup
 }
 
 // settledRows are the replies that this process settled for good, the latest of them: a list of unsent rows that was
@@ -60,7 +64,8 @@ type conversation struct {
 
 type queue struct {
 	parcels []parcel
-	wake    chan struct{} // the outbox closes
+	wake    chan struct{}  // the outbox closes
+	away    []sessions.Key // what was turned away for the length of the queue
 	// repeat is how many parcels at the head were sent as one message that may have arrived: they go out again as
 	// they were, under the same key, or DingTalk would take the message for another one. part is how much of it arrived.
 	repeat int
@@ -100,14 +105,16 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 	if err != nil {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
-	o.tally.resumed.Add(int64(len(outs)))
 	for _, out := range outs {
-		if out.Resumed {
-			o.metrics.maybeDoubled.Inc()
-			o.tally.doubled.Add(1)
+		if !o.push(parcel{out: out, log: zerolog.Ctx(ctx)}) {
+			continue
+		}
+		if out.Took {
+			o.tally.resumed.Add(1)
+		}
+		if out.Maybe {
 			zerolog.Ctx(ctx).Warn().Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
 		}
-		o.push(parcel{out: out, log: zerolog.Ctx(ctx)})
 	}
 	o.mu.Lock()
 	o.resumed[l.Key] = l.Term
@@ -122,18 +129,19 @@ func (o *outbox) doubt(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
-func (o *outbox) push(p parcel) {
+// push queues a reply, and reports whether it was not queued or settled before.
+func (o *outbox) push(p parcel) bool {
 	t := p.out.Reply.Target
 	c := conversation{t.RobotCode, t.ConversationID}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.settled.set[rowID{p.out.Key, p.out.ID}] {
-		return
+		return false
 	}
 	q := o.queues[c]
 	if q == nil {
 		if o.closed {
-			return // the row waits for the next process
+			return false // the row waits for the next process
 		}
 		q = &queue{wake: make(chan struct{}, 1)}
 		o.queues[c] = q
@@ -141,9 +149,11 @@ func (o *outbox) push(p parcel) {
 		go o.run(c, q)
 	}
 	known := func(x parcel) bool { return x.out.ID == p.out.ID && x.out.Key == p.out.Key }
-	if !slices.ContainsFunc(q.parcels, known) {
-		q.parcels = append(q.parcels, p)
+	if slices.ContainsFunc(q.parcels, known) {
+		return false
 	}
+	q.parcels = append(q.parcels, p)
+	return true
 }
 
 // close lets what can be sent now go out; replies that wait for a retry stay in the storage.
@@ -204,7 +214,7 @@ func (o *outbox) run(c conversation, q *queue) {
 			return
 		}
 		limit = 1
-		wait := time.Until(batch[0].out.NextAt) // as an earlier process was told
+		wait := batch[0].out.NextAt.Sub(o.now()) // as an earlier process was told
 		if wait <= 0 {
 			v := o.try(q, batch)
 			for _, p := range batch {
@@ -216,7 +226,7 @@ func (o *outbox) run(c conversation, q *queue) {
 			if v.done || v.apart {
 				continue
 			}
-			wait = time.Until(v.retry)
+			wait = v.retry.Sub(o.now())
 		}
 		if !o.pause(q, wait) {
 			return
@@ -250,28 +260,62 @@ func (o *outbox) head(c conversation, q *queue, limit int) (batch []parcel, ok b
 	return slices.Clone(q.parcels[:n]), true
 }
 
+// maxQueued is how many replies of one conversation are held in memory before it is answered no further.
+const maxQueued = 2 * maxJoined
+
+// crowded reports whether a session's conversation has so many replies waiting that more of them would only wait behind
+// those: its messages wait in the storage instead. It is called back when there is room.
+func (o *outbox) crowded(key sessions.Key) bool {
+	robot, id := key.Conversation()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	q := o.queues[conversation{robot, id}]
+	if q == nil || len(q.parcels) < maxQueued {
+		return false
+	}
+	if !slices.Contains(q.away, key) {
+		q.away = append(q.away, key)
+	}
+	return true
+}
+
+// callBack wakes what was turned away, once there is room. The lock is held.
+func (o *outbox) callBack(q *queue) {
+	if len(q.parcels) >= maxQueued {
+		return
+	}
+	for _, key := range q.away {
+		o.answer(key)
+	}
+	q.away = nil
+}
+
 // whole reports whether nothing of a reply can have arrived, so that it may go out as a part of another message.
-func whole(p parcel) bool { return p.out.Part == 0 && !p.out.Resumed }
+func whole(p parcel) bool { return p.out.Part == 0 && !p.out.Maybe }
 
 // after notes what came of a try of the first n parcels.
 func (o *outbox) after(q *queue, n int, v verdict) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	q.repeat, q.part = 0, 0
-	if v.done {
+	switch {
+	case v.done:
 		for _, p := range q.parcels[:n] {
 			o.settled.add(rowID{p.out.Key, p.out.ID})
 		}
+		q.repeat, q.part = 0, 0
 		q.parcels = slices.Delete(q.parcels, 0, n)
+		o.callBack(q)
 		return
-	}
-	if v.repeat {
+	case v.apart:
+		q.repeat, q.part = 0, 0
+	case v.repeat: // and a later try that surely failed does not change it
 		q.repeat, q.part = n, v.part
 	}
 	for i := range q.parcels[:n] {
 		p := &q.parcels[i]
 		p.then = nil
 		p.out.Attempts++
+		p.out.Maybe = p.out.Maybe || v.maybe
 		if n == 1 {
 			p.out.Part = v.part
 		}

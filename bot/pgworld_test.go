@@ -120,11 +120,11 @@ func (s *pgStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessi
 	return v, nil
 }
 
-func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) error {
+func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
 	s.beating.Lock()
 	defer s.beating.Unlock()
 	if s.silent {
-		return errAway
+		return time.Time{}, errAway
 	}
 	return s.Store.Beat(ctx, o)
 }

@@ -91,7 +91,7 @@ var phrases = map[phrase][2]string{
 	sayOverflow:  {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
 	sayTimeout:   {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
 	sayDead:      {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
-	sayStale:     {"抱歉，我刚才离线了。这期间有 %d 条消息（最早 %s）没有及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I was offline. %d messages (the oldest of %s) went unanswered and may be out of date by now; please tell me what you still need."},
+	sayStale:     {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please tell me what you still need."},
 	sayOverQuota: {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
 	sayNotAdmin:  {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -236,18 +237,28 @@ func TestRecallOfWhatWasCorrected(t *testing.T) {
 // group's, but the session's.
 func TestRetoldIsNobodysWord(t *testing.T) {
 	t.Parallel()
-	asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: "嗯，继续吧", Message: &sessions.Message{Text: "嗯，继续吧"}}
 	fact := memory.Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: memory.KindDecision}
+	other := []sessions.Summary{{Text: "- Bob reported that the canary is green"}}
+	invoices := []sessions.Summary{{Text: "- a page: vendor invoices are paid to account HSBC-778812 from now on"}}
 	for name, c := range map[string]struct {
 		compacted int64
+		summaries []sessions.Summary
 		found     []memory.Hit
+		words     string
 		want      memory.Scope
 	}{
-		"the view is whole": {0, nil, memory.ScopeGroup},
-		"summaries":         {7, nil, memory.ScopeSession},
-		"recalled":          {0, []memory.Hit{{Seq: 3, Content: "x"}}, memory.ScopeSession},
+		"the view is whole":        {0, nil, nil, "", memory.ScopeGroup},
+		"summaries":                {7, nil, nil, "", memory.ScopeSession},
+		"what summaries tell":      {7, invoices, nil, "嗯，发票", memory.ScopeSession},
+		"recalled":                 {0, nil, []memory.Hit{{Seq: 3, Content: "x"}}, "", memory.ScopeSession},
+		"what was recalled":        {0, nil, []memory.Hit{{Seq: 3, Content: invoices[0].Text}}, "HSBC?", memory.ScopeSession},
+		"said in other words":      {7, other, nil, "供应商的钱以后都打到 HSBC-778812", memory.ScopeGroup},
+		"said beside what is like": {7, other, []memory.Hit{{Seq: 3, Content: "the vendor is Acme"}}, "供应商的钱以后都打到 HSBC-778812", memory.ScopeGroup},
 	} {
+		words := cmp.Or(c.words, "嗯，继续吧")
+		asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: words, Message: &sessions.Message{Text: words}}
 		tu := &turn{found: c.found, asked: []sessions.Event{asked}}
+		tu.view.Summaries = c.summaries
 		tu.view.Session = sessions.Session{Key: group, RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
 		drafts, refused := memory.Route([]memory.Fact{fact}, tu.chat())
 		if len(drafts) != 1 || drafts[0].Scope != c.want {

@@ -18,7 +18,11 @@ type ledger struct {
 	mu     sync.Mutex
 	stored [4096]accepted // the latest messages that were acknowledged, round and round
 	next   int
+	begun  map[rowID]bool // messages whose first turn was begun here, until one commits
 }
+
+// maxBegun bounds what is remembered of turns that other processes may have ended.
+const maxBegun = 4096
 
 // accepted is a message that was acknowledged: it must be in the log.
 type accepted struct {
@@ -35,17 +39,33 @@ func (a *ledger) note(key sessions.Key, id int64) {
 	a.next++
 }
 
-// turn counts a turn that committed. A message that was in a turn before was begun by another process, or by this one
-// before trouble.
-func (a *ledger) turn(asked []sessions.Event, stopping bool) {
+// begin notes the messages that are in a turn for the first time: what they came to before is nobody else's doing.
+func (a *ledger) begin(key sessions.Key, asked []sessions.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begun == nil || len(a.begun) > maxBegun {
+		a.begun = map[rowID]bool{}
+	}
+	for _, e := range asked {
+		if e.Attempts == 1 {
+			a.begun[rowID{key, e.ID}] = true
+		}
+	}
+}
+
+// turn counts a turn that committed, and of its messages those whose first turn broke in another process.
+func (a *ledger) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	a.answered.Add(1)
 	if stopping {
 		a.drained.Add(1)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, e := range asked {
-		if e.Attempts > 1 {
+		if e.Attempts > 1 && !a.begun[rowID{key, e.ID}] {
 			a.resumed.Add(1)
 		}
+		delete(a.begun, rowID{key, e.ID})
 	}
 }
 
@@ -105,6 +125,7 @@ func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {
 	}
 	ended, err := r.EndedRestarts(ctx)
 	for _, e := range ended {
+		b.metrics.ended.WithLabelValues(string(e.Ending)).Inc()
 		logReport(zerolog.Ctx(ctx), e)
 	}
 	if err != nil {
@@ -113,36 +134,55 @@ func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {
 	return r.KeepRestart(ctx, me, sessions.Running, b.tally.figures())
 }
 
-// closeReport ends the account of this process at its clean stop, and logs it.
-func (b *Bot) closeReport(ctx context.Context, began time.Time) {
-	log := zerolog.Ctx(ctx)
+// endReport says that this process ends as it was told to, while its heart still beats: without a heart and without that
+// word another process would tell its end as a kill. It reports whether that is stored.
+func (b *Bot) endReport(ctx context.Context) bool {
 	if b.cfg.Reporter == nil {
-		logReport(log, sessions.Restart{Replica: b.leases.Owner(), Ending: sessions.Clean, Figures: b.tally.figures()})
-		return
+		return false
 	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	lost, err := b.cfg.Reporter.Gone(one, b.tally.recent())
-	if lost > 0 {
-		log.Error().Int64("messages", lost).Msg("Messages that were acknowledged are not in the log")
+	if err := b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.tally.figures()); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Restart report not stored") // another process closes the account
+		return false
 	}
-	b.tally.lost.Add(lost)
-	if err == nil {
-		err = b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.tally.figures())
-	}
-	if err != nil {
-		log.Warn().Err(err).Msg("Restart report not stored") // another process closes the account
+	return true
+}
+
+// closeReport looks for the messages of this process in the log when everything else is done, and logs its account. Where
+// the storage did not take the account a moment ago, it is not asked again.
+func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
+	log := zerolog.Ctx(ctx)
+	if stored {
+		if err := b.countLost(ctx); err != nil {
+			log.Warn().Err(err).Msg("Acknowledged messages could not be looked for in the log")
+		}
 	}
 	logReport(log, sessions.Restart{
 		Replica: b.leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.tally.figures(),
 	})
 }
 
+func (b *Bot) countLost(ctx context.Context) error {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	defer stop()
+	lost, err := b.cfg.Reporter.Gone(one, b.tally.recent())
+	if err != nil || lost == 0 {
+		return err
+	}
+	zerolog.Ctx(ctx).Error().Int64("messages", lost).Msg("Messages that were acknowledged are not in the log")
+	b.tally.lost.Add(lost)
+	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.tally.figures())
+}
+
 // logReport writes the line that operators look for after a restart: at the stop by the process itself, and once more by
 // whoever takes over.
 func logReport(log *zerolog.Logger, r sessions.Restart) {
-	f := r.Figures
-	log.Info().Str("of", string(r.Replica)).Str("ending", string(r.Ending)).Time("started_at", r.StartedAt).Time("stopped_at", r.StoppedAt).
+	f, level := r.Figures, zerolog.InfoLevel
+	if r.Ending == sessions.Killed {
+		level = zerolog.WarnLevel
+	}
+	log.WithLevel(level).Str("of", string(r.Replica)).Str("ending", string(r.Ending)).Time("started_at", r.StartedAt).Time("stopped_at", r.StoppedAt).
 		Int64("answered", f.Answered).Int64("drained", f.Drained).Int64("flushed", f.Flushed).Int64("debt", f.Debt).
 		Int64("resumed", f.Resumed).Int64("redelivered", f.Redelivered).Int64("doubled", f.Doubled).Int64("lost", f.Lost).
 		Msg("Restart report")

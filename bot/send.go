@@ -21,8 +21,9 @@ type verdict struct {
 	done   bool      // settled for good
 	apart  bool      // refused as one message: each reply is to be tried by itself
 	repeat bool      // may have arrived, or has in part: the same message again
+	maybe  bool      // may have arrived
 	part   int       // parts that arrived
-	retry  time.Time // when, where it is none of the first two
+	retry  time.Time // when, by the storage's clock, where it is none of the first two
 }
 
 // try sends a batch as one message and records what came of it.
@@ -34,24 +35,37 @@ func (o *outbox) try(q *queue, batch []parcel) verdict {
 	log := batch[0].log.With().Int64("reply", out.ID).Int("joined", len(batch)).Logger()
 	sent, err := o.transport.Send(o.ctx, out)
 	if err == nil {
+		o.countDoubles(batch)
 		o.mark(batch, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via})
 		return verdict{done: true}
 	}
-	final := IsPermanent(err) || time.Since(out.Created) > giveUpAfter
+	final := IsPermanent(err) || o.now().Sub(out.Created) > giveUpAfter
 	log.Warn().Err(err).Bool("given_up", final && len(batch) == 1).Int("attempt", out.Attempts+1).Msg("Reply did not arrive")
 	if final && len(batch) > 1 {
 		return verdict{apart: true}
 	}
 	s := sessions.Settled{Failed: final, Part: sent.Part, Via: sent.Via, Error: err.Error()}
-	v := verdict{done: final, part: sent.Part, retry: time.Now().Add(backoff(out.Attempts, err))}
-	if e, ok := errors.AsType[*SendError](err); ok && e.Maybe || sent.Part > 0 {
-		v.repeat = true
+	v := verdict{done: final, part: sent.Part, retry: o.now().Add(backoff(out.Attempts, err))}
+	if e, ok := errors.AsType[*SendError](err); ok && e.Maybe {
+		v.maybe, s.Maybe = true, true
 	}
+	v.repeat = v.maybe || sent.Part > 0
 	if !final {
 		s.NextAt = v.retry
 	}
 	o.mark(batch, s)
 	return v
+}
+
+// countDoubles counts the replies that were sent now and may have arrived at an earlier try: whether DingTalk showed them
+// twice, or knew them by their key, nobody tells us.
+func (o *outbox) countDoubles(batch []parcel) {
+	for _, p := range batch {
+		if p.out.Maybe {
+			o.metrics.maybeDoubled.Inc()
+			o.tally.doubled.Add(1)
+		}
+	}
 }
 
 // mark records the outcome of a message in the row of each reply that it held.
@@ -78,6 +92,7 @@ func (o *outbox) record(ctx context.Context, s sessions.Settled) {
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Bool("sent", s.Sent).Msg("Mark of a reply not stored")
 		if !s.Sent && !s.Failed {
+			o.unmarked.Store(true)
 			return
 		}
 		select {

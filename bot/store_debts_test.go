@@ -68,6 +68,9 @@ func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory
 		var out []memory.Owed
 		for key, f := range s.flushed {
 			rest := min(time.Minute<<min(max(f.debt.Failures-1, 0), 20), time.Hour)
+			if f.debt.Failures == 0 {
+				rest = 0
+			}
 			w, _, ok := s.waits(ctx, key)
 			if !ok || f.owed == 0 || time.Since(f.owedAt) < rest {
 				continue
@@ -76,6 +79,24 @@ func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory
 			out = append(out, memory.Owed{Waiting: w, Debt: f.debt.Debt})
 		}
 		return waiting(out, func(o memory.Owed) memory.Waiting { return o.Waiting }, after, limit), nil
+	})
+}
+
+func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID) (n int, err error) {
+	return do(s, "owe rest", func() (int, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		for key, f := range s.flushed {
+			if st, err := s.mem.Session(ctx, key); err == nil && st.Lease.Owner == owner && f.seq < st.LastSeq {
+				f.owed = st.LastSeq
+				if f.debt.Since.IsZero() {
+					f.debt, f.owedAt = memory.Owed{Waiting: memory.Waiting{Key: key, Since: time.Now()}}, time.Now()
+				}
+				f.debt.Through = st.LastSeq
+				n++
+			}
+		}
+		return n, nil
 	})
 }
 

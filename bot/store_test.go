@@ -133,9 +133,8 @@ func (s *store) underWay() int { s.mu.Lock(); defer s.mu.Unlock(); return s.open
 
 type none struct{}
 
-func (s *store) Beat(ctx context.Context, o sessions.ReplicaID) error {
-	_, err := do(s, "beat", func() (none, error) { return none{}, s.mem.Beat(ctx, o) })
-	return err
+func (s *store) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
+	return do(s, "beat", func() (time.Time, error) { return s.mem.Beat(ctx, o) })
 }
 
 func (s *store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
@@ -274,6 +273,11 @@ func (s *store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 
 func (s *store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.mem.Unsent(ctx, l) })
+}
+
+func (s *store) PutDown(ctx context.Context, o sessions.ReplicaID) error {
+	_, err := do(s, "put down", func() (none, error) { return none{}, s.mem.PutDown(ctx, o) })
+	return err
 }
 
 func (s *store) Settle(ctx context.Context, t sessions.Settled) error {

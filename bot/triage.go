@@ -69,7 +69,7 @@ func (p plan) word(asked []sessions.Event, lang string, loc *time.Location) stri
 	case kindDead:
 		return say(sayDead, lang, at)
 	case kindStale:
-		return say(sayStale, lang, len(asked), at)
+		return say(sayStale, lang, at)
 	case kindQuota:
 		return say(sayOverQuota, lang)
 	}

@@ -56,6 +56,18 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if err := b.outbox.resume(ctx, lease); err != nil {
 		return false, err
 	}
+	if b.outbox.crowded(key) {
+		return false, nil
+	}
+	leave, err := b.inHand.enter(ctx, waiterOf(key))
+	if err != nil {
+		return true, nil // the bot stops: what waits in the log is for whose the session is next
+	}
+	defer leave()
+	if !b.leases.Trusted() { // it may have been a long wait
+		return false, errHeartbeat
+	}
+	ctx = asking(ctx, key)
 	view, err := b.store.Begin(ctx, lease, b.cfg.mergeLimit())
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
@@ -66,6 +78,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	}
 	log = log.With().Str("msg_id", string(t.asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
+	b.tally.begin(key, t.asked)
 	began := time.Now()
 	a, err := b.answer(ctx, t)
 	if err != nil {
@@ -79,8 +92,8 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if t.plan.kind == kindStale {
 		b.told.note(key, t.asked)
 	}
-	b.metrics.turn(t.plan.kind, time.Since(began), t.asked)
-	b.tally.turn(t.asked, b.stopping())
+	b.metrics.turn(t.plan.kind, time.Since(began), t.asked, b.now())
+	b.tally.turn(key, t.asked, b.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, done.Replies, func() {
@@ -97,12 +110,14 @@ var errHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
 // open decides what the turn takes and how, and prepares the events for a request.
 func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
-	for i := range view.Pending {
+	usable := b.settings(view.Session).Window.Usable()
+	for i, room := 0, usable/2; i < len(view.Pending) && room >= 0; i++ { // no turn takes more
 		view.Pending[i].Tokens = b.counter.Count(view.Pending[i].Content)
+		room -= view.Pending[i].Tokens
 	}
 	t := &turn{key: lease.Key, lease: lease, view: view}
 	b.show(&t.view)
-	t.plan = b.triage(view.Pending, b.settings(view.Session).Window.Usable(), time.Now())
+	t.plan = b.triage(view.Pending, usable, b.now())
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
 		last := t.asked[len(t.asked)-1]
@@ -297,7 +312,15 @@ func (t *turn) after(o outcome) sessions.View {
 // to it: a fact that only they tell is nobody's word. Nor is what summaries tell, or what was recalled for the question.
 func (t *turn) chat() memory.Chat {
 	c := memory.ChatOf(t.view.Session, slices.Concat(t.view.Tail, t.asked, t.sofar))
-	c.Retold = t.view.Session.CompactedSeq > 0 || len(t.found) > 0
+	if t.view.Session.CompactedSeq > 0 {
+		c.Retold = []string{t.view.Gap}
+	}
+	for _, a := range t.view.Summaries {
+		c.Retold = append(c.Retold, a.Text)
+	}
+	for _, h := range t.found {
+		c.Retold = append(c.Retold, h.Content)
+	}
 	return c
 }
 

@@ -41,7 +41,7 @@ func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
 		return compaction.Need{}
 	}
 	need := b.decide(v, tokens)
-	if need.Forced && time.Now().Before(v.Session.CompactRetryAt) {
+	if need.Forced && b.now().Before(v.Session.CompactRetryAt) {
 		need.Compact, need.Trigger = false, "" // the next turn tries it again: once a turn is enough
 	}
 	return need
@@ -171,10 +171,15 @@ const (
 func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, trigger string) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	out, err := b.flusher.Flush(ctx, memory.Due{Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch, Trigger: trigger})
+	out, err := b.flusher.Flush(ctx, memory.Due{
+		Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch, Trigger: trigger, Budget: b.flushBudget(s, trigger),
+	})
 	b.metrics.flush(out, err)
 	for _, seq := range out.Passed {
 		log.Warn().Int64("event", seq).Msg("Event passed over by a memory flush: no model reads it, the rest goes on")
+	}
+	if len(out.Refused) > 0 {
+		log.Info().Any("refused", out.Refused).Msg("Memory flush left out what is never kept")
 	}
 	if err == nil {
 		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
@@ -186,8 +191,10 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	failures := s.FlushFailures + 1
-	if errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, sessions.ErrConflict) {
-		failures = s.FlushFailures // cut off, or somebody else moved the cursor: not failed
+	switch {
+	case errors.Is(context.Cause(ctx), ErrStop), errors.Is(err, sessions.ErrConflict),
+		errors.Is(err, memory.ErrSpent) && out.Through > s.FlushedSeq:
+		failures = s.FlushFailures // cut off, somebody else moved the cursor, or the rest is another day's: not failed
 	}
 	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
@@ -198,11 +205,22 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	return out, err
 }
 
+// flushBudget is what a flush may take of tokens: what is left of the day, and where people ask for it any number.
+func (b *Bot) flushBudget(s sessions.Session, trigger string) int {
+	daily := b.settings(s).DailyTokens
+	if daily <= 0 || trigger == flushManual || trigger == flushNew {
+		return 0
+	}
+	return max(1, daily-s.SpentToday)
+}
+
 // flushTrouble is why a flush failed, in words that may stand in a table: never the provider's own.
 func flushTrouble(err error) string {
 	switch {
 	case errors.Is(err, memory.ErrNotSaved):
 		return memory.ErrNotSaved.Error()
+	case errors.Is(err, memory.ErrSpent):
+		return memory.ErrSpent.Error()
 	case errors.Is(err, memory.ErrUnusable):
 		return memory.ErrUnusable.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

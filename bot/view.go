@@ -3,7 +3,6 @@ package bot
 import (
 	"sort"
 	"strings"
-	"time"
 
 	"ebb/compaction"
 	"ebb/sessions"
@@ -54,7 +53,7 @@ func shrink(events []sessions.Event, usable int) {
 
 // state is what a decision about the view looks at, with a context of so many tokens.
 func (b *Bot) state(v sessions.View, tokens int) compaction.State {
-	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: tokens, Now: time.Now()}
+	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: tokens, Now: b.now()}
 	for _, a := range v.Summaries {
 		s.Standing += a.Tokens + compaction.MessageOverhead
 	}

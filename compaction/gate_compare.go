@@ -110,7 +110,7 @@ func (c Checked) compare(text string) error {
 	}
 	said := b.String()
 	source := c.Previous + said
-	if c.Language != "" && isIn(source, c.Language) > 0.5 && isIn(text, c.Language) < 1-maxForeign {
+	if c.Language != "" && isIn(text, c.Language) < 1-maxForeign && isIn(source, c.Language) > 0.5 { // the long one last
 		return fmt.Errorf("the summary is not in the language of the conversation (%s)", c.Language)
 	}
 	// To keep what the previous summary said is no copying.

@@ -95,9 +95,14 @@ func (s *scan) claim(id Identifier, from, to int) {
 
 // shapes finds what the patterns tell by its form.
 func (s *scan) shapes() {
-	digit := bytes.ContainsAny(s.left, "0123456789")
+	low, digits := lowerASCII(s.left), 0 // of what is left at the beginning: it only gets less
+	for _, c := range low {
+		if isNum(c) {
+			digits++
+		}
+	}
 	for _, p := range patterns {
-		if !p.maybe(s.left, digit) {
+		if !p.maybe(low, digits) {
 			continue
 		}
 		for _, m := range p.re.FindAllSubmatchIndex(s.left, -1) {

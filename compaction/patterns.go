@@ -12,8 +12,8 @@ import (
 // pattern finds one form of identifier in a folded text.
 type pattern struct {
 	typ Type
-	// hints: without any of them in a text the form is not there. Looking for them is many times as fast as the
-	// expression. Forms without hints have a digit.
+	// hints, in lower case: without any of them in a text the form is not there. Looking for them is many times as fast as
+	// the expression. Forms without hints have a digit.
 	hints []string
 	re    *regexp.Regexp
 	trim  string // bytes that the form may hold, but not end with
@@ -21,15 +21,27 @@ type pattern struct {
 	read func(m []string) (Identifier, bool)
 }
 
+// monthHints are the months' short names in lower case.
+var monthHints = strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")
+
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// maybe reports whether a text may hold the form. Only URLs, addresses and paths do without a digit.
-func (p pattern) maybe(text []byte, digit bool) bool {
-	if !digit && p.typ != TypeURL && p.typ != TypeEmail && p.typ != TypePath && p.typ != TypePercent {
-		return false
+// maybe reports whether a text, in lower case and with so many digits, may hold the form. Only URLs, addresses and paths
+// do without a digit.
+func (p pattern) maybe(low []byte, digits int) bool {
+	least := 1
+	switch p.typ {
+	case TypeURL, TypeEmail, TypePath, TypePercent:
+		least = 0
+	case TypePhone:
+		least = minPhone
 	}
-	return len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(text, []byte(h)) })
+	return digits >= least &&
+		(len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(low, []byte(h)) }))
 }
+
+// minPhone is the least number of digits of a phone number.
+const minPhone = 8
 
 // cut narrows a match to the identifier in it: without blanks around it and what it may not end with.
 func (p pattern) cut(text []byte, from, to int) (begin, end int) {
@@ -55,24 +67,24 @@ const (
 // patterns stand in the order in which they take what they find: a date in a URL is part of the URL.
 var patterns = []pattern{
 	// The ASCII set of RFC 3986 without brackets, which are more often Markdown's than an IPv6 address's.
-	{TypeURL, []string{"://", "www.", "WWW."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
+	{TypeURL, []string{"://", "www."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
 	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", keyed("email:")},
 	{TypeDate, []string{"19", "20"}, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
 	{TypeDate, []string{"年"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
 	{TypeDate, []string{"月"}, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
-	{TypeDate, monthNames, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, monthNames, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, monthNames, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
-	{TypeDate, monthNames, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
 	{TypeDate, []string{"年", "-0", "-1"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月()|((?:19|20)\d{2})-(0[1-9]|1[0-2])()`), "", readDate},
 	{TypeTime, []string{":"}, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
 	{TypeTime, []string{"点", "點"}, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
-	{TypeTime, []string{"m", "M"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
+	{TypeTime, []string{"m"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
 	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", keyed("host:")},
 	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", keyed("path:")},
 	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", keyed("path:")},
-	{TypeMoney, nil, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
-	{TypeMoney, nil, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
+	{TypeMoney, []string{"$", "¥", "€", "£", "rmb", "cny", "usd", "eur"}, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
+	{TypeMoney, []string{"元", "美金", "港币", "人民币", "块钱", "rmb", "cny", "usd", "eur", "dollar", "yuan"}, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
 	{TypeMoney, []string{"万", "亿"}, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
 	{TypePercent, []string{"%", "百分之"}, regexp.MustCompile(`()` + number + ` *%|(百分之) *` + number), "", readPercent},
 	{TypeVersion, []string{"."}, regexp.MustCompile(`[vV]?(\d+(?:\.\d+){2,3}(?:-[0-9A-Za-z.]+)?)|[vV](\d+(?:\.\d+)+)`), ".", readVersion},
@@ -190,7 +202,7 @@ func readPhone(m []string) (Identifier, bool) {
 	if len(d) == 13 && strings.HasPrefix(d, "861") {
 		d = d[2:]
 	}
-	return Identifier{Key: "num:" + d}, len(d) >= 8
+	return Identifier{Key: "num:" + d}, len(d) >= minPhone
 }
 
 // readNumber takes a number of six digits and more.

@@ -4,9 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/pkoukk/tiktoken-go"
-	"pgregory.net/rapid"
 )
 
 // counter is loaded once: the table takes a second under the race detector.
@@ -17,55 +14,6 @@ var counter = sync.OnceValue(func() *Counter {
 	}
 	return c
 })
-
-func TestCountAgreesWithTheTokenizerOnProse(t *testing.T) {
-	t.Parallel()
-	counter() // sets the library's loader, which GetEncoding reads
-	enc, err := tiktoken.GetEncoding("o200k_base")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		"", "a", "Hello, world! The release is on 2026-03-05, order A-10086.",
-		"发布定在三月五日，负责人是李娜，订单号 A-10086。\n\n\t有问题找张伟。",
-		strings.Repeat("We ship on Friday. 周五上线，别忘了回滚方案。 ", 200),
-		"🙂👩‍👩‍👧 emoji и кириллица, 日本語も",
-	} {
-		if got, want := counter().Count(text), len(enc.EncodeOrdinary(text)); got != want {
-			t.Errorf("Count(%.40q) = %d, the tokenizer says %d", text, got, want)
-		}
-	}
-}
-
-// Law: what is cut off at once is all of the text, and no part holds a longer run than the tokenizer can bear.
-func TestBoundedPrefixesAreTheText(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("aA9 \n。，汉字🙂é_-")), 0, 300, -1), 0, 6).Draw(t, "parts")
-		repeat := rapid.IntRange(1, 40).Draw(t, "repeat")
-		text := strings.Repeat(strings.Join(parts, ""), repeat)
-		rest, joined := text, ""
-		for rest != "" {
-			n := boundedPrefix(rest)
-			if n <= 0 || n > len(rest) {
-				t.Fatalf("prefix of %d bytes of %d", n, len(rest))
-			}
-			run, class := 0, -1
-			for _, r := range rest[:n] {
-				if c := classOf(r); c != class {
-					run, class = 0, c
-				}
-				if run++; run > maxRun {
-					t.Fatalf("a run of %d runes is left", run)
-				}
-			}
-			joined, rest = joined+rest[:n], rest[n:]
-		}
-		if joined != text {
-			t.Fatal("the parts joined are not the text")
-		}
-	})
-}
 
 func TestCountOfUnbrokenRunsStaysPlausible(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,29 @@
 package compaction
 
-// CountPlain is Count as the library does it by itself, without the bound on unbroken runs: what Count's speed is
-// measured against. Never give it what people wrote: its time is quadratic in such a run.
-func (c *Counter) CountPlain(text string) int { return len(c.enc.EncodeOrdinary(text)) }
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+)
+
+// Plain counts as the library does it by itself: what a [Counter] must agree with, and its speed is measured against.
+// Never give it what people wrote: its time is quadratic in an unbroken run.
+type Plain struct{ enc *tiktoken.Tiktoken }
+
+// offline keeps the library from fetching tables; it sets a variable of the library.
+var offline = sync.OnceFunc(func() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) })
+
+// NewPlain has the library load its table.
+func NewPlain() (*Plain, error) {
+	offline()
+	enc, err := tiktoken.GetEncoding("o200k_base")
+	if err != nil {
+		return nil, fmt.Errorf("have the library load its token table: %w", err)
+	}
+	return &Plain{enc: enc}, nil
+}
+
+// Count is the number of tokens of a text.
+func (p *Plain) Count(text string) int { return len(p.enc.EncodeOrdinary(text)) }

@@ -1,16 +1,89 @@
 package compaction
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
 
-func TestCountPlainIsCountWhereNoRunIsLong(t *testing.T) {
-	t.Parallel()
-	c, err := NewCounter()
+	"pgregory.net/rapid"
+)
+
+// library is loaded once, like counter.
+var library = sync.OnceValue(func() *Plain {
+	p, err := NewPlain()
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	for _, text := range []string{"", "hello, world", "支付网关 2.4 的发布日期定在 5 月 20 日。\n- PO-7781\n", "a b\tc\n\n  d"} {
-		if got, want := c.CountPlain(text), c.Count(text); got != want {
-			t.Errorf("%q: %d tokens, and bounded %d", text, got, want)
+	return p
+})
+
+func TestCountAgreesWithTheLibrary(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "a", "Hello, world! The release is on 2026-03-05, order A-10086.",
+		"发布定在三月五日，负责人是李娜，订单号 A-10086。\n\n\t有问题找张伟。",
+		"支付网关 2.4 的发布日期定在 5 月 20 日。\n- PO-7781\n", "a b\tc\n\n  d",
+		strings.Repeat("We ship on Friday. 周五上线，别忘了回滚方案。 ", 200),
+		"🙂👩‍👩‍👧 emoji и кириллица, 日本語も, ภาษาไทย, हिन्दी, العربية, עִבְרִית",
+		"I'm we're THEY'LL it's IT'S don'T he'D we'vE x'y 'll '", "HTTPServer camelCase ABCdef ABC中DEF中 xYZ Žluťoučký ǅungla",
+		"func main() {\r\n\tfmt.Println(\"a/b//c\")\r\n}\r\n\r\n  // end ///\n/", "   leading", "trailing   ", " \n \n  x", "\u3000\u00a0\u2003x",
+		"1234567890 12 345,678.90 ½ Ⅻ ٣٤٥٦", "\u0301a \u0301\u0302 .\u0301b \n\u0301", "bad \xff\xfe utf8 \xe4\xbd", "\x00\x01\x7f", "{\"n\":12,\"t\":\"2026-03-05 10:20\",\"who\":\"张伟(u1)\",\"text\":\"…\"}",
+		strings.Repeat("=", 80) + strings.Repeat("-", 80) + strings.Repeat(" ", 60) + "x",
+	} {
+		agree(t, text)
+	}
+}
+
+// Every character, alone and between others of each class that the pieces are cut by.
+func TestCountAgreesWithTheLibraryOnEveryKindOfCharacter(t *testing.T) {
+	t.Parallel()
+	kinds := map[class][]rune{}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if k := classIn(r); len(kinds[k]) < 6 && (r < 0xD800 || r > 0xDFFF) {
+			kinds[k] = append(kinds[k], r)
 		}
+	}
+	if len(kinds) != 8 {
+		t.Fatalf("%d kinds of characters", len(kinds))
+	}
+	var some []rune
+	for _, rs := range kinds {
+		some = append(some, rs[0], rs[len(rs)-1])
+	}
+	for _, a := range some {
+		for _, b := range some {
+			for _, c := range some {
+				agree(t, string([]rune{a, b, c}))
+			}
+		}
+	}
+}
+
+// Law: for any text whose pieces are not too long, the count is the library's.
+func TestCountIsTheLibrarys(t *testing.T) {
+	t.Parallel()
+	runes := rapid.OneOf(
+		rapid.RuneFrom([]rune("aAzZ09 \n\r\t/'’sStTdDmMlLrReEvV.,-_=。，汉字好é\u0301ʰǅ½🙂\u00a0\u2028\u3000\x00\u200d")),
+		rapid.RuneFrom(nil, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		agree(t, rapid.StringOfN(runes, 0, 60, -1).Draw(t, "text"))
+	})
+}
+
+func agree(t interface{ Errorf(string, ...any) }, text string) {
+	if got, want := counter().Count(text), library().Count(text); got != want {
+		t.Errorf("Count(%s) = %d, the library says %d", fmt.Sprintf("%.60q", text), got, want)
+	}
+}
+
+func TestCountAllocatesNothing(t *testing.T) {
+	text := strings.Repeat("We ship on Friday; 周五上线，别忘了回滚方案。\n", 20)
+	c := counter()
+	c.Count(text)
+	if n := testing.AllocsPerRun(10, func() { c.Count(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // known facts may be what it refuses, and are left out. Then, where flushes have a model of their own, the chat's is asked
 // once, for this part and those to come.
 func (r *reading) ask(ctx context.Context, p *part) (save Save, c Called, err error) {
-	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && len(r.pending) == 0
+	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
 		c, err = r.Model.Call(ctx, p.CallRequest)
 		r.out.Calls++
@@ -75,7 +75,7 @@ func saveOf(c Called) (Save, error) {
 	save, _, err := ParseSave(c.Arguments)
 	switch {
 	case errors.Is(err, ErrUnfit):
-		return Save{Nothing: true, Full: save.Full}, nil
+		return Save{Nothing: true, Full: save.Full, Refused: save.Refused}, nil
 	case err != nil:
 		return Save{}, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
@@ -113,6 +113,7 @@ func (r *reading) cutInTwo() bool {
 		return false
 	}
 	texts := r.pieces(text, half)
+	r.span, r.left = 1, max(1, r.left) // not to be joined again
 	r.replaceFirst(texts)
 	return len(texts) > 1
 }

@@ -174,6 +174,37 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, held > 0 && float64(held) >= supportShare*float64(len(terms)) && (held >= 2 || len(terms) <= 2)
 }
 
+// rather reports whether a fact that no text supports has to do with what people said, and no less than with what was
+// retold beside that: what somebody puts into other words, or into another language, shares few words with the fact. A line
+// of what was retold counts as a text; terms with digits count twice.
+func (ev evidence) rather(content string, retold []string) bool {
+	terms := termsOf(tokensOf(content))
+	held := func(in map[string]bool) (n int) {
+		for t := range terms {
+			switch {
+			case !in[t]:
+			case hasDigit(t):
+				n += 2
+			default:
+				n++
+			}
+		}
+		return n
+	}
+	said, told := 0, 0
+	for _, w := range ev.witnesses {
+		if w.voice == own {
+			said = max(said, held(w.terms))
+		}
+	}
+	for _, text := range retold {
+		for line := range strings.Lines(text) {
+			told = max(told, held(termsOf(tokensOf(line))))
+		}
+	}
+	return said > 0 && said >= told
+}
+
 // near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.
 const near = 3
 

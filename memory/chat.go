@@ -19,9 +19,9 @@ type Chat struct {
 	Person sessions.UserID
 	// Said is what facts can have been drawn from, in order. Messages of a turn that has not committed have no Seq yet.
 	Said []sessions.Event
-	// Retold says that the model was shown more than Said, such as summaries of what stood before it: what nobody in Said
-	// said may have been anybody's words, a tool's too.
-	Retold bool
+	// Retold is what the model was shown besides Said, such as summaries of what stood before it, which may tell anybody's
+	// words, a tool's too: what nobody in Said said is taken from there unless it has more in common with their words.
+	Retold []string
 	// Location is the conversation's time zone, for relative dates; nil: UTC.
 	Location *time.Location
 	// TaskTTL is how long the state of work is kept; 0: [DefaultTaskTTL].

@@ -87,6 +87,9 @@ type Due struct {
 	Epoch int
 	// Trigger is what asked for it, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
 	Trigger string
+	// Budget is how many tokens of calls, of requests and answers, it may begin its parts with: behind the one that took
+	// them it fails with [ErrSpent]. 0: any number.
+	Budget int
 }
 
 // Outcome is what a flush did.
@@ -98,10 +101,13 @@ type Outcome struct {
 	// Passed are the events that no model would read while it read others: nothing of them was saved, and the cursor went
 	// past them.
 	Passed []int64
-	Calls  int
-	Usage  sessions.Usage // of all calls
-	Lost   sessions.Usage // of those that no stored part accounts for
-	Cost   float64
+	// Refused counts what the model wanted to keep and what is never kept, by kinds such as instruction: once for each time
+	// that it said so.
+	Refused map[string]int
+	Calls   int
+	Usage   sessions.Usage // of all calls
+	Lost    sessions.Usage // of those that no stored part accounts for
+	Cost    float64
 }
 
 // String is the outcome as the compaction log tells it.
@@ -136,6 +142,8 @@ var (
 	ErrNotSaved = errors.New("model did not call memory_save")
 	// ErrUnusable says that the model called the tool with arguments that nothing can be stored from.
 	ErrUnusable = errors.New("model called memory_save with nothing usable")
+	// ErrSpent says that the flush took as many tokens as it may before it came to the end of its range.
+	ErrSpent = errors.New("tokens of the day are used up")
 	// ErrStorage says that the log could not be read, or what was found could not be stored.
 	ErrStorage = errors.New("storage of memory")
 )
@@ -144,11 +152,12 @@ var (
 // commits on its own: after an error the cursor stands behind the last part that did.
 //
 // A part that the model does not read for the part's own sake is halved until one event is left, which is passed over
-// once the model has read another one: then it is not the model that fails. Where there is no other, that takes
-// [sessions.Session.FlushFailures] in a row and a model that reads a sentence of no matter. See [Outcome.Passed].
+// once the model has read another one behind it: then it is not the model that fails. Where there is none, that takes a
+// model that reads a sentence of no matter, and where it read nothing at all [sessions.Session.FlushFailures] in a row. See
+// [Outcome.Passed].
 func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
 	at := d.Session.FlushedSeq
-	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at}}
+	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
 	err := r.read(ctx)
 	r.out.Lost = r.paid
 	return r.out, err

@@ -27,12 +27,15 @@ type reading struct {
 	left int
 	bare bool // known facts are not shown: the provider refused a request that held some
 
-	proved  bool    // the model read something, so that it is not the model that fails
-	pending []int64 // events that it did not read before that
+	proved  bool    // the model read something in this flush
+	pending []int64 // events that it did not read, with none behind them that it did
 	trouble error   // of the first of them
 
 	fresh []Memory // what was stored from the part that is read again
 	again int      // how often it was
+	dense int64    // the last event of the part that held more than a call does
+	more  int      // calls that such a part took besides its first
+	stale int      // full calls in a row that told nothing new of it
 }
 
 // The bounds of what a flush asks for besides its parts.
@@ -47,7 +50,11 @@ const (
 	// lookBack is how many events before the range are read, for the command that its first ones may answer.
 	lookBack = 8
 	// maxAgain is how often one part is read again because the model found as many facts as a call holds.
-	maxAgain = 32
+	maxAgain = 3
+	// maxMore is how many calls a part takes for that reason, with those of its halves, and maxStale how many of them in a
+	// row may tell nothing new: some models fill their calls with anything.
+	maxMore  = 12
+	maxStale = 4
 )
 
 // read reads the range to its end.
@@ -62,6 +69,9 @@ func (r *reading) read(ctx context.Context) error {
 				return r.finish(ctx)
 			}
 			continue
+		}
+		if r.overspent() {
+			return r.failed(ErrSpent)
 		}
 		p, err := r.part(ctx)
 		if err != nil {
@@ -83,6 +93,11 @@ func (r *reading) read(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// overspent reports whether the calls so far took what the flush may take.
+func (r *reading) overspent() bool {
+	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
 }
 
 func (r *reading) failed(err error) error {
@@ -169,35 +184,62 @@ func (r *reading) drop(n int) {
 // narrow lets no part hold more than half of n events, until they are read.
 func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
 
-// take stores what the model found in a part. A call that was full may have left something out: then the part is read
-// again, with what was stored among what is known, and in halves once that brings nothing new.
+// take stores what the model found in a part. A call that was full may have left something out: see dig.
 func (r *reading) take(ctx context.Context, p part, s Save, model string) error {
 	r.prove()
 	drafts := r.route(p.events, s)
-	if !s.Full || r.again >= maxAgain {
+	if p.events[0].Seq > r.dense { // another part
+		r.more, r.stale = 0, 0
+	}
+	if !s.Full {
+		r.stale = 0
+	}
+	if !s.Full || r.more >= maxMore || r.overspent() {
 		r.drop(len(p.events))
+		if s.Full { // the rest is read as if nothing had been full
+			r.span, r.left = 0, 0
+		}
 		return r.commit(ctx, r.reach(), drafts, model)
 	}
 	before := len(r.out.Receipt.Saved)
 	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
 		return err
 	}
-	r.again++
+	if fresh := 2*(len(r.out.Receipt.Saved)-before) >= max(1, len(drafts)); r.dig(p.events, drafts, fresh) {
+		return nil
+	}
+	return r.commit(ctx, r.reach(), nil, model)
+}
+
+// dig decides what becomes of a part that filled a call; fresh says that half of what it told was new, or more. Then the
+// part is read again, with what was stored among what is known, and in halves once that brings little that is new or goes
+// on for ever. It reports false where the part is done with: a model that fills its calls with what is known left nothing
+// out.
+func (r *reading) dig(events []sessions.Event, drafts []Draft, fresh bool) bool {
+	left, known := r.left, r.more == 0 || r.stale >= maxStale
+	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
+	if fresh {
+		r.stale = 0
+	}
 	switch {
-	case len(r.out.Receipt.Saved) > before:
+	case !fresh && known:
+		r.drop(len(events))
+		r.more, r.span, r.left = maxMore, 0, 0
+		return false
+	case fresh && r.again < maxAgain:
+		r.again++
 		for _, d := range drafts {
 			r.fresh = append(r.fresh, Memory{Content: d.Content})
 		}
-	case len(p.events) > 1:
-		left := r.left
-		r.narrow(len(p.events))
+	case len(events) > 1:
+		r.narrow(len(events))
 		r.left = max(r.left, left)
 	case r.cutInTwo():
 	default:
 		r.drop(1)
-		return r.commit(ctx, r.reach(), nil, model)
+		return false
 	}
-	return nil
+	return true
 }
 
 // finish moves the cursor to the end of the range, where it does not stand there yet.
@@ -240,7 +282,13 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, mod
 func (r *reading) route(events []sessions.Event, s Save) []Draft {
 	chat := ChatOf(r.due.Session, r.page) // who is named may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
-	drafts, _ := Route(s.Facts, chat)
+	drafts, refused := route(s.Facts, chat)
+	for kind, n := range s.Refused {
+		r.out.Refused[kind] += n
+	}
+	for _, f := range refused {
+		r.out.Refused[f.kind]++
+	}
 	for i := range drafts {
 		if d := &drafts[i]; d.StartSeq == 0 {
 			d.StartSeq, d.EndSeq = events[0].Seq, events[len(events)-1].Seq

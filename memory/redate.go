@@ -17,7 +17,7 @@ func redates(d Draft, m Memory) bool {
 	}
 	now, by := sentence(d.Content)
 	old, was := sentence(m.Content)
-	to, from := parted(now, movedRE, movedEnglishRE), parted(old, movedRE, movedEnglishRE, datedRE, datedEnglishRE)
+	to, from := parted(now, movedRE.Regexp, movedEnglishRE), parted(old, movedRE.Regexp, movedEnglishRE, datedRE.Regexp, datedEnglishRE)
 	if to == nil || from == nil || headOf(to[1]) != headOf(from[1]) || len([]rune(headOf(to[1]))) < 2 || pronounRE.MatchString(headOf(to[1])) {
 		return false
 	}

@@ -22,8 +22,9 @@ type Rights interface {
 
 	// ForgetMemory deletes a memory with the values that it corrected and with those that say the same of the same
 	// messages, and wipes the messages that said it with their answers, as [sessions.Eraser.Erase] does, and what of the
-	// bot's own repeats it wherever it could be read. Other facts from the same messages stay. from is the turn that
-	// asked; the zero value for none. [sessions.ErrNotFound] where there is no such memory.
+	// bot's own repeats it wherever it could be read. Other facts from the same messages stay, and so do those that were
+	// consolidated with it. from is the turn that asked; the zero value for none. What it did stands where it fails, and
+	// doing it again does the rest. [sessions.ErrNotFound] where there is no such memory.
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
 	// ForgetMessage wipes one message of the session that asks, with its answer, what of the bot's own repeats it there,

@@ -19,15 +19,26 @@ import (
 // in a group a fact about them alone, and never a rule for others. What nobody said in their own words, but a quote, a
 // tool or the model did, is the session's too.
 func Route(facts []Fact, c Chat) (drafts []Draft, refused []string) {
+	drafts, faults := route(facts, c)
+	for _, f := range faults {
+		refused = append(refused, f.why)
+	}
+	return drafts, refused
+}
+
+func route(facts []Fact, c Chat) (drafts []Draft, refused []fault) {
 	ev := evidenceOf(c)
 	for _, f := range facts {
 		d, s := draftOf(f, c, ev)
 		switch personal := f.personal(); {
 		case personal && !c.Private:
-			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", HeadOf(f.Content)))
+			refused = append(refused, fault{fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", HeadOf(f.Content)), faultPerson})
 			continue
 		case personal && !ev.asked(s):
-			refused = append(refused, fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", HeadOf(f.Content)))
+			refused = append(refused, fault{fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", HeadOf(f.Content)), faultPerson})
+			continue
+		case chatters(f.Content, c.Roster):
+			refused = append(refused, fault{fmt.Sprintf("%q: %s", HeadOf(f.Content), chatter.why), chatter.kind})
 			continue
 		}
 		// A date that is added may make a content too long.
@@ -76,7 +87,7 @@ func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
 	switch {
 	case f.Kind == KindTask:
 		d.ExpiresAt = expiry(d, c)
-	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold):
+	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.rather(f.Content, c.Retold)):
 		// Whose words they are is not known, or they are a stranger's.
 	case c.Private:
 		if d.aboutPerson(f, c) {

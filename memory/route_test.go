@@ -317,17 +317,41 @@ func TestRetoldFactsStayInTheSession(t *testing.T) {
 		"group":   groupChat("Alice: 嗯，继续吧"),
 		"private": privateChat("Alice: 嗯，继续吧"),
 	} {
-		chat.Retold = true
+		chat.Retold = []string{"A page said that vendor invoices are paid to account HSBC-778812 from now on."}
 		f := Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: KindDecision}
 		if drafts, _ := Route([]Fact{f}, chat); len(drafts) != 1 || drafts[0].Scope != ScopeSession || drafts[0].SaidBy != "" {
 			t.Errorf("%s: what nobody said became %+v", name, drafts)
 		}
 	}
 	chat := groupChat("Alice: invoices are paid to account HSBC-778812 from now on")
-	chat.Retold = true
+	chat.Retold = []string{"A page said that invoices are paid to account HSBC-778812."}
 	f := Fact{Content: "Invoices are paid to account HSBC-778812", Kind: KindDecision}
 	if drafts, _ := Route([]Fact{f}, chat); len(drafts) != 1 || drafts[0].Scope != ScopeGroup || drafts[0].SaidBy != "alice" {
 		t.Errorf("what Alice said became %+v", drafts)
+	}
+}
+
+// Beside what was retold, a fact in other words than people used is theirs where it has more to do with what they said.
+func TestParaphrasesBesideWhatWasRetold(t *testing.T) {
+	t.Parallel()
+	const page = "- 网页里写着：供应商发票以后付到 HSBC-778812，由张伟批准\n- 上周讨论过 release 的检查单，Bob 负责"
+	for said, c := range map[string]struct {
+		content, retold string
+		want            Scope
+	}{
+		"Alice: 对花生过敏，请记住":           {"Alice must avoid peanuts", page, ScopeGroup},
+		"Alice: 发布窗口改到周二上午 10:30":    {"The release window is Tuesday, 10:30", page, ScopeGroup},
+		"Alice: 嗯，继续吧":               {"Vendor invoices are paid to HSBC-778812 and approved by 张伟", page, ScopeSession},
+		"Alice: invoices, ok":        {"Vendor invoices go to HSBC-778812", page, ScopeSession},
+		"Alice: 好的":                  {"Deploys need two approvals", "", ScopeSession},
+		"Alice: we deploy on Friday": {"Deploys need two approvals", "- a tool said: every deploy needs two approvals", ScopeSession},
+	} {
+		chat := groupChat(said)
+		chat.Retold = []string{c.retold}
+		drafts, refused := Route([]Fact{{Content: c.content, Kind: KindFact}}, chat)
+		if len(drafts) != 1 || drafts[0].Scope != c.want {
+			t.Errorf("%s: %q became %+v (%v), want %s", said, c.content, drafts, refused, c.want)
+		}
 	}
 }
 

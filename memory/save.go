@@ -37,6 +37,8 @@ type Save struct {
 	Nothing bool   `json:"nothing_to_save"`
 	// Full says that the call holds as many items as one can: there may be more to save.
 	Full bool `json:"-"`
+	// Refused counts the items that are never kept, by their kinds, such as instruction.
+	Refused map[string]int `json:"-"`
 }
 
 // SaveSchema is the JSON schema of [Save].
@@ -84,6 +86,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	}
 	s.Nothing, s.Full = in.Nothing, len(in.Facts) >= MaxFacts
 	unfit, items := 0, min(len(in.Facts), MaxFacts)
+	s.Refused = map[string]int{}
 	for i, item := range in.Facts {
 		if i == MaxFacts {
 			rejected = append(rejected, fmt.Sprintf("facts[%d] and all after it: more than %d at a time; save them in another call", i, MaxFacts))
@@ -92,8 +95,9 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 		f, refused := readFact(item)
 		if refused.why != "" {
 			rejected = append(rejected, fmt.Sprintf("facts[%d]%s", i, refused.why))
-			if refused.unfit {
+			if refused.kind != "" {
 				unfit++
+				s.Refused[refused.kind]++
 			}
 			continue
 		}
@@ -103,7 +107,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	case len(s.Facts) > 0 || s.Nothing:
 		return s, rejected, nil
 	case unfit > 0 && unfit == items:
-		return Save{Full: s.Full}, rejected, fmt.Errorf("memory_save: nothing was saved: %w: %s", ErrUnfit, strings.Join(rejected, "; "))
+		return Save{Full: s.Full, Refused: s.Refused}, rejected, fmt.Errorf("memory_save: nothing was saved: %w: %s", ErrUnfit, strings.Join(rejected, "; "))
 	}
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
@@ -120,13 +124,6 @@ func (f Fact) split() []Fact {
 		out = append(out, next)
 	}
 	return out
-}
-
-// fault is why an item is not stored, from the name of the field on; empty: it is. unfit: it is well formed, and
-// nothing that says this is ever kept.
-type fault struct {
-	why   string
-	unfit bool
 }
 
 // readFact reads one item.
@@ -153,25 +150,29 @@ func readFact(item json.RawMessage) (Fact, fault) {
 	if why := malformed(f.Content); why != "" {
 		return Fact{}, fault{why: ".content: " + why}
 	}
-	if why := unfit(clean(f.Content)); why != "" {
-		return Fact{}, fault{why: ".content: " + why, unfit: true}
+	f.Content = shellless(clean(f.Content))
+	if f.Content == "" {
+		return Fact{}, fault{".content: " + neverStored, faultSecret}
+	}
+	if no := unfit(f.Content); no.why != "" {
+		return Fact{}, fault{".content: " + no.why, no.kind}
 	}
 	for _, label := range []struct{ name, text string }{{"subject", f.Subject}, {"key", f.Key}, {"by", f.By}} {
 		if utf8.RuneCountInString(label.text) > maxLabel || manyControls(label.text) {
 			return Fact{}, fault{why: fmt.Sprintf(".%s: want a name of at most %d characters", label.name, maxLabel)}
 		}
 		if tellsSecret(label.text) {
-			return Fact{}, fault{why: fmt.Sprintf(".%s: %s", label.name, neverStored), unfit: true}
+			return Fact{}, fault{fmt.Sprintf(".%s: %s", label.name, neverStored), faultSecret}
 		}
 		if why := Instruction(clean(label.text)); why != "" {
-			return Fact{}, fault{why: fmt.Sprintf(".%s: %s", label.name, why), unfit: true}
+			return Fact{}, fault{fmt.Sprintf(".%s: %s", label.name, why), faultOrder}
 		}
 	}
 	// "密码" in the key and its value alone in the content are a credential, too.
-	if key := clean(f.Key); key != "" && !strings.ContainsAny(clean(f.Content), " ，。；") && tellsSecret(key+": "+clean(f.Content)) {
-		return Fact{}, fault{why: ".content: " + neverStored, unfit: true}
+	if key := clean(f.Key); key != "" && !strings.ContainsAny(f.Content, " ，。；") && tellsSecret(key+": "+f.Content) {
+		return Fact{}, fault{".content: " + neverStored, faultSecret}
 	}
-	f.Content, f.Kind, f.Subject, f.Key, f.By = clean(f.Content), knownKind(f.Kind), clean(f.Subject), clean(f.Key), clean(f.By)
+	f.Kind, f.Subject, f.Key, f.By = knownKind(f.Kind), clean(f.Subject), clean(f.Key), clean(f.By)
 	return f, fault{}
 }
 

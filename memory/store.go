@@ -41,6 +41,10 @@ type Store interface {
 	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
 	// unsaved first.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
+
+	// OweRest records as owed what is not flushed of any session whose lease owner holds, without counting a failure, and
+	// says in how many sessions.
+	OweRest(ctx context.Context, owner sessions.ReplicaID) (int, error)
 }
 
 // Library is what can be read of memory and of the log.

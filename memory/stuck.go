@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// prove notes that the model reads: so the events before that it read none of are to blame for that themselves.
+// prove notes that the model reads: so the events before that, which it did not read, are to blame for that themselves.
 func (r *reading) prove() {
 	r.proved = true
 	if len(r.pending) > 0 {
@@ -24,19 +24,15 @@ func (r *reading) passed(seqs ...int64) {
 	}
 }
 
-// pass leaves out the one event that the model would not read alone. It counts for that once the model reads another one;
-// where it fails at some more, the model is to blame.
+// pass leaves out the one event that the model would not read alone. It counts for that once the model reads another one
+// after it: a provider may begin to fail at everything in the middle of a flush. Where it fails at some more, the model is
+// to blame.
 func (r *reading) pass(ctx context.Context, err error) error {
+	if len(r.out.Passed)+len(r.pending) >= maxPassed {
+		return r.failed(err)
+	}
 	seq := r.queue[0].Seq
 	r.drop(1)
-	if r.proved {
-		if len(r.out.Passed) >= maxPassed {
-			return r.failed(err)
-		}
-		r.passed(seq)
-		r.span, r.left, r.bare = 0, 0, false
-		return r.commit(ctx, r.reach(), nil, "")
-	}
 	if r.pending = append(r.pending, seq); len(r.pending) == 1 {
 		r.trouble = err
 	}
@@ -47,11 +43,12 @@ func (r *reading) pass(ctx context.Context, err error) error {
 	return nil
 }
 
-// giveUp is for events of which the model read none, with no other to compare them with. They are owed, as at any trouble
-// of a model. Where that has happened often enough, the model is asked to read what anybody could: if it does, the events
-// are passed over, so that they are not owed for ever, and otherwise nothing is.
+// giveUp is for events of which the model read none, with no other behind them to compare them with. Where it read nothing
+// at all they are owed, as at any trouble of a model. Where that has happened often enough, or it did read before, the model
+// is asked to read what anybody could: if it does, the events are passed over, so that they are not owed for ever, and
+// otherwise nothing is.
 func (r *reading) giveUp(ctx context.Context) error {
-	if r.due.Session.FlushFailures < lastTry || !r.sane(ctx) {
+	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.sane(ctx) {
 		return r.failed(r.trouble)
 	}
 	r.prove()

@@ -39,7 +39,7 @@ func (m *wary) Call(_ context.Context, r CallRequest) (Called, error) {
 			return m.fail()
 		}
 	}
-	for seq := from; seq <= through; seq++ {
+	for seq := max(from, 1); seq <= through; seq++ { // 0 is no event
 		m.read[seq] = true
 	}
 	return Called{Arguments: facts(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
@@ -117,6 +117,29 @@ func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
 				if out, err := flusher(s, b, 100).Flush(t.Context(), d); !errors.Is(err, errModel) || s.cursor != 0 || out.Calls != 1 {
 					t.Errorf("a busy model: %v, cursor %d, %d calls", err, s.cursor, out.Calls)
 				}
+			}
+		}
+	}
+}
+
+// A provider that begins to refuse everything in the middle of a flush loses nothing: what it did not read is owed.
+func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
+	t.Parallel()
+	for _, good := range []int{1, 2, 7} {
+		for _, failures := range []int{0, 5} {
+			s := &shelf{events: logOf(300, 100)}
+			n := 0
+			f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
+				if n++; n > good {
+					return refused()
+				}
+				return args(facts(fmt.Sprintf("parcel %d stands in the yard", n)))()
+			}), 1000)
+			d := due(s)
+			d.Session.FlushFailures = failures
+			out, err := f.Flush(t.Context(), d)
+			if err == nil || len(out.Passed) > 0 || s.cursor == 0 || s.cursor == 300 || len(s.memories) != good || out.Calls > good+12 {
+				t.Errorf("after %d good calls: passed %v, cursor %d, %d facts, %d calls, %v", good, out.Passed, s.cursor, len(s.memories), out.Calls, err)
 			}
 		}
 	}
@@ -221,8 +244,78 @@ func TestDensePartsAreReadToTheEnd(t *testing.T) {
 		}
 		return args(facts(found...))()
 	}), 100)
-	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 2 || out.Calls != maxAgain+1 {
+	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 2 || out.Calls > maxMore+1 {
 		t.Errorf("a model without an end: %d calls, cursor %d, %v", out.Calls, s.cursor, err)
+	}
+}
+
+// A model that fills every call is not asked without an end: with what is known already it is believed, and what it makes up
+// has its bounds.
+func TestFullCallsHaveTheirBounds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		known, vary bool
+		calls, rows int // at most
+	}{
+		"known facts":    {true, false, 5, 10},
+		"the same facts": {false, false, 11, 16},
+		"endless facts":  {false, true, 5 * (maxMore + 2), 5 * (maxMore + 4)},
+	} { // of a log of five parts
+		s, calls := &shelf{events: logOf(1200, 10)}, 0
+		same := func(release int) (found []string) {
+			for i := range MaxFacts {
+				found = append(found, fmt.Sprintf("module %d of release %d is due", i, release))
+			}
+			return found
+		}
+		if c.known {
+			for _, one := range same(0) {
+				s.memories = append(s.memories, Memory{ID: int64(len(s.memories) + 1), Scope: ScopeGroup, ScopeID: "r/c", Content: one})
+			}
+		}
+		f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
+			if calls++; c.vary {
+				return args(facts(same(calls)...))()
+			}
+			return args(facts(same(0)...))()
+		}), 4500)
+		d := due(s)
+		d.Session.RobotCode, d.Session.ConversationID, d.Session.ConversationType = "r", "c", sessions.Group
+		out, err := f.Flush(t.Context(), d)
+		if err != nil || s.cursor != 1200 || out.Calls > c.calls || len(s.flushes) > c.rows {
+			t.Errorf("%s: %d calls and %d rows, cursor %d, %v", name, out.Calls, len(s.flushes), s.cursor, err)
+		}
+	}
+}
+
+// A flush ends behind the part that takes what is left of the day; what it read stays, and the next goes on from there.
+func TestAFlushEndsWithItsBudget(t *testing.T) {
+	t.Parallel()
+	for budget, want := range map[int]int64{0: 10, 1: 1, 11: 1, 12: 2, 1000: 10} {
+		s := &shelf{events: logOf(10, 100)}
+		d := due(s)
+		d.Budget = budget
+		n := 0
+		f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
+			n++
+			return args(facts(fmt.Sprintf("parcel %d stands in the yard", n)))() // of 11 tokens
+		}), 100)
+		out, err := f.Flush(t.Context(), d)
+		if s.cursor != want || len(s.memories) != int(want) || errors.Is(err, ErrSpent) != (want < 10) || out.Lost != (sessions.Usage{}) {
+			t.Errorf("with %d tokens: cursor %d, %d facts, want %d; lost %+v, %v", budget, s.cursor, len(s.memories), want, out.Lost, err)
+		}
+	}
+	s := &shelf{events: logOf(10, 10)}
+	d := due(s)
+	d.Budget = 20
+	m := &dense{each: MaxFacts, heeds: true}
+	f := flusher(s, modelFunc(func(r CallRequest) (Called, error) {
+		c, err := m.Call(t.Context(), r)
+		c.Usage = sessions.Usage{Prompt: 30}
+		return c, err
+	}), 50)
+	if out, err := f.Flush(t.Context(), d); !errors.Is(err, ErrSpent) || out.Calls != 1 || s.cursor == 0 {
+		t.Errorf("full calls with a budget: %d of them, cursor %d, %v", out.Calls, s.cursor, err)
 	}
 }
 

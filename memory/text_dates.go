@@ -61,16 +61,30 @@ type dateMention struct {
 // each matched against a few words only, tell what they mean.
 type dateGrammar struct {
 	re    *regexp.Regexp
+	short *regexp.Regexp // without what no text can match that has none of the dateWords
 	rules []*dateRule
 }
 
 func newDateGrammar(rules ...*dateRule) dateGrammar {
-	patterns := make([]string, len(rules))
-	for i, r := range rules {
-		patterns[i] = r.pattern
+	var patterns, short []string
+	for _, r := range rules {
+		patterns = append(patterns, r.pattern)
+		if !r.english {
+			short = append(short, r.pattern)
+		}
 		r.re = regexp.MustCompile("^(?:" + "(?i)" + r.pattern + ")$")
 	}
-	return dateGrammar{regexp.MustCompile("(?i)" + strings.Join(patterns, "|")), rules}
+	return dateGrammar{
+		regexp.MustCompile("(?i)" + strings.Join(patterns, "|")), regexp.MustCompile("(?i)" + strings.Join(short, "|")), rules,
+	}
+}
+
+// places lists where in a text a rule matches, as pairs of byte offsets.
+func (g dateGrammar) places(text string) [][]int {
+	if !hasDateWord(text) {
+		return g.short.FindAllStringIndex(text, -1)
+	}
+	return g.re.FindAllStringIndex(text, -1)
 }
 
 // find lists the mentions in a text, told from day. back says that a day of the week is in the past where nothing is
@@ -79,10 +93,15 @@ func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
 	if !mayDate(text) {
 		return nil
 	}
+	return g.read(text, g.places(text), day, back)
+}
+
+// read is find where the places are known.
+func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool) []dateMention {
 	var found []dateMention
 	var in clause
 	last := -1
-	for _, at := range g.re.FindAllStringIndex(text, -1) {
+	for _, at := range places {
 		m := dateMention{at: at[0], end: at[1]}
 		adjacent := last == m.at
 		last = m.end
@@ -109,12 +128,24 @@ func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
 
 // mayDate says whether it is worth it to look for dates: the expressions cost far more than to find none of their words.
 func mayDate(text string) bool {
-	if strings.ContainsAny(text, "0123456789") || hasHan(text) {
+	if strings.ContainsAny(text, dateCharacters) {
 		return true
 	}
+	figures := strings.ContainsAny(text, "0123456789")
+	if figures && strings.ContainsAny(text, "/-.") {
+		return true
+	}
+	return figures && strings.Contains(strings.ToLower(text), "in") || // "in 2024", "during 2024", "since 2024"
+		hasDateWord(text)
+}
+
+func hasDateWord(text string) bool {
 	low := strings.ToLower(text)
 	return slices.ContainsFunc(dateWords, func(w string) bool { return strings.Contains(low, w) })
 }
+
+// dateCharacters has one of every date with Chinese in it.
+const dateCharacters = "年月周天日号晚早晨夜儿期拜季"
 
 // dateWords has a part of every English date without a figure.
 var dateWords = strings.Fields("day week month quarter year tomorrow tonight night morning afternoon evening mon tue wed thu fri sat sun " +

@@ -11,6 +11,7 @@ import (
 // they are told from; false: they mean none after all.
 type dateRule struct {
 	pattern string
+	english bool // in words of which dateWords has a part, and nothing else
 	bare    bool // a day of some week, and nothing in the words says of which
 	days    func(m []string, day time.Time) (Span, bool)
 	re      *regexp.Regexp
@@ -32,10 +33,18 @@ const (
 // relativeDates are told from the day they are said on; allDates are those of any kind. In both the longer words come
 // before those that they contain.
 var (
-	relativeRules = append(chineseRules, englishRules...)
+	relativeRules = append(chineseRules, allEnglish(englishRules)...)
 	relativeDates = newDateGrammar(relativeRules...)
 	allDates      = newDateGrammar(append(append([]*dateRule{}, absoluteRules...), relativeRules...)...)
 )
+
+// allEnglish marks rules as such.
+func allEnglish(rules []*dateRule) []*dateRule {
+	for _, r := range rules {
+		r.english = true
+	}
+	return rules
+}
 
 var chineseDays = map[string][2]int{
 	"大前天": {-3, 1}, "前天": {-2, 1}, "昨天": {-1, 1}, "昨日": {-1, 1}, "昨晚": {-1, 1}, "昨夜": {-1, 1}, "昨儿": {-1, 1},
@@ -210,20 +219,20 @@ var absoluteRules = []*dateRule{
 	{pattern: `(?:前几|这几|前两|这两|前些)天|\bthe\s+other\s+day\b|\b(?:a\s+)?few\s+days\s+ago\b`, days: func(_ []string, day time.Time) (Span, bool) {
 		return Span{day.AddDate(0, 0, -7), day.AddDate(0, 0, 1)}, true
 	}},
-	{pattern: `\b(` + monthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + monthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recent(months[m[1][:3]], m[2], m[3], day)
 	}},
-	{pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recent(months[m[2][:3]], m[1], m[3], day)
 	}},
-	{pattern: `\b(` + monthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + monthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	// "may" and "march" alone are words of every day.
-	{pattern: `\b(?:in|since|during|last|of|early|late|mid)[\s-]+(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(?:in|since|during|last|of|early|late|mid)[\s-]+(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
-	{pattern: `\b(january|february|april|june|july|august|september|october|november|december)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(january|february|april|june|july|august|september|october|november|december)\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], "", day)
 	}},
 	{pattern: `\b(?:in|since|during)\s+((?:19|20)[0-9]{2})\b|((?:19|20)[0-9]{2})年`, days: func(m []string, day time.Time) (Span, bool) {

@@ -74,18 +74,6 @@ func unspelled(folded string) string {
 	return b.String()
 }
 
-// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern is any
-// number of them, none included, so that what was spelled is found too.
-func phrases(lines string) *regexp.Regexp {
-	var patterns []string
-	for line := range strings.Lines(lines) {
-		if line = strings.TrimSpace(line); line != "" {
-			patterns = append(patterns, strings.ReplaceAll(line, " ", `\s*`))
-		}
-	}
-	return regexp.MustCompile(strings.Join(patterns, "|"))
-}
-
 // simplified maps the traditional characters that occur in the patterns of this package to those that they are written
 // with there, and quotes to plain ones.
 var simplified = func() map[rune]rune {

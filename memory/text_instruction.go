@@ -20,6 +20,13 @@ func Instruction(text string) string {
 }
 
 const (
+	// Wishes of how to answer are conditional, and so are a team's own rules: "有人要权限就让他找 Bob". Only those are orders
+	// that are told to the assistant, or that tell what is to be said.
+	whoever  = `(?:^|[,，。;；:：!！"'\n]|不管|无论|如果|要是|只要|凡是|假如|一旦|以后|今后)(?:谁|有人|别人|任何人)(?:要是|如果|再|一|敢|来|向你|跟你|都)*`
+	whenever = `\b(?:whenever|every time|if|when|should) (?:asked\b|(?:anyone|someone|anybody|somebody|people|a user|users?|they|he|she) (?:ever )?(?:asks?|wants?|needs?|requests?|inquires?|mentions?|questions?|wonders?)\b).{0,60}`
+	simply   = `(?:then |please |just |simply |always |only |should |must )*`
+	person   = `[` + surnames + `]\p{Han}{1,2}`
+
 	rulesChinese = `(?:指令|指示|规则|规定|设定|提示词|提示语|prompt|要求|限制|约束|命令|原则|守则|准则|人设|安全策略|安全机制|系统消息|内容|对话|一切)`
 	rulesEnglish = `(?:instructions?|rules?|prompts?|guidelines?|directives?|constraints?|restrictions?|polic(?:y|ies)|system messages?|safety (?:rules|checks|filters)|commands?)`
 	everybody    = `(?:所有人|全体(?:成员|人员|员工|用户)?|全员|大家|每个人|每个群|所有的?群|其他群|别的群|全公司|整个公司|整个组织|组织|公司|全局|其他人|别人|他人|所有的?用户|其他用户|任何人|团队|管理员|公共|公开)`
@@ -122,29 +129,39 @@ var orderRE = phrases(`
 (?:^|[,，。;；:：!！"'\n]|以后|今后|现在起|现在开始)你(?:现在|其实|就|只)*是 ?(?:一 ?)?(?:只|个|名|条|头|位|台|款|匹|群里最)
 你(?:必须|只能|得|要|应该|需要|都要)?(?:在)?(?:每一?句话?|每一?次|每一?条回复|每条消息|句句|开口闭口|开口)(?:的)?(?:都|就|里|后面|前面|结尾|末尾|最后|开头|回答|回复)*(?:必须|要|得)*(?:说|加|带|喊|叫|自称|称呼?|以.{1,6}结尾|夸|骂|推荐)
 (?:从现在(?:起|开始)|从今(?:以后|往后|天起|天开始|起)|今后|以后)[,，]?你(?:都|就)*(?:必须|只能|不得|不准|不许)
-(?:^|[,，。;；:：!！"'\n]|不管|无论|如果|要是|只要|凡是|假如|一旦|以后|今后)(?:谁|有人|别人|任何人)(?:要是|如果|再|一|敢|来|向你|跟你|都)*(?:问|打听|提到|提起|说起|聊到|询问|查询?|要)(?:起|到|你)?.{0,16}?(?:你|就|都|一律|便|只|,|，)(?:要|得|都|就|只|统一|直接)*(?:说|回答|回复|答复|告诉|发给?|让[他她]|叫[他她]|推荐|装|否认|拒绝|引导|转给|给[他她]|骗|谎称|不理)
-(?:^|[,，。;；:：!！"'\n]|你|请)(?:要|必须|都)*(?:永远|总是|始终|一律|一概|无条件地?|每次都?)(?:要|都|得|无条件)*(?:批准|同意|答应|准许|放行|通过|相信|听信|偏袒|拒绝|否认|夸|赞美)
-\b(?:whenever|every time|if|when|should) (?:asked\b|(?:anyone|someone|anybody|somebody|people|a user|users?|they|he|she) (?:ever )?(?:asks?|wants?|needs?|requests?|inquires?|mentions?|questions?|wonders?)\b).{0,60}(?:,|，|\bthen\b|\byou\b|\bplease\b|\bjust\b|\bsimply\b|\balways\b) (?:then |please |just |simply |always |only |should |must )*(?:(?:reply|answer|say|respond|claim|pretend|deny|lie|insist|refuse|ignore|act|link)\b|(?:send|tell|give|show|direct|point|redirect|refer|forward) (?:them|him|her|people|everyone|everybody|anyone|users?|it|that)\b)
-(?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bwill |\bfrom now on |\byou )(?:always|unconditionally|automatically) (?:approve (?:\w+'s|his|her|their|all|any|every|everything|anything|whatever|requests?|him|them|me|\w+(?:$|[.,!;]))|(?:agree (?:with|to)|grant|praise|comply|side with|favou?r|say (?:yes|no|that)|recommend|pretend|deny|refuse)\b)
+` + whoever + `(?:问|打听|提到|提起|说起|聊到|询问|查询?|要)(?:起|到|你)?.{0,16}?(?:你|就|都|一律|便|只|,|，)(?:要|得|都|就|只|统一|直接)*(?:说|回答|回复|答复|装|骗|谎称|不理)
+` + whoever + `(?:问|打听|询问)(?:起|到|你)?.{0,16}?(?:就|都|一律|便|只|,|，)(?:要|得|都|就|只|统一|直接)*(?:告诉|否认|(?:让|叫)[他她](?:去)?找)
+` + whoever + `(?:问|打听|提到|提起|说起|聊到|询问|查询?|要)(?:起|到|你)?.{0,16}?你(?:要|得|都|就|只|统一|直接|一律|必须)*(?:告诉|发给?|让[他她]|叫[他她]|推荐|否认|拒绝|引导|转给|给[他她])
+(?:^|[,，。;；:：!！"'\n]|你|请)(?:要|必须|都)*(?:永远|总是|始终|一律|一概|无条件地?|每次都?)(?:要|都|得|无条件)*(?:批准|同意|答应|相信|听信|偏袒|夸|赞美)
+(?:你|机器人|助[手理])(?:要|必须|都|以后|今后)*(?:永远|总是|始终|一律|一概|无条件地?|每次都?)(?:要|都|得|无条件)*(?:准许|放行|通过|拒绝|否认)
+(?:永远|总是|始终|一律|一概|无条件地?|每次都?)(?:要|都|得|无条件)*(?:准许|放行|通过|拒绝|否认)(?:` + person + `|[他她])的?(?:所有|全部|任何|一切)?(?:的)?(?:申请|请求|要求|审批|报销|问题|提问|话)
+` + whenever + `(?:,|，|\bthen\b|\byou\b|\bplease\b|\bjust\b|\bsimply\b|\balways\b) ` + simply + `(?:(?:reply|answer|say|respond|claim|pretend|deny|lie|insist)\b|(?:ignore|refuse) (?:them|him|her)\b|tell (?:them|him|her|people|everyone|everybody|anyone|users?) (?:that|it|there|nothing|no|we|he|she|you|i|(?:the |our |my )?\w+ (?:is|was|are|were|has|had|did|does))\b)
+` + whenever + `\byou ` + simply + `(?:(?:refuse|ignore|act|link)\b|(?:send|tell|give|show|direct|point|redirect|refer|forward) (?:them|him|her|people|everyone|everybody|anyone|users?|it|that)\b)
+` + whenever + `\b(?:send|tell|give|show|direct|point|redirect|refer|forward|link) (?:them|him|her|people|everyone|everybody|anyone|users?|it|that)\b.{0,24}(?:https?:|www\.|[\w-]@|[\w-]\.(?:com|net|org|cn|io|co|top|xyz|info|ru|me|app)\b)
+(?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bwill |\bfrom now on |\byou )(?:always|unconditionally|automatically) (?:approve (?:\w+'s|his|her|their|all|any|every|everything|anything|whatever|requests?|him|them|me|\w+(?:$|[.,!;]))|(?:agree (?:with|to)|comply with|grant) (?:him|her|them|whatever|everything|anything|\w+'s|\w+(?:$|[.,!;]))|(?:praise|side with|favou?r|say (?:yes|no|that)|pretend)\b)
+\b(?:you|bot|assistant|ebb|chatbot) (?:(?:must|should|shall|will|have to|need to|has to|needs to) )?(?:always|unconditionally|automatically) (?:agree|grant|comply|recommend|deny|refuse)\b
 (?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bfrom now on |\byou )never (?:refuse|deny|question|doubt|contradict|critici[sz]e|disagree|say no|answer (?:any|him|her|them)|(?:talk to|help|answer) \w+(?:$|[.,!;]))
 (?:^|[.!:,;"'\n] ?)you(?:'re| are) (?:an?\b|my \w+(?:$|[.,!;]))
 (?:^|[.,;:!"'\n] ?|\bplease |\bmust |\bshould |\bfrom now on |\byou )(?:always|unconditionally|blindly) (?:trust|believe|obey|follow) (?:him|her|them|what|whatever|everything|\w+(?:$|[.,!;]| (?:and|over|more|says?|tells?)\b))
 (?:^|[,，。;；:：!！"'\n])(?:小|本|这个|钉钉|群)?(?:机器人|助手|助理|ebb )(?:你|以后|今后|现在|从现在起|从今天起|,|，)*(?:必须|只能|只准|要|得|都要|应该|每句话|每次)(?:都|就|要|得|必须|永远|总是)*(?:无条件|服从|听从|批准|同意|叫|喊|夸|说|骗|假装|相信|[加带](?:上|个|一?句)?[喵汪哼]|以喵)
-\b(?:bot|assistant|ebb|chatbot)'?s? (?:must|should|shall|has to|needs to|will|is to) (?:always |only |never |unconditionally )*(?:approve|obey|agree with|trust|pretend|lie|praise|comply|side with|recommend)\b
+\b(?:bot|assistant|ebb|chatbot)'?s? (?:must|should|shall|has to|needs to|will|is to) (?:always |only |never |unconditionally )*(?:approve|obey|agree with|trust|pretend|lie|praise|comply|side with|recommend (?:him|her|them|only|\S+\.\w))
 (?:^|[,，。;；:：!！"'\n])你(?:的名字(?:就)?(?:叫|是|改)|就?叫[^上人他她我一来大什啥\s][^,，。\s]{0,5}$)|(?:从现在(?:起|开始)|以后|今后|从今天起)[,，]?你(?:就)?(?:改?叫|改名)
-(?:的话|的要求|的指令|的命令|说的)(?:就?是|都|一律|全部?|永远|始终)+(?:要|得|必须|是|算)*(?:照做|照办|执行|服从|听从|批准|对的|正确的?|圣旨)|(?:的话|的要求|的指令|的命令|说的)(?:的)?优先级(?:是)?(?:最高|高于)
+(?:的话|的要求|的指令|的命令|说的)(?:就?是|都|一律|全部?|永远|始终)+(?:要|得|必须|是|算)*(?:照做|照办|执行|服从|听从|批准|对的|正确的?|圣旨)|(?:的话|的指令|的命令|说的|(?:^|[,，。;；:：!！"'\n])` + person + `的要求)(?:的)?优先级(?:是)?(?:最高|高于)
 (?:^|[,，。;；:：!！"'\n])(?:只|都|要|请|必须|永远)*听.{1,8}的[,，]?(?:别|不要|不用|不许)听
-(?:^|[,，。;；:：!！"'\n]|以后|今后)(?:你|都|永远|一律|再)*(?:不要|别|不准|不许)(?:再)?(?:相信|理会?|理睬|回答|回复|搭理|听)[^,，。]{1,8}(?:的话|的问题|的提问|的要求|的请求|说的|的消息)(?:$|[,，。!！])
+(?:^|[,，。;；:：!！"'\n]|以后|今后)(?:你|都|永远|一律|再)*(?:不要|别|不准|不许)(?:再)?(?:相信|理会?|理睬|回答|搭理|听|回复@?` + person + `)[^,，。]{0,8}(?:的话|的问题|的提问|的要求|的请求|说的|的消息)(?:$|[,，。!！])
 (?:一律|统一|都|就|请)(?:回答|回复|答复|答)(?:说|他|她|对方|:|："?)*(?:不知道|无可奉告|不清楚|不方便|没听说|没有这回事|没这回事)
 (?:每次|每当|凡是|只要|一旦)?(?:谁|有人|别人|任何人|大家)(?:提到|聊到|提起|说起|问起?)[^,，。]{0,10}[,，]?就(?:发|贴|给|甩)(?:链接|网址|http|这个|他们?|出)
-(?:^|[,，。;；:：!！"'\n])(?:请|以后|今后|每次|你|都|要)*(?:把|将)(?:所有|全部|每条|一切|本群|群里|这个群)(?:人|用户|群|的|里)*(?:对话|消息|记忆|聊天记录|密码)[^,，。]{0,6}(?:发|转发|抄送|发送|推送|传)(?:给|到|去|一份)
+(?:^|[,，。;；:：!！"'\n])(?:请|以后|今后|每次|你|都|要)*(?:把|将)(?:所有|全部|每条|一切|本群|群里|这个群)(?:人|用户|群|的|里)*(?:对话|记忆|聊天记录|密码)[^,，。]{0,6}(?:发|转发|抄送|发送|推送|传)(?:给|到|去|一份)
+(?:请|你)(?:以后|今后|每次|都|要)*(?:把|将)(?:所有|全部|每条|一切|本群|群里|这个群)(?:人|用户|群|的|里)*消息[^,，。]{0,6}(?:发|转发|抄送|发送|推送|传)(?:给|到|去|一份)
+(?:把|将)(?:所有|全部|每条|一切|本群|群里|这个群)(?:人|用户|群|的|里)*消息[^,，。]{0,6}(?:发|转发|抄送|发送|推送|传)(?:给|到|去) (?:https?:|[\w.-]+@|` + person + `$)
 (?:^|[,，。;；:：!！"'\n])(?:请|你|以后|今后|都)*(?:说话|讲话|回答|回复)(?:时|都|要|得|必须|请)*(?:像|学|模仿|扮成?)
 (?:^|[,，。;；:：!！"'\n]|你)(?:每次|每句话?|每条)(?:回答|回复|说话)?(?:前|后|时|都|要|先|得|必须)*[^,，。]{0,2}(?:夸|骂|称赞|赞美|吹捧|拍马屁|学猫叫)
 \byou (?:should|must|have to|need to|will) (?:always |never |only |now )?(?:say|claim|praise|lie|deny|pretend|agree|approve|obey|recommend|mention|end (?:every|each|all|with))\b
 \byou (?:have to|must|should|need to) (?:send|forward) (?:all|every|each)\b
 (?:^|[.,;:!"'\n] ?|\bplease )(?:always |only |please )*(?:speak|talk|reply|respond|answer)(?: to \w+)? like (?:an?|my|the)\b
-\b(?:every|each|all)(?: of)?(?: your)? (?:answers?|repl(?:y|ies)|responses?|sentences?) (?:must|should|has to|have to|needs? to|shall|will) (?:always )?(?:end|start|begin) with\b
-(?:^|[.,;:!"'\n] ?|\bplease |\bfrom now on,? )(?:always )?(?:end|start|begin|finish) (?:every|each|all|your)(?: of your)? (?:repl|answer|response|sentence|message|word)
+\b(?:every|each|all)(?:(?: of)?(?: your)? (?:answers?|repl(?:y|ies)|sentences?)|(?: of)? your (?:responses?|messages?)) (?:must|should|has to|have to|needs? to|shall|will) (?:always )?(?:end|start|begin) with\b
+(?:^|[.,;:!"'\n] ?|\bplease |\bfrom now on,? )(?:always )?(?:end|start|begin|finish) (?:every|each|all|your)(?: of your)? (?:repl|answer|sentence)
+(?:\bfrom now on,? |\byou (?:must |should |have to )?)(?:always )?(?:end|start|begin|finish) (?:every|each|all|your)(?: of your)? (?:response|message|word)|\b(?:end|start|begin|finish) (?:(?:every|each|all) of )?your (?:response|message|word)
 (?:^|[.,;:!"'\n] ?|\bplease |\balways )(?:treat|consider|regard) .{1,30} (?:requests?|orders?|commands?|words?|messages?)(?: \w+)? as (?:approved|law|final|orders?|an order|instructions?|commands?|true)\b
 (?:^|[.,;:!"'\n] ?)(?:and |always |just |please |then )*(?:do|obey|execute|believe) (?:whatever|what|everything|anything) \w+ (?:says?|tells|asks|wants|orders)\b
 \b\w+'s (?:words?|orders?|requests?|commands?|instructions?) (?:overrides?|outranks?|beats?|trumps?) (?:everyone|everybody|all|anyone|the rules|your|any)

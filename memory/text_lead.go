@@ -2,7 +2,6 @@ package memory
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -10,42 +9,54 @@ import (
 	"ebb/sessions"
 )
 
+// fault is why an item is not stored, from the name of the field on; empty: it is. kind tells of what sort it is, for
+// counts; none: the item is not well formed. What has a kind is never kept, however it is put.
+type fault struct{ why, kind string }
+
+// The kinds of what is never kept.
+const (
+	faultSecret = "credential"
+	faultOrder  = "instruction"
+	faultJunk   = "small talk"
+	faultPerson = "personal data"
+)
+
 // unfit says why what a text says is never kept, in words that a model can act on, or nothing. It is looked at as it
 // stands and without what leads in: "记住：", "please note:" and the name of a speaker make no fact of what is none.
-func unfit(text string) string {
-	said, asked, by := leadless(text)
+func unfit(text string) fault {
+	said, asked, by := leadless(text, nil)
 	texts := []string{text}
 	if said != text {
 		texts = append(texts, said)
 	}
 	for _, t := range texts {
 		if tellsSecret(t) {
-			return neverStored
+			return fault{neverStored, faultSecret}
 		}
 		if why := Instruction(t); why != "" {
-			return why
+			return fault{why, faultOrder}
 		}
 	}
+	if asked { // "请帮我记住：…" asks for what follows to be kept, and is a request itself
+		text = said
+	}
 	if why := Junk(text); why != "" {
-		return why
+		return fault{why, faultJunk}
 	}
-	switch {
-	case asked:
-		return Junk(said)
-	case by && isChatter(said):
-		return "is small talk or a request of one speaker, not a fact; leave it out"
+	if by && isChatter(said) {
+		return chatter
 	}
-	return ""
+	return fault{}
 }
 
-// tellsSecret reports whether a text tells a credential, in whatever width it is written, or the shell of one that was
-// taken out before: nobody needs that either, and where it stood is known.
-func tellsSecret(text string) bool {
-	plain := norm.NFKC.String(visible(text))
-	return sessions.HoldsSecret(text) || sessions.HoldsSecret(plain) || redactedRE.MatchString(plain)
-}
+var chatter = fault{"is small talk or a request of one speaker, not a fact; leave it out", faultJunk}
 
-var redactedRE = regexp.MustCompile(`(?i)[\[【(<]\s*(?:已隐去|redacted)\s*[\]】)>]`)
+// chatters reports whether a text is the small talk of one who spoke in the chat. Of others nobody knows whether what
+// stands before the colon is a name: "Contract: agreed".
+func chatters(text string, roster map[string]sessions.UserID) bool {
+	said, _, by := leadless(text, roster)
+	return by && isChatter(said)
+}
 
 // isChatter reports whether a text is small talk or a request from end to end. Unlike [Junk] it takes short answers:
 // "Bob: QA" may tell what somebody is.
@@ -56,9 +67,9 @@ func isChatter(text string) bool {
 }
 
 // leadless is what a text says without what leads in: who says it, and that it is to be remembered, in any order. asked
-// and by say which of the two were there. A word before a colon that is not known for a person's name, as in "Status:
-// done", is taken off too, without by.
-func leadless(text string) (said string, asked, by bool) {
+// and by say which of the two were there. A word before a colon that the roster does not have, as in "Status: done", is
+// taken off too, without by.
+func leadless(text string, roster map[string]sessions.UserID) (said string, asked, by bool) {
 	said = strings.TrimSpace(norm.NFKC.String(visible(text)))
 	const leads = 4 // nobody stacks more of them
 	for range leads {
@@ -70,7 +81,7 @@ func leadless(text string) (said string, asked, by bool) {
 		if m == nil {
 			break
 		}
-		by = by || m[2] != "" || m[3] != "" || isName(m[1])
+		by = by || m[2] != "" || m[3] != "" || roster[strings.TrimPrefix(m[1], "@")] != ""
 		said = trimQuotes(said[len(m[0]):])
 	}
 	return said, asked, by
@@ -92,19 +103,6 @@ var (
 		`(说|说过|说了|表示|提到|要求|said|says|wrote|asked|told (?:us|me|everyone|the bot))?(?: that| to)?\s*[:：]\s*|(?: (?:said|says|wrote))(?: that)?,?\s+|说[,，]?\s*["“「])`)
 )
 
-// isName reports whether a word before a colon is the name of a person, rather than of a thing.
-func isName(word string) bool {
-	if !hasHan(word) {
-		return !slices.Contains(labels, strings.ToLower(strings.TrimPrefix(word, "@")))
-	}
-	return len([]rune(word)) <= 3 && strings.ContainsRune(surnames, []rune(word)[0]) && !slices.Contains(labels, word)
-}
-
 // surnames begin nearly all names of people in China; 小, 老 and 阿 those that colleagues use.
 const surnames = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范" +
 	"廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔汤小老阿"
-
-// labels are what stands before a colon like a name and is none.
-var labels = strings.Fields(`status state result results build ci cd test tests db env os ui api version type mode role answer color colour size lang
-	language owner default scope priority verdict decision approval review backup deploy deployment release vote risk plan note todo
-	周会 周报 周期 方案 方向 任务 任意 高优 江苏 白名单 黄金 万一 龙华 史诗 严重 武汉 钱包 小组 小程序 小结 老板 老师 夏令营 程序 程度 段落 高危 向量`)

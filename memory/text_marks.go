@@ -10,7 +10,7 @@ import (
 // SelfReference says whether the speaker of a text speaks of themself: 我, 本人, I, my and so on, but not 我们, our or what
 // only contains such a word (自我, I/O, phase I).
 func SelfReference(text string) bool {
-	return selfRE.MatchString(ordinalRE.ReplaceAllString(fold(text), "□"))
+	return selfRE.MatchString(ordinalRE.ReplaceAllString(fold(clipped(text)), "□"))
 }
 
 // ordinalRE finds the Roman number one.
@@ -36,7 +36,7 @@ func Candidate(text string) bool {
 		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE.MatchString(words(f)) {
 			continue
 		}
-		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || mayDate(s) && allDates.re.MatchString(s) {
+		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || mayDate(s) && len(allDates.places(s)) > 0 {
 			return true
 		}
 	}
@@ -82,8 +82,8 @@ func meansPast(text string) bool {
 	if !mayDate(text) {
 		return false
 	}
-	if relativeDates.re.MatchString(text) {
-		for _, m := range relativeDates.find(text, day, true) {
+	if places := relativeDates.places(text); len(places) > 0 {
+		for _, m := range relativeDates.read(text, places, day, true) {
 			if m.From.Before(day) && !m.To.After(day) {
 				return true
 			}

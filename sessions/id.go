@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/rs/zerolog"
 )
@@ -34,6 +35,21 @@ func NewKey(robot RobotCode, conversation ConversationID, sender UserID) Key {
 		k += "/" + url.PathEscape(string(sender))
 	}
 	return Key(k)
+}
+
+// Conversation is the robot and the conversation of the session: members who have sessions of their own share them.
+func (k Key) Conversation() (RobotCode, ConversationID) {
+	parts := strings.SplitN(string(k), "/", 3)
+	parts = append(parts, "", "")
+	return RobotCode(unescaped(parts[0])), ConversationID(unescaped(parts[1]))
+}
+
+// unescaped is a part of a key as it was given; one that no NewKey made stands for itself.
+func unescaped(part string) string {
+	if s, err := url.PathUnescape(part); err == nil {
+		return s
+	}
+	return part
 }
 
 // String is the key as it stands in tables and logs.

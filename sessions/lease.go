@@ -23,6 +23,18 @@ type Leases struct {
 	mu    sync.Mutex
 	held  map[Key]Lease
 	alive time.Time // when the last beat that came through was sent
+	clock clock
+}
+
+// clock is that of the storage, as it was read once, and goes on by this machine's monotonic one: whatever the time of
+// day is here, and whoever sets it meanwhile, it tells what the storage would, but for half of the way there and back.
+type clock struct{ theirs, ours time.Time }
+
+func (c clock) now() time.Time {
+	if c.theirs.IsZero() {
+		return time.Now()
+	}
+	return c.theirs.Add(time.Since(c.ours))
 }
 
 // NewLeases returns the leases of owner, none yet. ttl is the time to live that the store counts with.
@@ -36,30 +48,46 @@ func (l *Leases) Owner() ReplicaID { return l.owner }
 // Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything.
 func (l *Leases) Beat(ctx context.Context) error {
 	sent := time.Now()
-	if err := l.store.Beat(ctx, l.owner); err != nil {
+	theirs, err := l.store.Beat(ctx, l.owner)
+	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	l.alive = sent
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.alive.Before(sent) { // beats may overtake each other
+		l.alive, l.clock = sent, clock{theirs: theirs, ours: sent.Add(time.Since(sent) / 2)}
+	}
 	return nil
 }
 
-// Keep beats until ctx ends, several times within the time to live.
+// Now is the storage's clock, as near as a beat can tell it. What the storage wrote the time on is compared with it, and
+// with no other: the clocks of replicas may be minutes apart. Before the first beat it is this machine's.
+func (l *Leases) Now() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clock.now()
+}
+
+// Keep beats until ctx ends, several times within the time to live. A beat that hangs holds up none after it: where a
+// connection is dead, or each answer takes seconds, the next one may well come through.
 func (l *Leases) Keep(ctx context.Context) {
 	t := time.NewTicker(l.ttl / 4)
 	defer t.Stop()
+	var beats sync.WaitGroup
+	defer beats.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
-		one, stop := context.WithTimeout(ctx, l.ttl/2)
-		if err := l.Beat(one); err != nil && ctx.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Heartbeat missed")
-		}
-		stop()
+		beats.Go(func() {
+			one, stop := context.WithTimeout(ctx, l.ttl) // later it would say nothing any more
+			defer stop()
+			if err := l.Beat(one); err != nil && ctx.Err() == nil {
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("Heartbeat missed")
+			}
+		})
 	}
 }
 

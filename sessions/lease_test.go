@@ -22,24 +22,26 @@ type slowBeats struct {
 	*sessionstest.Mem
 	mu    sync.Mutex
 	delay time.Duration
+	skew  time.Duration // of the storage's clock
 	err   error
 }
 
-func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) error {
+func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
 	s.mu.Lock()
-	delay, err := s.delay, s.err
+	delay, skew, err := s.delay, s.skew, s.err
 	s.mu.Unlock()
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	if err := s.Mem.Beat(ctx, o); err != nil {
-		return err
+	now, err := s.Mem.Beat(ctx, o)
+	if err != nil {
+		return time.Time{}, err
 	}
 	select {
 	case <-time.After(delay):
-		return nil
+		return now.Add(skew), nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return time.Time{}, ctx.Err()
 	}
 }
 
@@ -108,6 +110,62 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the storage's clock says is told between beats too, whatever it differs by from this machine's, to within half of
+// the way to the storage and back.
+func TestNowIsTheStoragesClock(t *testing.T) {
+	t.Parallel()
+	for _, skew := range []time.Duration{7 * time.Minute, -7 * time.Minute} {
+		t.Run(fmt.Sprint(skew), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: 100 * time.Millisecond, skew: skew}
+				l := sessions.NewLeases(s, "a", ttl)
+				off := func() time.Duration { return l.Now().Sub(time.Now().Add(skew)) }
+				if off() != -skew {
+					t.Errorf("before the first heartbeat the clock is %v from this machine's", off()+skew)
+				}
+				if err := l.Beat(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for _, wait := range []time.Duration{0, time.Second, time.Hour} {
+					<-time.After(wait)
+					if off().Abs() > 50*time.Millisecond {
+						t.Errorf("%v after the heartbeat the clock is %v from the storage's", wait, off())
+					}
+				}
+				if l.Trusted() {
+					t.Error("trusted an hour after the last heartbeat")
+				}
+			})
+		})
+	}
+}
+
+// A heartbeat that hangs holds up none after it: a connection may be dead while others live.
+func TestHangingHeartbeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+		l := sessions.NewLeases(s, "a", ttl)
+		if err := l.Beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { l.Keep(ctx) })
+		s.set(time.Hour, nil)
+		<-time.After(ttl/4 + time.Millisecond) // one hangs
+		s.set(0, nil)
+		for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+			if !l.Trusted() {
+				t.Fatal("one heartbeat that hangs took the trust from the leases")
+			}
+		}
+		stop()
+		wg.Wait()
+	})
 }
 
 // counting counts what is asked of the storage.

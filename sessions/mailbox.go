@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Mailboxes struct {
 	mu     sync.Mutex
 	boxes  map[Key]*box
 	closed bool
+	left   func(Key) // after Close
 	wg     sync.WaitGroup
 }
 
@@ -42,11 +44,12 @@ func NewMailboxes(ctx context.Context, work Work) *Mailboxes {
 	return &Mailboxes{ctx: ctx, work: work, boxes: map[Key]*box{}}
 }
 
-// Wake has the session's work done. It never blocks; after Close it does nothing.
+// Wake has the session's work done. It never blocks; after Close it says that the work is left.
 func (m *Mailboxes) Wake(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.closed && m.boxes[key] == nil {
+		m.left(key)
 		return
 	}
 	if b := m.boxes[key]; b != nil {
@@ -73,11 +76,12 @@ func (m *Mailboxes) Live() int {
 	return len(m.boxes)
 }
 
-// Close lets the work in hand finish and starts no more.
-func (m *Mailboxes) Close() {
+// Close lets the work in hand finish and starts no more. From now on left is told, perhaps more than once, of each session
+// that has work waiting and none in hand. It must not block, or call the mailboxes.
+func (m *Mailboxes) Close(left func(Key)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed = true
+	m.closed, m.left = true, left
 }
 
 // Wait returns when no work is in hand, or with ctx's cause.
@@ -92,27 +96,31 @@ func (m *Mailboxes) Wait(ctx context.Context) error {
 	}
 }
 
-// The pause after trouble doubles up to its limit: a database that is away for a minute is asked every two seconds.
+// The pause after trouble doubles up to its limit: work goes on within a second after a database came back.
 const (
 	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
+	lastPause  = 800 * time.Millisecond
 )
 
 func (m *Mailboxes) run(key Key, b *box) {
 	defer m.wg.Done()
-	pause := firstPause
+	pause, failed := firstPause, 0
 	for {
 		more, err := m.once(key)
 		wait := time.Duration(0)
 		switch {
 		case err == nil:
-			pause = firstPause
+			pause, failed = firstPause, 0
 		case errors.Is(err, ErrLeaseHeld), errors.Is(err, ErrNotFound):
 			more = false
 		default:
-			zerolog.Ctx(m.ctx).Warn().EmbedObject(key).Err(err).Msg("Session work interrupted, trying again")
+			// The first time, the second, the fourth, the eighth: an outage of minutes meets a thousand sessions.
+			if failed++; failed&(failed-1) == 0 {
+				zerolog.Ctx(m.ctx).Warn().EmbedObject(key).Err(err).Int("times", failed).Msg("Session work interrupted, trying again")
+			}
 			more, wait = true, pause
 			pause = min(2*pause, lastPause)
+			wait += time.Duration(rand.Int64N(int64(wait) / 4)) // not all of them at once
 		}
 		if wait > 0 && !sleep(m.ctx, wait) {
 			more = false
@@ -133,6 +141,9 @@ func (m *Mailboxes) rest(key Key, b *box, more bool) bool {
 		return false
 	}
 	delete(m.boxes, key)
+	if (more || b.again) && m.closed {
+		m.left(key)
+	}
 	return true
 }
 

@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -115,7 +117,7 @@ func TestHowWorkEnds(t *testing.T) {
 		"held elsewhere":     {func(int) (bool, error) { return true, fmt.Errorf("x: %w", sessions.ErrLeaseHeld) }, 1, 0},
 		"no such session":    {func(int) (bool, error) { return true, fmt.Errorf("x: %w", sessions.ErrNotFound) }, 1, 0},
 		"trouble, twice":     {func(run int) (bool, error) { return false, unless(run > 2) }, 3, 150 * time.Millisecond},
-		"trouble, ten times": {func(run int) (bool, error) { return false, unless(run > 10) }, 11, 9 * time.Second},
+		"trouble, ten times": {func(run int) (bool, error) { return false, unless(run > 10) }, 11, 5550 * time.Millisecond},
 		"panic, once": {func(run int) (bool, error) {
 			if run == 1 {
 				panic("in the work")
@@ -135,7 +137,7 @@ func TestHowWorkEnds(t *testing.T) {
 				})
 				m.Wake("a")
 				<-time.After(time.Minute)
-				m.Close()
+				m.Close(func(sessions.Key) {})
 				if err := m.Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -205,8 +207,8 @@ func TestCloseAndWait(t *testing.T) {
 		m.Wake("a")
 		synctest.Wait()
 		m.Wake("a")
-		m.Close()
-		m.Close()
+		m.Close(func(sessions.Key) {})
+		m.Close(func(sessions.Key) {})
 		m.Wake("b")
 		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, errTrouble)
 		defer stop()
@@ -239,6 +241,38 @@ func TestCancelEndsAPause(t *testing.T) {
 		}
 		if n := runs.Load(); n != before || m.Live() != 0 {
 			t.Errorf("%d runs after the end, %d sessions live", n-before, m.Live())
+		}
+	})
+}
+
+// Trouble that lasts is told of ever more rarely, and work goes on within a second after it.
+func TestTroubleThatLasts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := zerolog.New(&log)
+		over := time.Now().Add(time.Minute)
+		var tries int
+		var done time.Time
+		m := sessions.NewMailboxes(logger.WithContext(t.Context()), func(context.Context, sessions.Key) (bool, error) {
+			if tries++; time.Now().Before(over) {
+				return false, errTrouble
+			}
+			done = time.Now()
+			return false, nil
+		})
+		m.Wake("k")
+		if err := m.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if late := done.Sub(over); late > time.Second {
+			t.Errorf("work went on %s after the trouble, want within a second", late)
+		}
+		if tries < 60 || tries > 90 {
+			t.Errorf("%d tries in a minute, want about one a second", tries)
+		}
+		if lines := bytes.Count(log.Bytes(), []byte("\n")); lines != 7 { // 1, 2, 4, … 64
+			t.Errorf("%d lines for %d tries, want 7:\n%s", lines, tries, &log)
 		}
 	})
 }

@@ -30,9 +30,9 @@ type RestartFigures struct {
 	Drained     int64 // turns that were in hand at the stop and finished
 	Flushed     int64 // sessions flushed at the stop, those with nothing to save too
 	Debt        int64 // sessions whose flush is owed since the stop
-	Resumed     int64 // messages and replies of others, or of an earlier process, that it went on with
+	Resumed     int64 // messages whose turn broke in another process, and replies that another left unsent, that it went on with
 	Redelivered int64 // messages that came again
-	Doubled     int64 // replies sent again that may have arrived before a crash
+	Doubled     int64 // replies sent again that may have arrived before: see [Outgoing.Maybe]
 	Lost        int64 // messages that it acknowledged and that are not in the log: always 0
 }
 

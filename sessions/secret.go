@@ -22,14 +22,18 @@ const (
 )
 
 var (
-	// keyREs find credentials by their own shape: a group, where there is one, is the credential.
-	keyREs = []*regexp.Regexp{
-		regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`),
-		regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`),
-		regexp.MustCompile(`\bLTAI[0-9A-Za-z]{12,}`),
-		regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`),
-		regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`),
-		regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
+	// keyREs find credentials by their own shape: a group, where there is one, is the credential. Without its sign in a text
+	// none is searched for, since most texts have none and a search takes longer than a look.
+	keyREs = []struct {
+		signs []string
+		re    *regexp.Regexp
+	}{
+		{[]string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
+		{[]string{"AKIA"}, regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`)},
+		{[]string{"LTAI"}, regexp.MustCompile(`\bLTAI[0-9A-Za-z]{12,}`)},
+		{[]string{"AIza"}, regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`)},
+		{[]string{"gh", "glpat-", "xox"}, regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`)},
+		{[]string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
 	}
 	// framedREs find them by what is sent around them.
 	framedREs = []*regexp.Regexp{
@@ -52,7 +56,7 @@ var (
 	bareRE    = regexp.MustCompile("((?i:" + chosen + "|" + codes + "|\\bpin\\s?code)|\\bPIN)" + `[\\"'` + "`" + `]*([ \t\x{3000}]+)` + bareValue)
 	bareHanRE = regexp.MustCompile("((?i:" + hanChosen + "|" + hanCodes + "|\\bpin码))" + `[\\"'` + "`" + `”」]*([ \t\x{3000}]*)` + bareValue)
 	// accountRE finds a password behind an account's name and a slash.
-	accountRE = regexp.MustCompile(`(?i)(?:^|[^\w/.-])(?:root|admin|administrator|sa|postgres|oracle|guest|ubuntu)\s?/\s?([\w!@#$%^&*+=.-]*[!@#$%^&*+=][\w!@#$%^&*+=.-]*)`)
+	accountRE = regexp.MustCompile(`(?i)(?:^|[^\w/.-])(?:root|admin|administrator|sa|oracle)\s?/\s?([\w!@#$%^&*+=.-]*[!@#$%^&*][\w!@#$%^&*+=.-]*)`)
 	// aboutRE matches what follows the name of a kind of password, rather than a password.
 	aboutRE = regexp.MustCompile(`^\s*(?:来|进行)?(?:加密|哈希|存储|存放|管理|生成|认证|校验|策略|算法|格式|规则|登录|重置|统一|过期|失效|有效|服务|接口|页)`)
 	// measureRE matches versions, lengths, times, dates, links and mail addresses, which stand beside the word password
@@ -85,11 +89,25 @@ func HoldsSecret(text string) bool { return len(secrets(text)) > 0 }
 
 // Redact puts [Redacted] in the place of every credential that [HoldsSecret] finds, and keeps what stands around it.
 func Redact(text string) string {
-	// A credential may hide another behind it. Every round takes letters or digits away, so there is a last one.
-	for {
+	// A credential may hide another behind it. In a text where that goes on and on, as only one that was made for it does,
+	// lines are cut at what is found, and then nothing of it is kept: else the work grows with the square of its length.
+	const whole, lines = 8, 16
+	for round := 0; ; round++ {
 		found := secrets(text)
-		if len(found) == 0 {
+		switch {
+		case len(found) == 0:
 			return text
+		case round >= lines:
+			return Redacted
+		case round >= whole:
+			for i := range found {
+				if n := strings.IndexByte(text[found[i][1]:], '\n'); n >= 0 {
+					found[i][1] += n
+				} else {
+					found[i][1] = len(text)
+				}
+			}
+			found = joined(found)
 		}
 		var b strings.Builder
 		at := 0
@@ -117,9 +135,14 @@ func secrets(text string) [][2]int {
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
 	}
-	keys := keyREs
+	var keys []*regexp.Regexp
+	for _, k := range keyREs {
+		if slices.ContainsFunc(k.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
+			keys = append(keys, k.re)
+		}
+	}
 	if has("://") || has("authorization") {
-		keys = append(slices.Clip(keys), framedREs...)
+		keys = append(keys, framedREs...)
 	}
 	for _, re := range keys {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -149,11 +172,13 @@ func secrets(text string) [][2]int {
 	return joined(found)
 }
 
-// accounts lists the passwords behind an account's name and a slash: letters with digits and signs.
+// accounts lists the passwords behind an account's name and a slash: letters with digits and signs, and no path that
+// goes on.
 func accounts(text string) [][2]int {
 	var found [][2]int
 	for _, m := range accountRE.FindAllStringSubmatchIndex(text, -1) {
-		if value := text[m[2]:m[3]]; len(value) >= 6 && strings.ContainsFunc(value, unicode.IsDigit) && strings.ContainsFunc(value, unicode.IsLetter) {
+		value, rest := text[m[2]:m[3]], text[m[3]:]
+		if len(value) >= 6 && strings.ContainsFunc(value, unicode.IsDigit) && strings.ContainsFunc(value, unicode.IsLetter) && !strings.HasPrefix(rest, "/") {
 			found = append(found, [2]int{m[2], m[3]})
 		}
 	}

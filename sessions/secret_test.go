@@ -21,7 +21,7 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"the wifi password hunter2!", "口令为 xyz", "密码为abc", "VPN 口令：a1b", "密码 password hunter2", "密码 `Abc@123`", "WIFI 密码 Guest2024 大家用", "pwd 9xk3mm", "验证码 A8K2D9 五分钟内有效",
 		"wifi密码abc12345", "开机密码1234", "账号admin密码admin123", "密码就是 hunter2", "密码叫 abc123", "密码改成了 abc123", "密码默认为 guest", "密碼是 abc123", "数据库密码是：Root#2026", "验证码839201", "驗證碼 839201",
 		"password for staging is hunter2", "The password of the VPN is Abc@9x", "The VPN passcode's 99812", "admin pass: hunter2", "login: bob / pass hunter2", "otp 839201", "The OTP is 839201", "verification code: 839201",
-		"the door code is 4821", "门禁码 4821", "服务器 root/Abc@12345", "授权码是 abcd1234efgh",
+		"the door code is 4821", "门禁码 4821", "服务器 root/Abc@12345", "root/Abc@12345请保密", "sa/Abc#12345。", "oracle/Abc$12345=", "授权码是 abcd1234efgh",
 	} {
 		if !HoldsSecret(text) {
 			t.Errorf("%q was taken for a fact", text)
@@ -35,7 +35,8 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"the passcode expires in 5 minutes", "PIN 码要 6 位", "pin the version to 1.2.3", "pin 3 messages", "shipping: 4410", "the spinning 4096 disk", "密码 https://vault.cn/x 里有", "忘记密码 找 ops@a.cn",
 		"口令 OTP", "口令由安全组发放", "password: required", "密码：见 wiki", "密码 sha-256 存储", "passwd 命令被禁用", "GPIO pin 13", "password-less login 3.0", "验证码 2026-12-01 起停用",
 		"密码2026年到期", "密码SDK", "密码MD5加密", "密码v2", "密码90天一换", "密码password", "密码默认 MD5 存储", "密码设为必填", "密码改到后台设置", "验证码6位", "验证码OCR", "password for staging is required", "the password of Bob is in the vault",
-		"tests pass: 12 of 14", "CI pass: go1.27", "must pass phase2", "the door code is at the desk", "access code review is Friday", "otp 登录上线", "error code 4821", "status code: 4041", "zip code 100080", "admin/v2/users", "root/etc@2", "path /pass/2",
+		"tests pass: 12 of 14", "CI pass: go1.27", "must pass phase2", "the door code is at the desk", "access code review is Friday", "otp 登录上线", "error code 4821", "status code: 4041", "zip code 100080", "admin/v2/users", "root/etc@2", "ubuntu/22.04+cuda12 is the base image", "postgres/main=primary15", "guest/room1+2 is booked", "ubuntu/jammy64=20230101", "admin/users2=beta", "root/lib@v2.1x/index",
+		"path /pass/2",
 		"token for Bob is 12345678a", "the token of the week is abcdefgh1", "passcodes", "PIN 13", "密码换成 passkey", "密码换成 FIDO2", "secret to success is work1",
 		"token: expired", "API key: ask Carol", "令牌是按天发的", "secret santa is on Friday", "token is counted per day",
 	} {

@@ -157,8 +157,8 @@ type Accepted struct {
 // Leaser hands out the right to run a session's turns. A lease stands while its owner's heartbeat is younger than the
 // time to live that the store was opened with.
 type Leaser interface {
-	// Beat says that owner is alive.
-	Beat(ctx context.Context, owner ReplicaID) error
+	// Beat says that owner is alive, and returns the storage's clock.
+	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
 	// Acquire takes the session's lease, or returns the one that owner holds: ErrLeaseHeld where another living
 	// replica has it, ErrNotFound where there is no such session.
 	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
@@ -312,7 +312,8 @@ type Outgoing struct {
 	Reply    Reply
 	Attempts int  // sends tried
 	Part     int  // parts of a split reply that are known to have arrived
-	Resumed  bool // a process died while it was being sent: it may have arrived
+	Maybe    bool // a try may have arrived: its process died before it was marked, or DingTalk's answer was lost
+	Took     bool // another process had it before this one
 	Created  time.Time
 	NextAt   time.Time
 }
@@ -323,6 +324,8 @@ type Outbox interface {
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
 	// Settle records what came of a try to send.
 	Settle(ctx context.Context, s Settled) error
+	// PutDown says that owner sends nothing any more, and has settled every try: its open replies are in nobody's hand.
+	PutDown(ctx context.Context, owner ReplicaID) error
 }
 
 // Settled is the outcome of a try to send one reply.
@@ -331,6 +334,7 @@ type Settled struct {
 	ID     int64
 	Sent   bool
 	Failed bool // given up for good
+	Maybe  bool // the try did not come through, and may have arrived all the same
 	Part   int
 	Via    string // webhook or openapi
 	Error  string

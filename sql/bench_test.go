@@ -48,7 +48,7 @@ func benchSession(b *testing.B, events int) (*sql.Store, sessions.Lease) {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	if err := s.Beat(b.Context(), "a"); err != nil {
+	if _, err := s.Beat(b.Context(), "a"); err != nil {
 		b.Fatal(err)
 	}
 	a, err := s.Accept(b.Context(), "a", "robot/cid", sessions.Message{ID: "first", Text: "hello"})

@@ -64,6 +64,14 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 	return piles, nil
 }
 
+// Charge implements memory.Keeper.
+func (s *Store) Charge(ctx context.Context, key sessions.Key, u sessions.Usage) error {
+	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, u) }); err != nil {
+		return fmt.Errorf("counting what session %s took: %w", key, refused(err))
+	}
+	return nil
+}
+
 // Oldest implements memory.Crowd.
 func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
 	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{
@@ -94,7 +102,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 		ids = append(ids, m.ID)
 	}
 	var receipt memory.Receipt
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.patient(ctx, func(tx pgx.Tx) error {
 		// The old ones leave force first, so that a new one may read like one of them; they wait for each other's writers.
 		none := int64(0)
 		supersede := func(by *int64) ([]int64, error) {

@@ -48,6 +48,18 @@ func (s *Store) DebtsDue(
 	return owed, nil
 }
 
+// cutOff is why a flush is owed that a stop left.
+const cutOff = "the process stopped"
+
+// OweRest implements memory.Store.
+func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID) (int, error) {
+	n, err := s.q.DebtsOwe(ctx, s.pool, &dbsqlc.DebtsOweParams{Owner: string(owner), Reason: cutOff})
+	if err != nil {
+		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
+	}
+	return int(n), nil
+}
+
 // Idle implements memory.Store.
 func (s *Store) Idle(
 	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,

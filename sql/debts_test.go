@@ -61,7 +61,7 @@ func TestDebtsDue(t *testing.T) {
 	if rest, err := s.DebtsDue(ctx, "a", head[0].Waiting, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.reader.Key {
 		t.Errorf("behind the first: %+v, %v", rest, err)
 	}
-	if err := s.Beat(ctx, "b"); err != nil {
+	if _, err := s.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if got := due("b"); got != "" {
@@ -144,7 +144,7 @@ func TestIdle(t *testing.T) {
 	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[7].reader.Key, chats[2].reader.Key, chats[1].reader.Key}); got != want {
 		t.Errorf("at rest: %s, want %s", got, want)
 	}
-	if err := s.Beat(ctx, "b"); err != nil {
+	if _, err := s.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if got := idle("b"); got != "[]" {

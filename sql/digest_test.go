@@ -221,7 +221,7 @@ func TestOneDigestADay(t *testing.T) {
 	for round := range 10 {
 		c := spoke(t, s, pool, sessions.ConversationID(fmt.Sprint("cid", round)), 6)
 		execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour'")
-		if err := other.Beat(t.Context(), "b"); err != nil {
+		if _, err := other.Beat(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
 		lease, err := other.Acquire(t.Context(), c.reader.Key, "b")

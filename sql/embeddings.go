@@ -33,16 +33,6 @@ func embeddingHash(content string) []byte {
 // key, which never has this sign.
 func memoryScopeKey(scope memory.Scope, id string) string { return string(scope) + "|" + id }
 
-// Leads reports whether a replica is the first of those that live: what one is enough for is done by that one. Around a
-// takeover two may think so.
-func (s *Store) Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
-	leads, err := s.q.ReplicaLeads(ctx, s.pool, &dbsqlc.ReplicaLeadsParams{Owner: string(replica), TtlSeconds: s.ttl.Seconds()})
-	if err != nil {
-		return false, fmt.Errorf("asking whether replica %s is the first: %w", replica, err)
-	}
-	return leads, nil
-}
-
 // Unembedded implements memory.Vectors. Memories are looked through from the beginning once a process, and from then on
 // those that are new; of each session's log the table knows how far it has vectors.
 func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
@@ -187,7 +177,7 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 			hold.Ids = append(hold.Ids, t.MemoryID)
 		}
 	}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.patient(ctx, func(tx pgx.Tx) error {
 		if err := s.q.EmbeddingsHold(ctx, tx, hold); err != nil {
 			return err
 		}

@@ -243,13 +243,13 @@ func TestOneReplicaLeads(t *testing.T) {
 	}
 	leads(map[sessions.ReplicaID]bool{"a": false})
 	for _, id := range []sessions.ReplicaID{"b", "a", "c"} {
-		if err := s.Beat(t.Context(), id); err != nil {
+		if _, err := s.Beat(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}
+	leads(map[sessions.ReplicaID]bool{"a": false, "b": true, "c": false}) // the oldest
+	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = 'b'")
 	leads(map[sessions.ReplicaID]bool{"a": true, "b": false, "c": false})
-	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = 'a'")
-	leads(map[sessions.ReplicaID]bool{"a": false, "b": true, "c": false})
 }
 
 // A text that is no longer there leaves no vector behind: what a message quoted of an erased one, and what expired long

@@ -39,23 +39,6 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, nil
 }
 
-// A transaction that deadlocks is run anew, so often at most.
-const (
-	deadlockDetected = "40P01"
-	maxDeadlocks     = 5
-)
-
-// patient runs a transaction, and anew where it and another waited for each other: an erasure holds the row of its own
-// session when it comes to those of others. do may run more than once.
-func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
-	for tries := 1; ; tries++ {
-		err := pgx.BeginFunc(ctx, s.pool, do)
-		if tries == maxDeadlocks || !isCode(err, deadlockDetected) {
-			return err
-		}
-	}
-}
-
 // locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
 func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return s.patient(ctx, func(tx pgx.Tx) error {

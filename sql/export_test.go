@@ -18,7 +18,7 @@ func OpenTraced(ctx context.Context, o Options, tracer pgx.QueryTracer) (*Store,
 	config := s.pool.Config()
 	config.ConnConfig.Tracer = tracer
 	s.pool.Close()
-	s.pool, err = pgxpool.NewWithConfig(ctx, config)
+	s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
 }
 
@@ -35,7 +35,7 @@ func OpenCounted(ctx context.Context, o Options, read *atomic.Int64) (*Store, er
 		return &counted{c, read}, err
 	}
 	s.pool.Close()
-	s.pool, err = pgxpool.NewWithConfig(ctx, config)
+	s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
 }
 

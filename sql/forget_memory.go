@@ -17,13 +17,13 @@ import (
 // wideSource is how many events a memory may be drawn from for all of them to count as what said it.
 const wideSource = 8
 
-// maxTelling is how many sessions, besides those where it was said, are looked through for what repeats a memory.
-const maxTelling = 200
+// tellingRows is how many sessions that repeat a memory are listed at a time.
+const tellingRows = 200
 
 // unsaying is one memory's forgetting under way.
 type unsaying struct {
 	*Store
-	tx    pgx.Tx
+	db    dbsqlc.DBTX // that it reads from
 	from  memory.Asking
 	rows  []dbsqlc.MemorySourceRow // what goes, with the events that said it
 	like  likeness
@@ -31,16 +31,14 @@ type unsaying struct {
 	done  *memory.Forgotten
 }
 
-// ForgetMemory implements memory.Rights.
+// ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]: those where it was
+// said come after those that repeat it, since what repeats it is known by what was said; the one that asks comes last,
+// with the memory's rows, so that a process that ends before that is asked again.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
-	var done memory.Forgotten
-	err := s.patient(ctx, func(tx pgx.Tx) error {
-		done = memory.Forgotten{Lease: from.Lease}
-		u := &unsaying{Store: s, tx: tx, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
-		return u.run(ctx, id)
-	})
-	if err != nil {
-		return memory.Forgotten{}, fmt.Errorf("forgetting memory %d: %w", id, refused(err))
+	done := memory.Forgotten{Lease: from.Lease}
+	u := &unsaying{Store: s, db: s.pool, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	if err := u.run(ctx, id); err != nil {
+		return done, fmt.Errorf("forgetting memory %d: %w", id, refused(err))
 	}
 	return done, nil
 }
@@ -57,48 +55,94 @@ func (u *unsaying) run(ctx context.Context, id int64) error {
 		return err
 	}
 	asking := u.from.Lease.Key
-	if u.from.Lease.Owner != "" && !slices.Contains(keys, asking) {
-		keys = append(keys, asking)
-	}
-	for _, key := range slices.Sorted(slices.Values(keys)) { // in one order, so that two such never wait for each other
-		if err := u.session(ctx, key); err != nil {
+	for _, key := range keys {
+		if u.from.Lease.Owner != "" && key == asking {
+			continue
+		}
+		if err := u.atOnce(ctx, func(tx pgx.Tx) error { return u.session(ctx, tx, key) }); err != nil {
 			return fmt.Errorf("session %s: %w", key, err)
 		}
 	}
+	return u.atOnce(ctx, func(tx pgx.Tx) error {
+		if u.from.Lease.Owner != "" {
+			if err := u.session(ctx, tx, asking); err != nil {
+				return fmt.Errorf("session %s: %w", asking, err)
+			}
+		}
+		return u.memory(ctx, tx)
+	})
+}
+
+// atOnce does something in one transaction, and counts it where it came through.
+func (u *unsaying) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
+	before := *u.done
+	err := u.patient(ctx, func(tx pgx.Tx) error {
+		*u.done = before // it may run more than once
+		return do(tx)
+	})
+	if err != nil {
+		*u.done = before
+	}
+	return err
+}
+
+// memory deletes the rows.
+func (u *unsaying) memory(ctx context.Context, tx pgx.Tx) error {
 	ids, digests := make([]int64, len(u.rows)), []int64{}
 	for i, m := range u.rows {
 		if ids[i] = m.ID; m.Kind == memory.KindDigest {
 			digests = append(digests, m.ID)
 		}
 	}
-	if err := u.q.DigestsDrop(ctx, u.tx, digests); err != nil {
+	if err := u.q.DigestsDrop(ctx, tx, digests); err != nil {
 		return err
 	}
-	return u.forgetFacts(ctx, u.tx, ids, asking, u.done)
+	return u.forgetFacts(ctx, tx, ids, u.from.Lease.Key, u.done)
 }
 
 // values reads the memory and the values that it corrected: a later value is another fact to its people.
 func (u *unsaying) values(ctx context.Context, id int64) error {
-	chain, err := u.q.MemoryChain(ctx, u.tx, id)
+	m, err := u.q.MemorySource(ctx, u.db, id)
 	if err != nil {
-		return err
+		return found(err)
 	}
-	for _, c := range chain {
-		if !c.IsOlder {
+	for todo := []dbsqlc.MemorySourceRow{m}; len(todo) > 0; todo = todo[1:] {
+		if slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
 			continue
 		}
-		m, err := u.q.MemorySource(ctx, u.tx, c.ID)
+		if err := u.add(ctx, todo[0]); err != nil {
+			return err
+		}
+		older, err := u.before(ctx, todo[0])
 		if err != nil {
 			return err
 		}
-		if err := u.add(ctx, m); err != nil {
-			return err
-		}
-	}
-	if len(u.rows) == 0 {
-		return sessions.ErrNotFound
+		todo = append(todo, older...)
 	}
 	return nil
+}
+
+// before lists the values that a memory corrected, and of what was consolidated into it and its like what it tells: the
+// others lost nothing by what it says.
+func (u *unsaying) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+	older, err := u.q.MemoriesBefore(ctx, u.db, m.ID)
+	if err != nil || len(older) == 0 {
+		return nil, err
+	}
+	others, err := u.q.MemoriesToldWith(ctx, u.db, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	var list []dbsqlc.MemorySourceRow
+	for _, o := range older {
+		if o.Corrected || u.like.tells(o.Content) || retells(m.Content, o.Content, others) {
+			list = append(list, dbsqlc.MemorySourceRow{
+				ID: o.ID, Scope: o.Scope, ScopeID: o.ScopeID, Kind: o.Kind, SourceSession: o.SourceSession, StartSeq: o.StartSeq,
+				EndSeq: o.EndSeq, SaidBy: o.SaidBy, Content: o.Content, CreatedAt: o.CreatedAt, Consolidated: o.Consolidated,
+			})
+		}
+	}
+	return list, nil
 }
 
 // add takes a memory among what goes, and learns its words and those of the messages that it was drawn from.
@@ -117,7 +161,7 @@ func (u *unsaying) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
-	said, err := u.q.EventsSaid(ctx, u.tx, &dbsqlc.EventsSaidParams{
+	said, err := u.q.EventsSaid(ctx, u.db, &dbsqlc.EventsSaidParams{
 		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
 	})
 	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return m.SaidBy != "" && m.SaidBy != e.SenderID })
@@ -136,7 +180,7 @@ func (u *unsaying) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsql
 	turns, known := u.turns[m.SourceSession]
 	if !known {
 		var err error
-		if turns, err = u.Store.turns(ctx, u.tx, m.SourceSession); err != nil {
+		if turns, err = u.Store.turns(ctx, u.db, m.SourceSession); err != nil {
 			return m, err
 		}
 		u.turns[m.SourceSession] = turns
@@ -158,7 +202,7 @@ func (u *unsaying) beside(ctx context.Context) error {
 		for i := range u.rows {
 			ids[i] = u.rows[i].ID
 		}
-		others, err := u.q.MemoriesBeside(ctx, u.tx, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
+		others, err := u.q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
 		if err != nil {
 			return err
 		}
@@ -180,12 +224,12 @@ func (u *unsaying) beside(ctx context.Context) error {
 	return nil
 }
 
-// sessions lists where the memory was said, and where it could be read and was told.
+// sessions lists where the memory could be read and was told, and behind these where it was said.
 func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := map[sessions.Key]bool{}
 	p := &dbsqlc.SessionsTellingParams{
 		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{}, Users: []string{},
-		Speakers: []string{}, Pieces: append([]string{}, u.like.pieces()...), MaxRows: maxTelling,
+		Speakers: []string{}, Pieces: append([]string{}, u.like.pieces()...), MaxRows: tellingRows,
 	}
 	for _, m := range u.rows {
 		if m.Kind != memory.KindDigest && !said[m.SourceSession] {
@@ -206,17 +250,23 @@ func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 			p.Users = append(p.Users, m.ScopeID)
 		}
 	}
-	keys := slices.Collect(maps.Keys(said))
-	if len(keys) == 0 || len(p.Pieces) == 0 {
-		return keys, nil
+	var keys []sessions.Key
+	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
+		telling, err := u.q.SessionsTelling(ctx, u.db, p)
+		if err != nil {
+			return nil, err
+		}
+		if more = len(telling) == tellingRows; more {
+			p.AfterKey = string(telling[len(telling)-1])
+		}
+		keys = append(keys, telling...)
 	}
-	telling, err := u.q.SessionsTelling(ctx, u.tx, p)
-	return append(keys, telling...), err
+	return append(keys, slices.Sorted(maps.Keys(said))...), nil
 }
 
 // session wipes what said the memory in one session, and what of the bot's own repeats it.
-func (u *unsaying) session(ctx context.Context, key sessions.Key) error {
-	row, err := u.q.SessionLock(ctx, u.tx, key)
+func (u *unsaying) session(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+	row, err := u.q.SessionLock(ctx, tx, key)
 	if errors.Is(err, pgx.ErrNoRows) && key != u.from.Lease.Key {
 		return nil // it was deleted, and what it said with it
 	}
@@ -242,11 +292,11 @@ func (u *unsaying) session(ctx context.Context, key sessions.Key) error {
 	if here {
 		repeats = u.like.in
 	}
-	events, err := u.places(ctx, u.tx, key, theirs, repeats)
+	events, err := u.places(ctx, tx, key, theirs, repeats)
 	if err != nil {
 		return err
 	}
-	return u.wipe(ctx, u.tx, &row, events, repeats, u.from, u.done)
+	return u.wipe(ctx, tx, &row, events, repeats, u.from, u.done)
 }
 
 // wipe wipes events of a locked session and leaves memory as it is. The turn that asks keeps its session.

@@ -31,7 +31,7 @@ func (s *Store) ForgetMessage(ctx context.Context, seq int64, from memory.Asking
 		if err != nil {
 			return err
 		}
-		u := &unsaying{Store: s, tx: tx, from: from, like: like, turns: map[sessions.Key][]turnSpan{}, done: &done}
+		u := &unsaying{Store: s, db: tx, from: from, like: like, turns: map[sessions.Key][]turnSpan{}, done: &done}
 		ids, err := u.drawn(ctx, key, seq, said[0])
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (s *Store) ForgetMessage(ctx context.Context, seq int64, from memory.Asking
 // drawn lists the memories that a message said: those that no other message of its person can have said, and those that
 // repeat it.
 func (u *unsaying) drawn(ctx context.Context, key sessions.Key, seq int64, said dbsqlc.EventsSaidRow) ([]int64, error) {
-	rows, err := u.q.MemoriesBeside(ctx, u.tx, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
+	rows, err := u.q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
 	}

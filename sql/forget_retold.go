@@ -2,13 +2,35 @@ package sql
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory"
 	"ebb/sql/dbsqlc"
 )
 
-// retold adds to memories those that tell them on: what they were consolidated into, and the team's copies.
+// retells reports whether a memory tells another one that was consolidated into it and others: nearly all of it, or more
+// of it than any of these. Which of them tells which, the model did not say.
+func retells(content, old string, others []string) bool {
+	if sameStatement(old, content) {
+		return true
+	}
+	bare := memory.Bare(datesIn.ReplaceAllString(old, ""))
+	folded := fold(content)
+	if slices.ContainsFunc(numbersIn(fold(bare)), func(n string) bool { return !strings.Contains(folded, n) }) {
+		return false
+	}
+	grams := gramsOf(bare)
+	told := share(grams, gramsOf(content))
+	return told >= saidShare || told >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
+		return share(grams, gramsOf(o)) > told
+	})
+}
+
+// retold adds to memories those that tell them on: what they were consolidated into, with all that came of it together,
+// and the team's copies.
 func (s *Store) retold(ctx context.Context, tx pgx.Tx, ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -31,8 +53,14 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 		return rows, err
 	}
 	p := &dbsqlc.MemoriesRestoreParams{}
-	for _, u := range under {
-		p.Ids, p.Bys = append(p.Ids, u.ID), append(p.Bys, u.By)
+	best := 0.0
+	for _, u := range under { // each with all that may tell it: what tells most of it does
+		told := share(gramsOf(u.Content), gramsOf(u.Told))
+		if last := len(p.Ids) - 1; last < 0 || p.Ids[last] != u.ID {
+			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), told
+		} else if told > best {
+			p.Bys[last], best = u.By, told
+		}
 	}
 	return rows, s.q.MemoriesRestore(ctx, tx, p)
 }

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,15 +14,36 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Accept implements sessions.Inbox in one statement.
+// acceptPause is how long Accept waits before it tries again.
+const acceptPause = 100 * time.Millisecond
+
+// Accept implements sessions.Inbox in one statement. While the database is away or refuses to work it tries again until
+// ctx's deadline, where it has one: a message that is not accepted in that time may never come again. Where an earlier try
+// came through and only its answer was lost, the message counts as a repetition.
 func (s *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (sessions.Accepted, error) {
-	a, err := s.accept(ctx, owner, key, m)
-	if err != nil {
-		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, refused(err))
+	t := time.NewTicker(acceptPause)
+	defer t.Stop()
+	_, patient := ctx.Deadline()
+	for {
+		a, err := s.accept(ctx, owner, key, m)
+		if err == nil {
+			s.doubt.Store(0)
+			return a, nil
+		}
+		if err = refused(err); !errors.Is(err, sessions.ErrRefused) {
+			s.doubt.Store(time.Now().Add(doubtTime).UnixNano())
+		}
+		if patient && !errors.Is(err, sessions.ErrRefused) {
+			select {
+			case <-t.C:
+				continue
+			case <-ctx.Done():
+			}
+		}
+		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
 	}
-	return a, nil
 }
 
 func (s *Store) accept(
@@ -96,7 +118,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 	wake("")
 	for {
-		n, err := nextNotification(ctx, conn)
+		n, err := s.nextNotification(ctx, conn)
 		if err != nil {
 			return err
 		}
@@ -110,9 +132,10 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 }
 
-// nextNotification waits for a notification. After a long silence it makes sure that the connection lives, and
-// returns nil: a server that vanished without a word would be waited for without end.
-func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+// nextNotification waits for a notification. After a long silence it makes sure that the connection lives and leads to
+// where others write, and returns nil: a server that vanished without a word, or was demoted, would be waited for without
+// end.
+func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	silence, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
 	n, err := conn.WaitForNotification(silence)
@@ -121,5 +144,9 @@ func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification
 	}
 	alive, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
-	return nil, conn.Ping(alive)
+	readOnly, err := s.q.ReadOnly(alive, conn)
+	if err == nil && readOnly {
+		err = errReadOnly
+	}
+	return nil, err
 }

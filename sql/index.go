@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
 	"ebb/memory/rank"
@@ -50,10 +49,10 @@ func arrayText(keys []int64) string {
 
 // planned has each statement planned for its own parameters. Whether the index on terms or that on places is the faster
 // depends on the session: a plan that serves all of them reads the whole of the long ones.
-type planned struct{ *pgxpool.Pool }
+type planned struct{ *connections }
 
 func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	return p.connections.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
 // backlogBytes is about how much text of events is indexed at a time.

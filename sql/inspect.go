@@ -3,10 +3,13 @@ package sql
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sessions"
@@ -45,6 +48,15 @@ type Undone struct{ Messages, Replies, GivenUp int64 }
 type Kept struct {
 	Key     sessions.Key // where it was said
 	Content string
+}
+
+// Letter is a reply that a turn left to be sent.
+type Letter struct {
+	Key          sessions.Key
+	ID           int64
+	Conversation sessions.ConversationID // where it goes
+	Sent         bool                    // the gateways say that it arrived
+	Text         string
 }
 
 // TableSize is what one table takes.
@@ -161,6 +173,30 @@ func (i *Inspector) Facts(ctx context.Context) ([]Kept, error) {
 	return out, nil
 }
 
+// Replies reads every reply that a turn ever left, session by session in their order.
+func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
+	rows, err := i.q.InspectReplies(ctx, i.pool)
+	if err != nil {
+		return nil, fmt.Errorf("reading all replies: %w", err)
+	}
+	out := make([]Letter, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, Letter{
+			Key: r.SessionKey, ID: r.ID, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent", Text: r.Body,
+		})
+	}
+	return out, nil
+}
+
+// Restarts reads the accounts of all processes, the newest first.
+func (i *Inspector) Restarts(ctx context.Context) ([]sessions.Restart, error) {
+	rows, err := i.q.RestartsList(ctx, i.pool, math.MaxInt32)
+	if err != nil {
+		return nil, fmt.Errorf("reading the accounts of all processes: %w", err)
+	}
+	return restarts(rows), nil
+}
+
 // Sizes is what the tables take, the largest first.
 func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 	rows, err := i.pool.Query(ctx, inspectSizes)
@@ -183,8 +219,18 @@ func (i *Inspector) Cut(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Stall lets no statement on sessions, their log or replies through for a while.
+// Stall lets no statement on sessions, their log or replies through for a while. Whoever holds one of these tables and waits
+// for another may be in its way: then it tries again.
 func (i *Inspector) Stall(ctx context.Context, d time.Duration) error {
+	for {
+		err := i.stall(ctx, d)
+		if dead, ok := errors.AsType[*pgconn.PgError](err); !ok || dead.Code != "40P01" || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (i *Inspector) stall(ctx context.Context, d time.Duration) error {
 	err := pgx.BeginFunc(ctx, i.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, inspectStall); err != nil {
 			return err

@@ -2,18 +2,53 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
 
+var _ sessions.Elector = (*Store)(nil)
+
 // Beat implements sessions.Leaser.
-func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) error {
-	if _, err := s.q.ReplicaBeat(ctx, s.pool, string(owner)); err != nil {
-		return fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
+func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
+	row, err := s.q.ReplicaBeat(ctx, s.pool, string(owner))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
+	}
+	return row.HeartbeatAt, nil
+}
+
+// Mark implements sessions.Elector.
+func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+	_, err := s.q.ReplicaMark(ctx, s.pool, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
+	if err != nil {
+		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
 	}
 	return nil
+}
+
+// Leader implements sessions.Elector.
+func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
+	row, err := s.q.ReplicaLeads(ctx, s.pool, s.ttl.Seconds())
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sessions.Leader{}, nil
+	}
+	if err != nil {
+		return sessions.Leader{}, fmt.Errorf("asking which replica leads: %w", err)
+	}
+	return sessions.Leader{Replica: row.ID, Connected: row.Connected}, nil
+}
+
+// Leads reports whether a replica is the one that leads: what one is enough for is done by that one. Around a takeover
+// two may think so.
+func (s *Store) Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
+	l, err := s.Leader(ctx)
+	return err == nil && l.Replica == replica, err
 }
 
 // Acquire implements sessions.Leaser.

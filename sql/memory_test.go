@@ -30,7 +30,7 @@ func newChat(t *testing.T, s *sql.Store, conversation sessions.ConversationID, p
 		Key: sessions.NewKey(robot, conversation, ""), Robot: robot, Conversation: conversation, Private: private,
 		Users: []sessions.UserID{person},
 	}}
-	if err := s.Beat(t.Context(), "a"); err != nil {
+	if _, err := s.Beat(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	c.say(person, "hello")

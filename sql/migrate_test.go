@@ -80,7 +80,7 @@ func TestMigrateWithRows(t *testing.T) {
 	}
 
 	s, _ := open(t, url)
-	if err := s.Beat(t.Context(), "new"); err != nil {
+	if _, err := s.Beat(t.Context(), "new"); err != nil {
 		t.Fatal(err)
 	}
 	l, err := s.Acquire(t.Context(), "robot/cid==", "new")
@@ -94,7 +94,7 @@ func TestMigrateWithRows(t *testing.T) {
 	if len(v.Summaries) != 1 || len(v.Tail) != 1 || len(v.Pending) != 1 || v.Pending[0].Message == nil || l.Term != 8 {
 		t.Errorf("the old rows are seen as %+v under term %d", v, l.Term)
 	}
-	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Resumed {
+	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Maybe {
 		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
 	}
 	// What the old release compacted can be compacted on, but not undone: it kept no view to go back to.

@@ -2,7 +2,10 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -38,7 +41,7 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
 		}
 		o := sessions.Outgoing{
-			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Part: r.Part, Resumed: r.Resumed, Created: r.CreatedAt,
+			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Part: r.Part, Maybe: r.Resumed, Took: r.Took, Created: r.CreatedAt,
 			Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
 		}
 		if r.State == waiting {
@@ -49,7 +52,8 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	return unsent, nil
 }
 
-// Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now.
+// Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now. Marks that
+// come at the same time are one transaction: nobody waits for them, and there is one for each reply.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	state := waiting
 	if t.Sent {
@@ -57,15 +61,44 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	} else if t.Failed {
 		state = failed
 	}
-	n, err := s.q.OutboxSettle(ctx, s.pool, &dbsqlc.OutboxSettleParams{
+	err := s.settles.join(ctx, &dbsqlc.OutboxSettleParams{
 		SessionKey: t.Key, ID: t.ID, State: state, Part: count(t.Part), Via: clean(t.Via), Error: clean(t.Error), NextAt: t.NextAt,
-		Erased: sessions.ErasedText,
+		Maybe: t.Maybe, Erased: sessions.ErasedText,
 	})
-	if err == nil && n == 0 {
-		err = sessions.ErrNotFound
-	}
 	if err != nil {
 		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, refused(err))
 	}
 	return nil
+}
+
+// PutDown implements sessions.Outbox.
+func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
+	if err := s.q.OutboxPutDown(ctx, s.pool, string(owner)); err != nil {
+		return fmt.Errorf("putting down the replies of replica %s: %w", owner, err)
+	}
+	return nil
+}
+
+// settleAll marks replies in one transaction, or, where the server refuses that, each in one of its own.
+func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
+	errs := make([]error, len(all))
+	var undone error
+	for tries := 1; ; tries++ {
+		marks := s.q.OutboxSettle(ctx, s.pool, all)
+		marks.QueryRow(func(i int, _ int64, err error) { errs[i] = found(err) })
+		// The rows come before the commit does: how that went, and what undid them all, is told at the end.
+		if undone = marks.Close(); !clashed(ctx, undone, tries) {
+			break
+		}
+	}
+	_, refused := errors.AsType[*pgconn.PgError](undone)
+	for i := range all {
+		switch {
+		case refused && len(all) > 1:
+			errs[i] = s.settleAll(ctx, all[i:i+1])[0]
+		case undone != nil:
+			errs[i] = undone
+		}
+	}
+	return errs
 }

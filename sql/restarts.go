@@ -36,7 +36,11 @@ func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes that ended: %w", err)
 	}
-	return restarts(rows), nil
+	out := make([]sessions.Restart, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, restart(dbsqlc.Restart(r)))
+	}
+	return out, nil
 }
 
 // Restarts lists the accounts of processes, the newest first, at most limit.
@@ -51,15 +55,19 @@ func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, er
 func restarts(rows []dbsqlc.Restart) []sessions.Restart {
 	out := make([]sessions.Restart, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, sessions.Restart{
-			Replica: sessions.ReplicaID(r.Replica), StartedAt: r.StartedAt, StoppedAt: orZero(r.StoppedAt), Ending: sessions.Ending(r.Ending),
-			Figures: sessions.RestartFigures{
-				Answered: r.Answered, Drained: r.Drained, Flushed: r.Flushed, Debt: r.Debt, Resumed: r.Resumed,
-				Redelivered: r.Redelivered, Doubled: r.Doubled, Lost: r.Lost,
-			},
-		})
+		out = append(out, restart(r))
 	}
 	return out
+}
+
+func restart(r dbsqlc.Restart) sessions.Restart {
+	return sessions.Restart{
+		Replica: sessions.ReplicaID(r.Replica), StartedAt: r.StartedAt, StoppedAt: orZero(r.StoppedAt), Ending: sessions.Ending(r.Ending),
+		Figures: sessions.RestartFigures{
+			Answered: r.Answered, Drained: r.Drained, Flushed: r.Flushed, Debt: r.Debt, Resumed: r.Resumed,
+			Redelivered: r.Redelivered, Doubled: r.Doubled, Lost: r.Lost,
+		},
+	}
 }
 
 // Gone implements sessions.Reporter.

@@ -96,14 +96,14 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 	if err == nil && len(ids) == 0 {
 		err = sessions.ErrNotFound
 	}
-	for _, r := range ids {
+	for _, v := range ids {
 		if err != nil {
 			break
 		}
 		var one []memory.Memory
-		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: r.ID, Every: true, MaxRows: 1})
+		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
 		chain = append(chain, one...)
-		if r.ID == id && len(one) > 0 {
+		if v == id && len(one) > 0 {
 			m = one[0]
 		}
 	}

@@ -64,15 +64,15 @@ type searching struct {
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
-	now := q.Now
-	if now.IsZero() {
-		now = time.Now()
-	}
-	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, common: make(map[int64]int)}
 	scope, err := s.q.SearchScope(ctx, s.pool, r.Key)
 	if err != nil {
 		return nil, err
 	}
+	now := q.Now
+	if now.IsZero() {
+		now = scope.At
+	}
+	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, common: make(map[int64]int)}
 	for i, id := range scope.Ids {
 		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}

@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,6 +74,23 @@ func TestSearchAmongLongMessages(t *testing.T) {
 	}
 	if n := read.Load() - before; n > 3<<20 {
 		t.Errorf("a search read %d KB", n>>10)
+	}
+}
+
+// An answer of a few words is found however many long messages came after it that have the same words.
+func TestSearchForAShortMessageAmongLongOnes(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	texts := []string{"the staging gateway port is 8443"}
+	for i := range 60 {
+		texts = append(texts, "staging gateway port log dump "+long(i, ""))
+	}
+	c.load(texts...)
+	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 100")
+	hits := c.search("which port has the staging gateway")
+	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Seq == 3 }) {
+		t.Errorf("of %d finds none is event 3", len(hits))
 	}
 }
 

@@ -66,7 +66,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 	}
 	g, counts := newGathering(len(hashes)), make([]int, len(hashes))
 	for _, row := range rows {
-		g.add(row.ID, row.Place-1)
+		g.add(row.ID, 0, row.Place-1)
 		counts[row.Place-1]++
 	}
 	if !r.Private {
@@ -77,7 +77,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 			return nil, err
 		}
 		for _, row := range rows {
-			g.add(row.ID, row.Place-1)
+			g.add(row.ID, 0, row.Place-1)
 			counts[row.Place-1]++
 		}
 	}

@@ -3,6 +3,8 @@ package sql
 import (
 	"cmp"
 	"slices"
+
+	"ebb/memory/rank"
 )
 
 const (
@@ -20,6 +22,7 @@ type gathering struct {
 // gathered is a text by its place in the log or its id.
 type gathered struct {
 	id    int64
+	size  int // bytes of all its terms; 0 where that is not known
 	terms []int
 	worth float64
 }
@@ -28,11 +31,11 @@ func newGathering(terms int) *gathering {
 	return &gathering{worth: make([]float64, terms), texts: make(map[int64]*gathered)}
 }
 
-// add says that a text has some of the query's terms.
-func (g *gathering) add(id int64, terms ...int) {
+// add says that a text of some size has some of the query's terms.
+func (g *gathering) add(id int64, size int, terms ...int) {
 	t := g.texts[id]
 	if t == nil {
-		t = &gathered{id: id}
+		t = &gathered{id: id, size: size}
 		g.texts[id] = t
 	}
 	for _, i := range terms {
@@ -42,16 +45,23 @@ func (g *gathering) add(id int64, terms ...int) {
 	}
 }
 
-// best are the texts to read, those that are worth most first, of equals the newest.
+// best are the texts to read, those that are worth most first, of equals the newest. A long text has any term more easily
+// than a short one, so that it says less for it, as it does when they are scored: else long ones would take all the room
+// that there is for reading, and hide an answer of a few words.
 func (g *gathering) best() []int64 {
-	all := make([]*gathered, 0, len(g.texts))
+	all, sizes := make([]*gathered, 0, len(g.texts)), 0
 	for _, t := range g.texts {
+		all = append(all, t)
+		sizes += t.size
+	}
+	average := float64(max(sizes, 1)) / float64(max(len(all), 1))
+	for _, t := range all {
 		t.worth = 0
 		slices.Sort(t.terms) // so that equals add up to the same
 		for _, i := range t.terms {
 			t.worth += g.worth[i]
 		}
-		all = append(all, t)
+		t.worth *= rank.Once(float64(t.size) / average)
 	}
 	slices.SortFunc(all, func(a, b *gathered) int { return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(b.id, a.id)) })
 	ids := make([]int64, 0, min(len(all), maxGathered))

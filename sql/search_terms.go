@@ -76,7 +76,7 @@ func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists
 		i := row.Place - 1
 		counts[i]++
 		newest[i] = max(newest[i], row.Seq)
-		g.add(row.Seq, lists[i]...)
+		g.add(row.Seq, row.Size, lists[i]...)
 	}
 	return counts, newest, nil
 }
@@ -95,7 +95,7 @@ func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, comm
 	}
 	for _, row := range rows {
 		for _, place := range row.Places {
-			g.add(row.Seq, common[place-1])
+			g.add(row.Seq, row.Size, common[place-1])
 		}
 	}
 	return nil

@@ -49,9 +49,16 @@ func TestSpentToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(13, all.Add(u))
+	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // who is no more is charged with nothing
+		if err := s.Charge(t.Context(), key, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all = all.Add(u)
+	spent(26, all.Add(u))
 	// A turn's own calls are no maintenance.
 	if _, err := s.Commit(t.Context(), c.lease, sessions.Turn{Usage: u}); err != nil {
 		t.Fatal(err)
 	}
-	spent(13, all.Add(u).Add(u))
+	spent(26, all.Add(u).Add(u))
 }

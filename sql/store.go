@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -48,15 +47,18 @@ type Options struct {
 // Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
 // administrators ask for.
 type Store struct {
-	pool   *pgxpool.Pool
+	pool   *connections
 	direct *pgx.ConnConfig // of the connection that listens
 	q      *dbsqlc.Queries
 	ttl    time.Duration
-	loc  *time.Location
+	loc    *time.Location
+
+	doubt atomic.Int64 // until when it is doubted that messages can be stored, in nanoseconds since 1970
 
 	meaning     meaning
 	embedWeight float64
 	comparer    comparer
+	settles     together[*dbsqlc.OutboxSettleParams]
 	embedMu     sync.Mutex
 	embedded    map[string]int64 // by model: the memory up to which all have vectors
 }
@@ -68,35 +70,15 @@ const handTime = time.Minute
 // Open connects to a database whose schema is up to date; see [Migrate]. It fails when the database does not answer
 // within ctx.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	config, err := pgxpool.ParseConfig(o.URL)
+	pool, listen, err := connect(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("reading the database address: %w", err)
-	}
-	listen := config.ConnConfig.Copy()
-	if o.DirectURL != "" {
-		if listen, err = pgx.ParseConfig(o.DirectURL); err != nil {
-			return nil, fmt.Errorf("reading the direct database address: %w", err)
-		}
-	}
-	if o.Pooler {
-		// The types of a statement are asked for once; after that it is one message, without a name that a server would have
-		// to know.
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	} else {
-		config.AfterConnect = noCompiler // behind a pooler it would meet some connections of others, and not all of ours
-	}
-	config.MaxConns = 10
-	if o.MaxConns > 0 {
-		config.MaxConns = int32(min(o.MaxConns, math.MaxInt32))
+		return nil, err
 	}
 	if o.LeaseTTL <= 0 {
 		o.LeaseTTL = 5 * time.Second
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the database: %w", err)
-	}
 	s := &Store{pool: pool, direct: listen, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
+	s.settles.do = s.settleAll
 	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
 	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
 	if err := s.Ping(ctx); err != nil {
@@ -106,30 +88,37 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// noCompiler keeps the server from compiling the plans of a connection: it judges by what it guesses a statement to cost,
-// and compiles for tens of milliseconds what a search is done with in two. A server that knows no compiler does without.
-func noCompiler(ctx context.Context, c *pgx.Conn) error {
-	if _, err := dbsqlc.New().CompilerOff(ctx, c); err != nil && c.IsClosed() {
-		return err
-	}
-	return nil
-}
-
 // Close gives all connections back. It waits for those in use.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ping asks the database for an answer.
+// doubtTime is how long a message that could not be stored stands for all that may come.
+const doubtTime = 2 * time.Second
+
+// errDoubt says that the database answers, but does not do what it is there for.
+var errDoubt = errors.New("a message could not be stored a moment ago")
+
+// Ping asks the database whether it answers and takes writes: one that was demoted does not, and is left for good. Where a
+// disk is full or a table hangs it answers as ever; then the messages of the last seconds tell.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+	readOnly, err := s.q.ReadOnly(ctx, s.pool)
+	switch {
+	case err != nil:
+	case readOnly:
+		s.pool.Reset()
+		err = errReadOnly
+	case time.Now().UnixNano() < s.doubt.Load():
+		err = errDoubt
+	}
+	if err != nil {
 		return fmt.Errorf("asking the database for an answer: %w", err)
 	}
 	return nil
 }
 
 // fenced runs do in one transaction that holds the session's row, if the lease is the current one: a takeover comes
-// before it, and do never runs, or after it. do gets the row as it stands.
+// before it, and do never runs, or after it. do gets the row as it stands, and may run more than once.
 func (s *Store) fenced(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	return s.patient(ctx, func(tx pgx.Tx) error {
 		row, err := s.q.LeaseLock(ctx, tx, &dbsqlc.LeaseLockParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		})

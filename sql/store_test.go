@@ -49,7 +49,7 @@ func TestStore(t *testing.T) {
 
 // Behind a pooler that hands out connections by the transaction all is the same.
 func TestStoreBehindPooler(t *testing.T) {
-	through := sqltest.Pooler(t, sqltest.URL(t))
+	through := sqltest.Pooler(t, sqltest.URL(t)).Through
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Harness {
 		t.Helper()
 		url := sqltest.URL(t)

@@ -124,7 +124,7 @@ func TestAfterAKill(t *testing.T) {
 	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '6 seconds'")
 
 	next, _ := open(t, url)
-	if err := next.Beat(t.Context(), "b"); err != nil {
+	if _, err := next.Beat(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := next.Waiting(t.Context(), "b", 10)

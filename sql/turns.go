@@ -21,8 +21,8 @@ type turnSpan struct {
 }
 
 // turns reads a session's turns off its log, in order. Messages that were answered together are one turn.
-func (s *Store) turns(ctx context.Context, tx pgx.Tx, key sessions.Key) ([]turnSpan, error) {
-	rows, err := s.q.TurnTimes(ctx, tx, key)
+func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
+	rows, err := s.q.TurnTimes(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}

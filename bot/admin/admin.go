@@ -1,5 +1,5 @@
 // Package admin serves what operators ask of a running bot over HTTP: whether it lives, whether it can take messages,
-// and its figures.
+// its figures, and profiles of it.
 package admin
 
 import (
@@ -19,11 +19,14 @@ import (
 type Options struct {
 	Listen  string // host:port
 	Metrics prometheus.Gatherer
+	// Token is what requests for more than probes and figures must carry as "Authorization: Bearer". Empty: such requests
+	// are answered only when they come from this machine.
+	Token string
 	// Ready says why the bot can't take messages now, or nil. It must answer within its context.
 	Ready func(ctx context.Context) error
 }
 
-// Server answers /healthz, /readyz and /metrics.
+// Server answers /healthz, /readyz and /metrics to everybody, and /debug/pprof/ to those who may see it.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
@@ -51,6 +54,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		fmt.Fprintln(w, "ready")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /debug/pprof/", guard(o.Token, profiles()))
 	return &Server{listener: l, http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
 }
 

@@ -22,11 +22,17 @@ func TestMain(m *testing.M) {
 // serve runs a server until the test ends.
 func serve(t *testing.T, ready func(context.Context) error) *Server {
 	t.Helper()
+	return serveWith(t, Options{Ready: ready})
+}
+
+func serveWith(t *testing.T, o Options) *Server {
+	t.Helper()
 	registry := prometheus.NewRegistry()
 	turns := prometheus.NewCounter(prometheus.CounterOpts{Name: "ebb_turns_total", Help: "Turns."})
 	registry.MustRegister(turns)
 	turns.Add(3)
-	s, err := Listen(t.Context(), Options{Listen: "127.0.0.1:0", Metrics: registry, Ready: ready})
+	o.Listen, o.Metrics = "127.0.0.1:0", registry
+	s, err := Listen(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,14 +25,6 @@ const (
 
 // attempt makes one HTTP exchange. With an error the answer has the usage that the provider told, and nothing else.
 func (c *Client) attempt(ctx context.Context, m *model, cl call, out *sink) (answer, *bot.ModelError) {
-	if c.slots != nil {
-		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
-		case <-ctx.Done():
-			return answer{}, c.failure(ctx, m, &exchange{}, context.Cause(ctx))
-		}
-	}
 	x := &exchange{extra: cl.extra, stream: cl.stream}
 	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
 	defer stop()

@@ -35,8 +35,6 @@ type Config struct {
 	Models []ModelConfig
 	// Retries is how often one model is asked again before the next one is; 0 asks each model once.
 	Retries int
-	// MaxConcurrent bounds the HTTP exchanges under way at once, over all models; 0 sets no bound.
-	MaxConcurrent int
 }
 
 // ModelConfig is one endpoint and the model behind it.
@@ -73,7 +71,6 @@ const (
 // Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
 type Client struct {
 	models    []*model
-	slots     chan struct{} // nil: no bound
 	transport *http.Transport
 	redact    func(string) string
 	idle      time.Duration
@@ -99,9 +96,6 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("openai: no models are configured")
 	}
 	c := &Client{transport: newTransport(), idle: idleTimeout, backoff: firstBackoff}
-	if cfg.MaxConcurrent > 0 {
-		c.slots = make(chan struct{}, cfg.MaxConcurrent)
-	}
 	var keys []string
 	first := -1
 	for i, mc := range cfg.Models {

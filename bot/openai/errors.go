@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,17 +57,21 @@ func parseFailure(status int, body []byte) *providerError {
 var (
 	saysOverflow = regexp.MustCompile(`(?i)context[_ ]?(length|window|size)|maximum context|too many (input )?tokens|(input|prompt|request)[^.]{0,20} too (long|large)|input length|input token count|prompt exceeds|model token limit|reduce the length`)
 	saysFiltered = regexp.MustCompile(`(?i)content[_ ]?(filter|policy|management)|data_?inspection|inappropriate content|responsible ?ai|sensitive (content|information)|safety (system|policy)`)
-	saysDenied   = regexp.MustCompile(`(?i)insufficient[_ ](quota|balance)|arrear|overdue|invalid[_ ]api[_ -]?key|incorrect api key`)
+	saysDenied   = regexp.MustCompile(`(?i)insufficient[_ ](quota|balance)|arrear|overdue|billing[_ ](hard[_ ])?(limit|not)|credit balance|invalid[_ ]api[_ -]?key|incorrect api key`)
 	saysBusy     = regexp.MustCompile(`(?i)rate.?limit|throttl|overload|too many requests|try again|timed? ?out|unavailable|internal[_ ]?(server[_ ])?error|server_error`)
 )
 
+// told is the status that came with the error, or that it names inside a stream; 0 for none.
+func (e *providerError) told() int {
+	if n, err := strconv.Atoi(strings.TrimSpace(e.code)); e.status == 0 && err == nil && n >= 400 && n < 600 {
+		return n
+	}
+	return e.status
+}
+
 // class sorts what the provider said. A status that is clear decides; the words decide the rest.
 func (e *providerError) class() bot.ErrorClass {
-	words := e.code + " " + e.message
-	s := e.status
-	if n, err := strconv.Atoi(strings.TrimSpace(e.code)); s == 0 && err == nil && n >= 400 && n < 600 {
-		s = n
-	}
+	words, s := e.code+" "+e.message, e.told()
 	switch {
 	case s == 401 || s == 402 || s == 403:
 		if s == 403 && saysFiltered.MatchString(words) {
@@ -112,6 +117,7 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	}
 	if perr != nil {
 		e.Class, err = perr.class(), perr
+		e.Status = cmp.Or(perr.told(), e.Status)
 	}
 	e.Err = errors.New(c.redact(err.Error()))
 	return e

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,25 +56,6 @@ func TestHangsEnd(t *testing.T) {
 			t.Errorf("got %+v, %v, the reader saw %q", resp, err, h.text.String())
 		}
 	})
-}
-
-func TestConcurrencyIsBounded(t *testing.T) {
-	t.Parallel()
-	s := openaitest.NewServer(t, openaitest.When(openaitest.IsKind(openaitest.Chat), openaitest.Text("好").After(time.Millisecond)))
-	c := clientOf(t, 0, s)
-	c.slots = make(chan struct{}, 3)
-	var wg sync.WaitGroup
-	for range 40 {
-		wg.Go(func() {
-			if _, err := c.Generate(t.Context(), ask("你好")); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if p := s.Peak(); p > 3 {
-		t.Errorf("%d exchanges at once, want at most 3", p)
-	}
 }
 
 func TestUnknownOptionsAreNotSentAgain(t *testing.T) {

@@ -180,7 +180,7 @@ type seed struct {
 
 // plant writes a session. Its lease is the planter's until it resigns.
 func (b *bench) plant(ctx context.Context, s seed) (sessions.Lease, error) {
-	if err := b.store.Beat(ctx, planter); err != nil {
+	if _, err := b.store.Beat(ctx, planter); err != nil {
 		return sessions.Lease{}, err
 	}
 	first := sessions.Message{

@@ -45,7 +45,7 @@ func (b *bench) openRig(ctx context.Context) (*rig, context.Context) {
 		LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited,
 		RedeliverAfter: 3 * time.Second, RedeliverMax: 3,
 	})
-	r.model = openaitest.New(openaitest.Options{Reply: r.script.reply, Usage: r.script.usage})
+	r.model = openaitest.New(openaitest.Options{Reply: r.script.reply, Usage: r.script.usage, KeepRequests: 1, Lean: true})
 	r.crowd = newCrowd(ctx, r.dingtalk, r.name)
 	return r, ctx
 }

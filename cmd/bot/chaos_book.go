@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +20,9 @@ type chaosBook struct {
 	tails   map[string][]string // by process: the newest lines
 	counts  map[string]int      // lines by message, of warnings and worse
 	panics  []string
-	doubled int // replies that may have been sent before a crash
-	summary []stopLine
+	doubled int                  // replies that may have been sent before a crash
+	admin   map[string]string    // by process: where it tells its figures
+	online  map[string]time.Time // by process: when DingTalk first had a connection to it
 }
 
 // turnLine is a turn that a gateway says it committed.
@@ -29,14 +32,8 @@ type turnLine struct {
 	from, to                      time.Time
 }
 
-// stopLine is what a clean stop flushed.
-type stopLine struct {
-	process               string
-	sessions, saved, owed int
-}
-
 func newChaosBook() *chaosBook {
-	return &chaosBook{tails: map[string][]string{}, counts: map[string]int{}}
+	return &chaosBook{tails: map[string][]string{}, counts: map[string]int{}, admin: map[string]string{}, online: map[string]time.Time{}}
 }
 
 // What a gateway says when it sends a reply again that may have arrived.
@@ -59,13 +56,12 @@ func (b *chaosBook) read(process string, r io.Reader) error {
 
 func (b *chaosBook) add(process, raw string) {
 	var l struct {
-		Level, Message, Session, Kind string
-		MsgID                         string `json:"msg_id"`
-		Time                          time.Time
-		Term                          int64
-		Took                          float64 `json:"took_ms"`
-		Panic                         any
-		Sessions, Saved, Owed         int
+		Level, Message, Session, Kind, Admin string
+		MsgID                                string `json:"msg_id"`
+		Time                                 time.Time
+		Term                                 int64
+		Took                                 float64 `json:"took_ms"`
+		Panic                                any
 	}
 	isJSON := json.Unmarshal([]byte(raw), &l) == nil
 	b.mu.Lock()
@@ -82,8 +78,10 @@ func (b *chaosBook) add(process, raw string) {
 		})
 	case l.Message == mayBeDoubled:
 		b.doubled++
-	case l.Message == "Shutdown memory flush summary":
-		b.summary = append(b.summary, stopLine{process, l.Sessions, l.Saved, l.Owed})
+	case l.Message == "Admin server listens":
+		b.admin[process] = l.Admin
+	case l.Message == "Stream connection open" && b.online[process].IsZero():
+		b.online[process] = l.Time
 	}
 	if l.Level == "warn" || l.Level == "error" {
 		b.counts[l.Message]++
@@ -95,4 +93,18 @@ func (b *chaosBook) last(process string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.tails[process]...)
+}
+
+// adminOf is the address at which a process tells its figures.
+func (b *chaosBook) adminOf(process string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.admin[process]
+}
+
+// testify hands over what the logs have.
+func (b *chaosBook) testify(e *evidence) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.turns, e.panics, e.perhaps, e.online = slices.Clone(b.turns), slices.Clone(b.panics), b.doubled, maps.Clone(b.online)
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -19,9 +16,9 @@ import (
 type findings struct {
 	broken []string // promises that were not kept, in words
 
-	said, acked, answered, apologies, dead, doubled int
-	turns, compactions, flushes, facts              int
-	p50, p99                                        time.Duration
+	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
+	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
+	p50, p99                                                                   time.Duration
 }
 
 func (f *findings) broke(format string, args ...any) {
@@ -30,79 +27,77 @@ func (f *findings) broke(format string, args ...any) {
 	}
 }
 
-// check holds what is stored and what was sent against what was said. All gateways have ended.
-func (w *chaos) check(ctx context.Context) (*findings, error) {
-	f := &findings{broken: w.broken, said: len(w.talk.said), acked: len(w.talk.acked)}
-	log, err := w.eye.Log(ctx)
-	if err != nil {
-		return nil, err
+// maxBroken bounds what is listed: one broken promise is enough.
+const maxBroken = 100
+
+// judge holds what is stored and what was sent against what was said, and what gateways did against each other.
+func (e *evidence) judge() *findings {
+	f := &findings{broken: e.broken, said: len(e.said), perhaps: e.perhaps, p50: quantile(e.took, 0.5), p99: quantile(e.took, 0.99)}
+	for _, check := range []func(*evidence, *findings){
+		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
+		(*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
+		(*evidence).checkAccounts, (*evidence).checkRest,
+	} {
+		check(e, f)
 	}
-	standing, err := w.eye.Sessions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := w.eye.Facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	gaps, err := w.eye.Gaps(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, gap := range gaps {
-		f.broke("summaries do not tile the log: %s", gap)
-	}
-	open, err := w.eye.Undone(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if open.GivenUp > 0 {
-		f.broke("%d replies were given up", open.GivenUp)
-	}
-	turns := turnsOf(log)
-	w.checkInbox(f, log)
-	w.checkAnswers(f, turns)
-	w.checkFacts(f, log, standing, facts)
-	w.checkTurnLines(f)
-	w.checkOverlaps(f)
-	w.checkProtocol(f)
-	for _, s := range standing {
+	for _, s := range e.standing {
 		f.compactions, f.flushes = f.compactions+s.Compactions, f.flushes+s.Flushes
 	}
-	took := slices.Clone(w.talk.took)
-	f.p50, f.p99 = quantile(took, 0.5), quantile(took, 0.99)
-	return f, nil
+	return f
 }
 
-// checkInbox: what was acknowledged is in the log, each once, and before whatever was said after that. Of two messages that
-// were on their way at the same time either may be first.
-func (w *chaos) checkInbox(f *findings, log []sql.Logged) {
-	stored := map[sessions.MessageID]int{}
-	latest := map[sessions.Key]time.Time{} // when the latest was said of those taken so far
-	for _, e := range log {
-		if e.Role != sessions.RoleUser {
+// checkInbox: what was acknowledged is in the log, each once, in the session where it was said.
+func (e *evidence) checkInbox(f *findings) {
+	stored := map[string]int{}
+	keyOf, threadOf := map[string]sessions.Key{}, map[sessions.Key]string{}
+	for _, l := range e.log {
+		if l.Role != sessions.RoleUser {
 			continue
 		}
-		if stored[e.MsgID]++; stored[e.MsgID] == 2 {
-			f.broke("message %s is in the log twice", e.MsgID)
+		mark := string(l.MsgID)
+		if stored[mark]++; stored[mark] == 2 {
+			f.broke("message %s is in the log twice", mark)
 		}
-		if e.State == sessions.Dead {
+		if l.State == sessions.Dead {
 			f.dead++
 		}
-		if e.Seq == 0 {
+		u, known := e.said[mark]
+		if !known {
+			f.broke("message %s is in the log, which nobody said", mark)
 			continue
 		}
-		mark := string(e.MsgID)
-		if acked := w.talk.acked[mark]; !acked.IsZero() && acked.Before(latest[e.Key]) {
-			f.broke("message %s of session %s was acknowledged before another one was said, and taken after it", mark, e.Key)
+		if keyOf[u.thread] == "" && threadOf[l.Key] == "" {
+			keyOf[u.thread], threadOf[l.Key] = l.Key, u.thread
 		}
-		if said := w.talk.first[mark]; said.After(latest[e.Key]) {
-			latest[e.Key] = said
+		if keyOf[u.thread] != l.Key || threadOf[l.Key] != u.thread {
+			f.broke("message %s, said in %s, is in session %s", mark, u.thread, l.Key)
 		}
 	}
-	for id := range w.talk.acked {
-		if stored[sessions.MessageID(id)] == 0 {
-			f.broke("message %s was acknowledged and is not in the log", id)
+	for _, mark := range slices.Sorted(maps.Keys(e.said)) {
+		if e.said[mark].acked.IsZero() {
+			continue
+		}
+		f.acked++
+		if stored[mark] == 0 {
+			f.broke("message %s was acknowledged and is not in the log", mark)
+		}
+	}
+}
+
+// checkOrder: what was acknowledged stands before whatever was said after that. Of two messages that were on their way at
+// the same time either may be first.
+func (e *evidence) checkOrder(f *findings) {
+	latest := map[sessions.Key]remark{} // said last of those taken so far
+	for _, l := range e.log {
+		if l.Role != sessions.RoleUser || l.Seq == 0 {
+			continue
+		}
+		u := e.said[string(l.MsgID)]
+		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.pushed) {
+			f.broke("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
+		}
+		if u.pushed.After(latest[l.Key].pushed) {
+			latest[l.Key] = u
 		}
 	}
 }
@@ -110,7 +105,7 @@ func (w *chaos) checkInbox(f *findings, log []sql.Logged) {
 // loggedTurn is one turn as the log has it: the messages that it took and what it answered.
 type loggedTurn struct {
 	key   sessions.Key
-	asked []sql.Logged
+	asked []string // marks
 	text  string
 }
 
@@ -126,7 +121,7 @@ func turnsOf(log []sql.Logged) []loggedTurn {
 				turns = append(turns, loggedTurn{key: e.Key})
 			}
 			t := &turns[len(turns)-1]
-			t.asked, answered = append(t.asked, e), false
+			t.asked, answered = append(t.asked, string(e.MsgID)), false
 		case len(turns) > 0:
 			turns[len(turns)-1].text += e.Content
 			answered = true
@@ -135,183 +130,308 @@ func turnsOf(log []sql.Logged) []loggedTurn {
 	return turns
 }
 
-// checkAnswers: each message was answered in one turn, and DingTalk has that answer, in the order of the turns.
-func (w *chaos) checkAnswers(f *findings, turns []loggedTurn) {
-	posted, first, order := map[string]int{}, map[string]int{}, map[string]int{}
-	texts := map[string]*strings.Builder{}
-	for i, r := range w.sim.Replies("") {
-		seen := map[string]bool{}
-		for _, mark := range marks.FindAllString(r.Text, -1) {
-			if seen[mark] {
-				f.broke("a reply to %s has the answer to %s twice", r.Conversation, mark)
-				continue
-			}
-			seen[mark] = true
-			if posted[mark]++; posted[mark] == 1 {
-				first[mark] = i
-			}
-		}
-		if texts[r.Conversation] == nil {
-			texts[r.Conversation] = &strings.Builder{}
-		}
-		texts[r.Conversation].WriteString(r.Text)
-	}
-	for mark, n := range posted {
-		if n > 1 {
-			f.doubled++
-		}
-		if w.talk.place[mark] == "" {
-			f.broke("an answer to %s was sent, which nobody said", mark)
+// checkTurns: each message was taken by one turn, whose answer is for it and for nobody else. An answer that names no
+// message at all is a command's, or tells that the model failed.
+func (e *evidence) checkTurns(f *findings) {
+	for _, l := range e.log {
+		if l.State == sessions.Pending {
+			f.broke("message %s is in the log, and no turn took it", l.MsgID)
 		}
 	}
-	if f.doubled > w.book.doubled {
-		f.broke("%d answers were sent twice, and only %d were counted as perhaps doubled", f.doubled, w.book.doubled)
-	}
-	told := map[string]int{}
-	for _, t := range turns {
+	for _, t := range turnsOf(e.log) {
 		f.turns++
 		has := marks.FindAllString(t.text, -1)
 		for _, mark := range has {
-			if told[mark]++; told[mark] == 2 {
-				f.broke("message %s was answered in two turns", mark)
+			if !slices.Contains(t.asked, mark) {
+				f.broke("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, opening(t.text))
 			}
 		}
-		place := w.talk.place[string(t.asked[0].MsgID)]
-		for _, e := range t.asked {
-			mark := string(e.MsgID)
-			switch at, sent := first[mark]; {
-			case len(has) == 0 && texts[place] != nil && strings.Contains(texts[place].String(), opening(t.text)):
-				f.apologies++ // the model failed again and again, and people were told
+		for _, mark := range t.asked {
+			switch command := e.said[mark].command; {
+			case strings.TrimSpace(t.text) == "":
+				f.broke("message %s was taken and not answered", mark)
+			case command && (len(t.asked) > 1 || len(has) > 0):
+				f.broke("the command %s was answered as if it were talk: %q", mark, opening(t.text))
+			case command:
+				f.commands++
+			case len(has) == 0:
+				f.apologies++
 			case !slices.Contains(has, mark):
 				f.broke("message %s is in a turn that does not answer it: %q", mark, opening(t.text))
-			case !sent:
-				f.broke("the answer to message %s was stored and never sent", mark)
-			case at < order[place]:
-				f.broke("the answer to message %s was sent before an earlier one of %s", mark, place)
 			default:
 				f.answered++
-				order[place] = at
 			}
 		}
-	}
-	if n := f.answered + f.apologies + f.dead; n < f.acked {
-		f.broke("%d messages were acknowledged and %d have an answer", f.acked, n)
 	}
 }
 
-// opening is the beginning of an answer, short enough to stand in a reply as it is.
+// opening is the beginning of a text.
 func opening(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	rs := []rune(line)
-	return string(rs[:min(len(rs), 20)])
+	return string(rs[:min(len(rs), 80)])
 }
 
-// checkFacts: what lies before a session's flush cursor is in memory, once.
-func (w *chaos) checkFacts(f *findings, log []sql.Logged, standing []sql.Standing, facts []sql.Kept) {
+// checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns.
+func (e *evidence) checkReplies(f *findings) {
+	first := map[string]int{}
+	for i, r := range e.replies {
+		seen := map[string]bool{}
+		for _, mark := range marks.FindAllString(r.Text, -1) {
+			u, known := e.said[mark]
+			switch {
+			case seen[mark]:
+				f.broke("a reply to %s has the answer to %s twice", r.Conversation, mark)
+				continue
+			case !known:
+				f.broke("an answer to %s was sent, which nobody said", mark)
+			case u.place != r.Conversation:
+				f.broke("the answer to %s, said in %s, was sent to %s", mark, u.place, r.Conversation)
+			}
+			seen[mark] = true
+			if _, before := first[mark]; !before {
+				first[mark] = i
+			}
+		}
+	}
+	latest := map[sessions.Key]int{}
+	for _, t := range turnsOf(e.log) {
+		for _, mark := range marks.FindAllString(t.text, -1) {
+			at, sent := first[mark]
+			if sent && at < latest[t.key] && slices.Contains(t.asked, mark) {
+				f.broke("the answer to message %s was sent before an earlier one of session %s", mark, t.key)
+			}
+			latest[t.key] = max(latest[t.key], at)
+		}
+	}
+}
+
+// checkLetters: each turn and each message that was set aside left a reply, and what gateways take for sent has arrived,
+// as often as it was left, and oftener only where a gateway said that this may be. So are apologies and the answers to
+// commands found, which name no message.
+func (e *evidence) checkLetters(f *findings) {
+	type letter struct{ where, text string }
+	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
+	spare, dead := map[sessions.Key]int{}, map[sessions.Key]map[sessions.MessageID]bool{}
+	for _, l := range e.letters {
+		text := strings.TrimSpace(l.Text)
+		spare[l.Key]++
+		left[letter{string(l.Key), text}]++
+		if l.Sent && text != "" {
+			sent[letter{string(l.Conversation), text}]++
+		}
+	}
+	for _, t := range turnsOf(e.log) {
+		k := letter{string(t.key), strings.TrimSpace(t.text)}
+		if left[k]--; left[k] < 0 {
+			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
+			continue
+		}
+		spare[t.key]--
+	}
+	for _, l := range e.log {
+		if l.State == sessions.Dead {
+			if dead[l.Key] == nil {
+				dead[l.Key] = map[sessions.MessageID]bool{}
+			}
+			dead[l.Key][l.MsgID] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(dead)) {
+		if spare[key] < len(dead[key]) {
+			f.broke("session %s set %d messages aside and told %d people", key, len(dead[key]), spare[key])
+		}
+	}
+	texts := map[string]string{}
+	for where, all := range e.textsByPlace() {
+		texts[where] = all.String()
+	}
+	for l, n := range sent {
+		arrived := strings.Count(texts[l.where], l.text)
+		if arrived < n {
+			f.broke("%d replies to %s were marked as sent and %d arrived: %q", n, l.where, arrived, opening(l.text))
+		}
+		if arrived > n && marks.MatchString(l.text) { // other texts may stand within longer ones
+			f.doubled += arrived - n
+		}
+	}
+	if f.doubled > e.perhaps {
+		f.broke("%d replies were sent twice, and only %d were counted as perhaps doubled", f.doubled, e.perhaps)
+	}
+}
+
+// textsByPlace joins the replies to each conversation.
+func (e *evidence) textsByPlace() map[string]*strings.Builder {
+	texts := map[string]*strings.Builder{}
+	for _, r := range e.replies {
+		if texts[r.Conversation] == nil {
+			texts[r.Conversation] = &strings.Builder{}
+		}
+		texts[r.Conversation].WriteString(r.Text + "\n")
+	}
+	return texts
+}
+
+// checkFacts: what lies before a session's flush cursor is in memory, once; and summaries lie end to end.
+func (e *evidence) checkFacts(f *findings) {
 	kept := map[string]int{}
-	for _, k := range facts {
+	for _, k := range e.facts {
 		for _, m := range toRemember.FindAllStringSubmatch(k.Content, -1) {
 			kept[m[1]]++
 		}
 	}
 	cursor := map[sessions.Key]int64{}
-	for _, s := range standing {
+	for _, s := range e.standing {
 		cursor[s.Key] = s.FlushedSeq
 	}
-	for _, e := range log {
-		fact := w.talk.fact[string(e.MsgID)]
-		if e.Role != sessions.RoleUser || fact == "" || e.Seq == 0 || e.Seq > cursor[e.Key] {
+	for _, l := range e.log {
+		fact := e.said[string(l.MsgID)].fact
+		if l.Role != sessions.RoleUser || fact == "" || l.Seq == 0 || l.Seq > cursor[l.Key] {
 			continue
 		}
 		f.facts++
 		if n := kept[toRemember.FindStringSubmatch(fact)[1]]; n != 1 {
-			f.broke("the fact of message %s was flushed and is in memory %d times", e.MsgID, n)
+			f.broke("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
 		}
+	}
+	for _, gap := range e.gaps {
+		f.broke("summaries do not tile the log: %s", gap)
 	}
 }
 
-// checkTurnLines: no session had two turns at a time, and no term of a lease goes backwards. A process that stood still
-// may write a line late.
-func (w *chaos) checkTurnLines(f *findings) {
-	stood := func(t turnLine) bool {
-		name, _, _ := strings.Cut(t.process, "-")
-		return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.name == name && s.stood(t.from, t.to) })
-	}
+// checkTurnLines: no session had two turns at a time. A process that stood still, or could not reach the database, may write
+// a line late.
+func (e *evidence) checkTurnLines(f *findings) {
 	by := map[string][]turnLine{}
-	for _, t := range w.book.turns {
-		by[t.session] = append(by[t.session], t)
+	for _, t := range e.turns {
+		if !e.lives[t.process].stood(t.from, t.to) {
+			by[t.session] = append(by[t.session], t)
+		}
 	}
 	for _, session := range slices.Sorted(maps.Keys(by)) {
 		turns := by[session]
 		slices.SortStableFunc(turns, func(x, y turnLine) int { return cmp.Or(x.from.Compare(y.from), x.to.Compare(y.to)) })
 		for i := 1; i < len(turns); i++ {
 			last, t := turns[i-1], turns[i]
-			if stood(last) || stood(t) {
-				continue
-			}
-			if t.term < last.term {
-				f.broke("session %s: a turn of term %d began after one of term %d", session, t.term, last.term)
-			}
 			if t.from.Add(clockGrain).Before(last.to) {
 				f.broke("session %s: the turn of %s (%s) began %s before that of %s (%s) had ended", session, t.msgID, t.process,
 					last.to.Sub(t.from), last.msgID, last.process)
 			}
 		}
 	}
-	for _, p := range w.book.panics {
+	for _, p := range e.panics {
 		f.broke("a panic: %s", p)
-	}
-}
-
-// checkOverlaps: no two replicas that live ask the model for an answer in one conversation at the same time.
-func (w *chaos) checkOverlaps(f *findings) {
-	for _, o := range w.mind.both {
-		excused := slices.ContainsFunc(w.apart, func(s span) bool { return s.holds(o.second.from) }) ||
-			slices.ContainsFunc(w.slots, func(s *slot) bool {
-				return s.stood(o.first.from.Add(-apartFor), o.second.from) || s.killed(o.first.process, o.second.from)
-			})
-		if !excused {
-			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.conversation, o.second.process,
-				o.second.from.Sub(o.first.from), o.first.process)
-		}
 	}
 }
 
 // clockGrain is how much later than its commit the line of a turn may be written on a machine that is busy.
 const clockGrain = 250 * time.Millisecond
 
-// checkProtocol: what the simulator would never hear from a gateway that behaves, whatever became of it.
-func (w *chaos) checkProtocol(f *findings) {
-	for _, v := range w.sim.Violations(
-		dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
-		dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
-	) {
-		f.broke("protocol: %s", v)
+// checkTerms: one term of a session's lease is one process's; turns stand in the log in the order of their terms, whatever
+// any clock says; and what is stored is never behind a term that a gateway committed under.
+func (e *evidence) checkTerms(f *findings) {
+	type grant struct {
+		session string
+		term    int64
+	}
+	owner, highest, of := map[grant]string{}, map[string]int64{}, map[string]int64{}
+	for _, t := range e.turns {
+		of[t.msgID] = t.term
+		g := grant{t.session, t.term}
+		if owner[g] == "" {
+			owner[g] = t.process
+		}
+		if owner[g] != t.process {
+			f.broke("session %s: %s and %s both committed under term %d", t.session, owner[g], t.process, t.term)
+		}
+		highest[t.session] = max(highest[t.session], t.term)
+	}
+	f.grants = len(owner)
+	latest := map[sessions.Key]int64{}
+	for _, t := range turnsOf(e.log) {
+		term, told := of[t.asked[0]]
+		if told && term < latest[t.key] {
+			f.broke("session %s: the turn of %s was committed under term %d, after one of term %d", t.key, t.asked[0], term, latest[t.key])
+		}
+		latest[t.key] = max(latest[t.key], term)
+	}
+	stored := map[string]int64{}
+	for _, l := range e.terms {
+		stored[string(l.Key)] = l.Term
+	}
+	for _, session := range slices.Sorted(maps.Keys(highest)) {
+		if stored[session] < highest[session] {
+			f.broke("session %s: a turn was committed under term %d, and the stored one is %d", session, highest[session], stored[session])
+		}
 	}
 }
 
-// report prints what was done and what was found.
-func (w *chaos) report(out io.Writer, f *findings) {
-	fmt.Fprintf(out, "\ntroubles:")
-	for _, kind := range slices.Sorted(maps.Keys(w.done)) {
-		fmt.Fprintf(out, "  %s %d", kind, w.done[kind])
+// checkOverlaps: no two replicas ask the model for an answer in one session at the same time. A replica that was cut off in
+// the middle of its question, or stopped, does not know that another one has the session; what it does is not stored.
+func (e *evidence) checkOverlaps(f *findings) {
+	for _, o := range e.both {
+		first, second := e.lives[o.first.process], e.lives[o.second.process]
+		excused := slices.ContainsFunc(e.away, func(s span) bool { return s.holds(o.second.from) }) ||
+			first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
+		if !excused {
+			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
+				o.second.from.Sub(o.first.from), o.first.process)
+		}
 	}
-	fmt.Fprintf(out, "\nlogged by gateways:\n")
-	for _, m := range slices.Sorted(maps.Keys(w.book.counts)) {
-		fmt.Fprintf(out, "%8d  %s\n", w.book.counts[m], m)
+}
+
+// goneBy reports whether the process had been ended at a moment, or had waited for its turns as long as a stop does.
+func (l life) goneBy(at time.Time) bool {
+	ended := !l.killed.IsZero() && l.killed.Before(at) || !l.ended.IsZero() && l.ended.Before(at)
+	return ended || !l.told.IsZero() && (l.twice || l.told.Add(chaosDrain).Before(at))
+}
+
+// checkAccounts: every process has its account, none is open at the end, and none lost anything.
+func (e *evidence) checkAccounts(f *findings) {
+	has := map[string]bool{}
+	for _, a := range e.accounts {
+		name := processOf(a.Replica)
+		has[name] = true
+		f.accounts++
+		f.resumed, f.redelivered = f.resumed+int(a.Figures.Resumed), f.redelivered+int(a.Figures.Redelivered)
+		l := e.lives[name]
+		switch {
+		case a.Figures.Lost != 0:
+			f.broke("process %s has lost %d messages, by its own account", name, a.Figures.Lost)
+		case a.Ending == sessions.Running:
+			f.broke("the account of %s is open, which has ended", name)
+		case a.Ending == sessions.Clean && l.told.IsZero():
+			f.broke("the account of %s says that it stopped cleanly, and nobody told it to", name)
+		}
 	}
-	fmt.Fprintf(out, `
-said %d, acknowledged %d, answered %d, told that the model failed %d, set aside %d
-turns %d, compactions %d, flushes %d, facts flushed %d
-perhaps doubled %d, doubled %d
-from the first push to the answer: p50 %s, p99 %s
-`, f.said, f.acked, f.answered, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts, w.book.doubled, f.doubled, millis(f.p50), millis(f.p99))
-	if len(f.broken) == 0 {
-		fmt.Fprintf(out, "seed %d: 0 violations\n", w.opt.Seed)
-		return
+	for _, name := range slices.Sorted(maps.Keys(e.online)) {
+		// One that met a database which was away opens its account when it looks again.
+		if l := e.lives[name]; !has[name] && l.over().Sub(e.online[name]) > accountWithin {
+			f.broke("process %s served for %s and has no account", name, l.over().Sub(e.online[name]).Round(time.Second))
+		}
 	}
-	for _, b := range f.broken {
-		fmt.Fprintf(out, "VIOLATION: %s\n", b)
+}
+
+// accountWithin is how long a process may serve without an account.
+const accountWithin = 15 * time.Second
+
+// over is when the process had ended, by whatever.
+func (l life) over() time.Time {
+	if !l.killed.IsZero() {
+		return l.killed
 	}
-	fmt.Fprintf(out, "seed %d: %d violations; the same plan again: bot chaos --seed %d --for %s\n", w.opt.Seed, len(f.broken), w.opt.Seed, w.opt.For)
+	return l.ended
+}
+
+// checkRest: no reply is left to be sent, none was given up, and nobody broke the protocol.
+func (e *evidence) checkRest(f *findings) {
+	if n := e.open.Replies; n > 0 {
+		f.broke("%d replies are still to be sent", n)
+	}
+	if n := e.open.GivenUp; n > 0 {
+		f.broke("%d replies were given up", n)
+	}
+	for _, v := range e.strange {
+		f.broke("protocol: %s", v)
+	}
 }

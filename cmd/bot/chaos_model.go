@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,30 +14,32 @@ import (
 // chaosModel is a model that repeats the marks of what it answers, saves every fact that it is shown, and fails where it
 // is told to.
 type chaosModel struct {
-	place func(asked string) (conversation string)
+	thread func(asked string) string // the session in which marks were said
 
 	mu    sync.Mutex
 	rng   *rand.Rand
 	bad   int
 	until time.Time
-	now   map[string]modelCall // by conversation: the latest question, while its answer is on the way
+	now   map[string]modelCall // by session: the latest question, while its answer is on the way
+	asked map[string]time.Time // by process and question: when it was asked first
 	both  []overlap
 }
 
 // modelCall is one question to the model for an answer to people.
 type modelCall struct {
 	process  string
+	since    time.Time // when the process asked this first: it may have tried again
 	from, to time.Time // when its answer is ready
 }
 
-// overlap is a question that came from one process while another's for the same conversation had no answer yet.
+// overlap is a question that came from one process while another's for the same session had no answer yet.
 type overlap struct {
-	conversation  string
+	thread        string
 	first, second modelCall
 }
 
 func newChaosModel(rng *rand.Rand) *chaosModel {
-	return &chaosModel{rng: rng, now: map[string]modelCall{}}
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}}
 }
 
 // spoil makes half of the answers bad for a while.
@@ -46,22 +49,32 @@ func (m *chaosModel) spoil(kind int, d time.Duration) {
 	m.bad, m.until = kind, time.Now().Add(d)
 }
 
-// slip is a bad answer in place of a good one, or not. conversation is whom a good one is for; empty for nobody.
-func (m *chaosModel) slip(r openaitest.Request, conversation string, good openaitest.Reply) openaitest.Reply {
+// overlaps are the questions that met so far.
+func (m *chaosModel) overlaps() []overlap {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if time.Now().After(m.until) || m.rng.IntN(2) == 0 {
+	return slices.Clone(m.both)
+}
+
+// slip is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not
+// for people.
+func (m *chaosModel) slip(r openaitest.Request, asked string, good openaitest.Reply) openaitest.Reply {
+	thread := m.thread(asked)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := r.Key + " " + asked
+	if m.asked[id].IsZero() {
+		m.asked[id] = time.Now()
+	}
+	call := modelCall{process: r.Key, since: m.asked[id], from: time.Now()}
+	bad := m.bad % 7
+	upkeep := bad == 6 // flushes and summaries alone are slow
+	if time.Now().After(m.until) || upkeep && r.Kind == openaitest.Chat || !upkeep && m.rng.IntN(2) == 0 {
 		took := time.Duration(20+m.rng.IntN(200)) * time.Millisecond
-		if conversation != "" {
-			a := modelCall{process: r.Key, from: time.Now(), to: time.Now().Add(took)}
-			if last := m.now[conversation]; last.process != a.process && last.to.After(a.from) {
-				m.both = append(m.both, overlap{conversation, last, a})
-			}
-			m.now[conversation] = a
-		}
+		m.note(call, thread, took)
 		return good.After(took)
 	}
-	switch m.bad % 6 {
+	switch bad {
 	case 0:
 		return openaitest.Error(500, "", "")
 	case 1:
@@ -70,10 +83,25 @@ func (m *chaosModel) slip(r openaitest.Request, conversation string, good openai
 		return openaitest.Hang()
 	case 3:
 		return good.BreakAfter(2)
-	case 4:
-		return good.After(time.Duration(m.rng.IntN(3000)) * time.Millisecond)
+	case 4, 6:
+		took := time.Duration(m.rng.IntN(3000)) * time.Millisecond
+		m.note(call, thread, took)
+		return good.After(took)
 	}
 	return good.EndAfter(3)
+}
+
+// note keeps a question in mind while its answer is on the way, and sees whether another process waits for one to the same
+// session. m.mu must be held.
+func (m *chaosModel) note(call modelCall, thread string, took time.Duration) {
+	if thread == "" {
+		return
+	}
+	call.to = call.from.Add(took)
+	if last := m.now[thread]; last.process != call.process && last.to.After(call.from) {
+		m.both = append(m.both, overlap{thread, last, call})
+	}
+	m.now[thread] = call
 }
 
 func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
@@ -83,8 +111,12 @@ func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
 	case openaitest.Summary:
 		return m.slip(r, "", openaitest.Text(benchSummary))
 	}
-	asked := askedMarks(r.Messages)
-	return m.slip(r, m.place(asked), openaitest.Text(asked+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
+	messages := slices.Clone(r.Messages)
+	for i := range messages {
+		messages[i].Content = beside.ReplaceAllString(messages[i].Content, "")
+	}
+	asked := askedMarks(messages)
+	return m.slip(r, asked, openaitest.Text(asked+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
 }
 
 // countText counts tokens by the bytes.
@@ -97,6 +129,7 @@ func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int
 }
 
 var (
+	beside     = regexp.MustCompile(`(?s)<<<.*?>>>`) // what memory and the log have on a question: nobody asks that
 	knownFacts = regexp.MustCompile(`(?s)<<<known (\S+)\n.*?\nknown \S+>>>`)
 	toRemember = regexp.MustCompile(`编号(K\d{6})：[^。"\\\n]+`)
 )

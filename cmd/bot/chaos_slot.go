@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -13,21 +14,62 @@ type slot struct {
 	*chaos
 	name  string
 	child *child
+	link  *chaosLink
 	runs  int
+}
 
-	mu     sync.Mutex
-	frozen []span // while a process of the slot stood still
-	deaths map[string]time.Time
+// life is what became of one process of a slot.
+type life struct {
+	slot           string
+	started, ended time.Time
+	told           time.Time // asked to stop
+	twice          bool      // and asked again: it leaves at once
+	killed         time.Time
+	apart          []span // while it stood still or could not reach the database
+	exit           error  // how it ended
+}
+
+// lives are the processes that ever ran, by name.
+type lives struct {
+	mu sync.Mutex
+	of map[string]*life
+}
+
+func (l *lives) change(process string, f func(*life)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[process] == nil {
+		l.of[process] = &life{}
+	}
+	f(l.of[process])
+}
+
+// all copies what is known of each process.
+func (l *lives) all() map[string]life {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]life{}
+	for name, x := range l.of {
+		c := *x
+		c.apart = slices.Clone(x.apart)
+		out[name] = c
+	}
+	return out
 }
 
 // start starts a new process and does not wait for it to connect: it may find everything in ruins.
 func (s *slot) start(_ context.Context) error {
 	s.runs++
 	name := fmt.Sprintf("%s-%d", s.name, s.runs)
-	config, err := s.gatewayConfig(name)
+	address, err := s.link.url(s.address())
 	if err != nil {
 		return err
 	}
+	config, err := s.gatewayConfig(name, address)
+	if err != nil {
+		return err
+	}
+	s.lives.change(name, func(l *life) { l.slot, l.started = s.name, time.Now() })
 	c, err := startChild(name, s.program, config, s.book)
 	if err != nil {
 		return err
@@ -40,56 +82,55 @@ func (s *slot) start(_ context.Context) error {
 // stopLimit is how long a clean stop may take, here: drain and flush and the end of what a frozen database holds up.
 const stopLimit = 45 * time.Second
 
-// awaitExit waits for the end of a process that was told to stop.
-func (w *chaos) awaitExit(ctx context.Context, c *child) {
+// end waits for the end of a process that was told to stop. Told once, its exit code must be 0.
+func (w *chaos) end(ctx context.Context, c *child) {
 	limit, stop := context.WithTimeout(ctx, stopLimit)
 	defer stop()
-	if err := c.ended(limit); err != nil && ctx.Err() == nil {
-		w.broke("%v; its log ends with %q", err, w.book.last(c.name))
+	err := c.ended(limit)
+	twice := false
+	w.lives.change(c.name, func(l *life) { l.ended, l.exit, twice = time.Now(), c.err, l.twice })
+	late := c.alive()
+	if late {
 		_ = c.kill() // it has ended then
+	}
+	if err != nil && ctx.Err() == nil && (late || !twice) {
+		w.broke("%v; its log ends with %q", err, w.book.last(c.name))
 	}
 }
 
-// freeze stops the process for a while, as a machine does that swaps or is migrated. It returns at once.
-func (s *slot) freeze(d time.Duration) {
-	pid := s.child.pid()
+// tell asks a process to stop and waits for its end in the background.
+func (s *slot) tell(ctx context.Context, c *child) error {
+	s.lives.change(c.name, func(l *life) { l.told = time.Now() })
+	if err := c.terminate(); err != nil {
+		return err
+	}
+	s.leaving.Go(func() { s.end(ctx, c) })
+	return nil
+}
+
+// freeze stops a process for a while, as a machine does that swaps or is migrated. It returns at once.
+func (s *slot) freeze(c *child, d time.Duration) {
+	pid := c.pid()
 	if syscall.Kill(pid, syscall.SIGSTOP) != nil {
 		return
 	}
-	from := time.Now()
-	s.mu.Lock()
-	s.frozen = append(s.frozen, span{from: from, to: from.Add(d + time.Second)})
-	s.mu.Unlock()
+	s.setApart(c, d)
 	time.AfterFunc(d, func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have been killed meanwhile
 }
 
-// stood reports whether a process of the slot stood still at some time between two moments.
-func (s *slot) stood(from, to time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.frozen {
-		if f.from.Before(to) && from.Before(f.to) {
-			return true
-		}
-	}
-	return false
+// setApart notes that a process can't know what happens, for a while from now on.
+func (s *slot) setApart(c *child, d time.Duration) {
+	now := time.Now()
+	s.lives.change(c.name, func(l *life) { l.apart = append(l.apart, span{from: now, to: now.Add(d + time.Second)}) })
 }
 
 // kill ends the process as the kernel would.
 func (s *slot) kill() error {
-	s.mu.Lock()
-	if s.deaths == nil {
-		s.deaths = map[string]time.Time{}
-	}
-	s.deaths[s.child.name] = time.Now()
-	s.mu.Unlock()
+	s.lives.change(s.child.name, func(l *life) { l.killed = time.Now() })
 	return s.child.kill()
 }
 
-// killed reports whether a process of the slot was killed before a moment.
-func (s *slot) killed(process string, before time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, ok := s.deaths[process]
-	return ok && at.Before(before)
+// stood reports whether the process was apart from the others at some time between two moments.
+func (l life) stood(from, to time.Time) bool {
+	return slices.ContainsFunc(l.apart, func(s span) bool { return s.from.Before(to) && from.Before(s.to) })
 }

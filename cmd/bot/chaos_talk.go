@@ -11,33 +11,44 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// chaosTalk is people who talk in groups, and what DingTalk knows of each of their messages.
+// remark is one message that somebody said, and what DingTalk knows of it.
+type remark struct {
+	mark    string // stands in the text, unless that is a command; it is the message's id too
+	place   string // the conversation
+	thread  string // what is one session: the conversation, or one member of it
+	command bool
+	fact    string // what it says that is to be remembered
+
+	pushed, acked time.Time // first; zero where not yet
+	answered      bool
+}
+
+// chaosTalk is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
 type chaosTalk struct {
-	sim   *dingtalktest.Server
-	stop  context.CancelFunc
-	ended chan struct{}
-	noisy bool // bursts, copies and long messages too
+	sim    *dingtalktest.Server
+	stop   context.CancelFunc
+	ended  chan struct{}
+	noisy  bool // bursts, copies, commands and long messages too
+	member bool // each member of a group has a session of their own
 
 	mu    sync.Mutex
 	rng   *rand.Rand
-	said  []string             // marks, in the order in which they were said; they are the messages' ids too
-	place map[string]string    // of a mark: its conversation
-	fact  map[string]string    // of a mark: what it says that is to be remembered
-	acked map[string]time.Time // acknowledged with 200
-	open  int                  // said and not acknowledged
-	first map[string]time.Time // pushed
-	done  map[string]bool      // answered
-	took  []time.Duration      // from the first push of a message to its first answer
+	order []string           // marks, in the order in which they were said
+	said  map[string]*remark // by mark
+	open  int                // said and not acknowledged
+	took  []time.Duration    // from the first push of a message to its first answer
 }
 
-const chaosConversations = 14
+// Groups in which people talk: few where each of their members has a session, so that each session grows long.
+const (
+	chaosConversations = 14
+	chaosMemberGroups  = 3
+)
 
-func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy bool) *chaosTalk {
+func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *chaosTalk {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t := &chaosTalk{
-		sim: sim, rng: rng, noisy: noisy, stop: stop, ended: make(chan struct{}),
-		place: map[string]string{}, fact: map[string]string{}, acked: map[string]time.Time{}, first: map[string]time.Time{},
-		done: map[string]bool{},
+		sim: sim, rng: rng, noisy: noisy, member: member, stop: stop, ended: make(chan struct{}), said: map[string]*remark{},
 	}
 	go func() {
 		defer close(t.ended)
@@ -55,17 +66,18 @@ func (t *chaosTalk) close() {
 func (t *chaosTalk) note(e dingtalktest.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	u := t.said[e.MsgID]
 	switch {
-	case e.Kind == "ack" && e.Status == 200 && t.place[e.MsgID] != "" && t.acked[e.MsgID].IsZero():
-		t.acked[e.MsgID] = e.Time
+	case e.Kind == "ack" && e.Status == 200 && u != nil && u.acked.IsZero():
+		u.acked = e.Time
 		t.open--
-	case e.Kind == "push" && t.place[e.MsgID] != "" && t.first[e.MsgID].IsZero():
-		t.first[e.MsgID] = e.Time
+	case e.Kind == "push" && u != nil && u.pushed.IsZero():
+		u.pushed = e.Time
 	case e.Kind == "reply":
 		for _, mark := range marks.FindAllString(e.Detail, -1) {
-			if at := t.first[mark]; !at.IsZero() && !t.done[mark] {
-				t.took = append(t.took, e.Time.Sub(at))
-				t.done[mark] = true
+			if u := t.said[mark]; u != nil && !u.pushed.IsZero() && !u.answered {
+				t.took = append(t.took, e.Time.Sub(u.pushed))
+				u.answered = true
 			}
 		}
 	}
@@ -76,6 +88,17 @@ func (t *chaosTalk) owed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open
+}
+
+// known copies what is known of each message.
+func (t *chaosTalk) known() (said map[string]remark, took []time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said = make(map[string]remark, len(t.said))
+	for mark, u := range t.said {
+		said[mark] = *u
+	}
+	return said, append([]time.Duration(nil), t.took...)
 }
 
 // run says something rate times a second, at random moments, until ctx ends.
@@ -93,6 +116,12 @@ func (t *chaosTalk) run(ctx context.Context, rate float64) {
 
 var chaosPeople = []person{zhang, li, alex, {"u-wang", "王芳"}, {"u-chen", "陈晨"}}
 
+// chaosAdmin may use every command in groups.
+var chaosAdmin = zhang
+
+// chaosCommands are sent among the talk.
+var chaosCommands = []string{"/状态", "/压缩", "/status", "/compact", "/压缩记录"}
+
 // Words that facts are made of: no two of them look alike, or one would be taken for the other's correction.
 var (
 	chaosThings = []string{"订单库", "缓存集群", "日志平台", "支付网关", "对账脚本", "搜索服务", "消息队列", "监控看板", "登录页", "发布流水线", "风控引擎"}
@@ -103,30 +132,60 @@ var (
 // say says one message somewhere.
 func (t *chaosTalk) say() {
 	t.mu.Lock()
-	n := len(t.said) + 1
-	mark := fmt.Sprintf("q%07d", n)
-	m := dingtalktest.Message{MsgID: mark, Conversation: fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosConversations))}
-	p := chaosPeople[t.rng.IntN(len(chaosPeople))]
-	m.Sender, m.SenderNick = p.id, p.name
-	m.Text = mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
-	if n%6 == 0 {
-		t.fact[mark] = fmt.Sprintf("编号K%06d：%s在%s%s", n, chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
-		m.Text = mark + " 通知大家，" + t.fact[mark] + "。"
-	}
-	if t.noisy {
-		switch t.rng.IntN(60) {
-		case 0, 1:
-			m.Copies = 3
-		case 2:
-			m.Text += strings.Repeat("日志一切正常，", 300)
-		case 3:
-			m.Text += strings.Repeat("A", 40_000)
-		}
-	}
-	t.said, t.place[mark] = append(t.said, mark), m.Conversation
+	u, m := t.draw()
+	t.said[u.mark], t.order = u, append(t.order, u.mark)
 	t.open++
 	t.mu.Unlock()
 	t.sim.Say(m)
+}
+
+// draw makes up the next message. t.mu must be held.
+func (t *chaosTalk) draw() (*remark, dingtalktest.Message) {
+	n := len(t.order) + 1
+	mark := fmt.Sprintf("q%07d", n)
+	who := chaosPeople[t.rng.IntN(len(chaosPeople))]
+	command := t.noisy && n%40 == 7
+	if command {
+		who = chaosAdmin
+	}
+	m := dingtalktest.Message{MsgID: mark, Sender: who.id, SenderNick: who.name, Direct: t.rng.IntN(8) == 0}
+	u := &remark{mark: mark, command: command}
+	switch {
+	case m.Direct:
+		u.place = dingtalktest.DirectConversation(who.id)
+		u.thread = u.place
+	case t.member:
+		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosMemberGroups))
+		u.place, u.thread = m.Conversation, m.Conversation+" "+who.id
+	default:
+		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosConversations))
+		u.place, u.thread = m.Conversation, m.Conversation
+	}
+	switch {
+	case command:
+		m.Text = chaosCommands[t.rng.IntN(len(chaosCommands))]
+	case n%6 == 0:
+		u.fact = fmt.Sprintf("编号K%06d：%s在%s%s", n, chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
+		m.Text = mark + " 通知大家，" + u.fact + "。"
+	default:
+		m.Text = mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
+	}
+	if t.noisy && !command {
+		t.roughen(&m)
+	}
+	return u, m
+}
+
+// roughen makes a few messages come in copies, or long. t.mu must be held.
+func (t *chaosTalk) roughen(m *dingtalktest.Message) {
+	switch t.rng.IntN(60) {
+	case 0, 1:
+		m.Copies = 3
+	case 2:
+		m.Text += strings.Repeat("日志一切正常，", 300)
+	case 3:
+		m.Text += strings.Repeat("A", 40_000)
+	}
 }
 
 // some are a few of the messages said so far.
@@ -134,16 +193,19 @@ func (t *chaosTalk) some(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []string
-	for range min(n, len(t.said)) {
-		ids = append(ids, t.said[t.rng.IntN(len(t.said))])
+	for range min(n, len(t.order)) {
+		ids = append(ids, t.order[t.rng.IntN(len(t.order))])
 	}
 	return ids
 }
 
-// placeOf is where the messages with these marks were said.
-func (t *chaosTalk) placeOf(asked string) string {
+// threadOf is the session in which the messages with these marks were said.
+func (t *chaosTalk) threadOf(asked string) string {
 	mark, _, _ := strings.Cut(asked, " ")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.place[mark]
+	if u := t.said[mark]; u != nil {
+		return u.thread
+	}
+	return ""
 }

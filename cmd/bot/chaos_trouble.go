@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -25,16 +24,22 @@ var troubles = []struct {
 	weight int
 	make   func(*chaos, context.Context, trouble) error
 }{
-	{"kill", 20, (*chaos).kill},
+	{"kill", 24, (*chaos).kill},
 	{"kill all", 2, (*chaos).killAll},
 	{"stop", 12, (*chaos).stop},
-	{"freeze", 12, (*chaos).freeze},
+	{"stop twice", 3, (*chaos).stopTwice},
+	{"stop frozen", 4, (*chaos).stopFrozen},
+	{"freeze", 10, (*chaos).freeze},
+	{"network cut", 10, (*chaos).cutNetwork},
+	{"network slow", 5, (*chaos).slowNetwork},
 	{"postgres restart", 3, (*chaos).restartPostgres},
 	{"postgres crash", 2, (*chaos).crashPostgres},
-	{"postgres cut", 6, (*chaos).cutPostgres},
-	{"postgres stall", 5, (*chaos).stallPostgres},
-	{"stream", 14, (*chaos).spoilStream},
+	{"postgres cut", 5, (*chaos).cutPostgres},
+	{"postgres stall", 4, (*chaos).stallPostgres},
+	{"stream", 12, (*chaos).spoilStream},
+	{"all half-open", 2, (*chaos).halfOpenAll},
 	{"webhook", 12, (*chaos).spoilWebhook},
+	{"webhooks expire", 3, (*chaos).expireWebhooks},
 	{"model", 8, (*chaos).spoilModel},
 	{"redeliver", 6, (*chaos).redeliver},
 	{"burst", 4, (*chaos).burst},
@@ -43,13 +48,13 @@ var troubles = []struct {
 // planTroubles draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
 // the troubles is the machine's.
 func planTroubles(opt chaosCmd) []trouble {
-	rng := rand.New(rand.NewPCG(opt.Seed, 3)) //nolint:gosec // a plan that can be drawn again
+	rng := rand.New(rand.NewPCG(opt.Seed, 3))
 	sum := 0
 	for _, t := range troubles {
 		sum += t.weight
 	}
 	var plan []trouble
-	for at := opt.Every; at < opt.For; at += opt.Every/2 + rand.N(opt.Every) {
+	for at := opt.Every; at < opt.For; at += opt.Every/2 + time.Duration(rng.Int64N(int64(opt.Every))) {
 		t := trouble{at: at, slot: rng.IntN(opt.Replicas), d: 200*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second))), n: rng.IntN(1000)}
 		pick := rng.IntN(sum)
 		for _, k := range troubles {
@@ -76,18 +81,11 @@ func (w *chaos) do(ctx context.Context, t trouble) {
 		}
 		w.mu.Lock()
 		w.done[t.kind]++
-		if strings.HasPrefix(t.kind, "postgres") {
-			w.apart = append(w.apart, span{from: began, to: time.Now().Add(apartFor)})
-		}
 		w.mu.Unlock()
 		fmt.Fprintf(w.out, "%8s  %-17s %s", time.Since(w.began).Round(100*time.Millisecond), t.kind, w.slots[t.slot].name)
-		fmt.Fprintf(w.out, "  %s  (%s)\n", t.d.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+		fmt.Fprintf(w.out, "  %s %d  (%s)\n", t.d.Round(time.Millisecond), t.n, time.Since(began).Round(time.Millisecond))
 	}
 }
-
-// apartFor is how long after trouble with the database a replica may still be found dead that lives, and end what it can't
-// commit.
-const apartFor = 10 * time.Second
 
 // kill ends a gateway as the kernel would, and starts another in its place.
 func (w *chaos) kill(ctx context.Context, t trouble) error {
@@ -115,40 +113,83 @@ func (w *chaos) killAll(ctx context.Context, _ trouble) error {
 	return nil
 }
 
-// stop replaces a gateway cleanly: the new one first, as a rolling restart does.
+// stop replaces a gateway cleanly: the new one first, as a rolling restart does. The old one ends in the background, whatever
+// happens meanwhile.
 func (w *chaos) stop(ctx context.Context, t trouble) error {
 	s := w.slots[t.slot]
 	old := s.child
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	if err := old.terminate(); err != nil {
+	return s.tell(ctx, old)
+}
+
+// stopTwice is somebody who can't wait: the second signal ends the process at once, as a kill does.
+func (w *chaos) stopTwice(ctx context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	old := s.child
+	s.lives.change(old.name, func(l *life) { l.twice = true })
+	if err := w.stop(ctx, t); err != nil {
 		return err
 	}
-	w.awaitExit(ctx, old)
+	until(ctx, time.Now().Add(t.d/8))
+	return old.terminate()
+}
+
+// stopFrozen tells a process to stop that stands still, and hears of it when it wakes up.
+func (w *chaos) stopFrozen(ctx context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	s.freeze(s.child, t.d+time.Duration(t.n%2)*chaosTTL)
+	return w.stop(ctx, t)
+}
+
+// freeze lets a process stand still for longer or for shorter than a lease lives.
+func (w *chaos) freeze(_ context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	s.freeze(s.child, t.d+2*time.Duration(t.n%2)*chaosTTL)
 	return nil
 }
 
-func (w *chaos) freeze(_ context.Context, t trouble) error {
-	w.slots[t.slot].freeze(t.d + 2*time.Duration(t.n%2)*chaosTTL) // shorter and longer than a lease lives
+// cutNetwork is a switch that dies between one gateway and the database, for longer or for shorter than a lease lives.
+func (w *chaos) cutNetwork(_ context.Context, t trouble) error {
+	s := w.slots[t.slot]
+	d := t.d + 2*time.Duration(t.n%2)*chaosTTL
+	s.setApart(s.child, d+apartFor)
+	s.link.cut(d, t.n%3 == 0)
 	return nil
 }
+
+// slowNetwork delays each statement of one gateway.
+func (w *chaos) slowNetwork(_ context.Context, t trouble) error {
+	w.slots[t.slot].link.slow(200*time.Millisecond, 2*t.d)
+	return nil
+}
+
+// apartFor is how long after its way to the database was cut a process may still wait for answers that never come.
+const apartFor = 5 * time.Second
 
 // restartPostgres stops the server for a while.
 func (w *chaos) restartPostgres(ctx context.Context, t trouble) error {
-	if err := w.stopPostgres(ctx, 10*time.Second); err != nil {
-		return err
-	}
-	until(ctx, time.Now().Add(t.d))
-	return w.startPostgres(ctx)
+	return w.withoutPostgres(ctx, 10*time.Second, t.d)
 }
 
 // crashPostgres ends the server without a word: it recovers from its log.
 func (w *chaos) crashPostgres(ctx context.Context, t trouble) error {
-	if err := w.stopPostgres(ctx, 0); err != nil {
+	return w.withoutPostgres(ctx, 0, t.d/4)
+}
+
+// withoutPostgres takes the server away for a while. Whoever comes back to it first may find a living replica dead.
+func (w *chaos) withoutPostgres(ctx context.Context, within, d time.Duration) error {
+	from := time.Now()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.apart = append(w.apart, span{from: from, to: time.Now().Add(apartFor)})
+	}()
+	if err := w.stopPostgres(ctx, within); err != nil {
 		return err
 	}
-	until(ctx, time.Now().Add(t.d/4))
+	until(ctx, time.Now().Add(d))
 	return w.startPostgres(ctx)
 }
 
@@ -190,6 +231,12 @@ func (w *chaos) spoilStream(_ context.Context, t trouble) error {
 	return nil
 }
 
+// halfOpenAll is a network between the gateways and DingTalk that swallows everything.
+func (w *chaos) halfOpenAll(context.Context, trouble) error {
+	w.sim.HalfOpen("")
+	return nil
+}
+
 // badWebhooks are answers of the webhook, some of them after the reply was posted.
 var badWebhooks = []string{"busy", "rate-limited", "500", "502", "html", "truncated", "reset-before", "reset-after", "posted-timeout", "hang", "app-qps"}
 
@@ -197,6 +244,12 @@ func (w *chaos) spoilWebhook(_ context.Context, t trouble) error {
 	w.sim.AddFault(dingtalktest.Fault{
 		Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do(badWebhooks[t.n%len(badWebhooks)]), Count: 1 + t.n%4,
 	})
+	return nil
+}
+
+// expireWebhooks ends those that were handed out: what is owed goes by the open API.
+func (w *chaos) expireWebhooks(context.Context, trouble) error {
+	w.sim.ExpireWebhooks("")
 	return nil
 }
 

@@ -34,18 +34,27 @@ type chaos struct {
 	eye   *sql.Inspector
 	slots []*slot
 	plan  []trouble
+	lives lives
+
+	leaving sync.WaitGroup // processes that were told to stop
 
 	mu      sync.Mutex
 	private *sql.Private // nil while it is stopped
 	url     string
-	done    map[string]int // troubles made, by kind
-	apart   []span         // while the database was in trouble: a living replica may be taken for dead then
-	broken  []string       // promises that were seen broken before the end
+	done    map[string]int     // troubles made, by kind
+	apart   []span             // while the database was in trouble: a living replica may be taken for dead then
+	broken  []string           // promises that were seen broken before the end
+	calmed  map[string]figures // of each gateway when all was done, before it was told to stop
+	samples []sample
+	took    string // what the run spent its time with
 }
 
 // openChaos builds a world; no gateway runs in it yet. What it returns may be closed whatever the error.
 func openChaos(ctx context.Context, opt chaosCmd, out io.Writer) (w *chaos, err error) {
-	w = &chaos{opt: opt, program: opt.Program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook()}
+	w = &chaos{
+		opt: opt, program: opt.Program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
+		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
+	}
 	if w.program == "" {
 		if w.program, err = os.Executable(); err != nil {
 			return w, fmt.Errorf("finding this program's own file: %w", err)
@@ -76,10 +85,14 @@ func openChaos(ctx context.Context, opt chaosCmd, out io.Writer) (w *chaos, err 
 	})
 	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
 	w.model = openaitest.New(openaitest.Options{Reply: w.mind.reply, Usage: countText, KeepRequests: 1})
-	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm)
-	w.mind.place = w.talk.placeOf
+	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
+	w.mind.thread = w.talk.threadOf
 	for i := range opt.Replicas {
-		w.slots = append(w.slots, &slot{chaos: w, name: fmt.Sprintf("g%d", i+1)})
+		s := &slot{chaos: w, name: fmt.Sprintf("g%d", i+1)}
+		if s.link, err = newChaosLink(ctx, func() string { return socketOf(w.address()) }); err != nil {
+			return w, err
+		}
+		w.slots = append(w.slots, s)
 	}
 	return w, nil
 }
@@ -91,7 +104,9 @@ func (w *chaos) close(ctx context.Context) error {
 		if s.child != nil && s.child.alive() {
 			err = errors.Join(err, s.child.kill())
 		}
+		s.link.close()
 	}
+	w.leaving.Wait()
 	if w.talk != nil {
 		w.talk.close()
 	}
@@ -122,6 +137,16 @@ func (w *chaos) startPostgres(ctx context.Context) error {
 	return nil
 }
 
+// address is where PostgreSQL is, or was last.
+func (w *chaos) address() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.url
+}
+
+// perMember reports whether each member of a group has a session of their own in this run: the seed decides.
+func (w *chaos) perMember() bool { return w.opt.Seed%3 == 0 }
+
 // stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.
 func (w *chaos) stopPostgres(ctx context.Context, within time.Duration) error {
 	w.mu.Lock()
@@ -145,11 +170,8 @@ func (w *chaos) broke(format string, args ...any) {
 	}
 }
 
-// maxBroken bounds what is listed: one broken promise is enough.
-const maxBroken = 100
-
 // gatewayConfig is small enough in all things for a flush and a compaction to come soon.
-func (w *chaos) gatewayConfig(name string) (string, error) {
+func (w *chaos) gatewayConfig(name, database string) (string, error) {
 	type object = map[string]any
 	c := object{
 		"dingtalk": object{
@@ -159,6 +181,7 @@ func (w *chaos) gatewayConfig(name string) (string, error) {
 			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
 		}}},
 		"agent": object{
+			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.id},
 			"stale_after": "1h", "turn_timeout": "30s",
 			"compaction": object{
 				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "inline_deadline": "5s",
@@ -166,15 +189,18 @@ func (w *chaos) gatewayConfig(name string) (string, error) {
 			"memory": object{"digest": "", "max_per_scope": 100_000},
 		},
 		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
-		"database": object{"url": w.url, "max_conns": 8},
-		"shutdown": object{"drain": "8s", "flush": "5s"},
+		"database": object{"url": database, "max_conns": 8},
+		"shutdown": object{"drain": chaosDrain.String(), "flush": "5s"},
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
 	}
 	return writeConfig(w.dir, name, c)
 }
 
-const chaosTTL = 2 * time.Second
+const (
+	chaosTTL   = 2 * time.Second // of leases
+	chaosDrain = 8 * time.Second // at a stop
+)
 
 // watchTerms looks at the leases again and again: the term of none may fall.
 func (w *chaos) watchTerms(ctx context.Context) {

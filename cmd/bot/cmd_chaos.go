@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
+
+	"ebb/sessions"
 )
 
 // chaosCmd is bot chaos: it torments gateways and checks that nothing was lost.
@@ -32,19 +36,35 @@ func (c chaosCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return fmt.Errorf("chaos: %w", err)
 	}
-	fmt.Fprintf(app.Stdout, "seed %d: %s of trouble, %d gateways, %g messages a second\n", c.Seed, c.For, c.Replicas, c.Rate)
+	w.announce()
 	if err := w.run(ctx); err != nil {
 		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
 	}
-	found, err := w.check(ctx)
+	e, err := w.evidence(ctx)
 	if err != nil {
 		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
+	}
+	found := e.judge()
+	if c.Calm {
+		found.broken = append(found.broken, w.soaked(app.Stdout)...)
 	}
 	w.report(app.Stdout, found)
 	if len(found.broken) > 0 {
 		return errReported
 	}
 	return nil
+}
+
+// announce prints what is going to happen.
+func (w *chaos) announce() {
+	c, scope, what := w.opt, "groups", fmt.Sprintf("%d troubles", len(w.plan))
+	if w.perMember() {
+		scope = "members of groups"
+	}
+	if c.Calm {
+		what = "no trouble"
+	}
+	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %g messages a second, sessions of %s\n", c.Seed, c.For, what, c.Replicas, c.Rate, scope)
 }
 
 // run starts everything, makes trouble while people talk, and lets things come to rest.
@@ -58,30 +78,38 @@ func (w *chaos) run(ctx context.Context) error {
 		return err
 	}
 	watch, stopWatch := context.WithCancel(ctx)
-	watching := make(chan struct{})
-	go func() { defer close(watching); w.watchTerms(watch) }()
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watchTerms(watch) })
 	talk, stopTalk := context.WithCancel(ctx)
-	talking := make(chan struct{})
-	go func() { defer close(talking); w.talk.run(talk, w.opt.Rate) }()
+	var talking sync.WaitGroup
+	talking.Go(func() { w.talk.run(talk, w.opt.Rate) })
+	if w.opt.Calm {
+		talking.Go(func() { w.sample(talk) })
+	}
 
 	began := time.Now()
+	defer func() {
+		w.took = fmt.Sprintf("%s to begin, %s of talk, %s to come to rest and stop", round(began.Sub(w.began)), w.opt.For, round(time.Since(began)-w.opt.For))
+	}()
 	for _, t := range w.plan {
-		if !until(ctx, began.Add(t.at)) {
+		if !until(ctx, began.Add(t.at)) || time.Since(began) > w.opt.For {
 			break
 		}
 		w.do(ctx, t)
 	}
 	until(ctx, began.Add(w.opt.For))
 	stopTalk()
-	<-talking
+	talking.Wait()
 	err := w.settle(ctx)
 	stopWatch()
-	<-watching
+	watching.Wait()
 	return errors.Join(err, context.Cause(ctx))
 }
 
+func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
 // settleLimit is how long everything may take to come to rest when the trouble is over.
-const settleLimit = 2 * time.Minute
+const settleLimit = 45 * time.Second
 
 // settle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
 func (w *chaos) settle(ctx context.Context) error {
@@ -90,17 +118,13 @@ func (w *chaos) settle(ctx context.Context) error {
 	defer stop()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	rest := ""
 	for {
-		open, err := w.eye.Undone(limit)
-		unacked := w.sim.State().Unacked
-		switch {
-		case err != nil:
+		rest, err := w.unsettled(limit)
+		if err != nil && limit.Err() == nil {
 			rest = err.Error()
-		case open.Messages == 0 && open.Replies == 0 && w.talk.owed() == 0:
+		}
+		if rest == "" && limit.Err() == nil {
 			return w.stopAll(ctx)
-		default:
-			rest = fmt.Sprintf("%d messages without an answer, %d replies not sent, %d pushes not acknowledged", open.Messages, open.Replies, unacked)
 		}
 		select {
 		case <-tick.C:
@@ -114,15 +138,59 @@ func (w *chaos) settle(ctx context.Context) error {
 	}
 }
 
-// stopAll ends the gateways cleanly, all at once; each must end by itself with exit code 0.
-func (w *chaos) stopAll(ctx context.Context) error {
-	for _, s := range w.slots {
-		if err := s.child.terminate(); err != nil {
-			return err
+// unsettled says what is still to be done, or nothing.
+func (w *chaos) unsettled(ctx context.Context) (string, error) {
+	open, err := w.eye.Undone(ctx)
+	if err != nil {
+		return "", err
+	}
+	if owed := w.talk.owed(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
+		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
+	}
+	accounts, err := w.eye.Restarts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range accounts {
+		if name := processOf(a.Replica); a.Ending == sessions.Running && !w.serves(name) {
+			return fmt.Sprintf("the account of %s is open, which has ended", name), nil
 		}
 	}
 	for _, s := range w.slots {
-		w.awaitExit(ctx, s.child)
+		f, err := w.figuresOf(ctx, s.child)
+		if err != nil {
+			return "", err
+		}
+		w.calmed[s.child.name] = f
+		if f.goroutines > restGoroutines {
+			return fmt.Sprintf("%s has %d goroutines and nothing to do", s.child.name, f.goroutines), nil
+		}
+		if f.resident > restResident {
+			return fmt.Sprintf("%s holds %.0f MB and has nothing to do", s.child.name, f.resident/mega), nil
+		}
 	}
+	return "", nil
+}
+
+// serves reports whether a process is one of those that serve now.
+func (w *chaos) serves(process string) bool {
+	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.child.name == process && s.child.alive() })
+}
+
+// The most that a gateway without work may have. Goroutines are a few for each part of it, pooled connections and the server
+// of its figures; a leak of one for each message is hundreds.
+const (
+	restGoroutines = 100
+	restResident   = 300 * mega
+)
+
+// stopAll ends the gateways cleanly, all at once; each must end by itself with exit code 0.
+func (w *chaos) stopAll(ctx context.Context) error {
+	for _, s := range w.slots {
+		if err := s.tell(ctx, s.child); err != nil {
+			return err
+		}
+	}
+	w.leaving.Wait()
 	return nil
 }

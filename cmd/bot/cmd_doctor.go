@@ -11,7 +11,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/dingtalk"
-	"ebb/sql"
 )
 
 // doctorCmd is bot doctor.
@@ -81,37 +80,6 @@ func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run 
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
 	return false
-}
-
-func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
-	where := "database.url"
-	if cfg.Database.URL == "" {
-		where = "private PostgreSQL in " + cfg.Database.Dir
-	}
-	url, stop, err := database(ctx, cfg.Database)
-	if err != nil {
-		return "", err
-	}
-	defer stop()
-	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 1})
-	if err != nil {
-		return "", databaseFault(err)
-	}
-	defer s.Close()
-	pending := 0
-	all, err := sql.Status(ctx, url)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range all {
-		if !m.Applied {
-			pending++
-		}
-	}
-	if pending > 0 && !cfg.Database.Migrate {
-		return "", fmt.Errorf("%d migrations are pending and database.migrate is false: run bot migrate", pending)
-	}
-	return fmt.Sprintf("%s answers, %d migrations pending", where, pending), nil
 }
 
 func checkModels(ctx context.Context, cfg *Config) (string, error) {

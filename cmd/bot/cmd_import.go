@@ -91,7 +91,10 @@ func (c sessionsImportCmd) read(zone *time.Location) (kept, error) {
 // importer stores one kept conversation.
 type importer struct {
 	cmd   sessionsImportCmd
-	store sessions.Store
+	store interface {
+		sessions.Store
+		sessions.Elector
+	}
 	count func(string) int
 	zone  *time.Location
 	lang  string
@@ -117,6 +120,9 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	}
 	leases := sessions.NewLeases(im.store, im.owner, ttl)
 	if err := leases.Beat(ctx); err != nil {
+		return err
+	}
+	if err := im.store.Mark(ctx, im.owner, sessions.Standing{Draining: true}); err != nil { // it leads no gateways
 		return err
 	}
 	keep, stop := context.WithCancel(ctx)

@@ -44,6 +44,9 @@ type DingTalkConfig struct {
 	CardTemplateID string `json:"card_template_id"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0 means no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
+	// Connections says which replicas hold a stream connection: "all", the default, or "one" at a time, for which the others
+	// stand by.
+	Connections string `json:"connections"`
 	// KeepAlive is the time between two pings on the stream connection, 15 to 30 s. Default 20 s.
 	KeepAlive time.Duration `json:"keepalive"`
 }
@@ -54,6 +57,9 @@ type LLMConfig struct {
 	Default string `json:"default"`
 	// Models are the endpoints, in the order in which they stand in for each other. At least one.
 	Models []ModelConfig `json:"models"`
+	// MaxConcurrent bounds the calls of all models under way at once in one process, at least 1; those that wait take turns
+	// by conversation. Flushes, summaries and digests have at most a quarter of them. Default 32.
+	MaxConcurrent int `json:"max_concurrent"`
 }
 
 // ModelConfig is one OpenAI-compatible endpoint and the model behind it.
@@ -137,6 +143,12 @@ type DatabaseConfig struct {
 	MaxConns int `json:"max_conns"`
 }
 
+// Which replicas hold a stream connection.
+const (
+	connectionsAll = "all"
+	connectionsOne = "one"
+)
+
 // What database.url may lead to.
 const (
 	poolerNone        = "none"
@@ -203,9 +215,10 @@ func defaults(src *source) *Config {
 			OAPIBase:         "https://oapi.dingtalk.com",
 			Reply:            "markdown",
 			RepliesPerMinute: 20,
+			Connections:      connectionsAll,
 			KeepAlive:        20 * time.Second,
 		},
-		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}},
+		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
 			Name: "Ebb", Language: "zh", SessionScope: "group",
 			MergePending: true, MaxMerged: 20,

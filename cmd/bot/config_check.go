@@ -114,6 +114,7 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 		k.oneOf("dingtalk.reply", d.Reply, []string{"markdown"})
 	}
 	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
+	k.oneOf("dingtalk.connections", d.Connections, []string{connectionsAll, connectionsOne})
 	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
 }
 
@@ -130,6 +131,7 @@ func (l *LLMConfig) check(k checker, need Need) {
 		}
 		first[m.Name] = i
 	}
+	k.between("llm.max_concurrent", l.MaxConcurrent, 1, 10000)
 	if len(l.Models) > 0 {
 		k.want(l.has(l.Default), "llm.default", strconv.Quote(l.Default), "the name of a model in llm.models: %s", l.names())
 	}

@@ -77,6 +77,7 @@ func TestLoadRefusesValues(t *testing.T) {
 	for _, tt := range []errorCase{
 		{"card", `{"dingtalk": {"reply": ^"card"}}`, `dingtalk.reply: got "card", want "markdown": card replies come in a later release`},
 		{"reply", `{"dingtalk": {"reply": ^"fax"}}`, `dingtalk.reply: got "fax", want "markdown"`},
+		{"connections", `{"dingtalk": {"connections": ^"two"}}`, `dingtalk.connections: got "two", want "all" or "one"`},
 		{"keepalive low", `{"dingtalk": {"keepalive": ^14}}`, "dingtalk.keepalive: got 14s, want 15s to 30s"},
 		{"keepalive high", `{"dingtalk": {"keepalive": ^"31s"}}`, "dingtalk.keepalive: got 31s, want 15s to 30s"},
 		{"replies", `{"dingtalk": {"replies_per_minute": ^-1}}`, "dingtalk.replies_per_minute: got -1, want 0 (no limit) or more"},
@@ -85,6 +86,7 @@ func TestLoadRefusesValues(t *testing.T) {
 
 		{"no model", `{"llm": {"models": ^[]}}`, "llm.models: got none, want at least one model"},
 		{"no such model", `{"llm": {"default": ^"x"}}`, `llm.default: got "x", want the name of a model in llm.models: "main"`},
+		{"no calls of the model", `{"llm": {"max_concurrent": ^0}}`, "llm.max_concurrent: got 0, want 1 to 10000"},
 		{"model without endpoint", `{"llm": {"models": [^{"name": "main", "model": "m"}]}}`, "llm.models[0].base_url: is empty, want the URL of a server"},
 		{"temperature", modelFile(`"temperature": ^2.1`), "llm.models[0].temperature: got 2.1, want 0 to 2, or null"},
 		{"max_output", modelFile(`"max_output": ^0`), "llm.models[0].max_output: got 0, want more than 0"},

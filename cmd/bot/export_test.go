@@ -24,7 +24,7 @@ func fillLog(t *testing.T, url string) *sql.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	if err := st.Beat(t.Context(), "me"); err != nil {
+	if _, err := st.Beat(t.Context(), "me"); err != nil {
 		t.Fatal(err)
 	}
 	var lease sessions.Lease

@@ -69,7 +69,9 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 	alive, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
 	if cfg.Admin.Listen != "" {
-		s, err := admin.Listen(ctx, admin.Options{Listen: cfg.Admin.Listen, Metrics: registry, Ready: ready})
+		s, err := admin.Listen(ctx, admin.Options{
+			Listen: cfg.Admin.Listen, Token: cfg.Admin.Token.Reveal(), Metrics: registry, Ready: ready,
+		})
 		if err != nil {
 			return err
 		}
@@ -196,12 +198,14 @@ func (g *gateway) openBot(o options) error {
 	}
 	common, groups := g.cfg.compaction()
 	g.bot, err = bot.New(bot.Config{
-		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Transport: g.transport,
+		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
+		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == connectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
-		StaleAfter: a.StaleAfter, TurnTimeout: a.TurnTimeout,
+		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
+		StaleAfter:    a.StaleAfter, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
 		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
@@ -250,13 +254,8 @@ func replicaID(cfg *Config) sessions.ReplicaID {
 
 // ready says why the gateway can't take messages now, or nil.
 func (g *gateway) ready(ctx context.Context) error {
-	select {
-	case <-g.bot.Draining():
-		return errors.New("draining")
-	default:
-	}
-	if !g.transport.Ready() {
-		return errors.New("the DingTalk stream is not connected")
+	if err := g.bot.Ready(); err != nil {
+		return err
 	}
 	if err := g.store.Ping(ctx); err != nil {
 		return errors.New("the database does not answer")

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"ebb/sql"
 )
 
 // query returns the rows of a query, one a line, with their columns set apart by bars.
@@ -73,46 +70,20 @@ func (w *world) settle() error {
 	})
 }
 
-func (w *world) cmdPostgres(args []string) error {
-	dir := filepath.Join(w.shared, "pg")
-	switch args[0] {
-	case "own":
-		if err := w.startOwn(); err != nil {
+// cmdFlood has as many people ask one question each, without waiting for an answer.
+func (w *world) cmdFlood(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	for range n {
+		w.said++
+		who, id := fmt.Sprint("员工", w.said), fmt.Sprint("flood-", w.said)
+		if err := w.cmdSay([]string{args[0], who, id, fmt.Sprintf("Q%d 这个怎么办", 1000+w.said)}); err != nil {
 			return err
 		}
-		w.url = w.own.URL()
-		w.config["database"] = map[string]any{"url": w.url}
-		return nil
-	case "private":
-		w.url = "postgres://ebb@/ebb?port=5432&sslmode=disable&host=" + dir
-		w.config["database"] = map[string]any{"url": "", "dir": dir}
-		return nil
-	case "gone":
-		return w.until("the server to be gone", patience, func() (bool, string) {
-			_, err := w.query("SELECT 1")
-			return err != nil, "it answers"
-		})
-	case "start":
-		return w.startOwn()
-	case "stop":
-		return w.stopOwn()
 	}
-	return fmt.Errorf("postgres %s?", args[0])
-}
-
-func (w *world) startOwn() (err error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-	defer cancel()
-	w.own, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(w.shared, "pg"), NoSync: true})
-	return err
-}
-
-func (w *world) stopOwn() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), time.Minute)
-	defer cancel()
-	own := w.own
-	w.own = nil
-	return own.Stop(ctx)
+	return nil
 }
 
 // cmdTalk has three people talk in turns, each message answered before the next. Every fourth is a fact.

@@ -244,10 +244,16 @@ func (w *world) cmdFrames(args []string) error {
 
 func (w *world) cmdWebhook(args []string) error {
 	switch args[0] {
+	case "forgetful":
+		w.ding.ForgetMsgUUIDs()
+		return nil
 	case "expire":
-		w.ding.ExpireWebhooks(args[1])
+		w.ding.ExpireWebhooks(strings.Join(args[1:], ""))
 		return nil
 	case "fault":
+		if len(args) < 3 {
+			return fmt.Errorf("webhook fault CODE N [CONV]")
+		}
 	default:
 		return fmt.Errorf("webhook %s?", args[0])
 	}

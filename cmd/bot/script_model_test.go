@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"ebb/bot/openai/openaitest"
 )
@@ -16,8 +17,15 @@ type scriptModel struct {
 	*openaitest.Server
 	mu      sync.Mutex
 	holds   []openaitest.Matcher
+	slow    []slowness
 	release chan struct{} // closed and replaced by each release
 	largest int           // prompt, in tokens of the model's own count
+}
+
+// slowness is how much later some requests are answered.
+type slowness struct {
+	match openaitest.Matcher
+	by    time.Duration
 }
 
 func startModel() *scriptModel {
@@ -46,7 +54,14 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 	for _, match := range m.holds {
 		held = held || match(r)
 	}
+	late := time.Duration(0)
+	for _, s := range m.slow {
+		if s.match(r) {
+			late = s.by
+		}
+	}
 	m.mu.Unlock()
+	<-time.After(late)
 	if held {
 		<-release
 	}
@@ -147,6 +162,12 @@ func (w *world) cmdModel(args []string) error {
 		return nil
 	case verb == "fault":
 		return m.fault(args[1:])
+	case verb == "slow":
+		by, err := time.ParseDuration(third(args))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.slow = append(m.slow, slowness{which(args[1]), by})
+		return err
 	case verb == "asked":
 		return w.modelAsked(args[1:])
 	case verb == "saw":
@@ -163,6 +184,10 @@ func (w *world) cmdModel(args []string) error {
 		return w.modelCalls(args[1], n)
 	case args[0] == "cycles":
 		return m.cycles(n)
+	case args[0] == "peak" && m.Peak() > n:
+		return fmt.Errorf("%d requests were under way at once", m.Peak())
+	case args[0] == "peak":
+		return nil
 	case args[0] == "within":
 		m.mu.Lock()
 		defer m.mu.Unlock()

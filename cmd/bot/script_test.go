@@ -11,7 +11,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ebb/bot/dingtalk/dingtalktest"
-	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -39,9 +38,11 @@ import (
 //	disconnect, drop [rst|fin]  end the stream, with or without a word;  online N  wait for N live connections
 //	frames CONV                 the thirteen kinds of malformed frames
 //	webhook fault CODE N [CONV] the next N calls answer with an errcode, a status, or a named action
+//	webhook forgetful           DingTalk shows a repetition again, whatever its msgUuid
 //	webhook expire CONV;  token revoke;  duplicate CONV  wait until a repetition was swallowed by its msgUuid
 //	violations N                the bot has broken DingTalk's protocol N times
 //	model fault WHICH WHAT [N] [RETRY-AFTER]   the next N requests go wrong
+//	model slow WHICH DURATION   requests are answered so much later
 //	model hold WHICH, model release            requests are not answered until the release
 //	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
 //	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
@@ -50,12 +51,25 @@ import (
 //	tool WHICH NAME JSON [N]    the next N such requests are answered by a call; $PATH is where a result was moved to
 //	spare N                     the second model was asked N times
 //	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
-//	model within TOKENS         no request was larger
+//	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
+//	flood CONV N                N people ask one thing each, all at once
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
+//	postgres slow DURATION      each statement that comes by a "network" takes so much longer
+//	postgres disk               the data are on a small disk of their own;  postgres full|room
+//	postgres pooler [stop|start]  replicas that start from now on go through a PgBouncer, and notify each other past it
+//	postgres do SQL             as a superuser;  postgres deadlock  a replica has to give in to us, who hold the outbox
+//	back CONV TEXT              wait for a reply that comes soon after the latest "postgres"
+//	calm NAME LINES             for two seconds the replica writes at most so many lines, and keeps no core busy
+//	stored N                    N messages were acknowledged, and each is in the log once
+//	crowd GROUPS ROUND [later]  somebody speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
+//	again                       push each message again that was not acknowledged
 //	table hold NAME             who writes to this table waits, until  table release
+//	network via NAME            replicas that start from now on reach PostgreSQL by a network of this name;  network direct
+//	network cut|mend|reset NAME  it swallows everything;  it goes on where it stood, or has forgotten what ran through it
+//	skew MINUTES                PostgreSQL's clock is so far ahead of everybody else's; before any replica starts
 //	variable NAME VALUE         of the environment of replicas that start from now on
 //	settled                     wait until nothing waits for an answer or to be sent
 //
@@ -69,12 +83,16 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"refused": {(*world).cmdRefused, 1, 1, nil}, "reply": {(*world).cmdReply, 2, 3, nil}, "replies": {(*world).cmdReplies, 2, 3, nil},
 		"order": {(*world).cmdOrder, 2, 99, nil}, "mentions": {(*world).cmdMentions, 2, 99, nil}, "via": {(*world).cmdVia, 3, 3, nil},
 		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
-		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 2, 4, nil},
+		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
-		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil},
-		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 1, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
+		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil},
+		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
+		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
+		"again": {(*world).cmdAgain, 0, 0, nil},
+		"back":  {(*world).cmdBack, 2, 2, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
+		"crowd": {(*world).cmdCrowd, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
 	}
@@ -112,11 +130,12 @@ type world struct {
 	main   *scriptModel
 	spare  *scriptModel // nil without one
 	url    string       // of the database
-	own    *sql.Private // nil without a server of the scenario's own
-	holder *pgx.Conn    // of a table that the scenario holds; nil for none
+	db     postgres
+	holder *pgx.Conn // of a table that the scenario holds; nil for none
 	config map[string]any
 	env    []string // more environment variables of replicas
 
+	networks map[string]*chaosLink
 	replicas map[string]*replica
 	people   map[string]string // nick -> staff id
 	said     int               // questions of talk so far
@@ -140,7 +159,7 @@ func setUp(env *testscript.Env) error {
 	}
 	w := &world{
 		t: t, dir: env.WorkDir, shared: sharedDir(t), ding: ding, url: sqltest.URL(t),
-		replicas: map[string]*replica{}, people: map[string]string{},
+		replicas: map[string]*replica{}, people: map[string]string{}, networks: map[string]*chaosLink{},
 	}
 	w.main = startModel()
 	w.config = w.newConfig()
@@ -175,11 +194,12 @@ func (w *world) tearDown() {
 	if w.t.Failed() {
 		w.dump()
 	}
+	for _, n := range w.networks {
+		n.close()
+	}
 	w.ding.Close()
-	if w.own != nil {
-		if err := w.stopOwn(); err != nil {
-			w.t.Error(err)
-		}
+	if err := w.endPostgres(); err != nil {
+		w.t.Error(err)
 	}
 }
 

@@ -115,6 +115,9 @@ func saturated(count, length float64) float64 {
 	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
 }
 
+// Once is what it counts that a text has a term, by the text's length, where 1 is the average: more in a short one.
+func Once(length float64) float64 { return saturated(1, length) }
+
 func bm25(counts []uint8, weights []float64, length float64) float64 {
 	sum := 0.0
 	for i, c := range counts {

@@ -79,8 +79,9 @@ func words(terms []term, text string, at int) []term {
 	if len(parts) > 1 && len(text) <= maxWord && strings.ContainsAny(text, "0123456789_@") {
 		terms = append(terms, term{text, text, word, at})
 	}
+	apostrophe := strings.ContainsAny(text, "'’") // looked for once: a run of marks and letters can be as long as a message
 	for i, p := range parts {
-		if len(p) > maxWord || stopWords[p] || i > 0 && len(p) == 1 && strings.ContainsAny(text, "'’") {
+		if len(p) > maxWord || stopWords[p] || i > 0 && len(p) == 1 && apostrophe {
 			continue
 		}
 		k := word

@@ -20,6 +20,7 @@ type Mem struct {
 	mu        sync.Mutex
 	ttl       time.Duration
 	beats     map[sessions.ReplicaID]time.Time
+	standing  []standing // in the order of their first beats
 	sessions  map[sessions.Key]*session
 	lastID    int64
 	listeners map[*listener]bool
@@ -157,11 +158,13 @@ func (m *Mem) alive(owner sessions.ReplicaID) bool {
 }
 
 // Beat implements sessions.Leaser.
-func (m *Mem) Beat(_ context.Context, owner sessions.ReplicaID) error {
+func (m *Mem) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.beats[owner] = time.Now()
-	return nil
+	now := time.Now()
+	m.beats[owner] = now
+	m.began(owner)
+	return now, nil
 }
 
 // Acquire implements sessions.Leaser.
@@ -197,6 +200,7 @@ func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
+	m.standing = slices.DeleteFunc(m.standing, func(s standing) bool { return s.id == owner })
 	n := 0
 	for _, s := range m.sessions {
 		if s.state.Lease.Owner == owner {

@@ -187,7 +187,8 @@ func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, 
 			continue
 		}
 		due := o.sending || !o.NextAt.After(now)
-		o.Resumed = o.Resumed || (due && o.sender != l.Owner)
+		o.Took = o.sender != l.Owner
+		o.Maybe = o.Maybe || (due && o.Took && o.sender != "")
 		o.sender, o.sending = l.Owner, due
 		out := o.Outgoing
 		if due {
@@ -198,6 +199,23 @@ func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, 
 	return unsent, nil
 }
 
+// PutDown implements sessions.Outbox.
+func (m *Mem) PutDown(_ context.Context, owner sessions.ReplicaID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		for _, o := range s.outbox {
+			if o.sender == owner && !o.settled {
+				if o.sending {
+					o.NextAt = time.Now()
+				}
+				o.sender, o.sending = "", false
+			}
+		}
+	}
+	return nil
+}
+
 // Settle implements sessions.Outbox.
 func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
 	m.mu.Lock()
@@ -206,7 +224,7 @@ func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
 		for _, o := range s.outbox {
 			if o.ID == t.ID {
 				o.settled = o.settled || t.Sent || t.Failed
-				o.sending, o.NextAt, o.Part = false, t.NextAt, max(o.Part, t.Part)
+				o.sending, o.NextAt, o.Part, o.Maybe = false, t.NextAt, max(o.Part, t.Part), o.Maybe || t.Maybe
 				o.Attempts++
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 type Storage interface {
 	sessions.Store
 	sessions.Eraser
+	sessions.Elector
 }
 
 // Harness is one fresh storage under test.
@@ -72,11 +73,14 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"two replicas fight over a lease", testLeaseRace},
 		{"releasing frees one session", testRelease},
 		{"resigning frees everything at once", testResign},
+		{"one replica leads", testLeader},
+		{"a heartbeat tells the storage's clock", testClock},
 		{"the sweep finds what waits", testWaiting},
 		{"the sweep finds orphans behind busy sessions", testWaitingOrphans},
 		{"replicas wake each other", testListen},
 		{"a reply is kept until it is settled", testOutbox},
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
+		{"a reply that was put down has not arrived", testOutboxPutDown},
 		{"a compaction moves the cursor once", testCompact},
 		{"summaries lie end to end", testCompactTiles},
 		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
@@ -146,7 +150,8 @@ func (b *bench) want(err, target error, doing string) {
 
 func (b *bench) beat(owner sessions.ReplicaID) {
 	b.Helper()
-	b.check(b.Store.Beat(b.ctx, owner))
+	_, err := b.Store.Beat(b.ctx, owner)
+	b.check(err)
 }
 
 func (b *bench) accept(owner sessions.ReplicaID, n int) sessions.Accepted {

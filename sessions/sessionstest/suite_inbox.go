@@ -54,7 +54,7 @@ func testSession(b *bench) {
 	l := b.held(2)
 	b.turn(l, 1)
 	want := b.begin(l, 0).Session
-	b.check(b.Store.Beat(b.ctx, replicaB))
+	b.beat(replicaB)
 	got, err := b.Other.Session(b.ctx, key)
 	b.check(err)
 	if got.Key != key || got.Lease != l || got.LastSeq != 2 || got.TotalTokens != 15 || got.Title != "Team" || got.FlushEpoch != -1 ||

@@ -34,8 +34,8 @@ SELECT d.session_key, d.through_seq, d.failures, d.reason, d.created_at, s.conve
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM flush_debts d
 JOIN dingtalk_sessions s ON s.session_key = d.session_key
-WHERE d.updated_at + least(interval '1 second' * power(2, least(greatest(d.failures - 1, 0), 20)) * $1::float8,
-        interval '1 second' * $2::float8) <= now()
+WHERE (d.failures = 0 OR d.updated_at + least(interval '1 second' * power(2, least(d.failures - 1, 20)) * $1::float8,
+        interval '1 second' * $2::float8) <= now())
   AND (d.created_at, d.session_key) > ($3::timestamptz, $4::text)
   AND (s.lease_owner IS NULL OR s.lease_owner = $5::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
@@ -65,7 +65,7 @@ type DebtsDueRow struct {
 }
 
 // DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's: those
-// behind a place in that order. The rest doubles with each failure.
+// behind a place in that order. The rest doubles with each failure; what a stop cut off did not fail, and does not rest.
 func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([]DebtsDueRow, error) {
 	rows, err := db.Query(ctx, debtsDue,
 		arg.RestSeconds,
@@ -100,6 +100,28 @@ func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([
 		return nil, err
 	}
 	return items, nil
+}
+
+const debtsOwe = `-- name: DebtsOwe :execrows
+INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
+SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, $1
+FROM dingtalk_sessions s
+WHERE s.lease_owner = $2::text AND s.flushed_seq < s.last_seq
+ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq
+`
+
+type DebtsOweParams struct {
+	Reason string
+	Owner  string
+}
+
+// DebtsOwe records as owed what is not flushed of the sessions that a replica holds. A debt that rests goes on resting.
+func (q *Queries) DebtsOwe(ctx context.Context, db DBTX, arg *DebtsOweParams) (int64, error) {
+	result, err := db.Exec(ctx, debtsOwe, arg.Reason, arg.Owner)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const sessionsIdle = `-- name: SessionsIdle :many

@@ -395,24 +395,6 @@ func (q *Queries) MemoriesUnembedded(ctx context.Context, db DBTX, arg *Memories
 	return items, nil
 }
 
-const replicaLeads = `-- name: ReplicaLeads :one
-SELECT coalesce(min(r.id), '') = $1::text AS leads FROM replicas r
-WHERE r.heartbeat_at > now() - interval '1 second' * $2::float8
-`
-
-type ReplicaLeadsParams struct {
-	Owner      string
-	TtlSeconds float64
-}
-
-// ReplicaLeads tells whether a replica is the first of those that live: work that one is enough for is done by that one.
-func (q *Queries) ReplicaLeads(ctx context.Context, db DBTX, arg *ReplicaLeadsParams) (bool, error) {
-	row := db.QueryRow(ctx, replicaLeads, arg.Owner, arg.TtlSeconds)
-	var leads bool
-	err := row.Scan(&leads)
-	return leads, err
-}
-
 const sessionsUnembedded = `-- name: SessionsUnembedded :many
 SELECT s.session_key, s.last_seq, coalesce(c.through_seq, 0)::bigint AS through_seq
 FROM dingtalk_sessions s LEFT JOIN embedding_cursors c ON c.session_key = s.session_key AND c.model = $1

@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -100,6 +101,67 @@ func (q *Queries) DigestsTelling(ctx context.Context, db DBTX, arg *DigestsTelli
 	return items, nil
 }
 
+const memoriesBefore = `-- name: MemoriesBefore :many
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated, (NOT n.consolidated OR (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_by = n.id
+        AND m.superseded_at IS DISTINCT FROM n.created_at))::boolean AS corrected
+FROM memories n CROSS JOIN memories m
+WHERE n.id = $1::bigint AND (m.superseded_by = n.id OR (n.consolidated
+  AND (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_at = n.created_at OR m.superseded_by IN (SELECT c.id FROM memories c
+    WHERE c.consolidated AND c.scope = n.scope AND c.scope_id = n.scope_id AND c.created_at = n.created_at))))
+ORDER BY m.id
+`
+
+type MemoriesBeforeRow struct {
+	ID            int64
+	Scope         memory.Scope
+	ScopeID       string
+	Kind          memory.Kind
+	SourceSession sessions.Key
+	StartSeq      int64
+	EndSeq        int64
+	SaidBy        sessions.UserID
+	Content       string
+	CreatedAt     time.Time
+	Consolidated  bool
+	Corrected     bool
+}
+
+// MemoriesBefore lists what a memory took the place of: values that it corrected, or whatever was consolidated into it
+// and its like.
+func (q *Queries) MemoriesBefore(ctx context.Context, db DBTX, id int64) ([]MemoriesBeforeRow, error) {
+	rows, err := db.Query(ctx, memoriesBefore, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesBeforeRow
+	for rows.Next() {
+		var i MemoriesBeforeRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Scope,
+			&i.ScopeID,
+			&i.Kind,
+			&i.SourceSession,
+			&i.StartSeq,
+			&i.EndSeq,
+			&i.SaidBy,
+			&i.Content,
+			&i.CreatedAt,
+			&i.Consolidated,
+			&i.Corrected,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const memoriesConsolidated = `-- name: MemoriesConsolidated :exec
 UPDATE memories m SET consolidated = true
 WHERE m.scope = $1 AND m.scope_id = $2 AND m.id = ANY($3::bigint[])
@@ -139,27 +201,28 @@ func (q *Queries) MemoriesRestore(ctx context.Context, db DBTX, arg *MemoriesRes
 
 const memoriesRetold = `-- name: MemoriesRetold :many
 WITH RECURSIVE told AS (
-    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at
+    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
     FROM memories m WHERE m.id = ANY($1::bigint[])
     UNION
-    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at
+    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
     FROM told o CROSS JOIN LATERAL (
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
         WHERE c.id = o.superseded_by
           AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
         UNION ALL
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
-        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id AND c.created_at = o.superseded_at
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
+        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
+          AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
         UNION ALL
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
         WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
     ) n
 )
 SELECT told.id::bigint AS id FROM told
 `
 
-// MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, for which
-// of these tells which nobody wrote down; and the team's copies of a group's, also where the group corrected its own.
+// MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, and these
+// rows all together where one of them is listed; and the team's copies of a group's, also where the group corrected its own.
 func (q *Queries) MemoriesRetold(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesRetold, ids)
 	if err != nil {
@@ -180,23 +243,60 @@ func (q *Queries) MemoriesRetold(ctx context.Context, db DBTX, ids []int64) ([]i
 	return items, nil
 }
 
+const memoriesToldWith = `-- name: MemoriesToldWith :many
+SELECT c.content FROM memories n JOIN memories c ON c.scope = n.scope AND c.scope_id = n.scope_id AND c.created_at = n.created_at
+WHERE n.id = $1::bigint AND n.consolidated AND c.consolidated AND c.id <> n.id
+`
+
+// MemoriesToldWith reads what else came of the consolidation that a memory came of.
+func (q *Queries) MemoriesToldWith(ctx context.Context, db DBTX, id int64) ([]string, error) {
+	rows, err := db.Query(ctx, memoriesToldWith, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var content string
+		if err := rows.Scan(&content); err != nil {
+			return nil, err
+		}
+		items = append(items, content)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const memoriesUnder = `-- name: MemoriesUnder :many
-WITH RECURSIVE up AS (
-    SELECT m.id, m.superseded_by AS by FROM memories m JOIN memories c ON c.id = m.superseded_by
+WITH RECURSIVE under AS (
+    SELECT m.id, c.id AS teller, c.superseded_by AS by FROM memories c JOIN memories m ON m.superseded_by = c.id
     WHERE c.consolidated AND c.id = ANY($1::bigint[]) AND m.id <> ALL($1::bigint[])
     UNION
-    SELECT u.id, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY($1::bigint[])
+    SELECT m.id, c.id, c.superseded_by
+    FROM memories c JOIN memories m ON m.scope = c.scope AND m.scope_id = c.scope_id AND m.superseded_at = c.created_at
+    WHERE c.consolidated AND c.id = ANY($1::bigint[]) AND m.id <> ALL($1::bigint[])
+), up AS (
+    SELECT u.id, u.teller, u.by FROM under u
+    UNION
+    SELECT u.id, u.teller, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY($1::bigint[])
 )
-SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by FROM up u WHERE u.by IS NULL OR u.by <> ALL($1::bigint[])
+SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS told
+FROM up u JOIN memories o ON o.id = u.id JOIN memories t ON t.id = u.teller
+WHERE u.by IS NULL OR u.by <> ALL($1::bigint[])
+ORDER BY u.id, u.teller
 `
 
 type MemoriesUnderRow struct {
-	ID int64
-	By int64
+	ID      int64
+	By      int64
+	Content string
+	Told    string
 }
 
-// MemoriesUnder lists what was consolidated into memories that go, and what supersedes it once they are gone: 0 for
-// nothing, else what corrected them.
+// MemoriesUnder lists what was consolidated into memories that go: once for each of these, with what that says and what
+// supersedes it. That is 0 for nothing.
 func (q *Queries) MemoriesUnder(ctx context.Context, db DBTX, ids []int64) ([]MemoriesUnderRow, error) {
 	rows, err := db.Query(ctx, memoriesUnder, ids)
 	if err != nil {
@@ -206,7 +306,12 @@ func (q *Queries) MemoriesUnder(ctx context.Context, db DBTX, ids []int64) ([]Me
 	var items []MemoriesUnderRow
 	for rows.Next() {
 		var i MemoriesUnderRow
-		if err := rows.Scan(&i.ID, &i.By); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.By,
+			&i.Content,
+			&i.Told,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -151,6 +151,46 @@ func (q *Queries) InspectOpen(ctx context.Context, db DBTX) (InspectOpenRow, err
 	return i, err
 }
 
+const inspectReplies = `-- name: InspectReplies :many
+SELECT o.session_key, o.id, o.state, o.body, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
+FROM outbox o ORDER BY o.session_key, o.id
+`
+
+type InspectRepliesRow struct {
+	SessionKey     sessions.Key
+	ID             int64
+	State          string
+	Body           string
+	ConversationID string
+}
+
+// InspectReplies lists every reply that a turn ever left, in the order in which they were left.
+func (q *Queries) InspectReplies(ctx context.Context, db DBTX) ([]InspectRepliesRow, error) {
+	rows, err := db.Query(ctx, inspectReplies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []InspectRepliesRow
+	for rows.Next() {
+		var i InspectRepliesRow
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.State,
+			&i.Body,
+			&i.ConversationID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inspectSessions = `-- name: InspectSessions :many
 SELECT s.session_key, s.flushed_seq, s.compacted_seq, s.last_seq, s.compaction_count, s.flush_count FROM dingtalk_sessions s
 ORDER BY s.session_key

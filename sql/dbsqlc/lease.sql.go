@@ -171,7 +171,7 @@ func (q *Queries) LeasesResign(ctx context.Context, db DBTX, owner string) (Leas
 const replicaBeat = `-- name: ReplicaBeat :one
 WITH beat AS (
     INSERT INTO replicas (id) VALUES ($1::text)
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp()
     RETURNING heartbeat_at
 ), gone AS (
     DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> $1::text
@@ -185,10 +185,60 @@ type ReplicaBeatRow struct {
 }
 
 // ReplicaBeat says that a replica lives, and clears away replicas that died a day ago. A heartbeat that a crash of
-// the server takes back is a few seconds old: it need not wait for the disk.
+// the server takes back is a few seconds old: it need not wait for the disk. Of two beats at once the later one stands:
+// the clock is read when the row is held.
 func (q *Queries) ReplicaBeat(ctx context.Context, db DBTX, owner string) (ReplicaBeatRow, error) {
 	row := db.QueryRow(ctx, replicaBeat, owner)
 	var i ReplicaBeatRow
 	err := row.Scan(&i.HeartbeatAt, &i.SynchronousCommit)
+	return i, err
+}
+
+const replicaLeads = `-- name: ReplicaLeads :one
+SELECT r.id, r.connected FROM replicas r
+WHERE r.heartbeat_at > now() - interval '1 second' * $1::float8 AND NOT r.draining
+ORDER BY r.connected DESC, r.started_at, r.id LIMIT 1
+`
+
+type ReplicaLeadsRow struct {
+	ID        sessions.ReplicaID
+	Connected bool
+}
+
+// ReplicaLeads finds the replica that leads: of those that live and do not drain one that is connected, and of several the
+// oldest, so that a new one takes the lead from none that has it.
+func (q *Queries) ReplicaLeads(ctx context.Context, db DBTX, ttlSeconds float64) (ReplicaLeadsRow, error) {
+	row := db.QueryRow(ctx, replicaLeads, ttlSeconds)
+	var i ReplicaLeadsRow
+	err := row.Scan(&i.ID, &i.Connected)
+	return i, err
+}
+
+const replicaMark = `-- name: ReplicaMark :one
+WITH marked AS (
+    UPDATE replicas r SET connected = $1, draining = $2
+    WHERE r.id = $3 AND (r.connected <> $1 OR r.draining <> $2)
+    RETURNING r.id
+)
+SELECT m.n, (CASE WHEN m.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM marked) m
+`
+
+type ReplicaMarkParams struct {
+	Connected bool
+	Draining  bool
+	Owner     sessions.ReplicaID
+}
+
+type ReplicaMarkRow struct {
+	N        int64
+	Notified bool
+}
+
+// ReplicaMark notes how a replica stands, and tells every other replica where that is new.
+func (q *Queries) ReplicaMark(ctx context.Context, db DBTX, arg *ReplicaMarkParams) (ReplicaMarkRow, error) {
+	row := db.QueryRow(ctx, replicaMark, arg.Connected, arg.Draining, arg.Owner)
+	var i ReplicaMarkRow
+	err := row.Scan(&i.N, &i.Notified)
 	return i, err
 }

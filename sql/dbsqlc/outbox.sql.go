@@ -12,67 +12,33 @@ import (
 	"ebb/sessions"
 )
 
-const outboxSettle = `-- name: OutboxSettle :execrows
-UPDATE outbox o SET
-    body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed'))
-        THEN $2::text ELSE o.body END,
-    target = CASE WHEN o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed')
-        THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
-    state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE $1::text END,
-    settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
-        WHEN $1::text IN ('sent', 'failed') THEN now() END,
-    attempts = o.attempts + 1,
-    part = greatest(o.part, $3::int),
-    via = $4,
-    error = $5,
-    next_at = $6
-WHERE o.session_key = $7 AND o.id = $8
+const outboxPutDown = `-- name: OutboxPutDown :exec
+UPDATE outbox o SET sender = '', state = 'waiting', next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
+WHERE o.sender = $1::text AND o.state IN ('sending', 'waiting')
 `
 
-type OutboxSettleParams struct {
-	State      string
-	Erased     string
-	Part       int
-	Via        string
-	Error      string
-	NextAt     time.Time
-	SessionKey sessions.Key
-	ID         int64
-}
-
-// OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
-// needs any more whom it was for. Words that are not to be kept go then.
-func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg *OutboxSettleParams) (int64, error) {
-	result, err := db.Exec(ctx, outboxSettle,
-		arg.State,
-		arg.Erased,
-		arg.Part,
-		arg.Via,
-		arg.Error,
-		arg.NextAt,
-		arg.SessionKey,
-		arg.ID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// OutboxPutDown takes open replies out of a sender's hand. It needs no lease: the sender's rows are its own.
+func (q *Queries) OutboxPutDown(ctx context.Context, db DBTX, owner string) error {
+	_, err := db.Exec(ctx, outboxPutDown, owner)
+	return err
 }
 
 const outboxUnsent = `-- name: OutboxUnsent :many
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
+), last AS (
+    SELECT o.id, o.sender FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
-        resumed = o.resumed OR (o.sender <> $2::text AND (o.state = 'sending' OR o.next_at <= now())),
+        resumed = o.resumed OR (o.sender NOT IN ('', $2::text) AND (o.state = 'sending' OR o.next_at <= now())),
         sender = $2::text,
         state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
         next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
             THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
-    FROM held
-    WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
+    FROM held, last
+    WHERE o.session_key = $1 AND o.id = last.id AND o.state IN ('sending', 'waiting')
+    RETURNING o.id, last.sender <> $2::text AS took, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
 )
 SELECT
     coalesce(l.id, 0)::bigint AS id,
@@ -81,6 +47,7 @@ SELECT
     coalesce(l.nonce, '')::text AS nonce,
     coalesce(l.state, '')::text AS state,
     coalesce(l.resumed, false)::boolean AS resumed,
+    coalesce(l.took, false)::boolean AS took,
     coalesce(l.attempts, 0)::int AS attempts,
     coalesce(l.part, 0)::int AS part,
     coalesce(l.next_at, now())::timestamptz AS next_at,
@@ -103,6 +70,7 @@ type OutboxUnsentRow struct {
 	Nonce     string
 	State     string
 	Resumed   bool
+	Took      bool
 	Attempts  int
 	Part      int
 	NextAt    time.Time
@@ -110,7 +78,8 @@ type OutboxUnsentRow struct {
 }
 
 // OutboxUnsent lists the open replies of a session and marks those that are due as being in owner's hand. A row that
-// another replica had in its hand, or may have, since its next try was due, was perhaps sent: resumed, for good.
+// another replica had in its hand, or may have, since its next try was due and nobody put it down, was perhaps sent:
+// resumed, for good. took says that another replica had it last.
 // At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,
@@ -133,6 +102,7 @@ func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentPa
 			&i.Nonce,
 			&i.State,
 			&i.Resumed,
+			&i.Took,
 			&i.Attempts,
 			&i.Part,
 			&i.NextAt,

@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 )
 
 const eventsGone = `-- name: EventsGone :one
@@ -33,6 +34,7 @@ func (q *Queries) EventsGone(ctx context.Context, db DBTX, arg *EventsGoneParams
 
 const restartKeep = `-- name: RestartKeep :exec
 UPDATE restarts r SET
+    told = r.told AND $1::text <> '',
     ending = $1::text, stopped_at = CASE WHEN $1::text = '' THEN NULL ELSE now() END,
     answered = $2, drained = $3, flushed = $4, debt = $5, resumed = $6, redelivered = $7,
     doubled = $8, lost = $9
@@ -53,7 +55,7 @@ type RestartKeepParams struct {
 }
 
 // RestartKeep writes the figures of a process, and its end where ending says how. One that was taken for dead and lives is
-// running again.
+// running again, and its end is still to be told.
 func (q *Queries) RestartKeep(ctx context.Context, db DBTX, arg *RestartKeepParams) error {
 	_, err := db.Exec(ctx, restartKeep,
 		arg.Ending,
@@ -85,28 +87,44 @@ func (q *Queries) RestartOpen(ctx context.Context, db DBTX, replica string) erro
 
 const restartsEnded = `-- name: RestartsEnded :many
 WITH dead AS (
-    UPDATE restarts r SET ending = 'killed',
-        stopped_at = coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now())
+    UPDATE restarts r SET ending = 'killed', told = true,
+        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now()))
     WHERE r.ending = '' AND NOT EXISTS (
         SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * $1::float8)
       AND r.started_at < now() - interval '1 second' * $1::float8
-    RETURNING r.replica
+    RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
+), clean AS (
+    UPDATE restarts r SET told = true WHERE NOT r.told AND r.ending <> '' RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
 )
-UPDATE restarts r SET told = true
-WHERE NOT r.told AND r.ending <> ''
-RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
+SELECT replica, started_at, stopped_at, ending, told, answered, drained, flushed, debt, resumed, redelivered, doubled, lost FROM dead UNION ALL SELECT replica, started_at, stopped_at, ending, told, answered, drained, flushed, debt, resumed, redelivered, doubled, lost FROM clean ORDER BY stopped_at, replica
 `
 
-// RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that was closed to one asker.
-func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, ttlSeconds float64) ([]Restart, error) {
+type RestartsEndedRow struct {
+	Replica     string
+	StartedAt   time.Time
+	StoppedAt   *time.Time
+	Ending      string
+	Told        bool
+	Answered    int64
+	Drained     int64
+	Flushed     int64
+	Debt        int64
+	Resumed     int64
+	Redelivered int64
+	Doubled     int64
+	Lost        int64
+}
+
+// RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that ended to one asker.
+func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, ttlSeconds float64) ([]RestartsEndedRow, error) {
 	rows, err := db.Query(ctx, restartsEnded, ttlSeconds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Restart
+	var items []RestartsEndedRow
 	for rows.Next() {
-		var i Restart
+		var i RestartsEndedRow
 		if err := rows.Scan(
 			&i.Replica,
 			&i.StartedAt,

@@ -220,7 +220,8 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 }
 
 const memoriesBeside = `-- name: MemoriesBeside :many
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated
 FROM memories m WHERE m.source_session = $1 AND m.kind <> 'digest' AND m.id <> ALL($2::bigint[])
 `
 
@@ -240,6 +241,7 @@ type MemoriesBesideRow struct {
 	SaidBy        sessions.UserID
 	Content       string
 	CreatedAt     time.Time
+	Consolidated  bool
 }
 
 // MemoriesBeside lists what memory has from a session besides some: facts, no digests.
@@ -263,6 +265,7 @@ func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesi
 			&i.SaidBy,
 			&i.Content,
 			&i.CreatedAt,
+			&i.Consolidated,
 		); err != nil {
 			return nil, err
 		}
@@ -607,33 +610,28 @@ WITH RECURSIVE older AS (
     UNION
     SELECT m.id, m.superseded_by FROM memories m JOIN newer n ON m.id = n.superseded_by
 )
-SELECT c.id, c.is_older FROM (
-    SELECT o.id, true AS is_older FROM older o
-    UNION ALL
-    SELECT n.id, false AS is_older FROM newer n WHERE n.id <> $1::bigint
+SELECT c.id FROM (
+    SELECT o.id FROM older o
+    UNION
+    SELECT n.id FROM newer n
 ) c ORDER BY c.id
 `
 
-type MemoryChainRow struct {
-	ID      int64
-	IsOlder bool
-}
-
 // MemoryChain lists the ids of the values of one fact, the oldest first: those that a memory corrected, itself, and those
 // that corrected it.
-func (q *Queries) MemoryChain(ctx context.Context, db DBTX, id int64) ([]MemoryChainRow, error) {
+func (q *Queries) MemoryChain(ctx context.Context, db DBTX, id int64) ([]int64, error) {
 	rows, err := db.Query(ctx, memoryChain, id)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []MemoryChainRow
+	var items []int64
 	for rows.Next() {
-		var i MemoryChainRow
-		if err := rows.Scan(&i.ID, &i.IsOlder); err != nil {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -751,7 +749,8 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 }
 
 const memorySource = `-- name: MemorySource :one
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated
 FROM memories m WHERE m.id = $1
 `
 
@@ -766,6 +765,7 @@ type MemorySourceRow struct {
 	SaidBy        sessions.UserID
 	Content       string
 	CreatedAt     time.Time
+	Consolidated  bool
 }
 
 // MemorySource is where a memory was said.
@@ -783,6 +783,7 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 		&i.SaidBy,
 		&i.Content,
 		&i.CreatedAt,
+		&i.Consolidated,
 	)
 	return i, err
 }
@@ -1293,19 +1294,20 @@ func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreePa
 
 const sessionsTelling = `-- name: SessionsTelling :many
 SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key <> ALL($1::text[])
-  AND (s.robot_code = ANY($2::text[]) OR s.session_key = ANY($3::text[])
-    OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
-    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY($5::text[])))
+WHERE s.session_key > $1::text AND s.session_key <> ALL($2::text[])
+  AND (s.robot_code = ANY($3::text[]) OR s.session_key = ANY($4::text[])
+    OR EXISTS (SELECT FROM unnest($5::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
+    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY($6::text[])))
   AND EXISTS (
     SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
-    WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY($6::text[]))
-      AND EXISTS (SELECT FROM unnest($7::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
+    WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY($7::text[]))
+      AND EXISTS (SELECT FROM unnest($8::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
 ORDER BY s.session_key
-LIMIT $8::int
+LIMIT $9::int
 `
 
 type SessionsTellingParams struct {
+	AfterKey    string
 	Besides     []string
 	Teams       []string
 	SessionKeys []string
@@ -1316,10 +1318,11 @@ type SessionsTellingParams struct {
 	MaxRows     int
 }
 
-// SessionsTelling lists sessions where a memory may be read and where the bot, or one of those who said it, told one of
+// SessionsTelling lists sessions behind a key where a memory may be read and where the bot, or one of those who said it, told one of
 // some pieces of text, which are in lower case.
 func (q *Queries) SessionsTelling(ctx context.Context, db DBTX, arg *SessionsTellingParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsTelling,
+		arg.AfterKey,
 		arg.Besides,
 		arg.Teams,
 		arg.SessionKeys,

@@ -138,10 +138,10 @@ func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesidePa
 }
 
 const eventsFind = `-- name: EventsFind :many
-SELECT w.place::int AS place, f.seq::bigint AS seq
+SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
 FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
-    SELECT e.seq FROM dingtalk_session_events e
+    SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
     WHERE (e.session_key = $2) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT $3::int
 ) f
@@ -156,11 +156,13 @@ type EventsFindParams struct {
 type EventsFindRow struct {
 	Place int
 	Seq   int64
+	Size  int
 }
 
 // EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
 // the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
-// is the text of an array; its place comes back with each event. Their terms, which are long, are not read.
+// is the text of an array; its place comes back with each event, and how many bytes its terms are stored in. They
+// themselves, which are long, are not read.
 //
 // Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
 // compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
@@ -174,7 +176,7 @@ func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams
 	var items []EventsFindRow
 	for rows.Next() {
 		var i EventsFindRow
-		if err := rows.Scan(&i.Place, &i.Seq); err != nil {
+		if err := rows.Scan(&i.Place, &i.Seq, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -388,7 +390,7 @@ func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdat
 }
 
 const eventsRecent = `-- name: EventsRecent :many
-SELECT e.seq::bigint AS seq,
+SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
     ARRAY(SELECT k.place FROM unnest($1::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
 WHERE e.session_key = $2 AND e.seq >= $3::bigint AND e.terms && $1::bigint[]
@@ -405,11 +407,12 @@ type EventsRecentParams struct {
 
 type EventsRecentRow struct {
 	Seq    int64
+	Size   int
 	Places []int64
 }
 
 // EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
-// those that they have.
+// those that they have, and how many bytes all their terms are stored in.
 func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
 	rows, err := db.Query(ctx, eventsRecent,
 		arg.Keys,
@@ -424,7 +427,7 @@ func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentPa
 	var items []EventsRecentRow
 	for rows.Next() {
 		var i EventsRecentRow
-		if err := rows.Scan(&i.Seq, &i.Places); err != nil {
+		if err := rows.Scan(&i.Seq, &i.Size, &i.Places); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -859,21 +862,28 @@ WITH recent AS (
     SELECT DISTINCT r.sender_id, r.sender_nick FROM recent r WHERE r.sender_id <> ''
 )
 SELECT
+    now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = $1), 0)::bigint AS last_seq,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS nicks
 `
 
 type SearchScopeRow struct {
+	At      time.Time
 	LastSeq int64
 	Ids     []string
 	Nicks   []string
 }
 
-// SearchScope tells how much was said in a session, and who did of late.
+// SearchScope tells how much was said in a session, who did of late, and what time it is.
 func (q *Queries) SearchScope(ctx context.Context, db DBTX, sessionKey sessions.Key) (SearchScopeRow, error) {
 	row := db.QueryRow(ctx, searchScope, sessionKey)
 	var i SearchScopeRow
-	err := row.Scan(&i.LastSeq, &i.Ids, &i.Nicks)
+	err := row.Scan(
+		&i.At,
+		&i.LastSeq,
+		&i.Ids,
+		&i.Nicks,
+	)
 	return i, err
 }

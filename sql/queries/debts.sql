@@ -3,19 +3,27 @@ SELECT d.through_seq, d.failures, d.reason FROM flush_debts d WHERE d.session_ke
 
 -- name: DebtsDue :many
 -- DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's: those
--- behind a place in that order. The rest doubles with each failure.
+-- behind a place in that order. The rest doubles with each failure; what a stop cut off did not fail, and does not rest.
 SELECT d.session_key, d.through_seq, d.failures, d.reason, d.created_at, s.conversation_id,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM flush_debts d
 JOIN dingtalk_sessions s ON s.session_key = d.session_key
-WHERE d.updated_at + least(interval '1 second' * power(2, least(greatest(d.failures - 1, 0), 20)) * @rest_seconds::float8,
-        interval '1 second' * @most_seconds::float8) <= now()
+WHERE (d.failures = 0 OR d.updated_at + least(interval '1 second' * power(2, least(d.failures - 1, 20)) * @rest_seconds::float8,
+        interval '1 second' * @most_seconds::float8) <= now())
   AND (d.created_at, d.session_key) > (@after_at::timestamptz, @after_key::text)
   AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
 ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
+
+-- name: DebtsOwe :execrows
+-- DebtsOwe records as owed what is not flushed of the sessions that a replica holds. A debt that rests goes on resting.
+INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
+SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, @reason
+FROM dingtalk_sessions s
+WHERE s.lease_owner = @owner::text AND s.flushed_seq < s.last_seq
+ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq;
 
 -- name: SessionsIdle :many
 -- SessionsIdle lists sessions where a message that looks worth remembering is not flushed, or so many events of any kind,

@@ -93,11 +93,6 @@ CROSS JOIN LATERAL (SELECT sha256(convert_to(m.content, 'UTF8'))::bytea AS conte
 LEFT JOIN embeddings v ON v.scope_key = m.scope || '|' || m.scope_id AND v.model = @model AND v.content_hash = c.content_hash
 ORDER BY m.id;
 
--- name: ReplicaLeads :one
--- ReplicaLeads tells whether a replica is the first of those that live: work that one is enough for is done by that one.
-SELECT coalesce(min(r.id), '') = @owner::text AS leads FROM replicas r
-WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8;
-
 -- name: SessionsUnembedded :many
 -- SessionsUnembedded lists sessions with events after those that have vectors, the last active first.
 SELECT s.session_key, s.last_seq, coalesce(c.through_seq, 0)::bigint AS through_seq

@@ -1,35 +1,62 @@
 -- name: MemoriesRetold :many
--- MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, for which
--- of these tells which nobody wrote down; and the team's copies of a group's, also where the group corrected its own.
+-- MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, and these
+-- rows all together where one of them is listed; and the team's copies of a group's, also where the group corrected its own.
 WITH RECURSIVE told AS (
-    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at
+    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
     FROM memories m WHERE m.id = ANY(@ids::bigint[])
     UNION
-    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at
+    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
     FROM told o CROSS JOIN LATERAL (
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        SELECT c.* FROM memories c
         WHERE c.id = o.superseded_by
           AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
         UNION ALL
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
-        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id AND c.created_at = o.superseded_at
+        SELECT c.* FROM memories c
+        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
+          AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
         UNION ALL
-        SELECT c.id, c.scope, c.scope_id, c.norm_hash, c.source_session, c.superseded_by, c.superseded_at FROM memories c
+        SELECT c.* FROM memories c
         WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
     ) n
 )
 SELECT told.id::bigint AS id FROM told;
 
 -- name: MemoriesUnder :many
--- MemoriesUnder lists what was consolidated into memories that go, and what supersedes it once they are gone: 0 for
--- nothing, else what corrected them.
-WITH RECURSIVE up AS (
-    SELECT m.id, m.superseded_by AS by FROM memories m JOIN memories c ON c.id = m.superseded_by
+-- MemoriesUnder lists what was consolidated into memories that go: once for each of these, with what that says and what
+-- supersedes it. That is 0 for nothing.
+WITH RECURSIVE under AS (
+    SELECT m.id, c.id AS teller, c.superseded_by AS by FROM memories c JOIN memories m ON m.superseded_by = c.id
     WHERE c.consolidated AND c.id = ANY(@ids::bigint[]) AND m.id <> ALL(@ids::bigint[])
     UNION
-    SELECT u.id, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY(@ids::bigint[])
+    SELECT m.id, c.id, c.superseded_by
+    FROM memories c JOIN memories m ON m.scope = c.scope AND m.scope_id = c.scope_id AND m.superseded_at = c.created_at
+    WHERE c.consolidated AND c.id = ANY(@ids::bigint[]) AND m.id <> ALL(@ids::bigint[])
+), up AS (
+    SELECT u.id, u.teller, u.by FROM under u
+    UNION
+    SELECT u.id, u.teller, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY(@ids::bigint[])
 )
-SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by FROM up u WHERE u.by IS NULL OR u.by <> ALL(@ids::bigint[]);
+SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS told
+FROM up u JOIN memories o ON o.id = u.id JOIN memories t ON t.id = u.teller
+WHERE u.by IS NULL OR u.by <> ALL(@ids::bigint[])
+ORDER BY u.id, u.teller;
+
+-- name: MemoriesBefore :many
+-- MemoriesBefore lists what a memory took the place of: values that it corrected, or whatever was consolidated into it
+-- and its like.
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated, (NOT n.consolidated OR (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_by = n.id
+        AND m.superseded_at IS DISTINCT FROM n.created_at))::boolean AS corrected
+FROM memories n CROSS JOIN memories m
+WHERE n.id = @id::bigint AND (m.superseded_by = n.id OR (n.consolidated
+  AND (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_at = n.created_at OR m.superseded_by IN (SELECT c.id FROM memories c
+    WHERE c.consolidated AND c.scope = n.scope AND c.scope_id = n.scope_id AND c.created_at = n.created_at))))
+ORDER BY m.id;
+
+-- name: MemoriesToldWith :many
+-- MemoriesToldWith reads what else came of the consolidation that a memory came of.
+SELECT c.content FROM memories n JOIN memories c ON c.scope = n.scope AND c.scope_id = n.scope_id AND c.created_at = n.created_at
+WHERE n.id = @id::bigint AND n.consolidated AND c.consolidated AND c.id <> n.id;
 
 -- name: MemoriesRestore :exec
 -- MemoriesRestore puts memories back into force, or has others supersede them. Ids and what supersedes them lie side by

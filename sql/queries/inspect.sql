@@ -37,3 +37,8 @@ GROUP BY s.session_key, s.compacted_seq HAVING coalesce(max(a.end_seq), 0) <> s.
 -- name: InspectFacts :many
 -- InspectFacts lists what memory has in force.
 SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE m.superseded_by IS NULL AND m.kind <> 'digest';
+
+-- name: InspectReplies :many
+-- InspectReplies lists every reply that a turn ever left, in the order in which they were left.
+SELECT o.session_key, o.id, o.state, o.body, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
+FROM outbox o ORDER BY o.session_key, o.id;

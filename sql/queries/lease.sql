@@ -50,12 +50,30 @@ WITH freed AS (
 SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
 FROM (SELECT count(*) AS n FROM freed) f;
 
+-- name: ReplicaLeads :one
+-- ReplicaLeads finds the replica that leads: of those that live and do not drain one that is connected, and of several the
+-- oldest, so that a new one takes the lead from none that has it.
+SELECT r.id, r.connected FROM replicas r
+WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8 AND NOT r.draining
+ORDER BY r.connected DESC, r.started_at, r.id LIMIT 1;
+
+-- name: ReplicaMark :one
+-- ReplicaMark notes how a replica stands, and tells every other replica where that is new.
+WITH marked AS (
+    UPDATE replicas r SET connected = @connected, draining = @draining
+    WHERE r.id = @owner AND (r.connected <> @connected OR r.draining <> @draining)
+    RETURNING r.id
+)
+SELECT m.n, (CASE WHEN m.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
+FROM (SELECT count(*) AS n FROM marked) m;
+
 -- name: ReplicaBeat :one
 -- ReplicaBeat says that a replica lives, and clears away replicas that died a day ago. A heartbeat that a crash of
--- the server takes back is a few seconds old: it need not wait for the disk.
+-- the server takes back is a few seconds old: it need not wait for the disk. Of two beats at once the later one stands:
+-- the clock is read when the row is held.
 WITH beat AS (
     INSERT INTO replicas (id) VALUES (@owner::text)
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp()
     RETURNING heartbeat_at
 ), gone AS (
     DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> @owner::text

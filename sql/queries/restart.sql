@@ -7,26 +7,27 @@ INSERT INTO restarts (replica) VALUES (@replica) ON CONFLICT (replica) DO NOTHIN
 
 -- name: RestartKeep :exec
 -- RestartKeep writes the figures of a process, and its end where ending says how. One that was taken for dead and lives is
--- running again.
+-- running again, and its end is still to be told.
 UPDATE restarts r SET
+    told = r.told AND @ending::text <> '',
     ending = @ending::text, stopped_at = CASE WHEN @ending::text = '' THEN NULL ELSE now() END,
     answered = @answered, drained = @drained, flushed = @flushed, debt = @debt, resumed = @resumed, redelivered = @redelivered,
     doubled = @doubled, lost = @lost
 WHERE r.replica = @replica;
 
 -- name: RestartsEnded :many
--- RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that was closed to one asker.
+-- RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that ended to one asker.
 WITH dead AS (
-    UPDATE restarts r SET ending = 'killed',
-        stopped_at = coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now())
+    UPDATE restarts r SET ending = 'killed', told = true,
+        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now()))
     WHERE r.ending = '' AND NOT EXISTS (
         SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
       AND r.started_at < now() - interval '1 second' * @ttl_seconds::float8
-    RETURNING r.replica
+    RETURNING r.*
+), clean AS (
+    UPDATE restarts r SET told = true WHERE NOT r.told AND r.ending <> '' RETURNING r.*
 )
-UPDATE restarts r SET told = true
-WHERE NOT r.told AND r.ending <> ''
-RETURNING r.*;
+SELECT * FROM dead UNION ALL SELECT * FROM clean ORDER BY stopped_at, replica;
 
 -- name: RestartsList :many
 SELECT r.* FROM restarts r ORDER BY r.started_at DESC, r.replica LIMIT @max_rows::int;

@@ -44,10 +44,10 @@ WITH RECURSIVE older AS (
     UNION
     SELECT m.id, m.superseded_by FROM memories m JOIN newer n ON m.id = n.superseded_by
 )
-SELECT c.id, c.is_older FROM (
-    SELECT o.id, true AS is_older FROM older o
-    UNION ALL
-    SELECT n.id, false AS is_older FROM newer n WHERE n.id <> @id::bigint
+SELECT c.id FROM (
+    SELECT o.id FROM older o
+    UNION
+    SELECT n.id FROM newer n
 ) c ORDER BY c.id;
 
 -- name: MemoriesForget :many
@@ -312,12 +312,14 @@ ORDER BY f.id LIMIT 1;
 
 -- name: MemorySource :one
 -- MemorySource is where a memory was said.
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated
 FROM memories m WHERE m.id = @id;
 
 -- name: MemoriesBeside :many
 -- MemoriesBeside lists what memory has from a session besides some: facts, no digests.
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+    m.consolidated
 FROM memories m WHERE m.source_session = @session_key AND m.kind <> 'digest' AND m.id <> ALL(@ids::bigint[]);
 
 -- name: EventsSaid :many
@@ -328,10 +330,10 @@ WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end
 ORDER BY e.seq;
 
 -- name: SessionsTelling :many
--- SessionsTelling lists sessions where a memory may be read and where the bot, or one of those who said it, told one of
+-- SessionsTelling lists sessions behind a key where a memory may be read and where the bot, or one of those who said it, told one of
 -- some pieces of text, which are in lower case.
 SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key <> ALL(@besides::text[])
+WHERE s.session_key > @after_key::text AND s.session_key <> ALL(@besides::text[])
   AND (s.robot_code = ANY(@teams::text[]) OR s.session_key = ANY(@session_keys::text[])
     OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
     OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY(@users::text[])))

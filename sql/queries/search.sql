@@ -33,15 +33,16 @@ WHERE b.before < @max_bytes::bigint;
 -- name: EventsFind :many
 -- EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
 -- the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
--- is the text of an array; its place comes back with each event. Their terms, which are long, are not read.
+-- is the text of an array; its place comes back with each event, and how many bytes its terms are stored in. They
+-- themselves, which are long, are not read.
 --
 -- Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
 -- compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
 -- hence IS TRUE.
-SELECT w.place::int AS place, f.seq::bigint AS seq
+SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
 FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
-    SELECT e.seq FROM dingtalk_session_events e
+    SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
     WHERE (e.session_key = @session_key) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT @max_rows::int
 ) f;
@@ -92,8 +93,8 @@ WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
 
 -- name: EventsRecent :many
 -- EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
--- those that they have.
-SELECT e.seq::bigint AS seq,
+-- those that they have, and how many bytes all their terms are stored in.
+SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
     ARRAY(SELECT k.place FROM unnest(@keys::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND e.terms && @keys::bigint[]
@@ -206,7 +207,7 @@ FROM (
 WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
--- SearchScope tells how much was said in a session, and who did of late.
+-- SearchScope tells how much was said in a session, who did of late, and what time it is.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL
@@ -215,6 +216,7 @@ WITH recent AS (
     SELECT DISTINCT r.sender_id, r.sender_nick FROM recent r WHERE r.sender_id <> ''
 )
 SELECT
+    now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS last_seq,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS nicks;

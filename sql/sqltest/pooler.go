@@ -15,29 +15,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pooler puts a PgBouncer in transaction mode before the server of the database at address, and returns what makes the
-// address of any database there lead through it. It hands out three connections to a database, so that those who use it
-// share them. It ends with the test.
-func Pooler(tb testing.TB, address string) (through func(address string) string) {
+// Bouncer is a PgBouncer in transaction mode before the server of a database. It hands out three connections to a
+// database, so that those who use it share them.
+type Bouncer struct {
+	tb      testing.TB
+	server  *pgx.ConnConfig
+	port    int
+	program string
+	dir     string // of its files
+	cmd     *exec.Cmd
+}
+
+// Pooler puts a PgBouncer before the server of the database at address. It ends with the test.
+func Pooler(tb testing.TB, address string) *Bouncer {
 	tb.Helper()
-	program, err := findPooler()
-	if err != nil {
+	b := &Bouncer{tb: tb, server: parse(tb, address), dir: tb.TempDir()}
+	var err error
+	if b.program, err = findPooler(); err != nil {
 		tb.Fatal(err)
 	}
-	server := parse(tb, address)
-	port, err := freePort()
-	if err != nil {
+	if b.port, err = freePort(); err != nil {
 		tb.Fatalf("looking for a free port: %v", err)
-	}
-	dir := tb.TempDir()
-	own := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 { // which PgBouncer refuses to serve: whoever serves the database will do
-		info, err := os.Stat(server.Host)
-		if err != nil {
-			tb.Fatalf("looking whose the server is: %v", err)
-		}
-		stat := info.Sys().(*syscall.Stat_t)
-		own.Credential = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
 	}
 	conf := fmt.Sprintf(`[databases]
 * = host=%s port=%d user=%s
@@ -49,42 +47,62 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 3
 max_client_conn = 1000
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
-`, server.Host, server.Port, server.User, port)
-	path := filepath.Join(dir, "pooler.ini")
-	if err := os.WriteFile(path, []byte(conf), 0o644); err != nil {
+`, b.server.Host, b.server.Port, b.server.User, b.port)
+	if err := os.WriteFile(filepath.Join(b.dir, "pooler.ini"), []byte(conf), 0o644); err != nil {
 		tb.Fatal(err)
 	}
-	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+	for d := b.dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		_ = os.Chmod(d, 0o755) // others' folders are as open as they are
 	}
-	cmd := exec.Command(program, path)
-	cmd.SysProcAttr = own
-	log, err := os.Create(filepath.Join(dir, "pooler.log"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	cmd.Stderr, cmd.Stdout = log, log
-	if err := cmd.Start(); err != nil {
-		tb.Fatalf("starting PgBouncer: %v", err)
-	}
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-		_ = log.Close()
-	})
-	through = func(address string) string {
-		u := url.URL{
-			Scheme: "postgres", User: url.User(server.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-			Path: "/" + parse(tb, address).Database, RawQuery: "sslmode=disable",
+	b.Start()
+	tb.Cleanup(b.Stop)
+	return b
+}
+
+// Start starts it, again after a Stop, and returns when the server's database answers through it.
+func (b *Bouncer) Start() {
+	b.tb.Helper()
+	b.cmd = exec.Command(b.program, filepath.Join(b.dir, "pooler.ini"))
+	if os.Getuid() == 0 { // which PgBouncer refuses to serve: whoever serves the database will do
+		info, err := os.Stat(b.server.Host)
+		if err != nil {
+			b.tb.Fatalf("looking whose the server is: %v", err)
 		}
-		return u.String()
+		stat := info.Sys().(*syscall.Stat_t)
+		b.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}
 	}
-	if err := answers(tb, through(address)); err != nil {
+	log, err := os.Create(filepath.Join(b.dir, "pooler.log"))
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	defer log.Close()
+	b.cmd.Stderr, b.cmd.Stdout = log, log
+	if err := b.cmd.Start(); err != nil {
+		b.tb.Fatalf("starting PgBouncer: %v", err)
+	}
+	if err := answers(b.tb, b.through(b.server.Database)); err != nil {
 		said, _ := os.ReadFile(log.Name())
-		tb.Fatalf("PgBouncer does not answer: %v: %s", err, said)
+		b.tb.Fatalf("PgBouncer does not answer: %v: %s", err, said)
 	}
-	return through
+}
+
+// Stop ends it and with it every connection through it, at once.
+func (b *Bouncer) Stop() {
+	_ = b.cmd.Process.Kill()
+	_ = b.cmd.Wait() // it was killed
+}
+
+// Through makes the address of a database of the server lead through the pooler.
+func (b *Bouncer) Through(address string) string { return b.through(parse(b.tb, address).Database) }
+
+func (b *Bouncer) through(database string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.User(b.server.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)),
+		Path: "/" + database, RawQuery: "sslmode=disable",
+	}
+	return u.String()
 }
 
 func parse(tb testing.TB, address string) *pgx.ConnConfig {
@@ -98,6 +116,7 @@ func parse(tb testing.TB, address string) *pgx.ConnConfig {
 
 // answers waits until the database at an address answers.
 func answers(tb testing.TB, address string) error {
+	tb.Helper()
 	for deadline := time.Now().Add(startTime); ; {
 		conn, err := pgx.Connect(tb.Context(), address)
 		if err == nil {

@@ -59,6 +59,15 @@ func (s *Server) ExpireWebhooks(conversation string) {
 	s.noteLocked(Entry{Kind: "fault", Conversation: conversation, Detail: "webhooks expired"})
 }
 
+// ForgetMsgUUIDs makes the webhooks post a reply again from now on although its msgUuid was seen, as with
+// [Options.IgnoreMsgUUID].
+func (s *Server) ForgetMsgUUIDs() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.IgnoreMsgUUID = true
+	s.noteLocked(Entry{Kind: "fault", Detail: "msgUuid means nothing"})
+}
+
 // webhookBody is a message of the webhooks, all kinds in one.
 type webhookBody struct {
 	MsgType string `json:"msgtype"`

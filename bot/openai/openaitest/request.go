@@ -77,7 +77,8 @@ func (r Request) Offers(tool string) bool {
 	return false
 }
 
-func parse(body []byte) (Request, error) {
+// parse reads a request; lean, without what Options.Lean leaves out.
+func parse(body []byte, lean bool) (Request, error) {
 	var q struct {
 		Model    string
 		Messages []struct {
@@ -92,7 +93,7 @@ func parse(body []byte) (Request, error) {
 		Tools []struct {
 			Function struct {
 				Name, Description string
-				Parameters        map[string]any
+				Parameters        json.RawMessage
 			}
 		}
 		ToolChoice    json.RawMessage `json:"tool_choice"`
@@ -106,8 +107,10 @@ func parse(body []byte) (Request, error) {
 	if err := json.Unmarshal(body, &q); err != nil {
 		return r, fmt.Errorf("the body is not a chat request: %w", err)
 	}
-	if err := json.Unmarshal(body, &r.Raw); err != nil {
-		return r, fmt.Errorf("the body is not an object: %w", err)
+	if !lean {
+		if err := json.Unmarshal(body, &r.Raw); err != nil {
+			return r, fmt.Errorf("the body is not an object: %w", err)
+		}
 	}
 	r.Model, r.Stream, r.UsageAsked = q.Model, q.Stream, q.StreamOptions.IncludeUsage
 	r.JSON = strings.HasPrefix(q.ResponseFormat.Type, "json")
@@ -119,7 +122,11 @@ func parse(body []byte) (Request, error) {
 		r.Messages = append(r.Messages, msg)
 	}
 	for _, t := range q.Tools {
-		r.Tools = append(r.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
+		tool := Tool{Name: t.Function.Name, Description: t.Function.Description}
+		if !lean {
+			_ = json.Unmarshal(t.Function.Parameters, &tool.Schema) // illegalTools sees what could not be read
+		}
+		r.Tools = append(r.Tools, tool)
 	}
 	r.ToolChoice = choiceOf(q.ToolChoice)
 	r.Kind = kindOf(r)

@@ -48,6 +48,8 @@ type Options struct {
 	EmbedFault func(EmbedRequest) (Reply, bool)
 	// KeepRequests bounds what Requests and Illegal know of: the newest. 0: all.
 	KeepRequests int
+	// Lean leaves Raw and the schemas of tools out of requests, for measurements: to read them takes longer than all else.
+	Lean bool
 	// Connected is told of each new connection.
 	Connected func()
 }
@@ -208,7 +210,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return
 	}
-	req, err := parse(body)
+	req, err := parse(body, s.opts.Lean)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return

@@ -1,0 +1,59 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// guard lets through who has the token. Where there is none, it lets through who is on this machine and asks for it by
+// its own name.
+func guard(token string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case token == "" && !local(r):
+			http.Error(w, "set admin.token to use this from elsewhere", http.StatusForbidden)
+		case token != "" && !bears(r, token):
+			w.Header().Set("WWW-Authenticate", `Bearer realm="ebb"`)
+			http.Error(w, "the token of admin.token is needed", http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// bears reports whether a request carries the token. Hashes are compared, so that the time it takes tells neither the
+// token's beginning nor its length.
+func bears(r *http.Request, token string) bool {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(strings.TrimSpace(given)))
+	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// local reports whether a request was made on this machine, for this machine: a page from elsewhere that made a browser
+// take its own name for ours still says its own name, and one that a proxy passed on says so.
+func local(r *http.Request) bool {
+	for _, passedOn := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if r.Header.Get(passedOn) != "" {
+			return false
+		}
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback() && loopbackName(r.Host)
+}
+
+// loopbackName reports whether a Host header names the machine itself.
+func loopbackName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

@@ -1,0 +1,17 @@
+package admin
+
+import (
+	"net/http"
+	"net/http/pprof"
+)
+
+// profiles are Go's own, for go tool pprof. The command line is not among them: what starts a program may name secrets.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.Handle("/debug/pprof/cmdline", http.NotFoundHandler())
+	return mux
+}

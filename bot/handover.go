@@ -1,0 +1,73 @@
+package bot
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// leave notes a session that has messages waiting, and no turn, while this replica stops. It never blocks: the sweep comes
+// back to what is not noted.
+func (b *Bot) leave(key sessions.Key) {
+	select {
+	case b.left <- key:
+	default:
+	}
+}
+
+// handOvers gives up the leases of sessions in which somebody waits for an answer, if another replica is there to give it.
+// Other sessions' turns are not waited for, and the session's own flush only for a moment. It ends with ctx.
+func (b *Bot) handOvers(ctx context.Context) {
+	var flushes sync.WaitGroup
+	defer flushes.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case key := <-b.left:
+			if b.turns.Busy(key) {
+				continue // it is noted again when its turn ends
+			}
+			if b.outbox.holds(key) { // the answer before comes first
+				time.AfterFunc(leaveAgain, func() { b.leave(key) })
+				continue
+			}
+			if b.others(ctx) {
+				flushes.Go(func() { b.flushAndLeave(ctx, key) })
+			}
+		}
+	}
+}
+
+// leaveFlush is how long somebody who waits for an answer waits for the session's flush before: the next owner owes it else.
+const leaveFlush = 2 * time.Second
+
+// flushAndLeave flushes a session and hands it over, whatever came of that.
+func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
+	one, stop := context.WithTimeout(ctx, leaveFlush)
+	defer stop()
+	active, err := b.memory.Unflushed(one, b.leases.Owner())
+	at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key })
+	if err == nil && at >= 0 && b.last.begin(key) {
+		b.flushLast(one, active[at], &b.last.sum)
+	}
+	b.handOver(ctx, key) // no more than a word where it went already
+}
+
+// leaveAgain is how soon a session is looked at again whose reply is on its way.
+const leaveAgain = 10 * time.Millisecond
+
+// others reports whether another replica lives that does not stop as well, or may.
+func (b *Bot) others(ctx context.Context) bool {
+	if b.cfg.Elector == nil {
+		return true
+	}
+	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
+	l, err := b.cfg.Elector.Leader(one)
+	return err == nil && l.Replica != "" && l.Replica != b.leases.Owner()
+}

@@ -1,0 +1,67 @@
+package bot
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// While a replica stops, whoever asks something in a session without a turn is answered by another one as soon as it is
+// flushed, and soon where that hangs, however long other sessions' turns take; in a session with a turn when that has ended.
+func TestSessionsAreHandedOverOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := func(c sessions.ConversationID, id, words string) sessions.Message {
+			m := said(id, "alice", words)
+			m.ConversationID = c
+			return m
+		}
+		slow := &script{}
+		slow.chat = func(ctx context.Context, r Request) (Response, error) {
+			d := map[bool]time.Duration{true: 10 * time.Second, false: 0}[strings.Contains(lastWords(r), "slow")]
+			if strings.Contains(lastWords(r), "short") {
+				d = 2 * time.Second
+			}
+			select {
+			case <-time.After(d):
+				return text("re: " + lastWords(r)), nil
+			case <-ctx.Done():
+				return Response{}, context.Cause(ctx)
+			}
+		}
+		slow.flush = func(ctx context.Context, _ Request) (Response, error) { // nobody waits for its end
+			<-ctx.Done()
+			return Response{}, context.Cause(ctx)
+		}
+		s := newShelf()
+		a := start(t, setup{shelf: s, model: slow, name: "a"})
+		b := start(t, setup{shelf: s, name: "b"})
+		for _, c := range []sessions.ConversationID{"c1", "c2", "c3"} {
+			a.post(in(c, "first "+string(c), "first"))
+		}
+		after(time.Second)
+		a.post(in("c1", "m1", "slow"))
+		a.post(in("c2", "m2", "short"))
+		synctest.Wait()
+		a.begin()
+		synctest.Wait()
+		b.post(in("c2", "m3", "after the short one"))
+		b.post(in("c3", "m4", "at once"))
+		answered := func(words string) bool {
+			return slices.ContainsFunc(b.wire.texts(), func(x string) bool { return strings.HasSuffix(x, words) })
+		}
+		after(leaveFlush + 50*time.Millisecond)
+		want(t, "answered at once", answered("at once"), true)
+		after(leaveFlush + 50*time.Millisecond)
+		want(t, "answered after the turn", answered("after the short one"), true)
+		a.stop()
+		after(time.Second)
+		want(t, "answers of the one that stopped", len(a.wire.texts()), 5)
+		want(t, "answers of the other", len(b.wire.texts()), 2)
+	})
+}

@@ -1,0 +1,214 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/sessions"
+)
+
+// now is the storage's clock: what has the time of the storage on it is compared with it, and with no other.
+func (b *Bot) now() time.Time { return b.leases.Now() }
+
+const (
+	// lookEvery is how often it is asked who leads, besides each time that another replica tells of a change.
+	lookEvery = 500 * time.Millisecond
+	// handOverTime is how long a leader that stops keeps its connection for the next one to be connected.
+	handOverTime = 3 * time.Second
+	// handOverLook is how often it looks meanwhile.
+	handOverLook = 25 * time.Millisecond
+	// helpAfter is how long a leader may be without a connection before another replica connects too, and leads then.
+	helpAfter = 10 * time.Second
+	// sureAfter is how often in a row another replica must be seen to lead and be connected before the own connection is
+	// given up: one that was away tells of a connection that it may not have any more, until it looks itself.
+	sureAfter = 3
+)
+
+// stream is this replica's part in holding one stream connection among several replicas: the one that leads holds it, and
+// the others stand by. Nothing depends on there being one: two deliver each message to one of them, and each message is
+// stored once anyway. So a connection is given up only when another is there.
+type stream struct {
+	*Bot
+	leader atomic.Pointer[sessions.Leader] // as last heard; nil: never
+	poke   chan struct{}                   // another replica told of a change
+
+	// Of Run's goroutine alone.
+	cancel  context.CancelFunc // ends the transport; nil where it does not run
+	ended   chan error         // the transport's end
+	marked  sessions.Standing
+	covered time.Time // when the leader was last known to be connected
+	sure    int       // looks in a row that saw another one lead and connected
+}
+
+// changed has it asked anew who leads.
+func (s *stream) changed() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// leads reports whether this replica was the leader when it last looked.
+func (s *stream) leads() bool {
+	l := s.leader.Load()
+	return l != nil && l.Replica == s.leases.Owner()
+}
+
+// standsBy reports whether another replica was the leader then: this one needs no connection.
+func (s *stream) standsBy() bool {
+	l := s.leader.Load()
+	return l != nil && l.Replica != "" && l.Replica != s.leases.Owner()
+}
+
+// Ready says why this replica does not do its part now, or nil. One that stands by for the leader does, without a
+// connection: it answers turns.
+func (b *Bot) Ready() error {
+	switch {
+	case b.stopping():
+		return errors.New("draining")
+	case !b.leases.Trusted():
+		return errHeartbeat
+	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.standsBy():
+		return nil
+	}
+	return errors.New("the DingTalk stream is not connected")
+}
+
+// receive takes messages in until ctx ends: all the time, or while this replica leads. Before it returns others know
+// that it leads no more.
+func (b *Bot) receive(ctx context.Context) error {
+	if !b.cfg.OneStream {
+		err := b.cfg.Transport.Run(ctx, b.accept)
+		b.stream.mark(context.WithoutCancel(ctx), sessions.Standing{Draining: true})
+		return err
+	}
+	s := b.stream
+	s.ended, s.covered = make(chan error, 1), time.Now()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		s.look(ctx)
+		wait := tick.C
+		if s.cancel != nil && !s.marked.Connected { // others wait for it
+			wait = time.After(handOverLook)
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.poke:
+		case <-wait:
+		case err := <-s.ended:
+			s.cancel()
+			return err
+		}
+	}
+	life := context.WithoutCancel(ctx)
+	s.handOver(life)
+	return s.disconnect()
+}
+
+// look asks who leads, and connects or disconnects accordingly. While the storage does not say, all stays as it is: if it
+// is this replica alone that does not reach it, another takes the lead and connects.
+func (s *stream) look(ctx context.Context) {
+	s.mark(ctx, sessions.Standing{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
+	l, err := s.ask(ctx)
+	if err != nil {
+		return
+	}
+	log := zerolog.Ctx(ctx)
+	if l.Connected {
+		s.covered = time.Now()
+	}
+	elsewhere := l.Connected && l.Replica != s.leases.Owner()
+	if s.sure++; !elsewhere {
+		s.sure = 0
+	}
+	switch {
+	case s.cancel == nil && l.Replica == s.leases.Owner():
+		log.Info().Msg("Leading: connecting to DingTalk")
+		s.connect(ctx)
+	case s.cancel == nil && l.Replica != "" && time.Since(s.covered) > helpAfter:
+		log.Warn().Str("leader", string(l.Replica)).Msg("The leader is not connected: connecting to DingTalk in its place")
+		s.connect(ctx)
+	case s.cancel != nil && s.sure >= sureAfter:
+		log.Info().Str("leader", string(l.Replica)).Msg("Another replica leads: standing by")
+		if err := s.disconnect(); err != nil {
+			log.Warn().Err(err).Msg("Stream connection did not end well")
+		}
+	}
+}
+
+// ask keeps the storage's word of who leads.
+func (s *stream) ask(ctx context.Context) (sessions.Leader, error) {
+	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
+	defer stop()
+	l, err := s.cfg.Elector.Leader(one)
+	if err != nil {
+		quietly(ctx, err, "Which replica leads is not known")
+		return l, err
+	}
+	if old := s.leader.Swap(&l); old == nil || old.Replica != l.Replica {
+		zerolog.Ctx(ctx).Info().Str("leader", string(l.Replica)).Bool("self", s.leads()).Msg("Replica leads the stream")
+	}
+	return l, nil
+}
+
+// mark tells others how this replica stands, where that is new.
+func (s *stream) mark(ctx context.Context, st sessions.Standing) {
+	if s.cfg.Elector == nil || st == s.marked {
+		return
+	}
+	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
+	defer stop()
+	if err := s.cfg.Elector.Mark(one, s.leases.Owner(), st); err != nil {
+		quietly(ctx, err, "Others were not told how this replica stands")
+		return
+	}
+	s.marked = st
+}
+
+// connect has the transport run, until disconnect.
+func (s *stream) connect(ctx context.Context) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop hands over first
+	s.cancel, s.sure = cancel, 0
+	go func() { s.ended <- s.cfg.Transport.Run(running, s.accept) }()
+}
+
+// disconnect ends the transport and waits for what it has in hand.
+func (s *stream) disconnect() error {
+	if s.cancel == nil {
+		return nil
+	}
+	s.cancel()
+	s.cancel = nil
+	return <-s.ended
+}
+
+// handOver gives up the lead, and keeps the connection until the next leader has one: no message comes at a moment at
+// which nobody is there.
+func (s *stream) handOver(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, handOverTime)
+	defer stop()
+	began := time.Now()
+	s.mark(ctx, sessions.Standing{Connected: s.marked.Connected, Draining: true})
+	if s.cancel == nil || !s.marked.Draining {
+		return
+	}
+	tick := time.NewTicker(handOverLook)
+	defer tick.Stop()
+	for {
+		l, err := s.ask(ctx)
+		if err != nil || l.Replica == "" || l.Connected {
+			zerolog.Ctx(ctx).Info().Str("to", string(l.Replica)).Dur("took_ms", time.Since(began)).Msg("Stream handed over")
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// chaosLink is the network between one gateway and PostgreSQL. It can be cut without a word, as by a switch that dies, and
+// be slow.
+type chaosLink struct {
+	listener net.Listener
+	server   func() string // the address of PostgreSQL as it is now
+	ended    context.Context
+	end      context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	gate chan struct{} // while the link is cut: closed when it is whole again
+	late time.Duration // of each statement
+}
+
+func newChaosLink(ctx context.Context, server func() string) (*chaosLink, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("making a link to PostgreSQL: %w", err)
+	}
+	k := &chaosLink{listener: l, server: server, open: map[net.Conn]bool{}}
+	k.ended, k.end = context.WithCancel(context.WithoutCancel(ctx))
+	k.wg.Go(k.serve)
+	return k, nil
+}
+
+// url is the address of a database by way of the link.
+func (k *chaosLink) url(database string) (string, error) {
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", fmt.Errorf("reading the address of PostgreSQL: %w", err)
+	}
+	host, port, err := net.SplitHostPort(k.listener.Addr().String())
+	if err != nil {
+		return "", fmt.Errorf("reading the address of a link: %w", err)
+	}
+	q := u.Query()
+	q.Set("host", host)
+	q.Set("port", port)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// close ends the link and all that runs through it.
+func (k *chaosLink) close() {
+	k.end()
+	_ = k.listener.Close()
+	k.reset()
+	k.wg.Wait()
+}
+
+// cut lets nothing pass for a while, in no direction; nobody is told. Where the network forgets what ran through it, all
+// connections are reset when it comes back, or else they go on where they stood.
+func (k *chaosLink) cut(d time.Duration, forget bool) {
+	if k.sever() {
+		time.AfterFunc(d, func() { k.mend(forget) })
+	}
+}
+
+// sever begins a cut; false: the link is cut already.
+func (k *chaosLink) sever() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	whole := k.gate == nil
+	if whole {
+		k.gate = make(chan struct{})
+	}
+	return whole
+}
+
+// mend ends a cut.
+func (k *chaosLink) mend(forget bool) {
+	if forget {
+		k.reset()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.gate != nil {
+		close(k.gate)
+		k.gate = nil
+	}
+}
+
+// slow delays each statement, for a while.
+func (k *chaosLink) slow(by, d time.Duration) {
+	set := func(late time.Duration) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.late = late
+	}
+	set(by)
+	time.AfterFunc(d, func() { set(0) })
+}
+
+// reset ends all connections.
+func (k *chaosLink) reset() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for c := range k.open {
+		if t, ok := c.(*net.TCPConn); ok {
+			_ = t.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+func (k *chaosLink) serve() {
+	for {
+		gateway, err := k.listener.Accept()
+		if err != nil {
+			return
+		}
+		k.wg.Go(func() { k.join(gateway) })
+	}
+}
+
+// join carries what one connection says to PostgreSQL, and back.
+func (k *chaosLink) join(gateway net.Conn) {
+	defer func() { _ = gateway.Close() }()
+	if !k.pass() {
+		return
+	}
+	var d net.Dialer
+	network, address := "unix", k.server()
+	if !strings.HasPrefix(address, "/") {
+		network = "tcp"
+	}
+	server, err := d.DialContext(k.ended, network, address)
+	if err != nil {
+		return // PostgreSQL is away
+	}
+	defer func() { _ = server.Close() }()
+	if !k.keep(gateway, server) {
+		return
+	}
+	defer k.drop(gateway, server)
+	var back sync.WaitGroup
+	back.Go(func() { k.carry(gateway, server, false) })
+	k.carry(server, gateway, true)
+	back.Wait()
+}
+
+// carry copies until one side ends; then, once the link is whole, so does the other.
+func (k *chaosLink) carry(to io.WriteCloser, from io.Reader, statements bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if statements && n > 0 {
+			k.mu.Lock()
+			late := k.late
+			k.mu.Unlock()
+			if late > 0 && !until(k.ended, time.Now().Add(late)) {
+				err = k.ended.Err()
+			}
+		}
+		if !k.pass() {
+			_ = to.Close()
+			return
+		}
+		if n > 0 {
+			if _, writeErr := to.Write(buf[:n]); writeErr != nil {
+				err = writeErr
+			}
+		}
+		if err != nil {
+			_ = to.Close()
+			return
+		}
+	}
+}
+
+// pass waits until the link is whole; false: it has ended.
+func (k *chaosLink) pass() bool {
+	for {
+		k.mu.Lock()
+		gate := k.gate
+		k.mu.Unlock()
+		if gate == nil {
+			return k.ended.Err() == nil
+		}
+		select {
+		case <-gate:
+		case <-k.ended.Done():
+			return false
+		}
+	}
+}
+
+func (k *chaosLink) keep(conns ...net.Conn) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ended.Err() != nil {
+		return false
+	}
+	for _, c := range conns {
+		k.open[c] = true
+	}
+	return true
+}
+
+func (k *chaosLink) drop(conns ...net.Conn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range conns {
+		delete(k.open, c)
+	}
+}
+
+// socketOf is the file of the socket in a private server's address.
+func socketOf(database string) string {
+	u, err := url.Parse(database)
+	if err != nil || !strings.HasPrefix(u.Query().Get("host"), "/") {
+		return ""
+	}
+	return filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebb/sql"
+)
+
+// checkDatabase says where the addresses of the database lead, and how far its schema is.
+func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
+	url, stop, err := database(ctx, cfg.Database)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	where, err := checkLeads(ctx, cfg.Database, url)
+	if err != nil {
+		return "", databaseFault(err)
+	}
+	pending := 0
+	all, err := sql.Status(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range all {
+		if !m.Applied {
+			pending++
+		}
+	}
+	if pending > 0 && !cfg.Database.Migrate {
+		return "", fmt.Errorf("%d migrations are pending and database.migrate is false: run bot migrate", pending)
+	}
+	return fmt.Sprintf("%s, %d migrations pending", where, pending), nil
+}
+
+// checkLeads asks every address. direct is the one that leads to the server itself.
+func checkLeads(ctx context.Context, d DatabaseConfig, direct string) (string, error) {
+	server, err := sql.Trace(ctx, direct)
+	switch {
+	case err != nil && d.DirectURL != "":
+		return "", fmt.Errorf("database.direct_url: %w", err)
+	case err != nil:
+		return "", err
+	case d.URL == "":
+		return fmt.Sprintf("private PostgreSQL %s in %s answers", server.Version, d.Dir), nil
+	case d.DirectURL == "" && server.Between == sql.TransactionPooler:
+		return "", fmt.Errorf("database.url leads through %s: set database.pooler to %q, and database.direct_url to the address of PostgreSQL itself",
+			server.Between, poolerTransaction)
+	case d.DirectURL == "":
+		return "database.url answers: " + way(server), nil
+	case server.Between == sql.TransactionPooler:
+		return "", errors.New("database.direct_url leads through a pooler, too: it must be the address of PostgreSQL itself")
+	}
+	through, err := sql.Trace(ctx, d.URL.Reveal())
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("database.url: %w", err)
+	case through.Identity != server.Identity:
+		return "", errors.New("database.url and database.direct_url lead to different databases")
+	case through.Between == sql.TransactionPooler && d.Pooler != poolerTransaction:
+		return "", fmt.Errorf("database.url leads through %s: set database.pooler to %q", through.Between, poolerTransaction)
+	}
+	return "database.url and database.direct_url answer: " + way(through), nil
+}
+
+// way is what stands at the end of an address, and before it.
+func way(l sql.Lead) string {
+	if l.Between == sql.Nothing {
+		return "PostgreSQL " + l.Version
+	}
+	return fmt.Sprintf("PostgreSQL %s behind %s", l.Version, l.Between)
+}

@@ -1,0 +1,89 @@
+package compaction
+
+import "math"
+
+// maxPiece bounds, in bytes, what is merged at once: merging is quadratic, and 64 KB of one letter would hold a core for
+// seconds. A cut costs at most a token of exactness, and no word is so long.
+const maxPiece = 256
+
+// ranks is a byte pair table: each token's rank, the lower the earlier it is merged.
+type ranks struct {
+	pairs [1 << 16]int32 // of tokens of two bytes, which are looked up most
+	rest  map[string]int32
+}
+
+// none is the rank of bytes that are no token.
+const none = math.MaxInt32
+
+func newRanks(table map[string]int) *ranks {
+	r := &ranks{rest: make(map[string]int32, len(table))}
+	for i := range r.pairs {
+		r.pairs[i] = none
+	}
+	for token, rank := range table {
+		if len(token) == 2 {
+			r.pairs[int(token[0])<<8|int(token[1])] = int32(rank) //nolint:gosec // there are 200,000 tokens
+		} else {
+			r.rest[token] = int32(rank) //nolint:gosec // there are 200,000 tokens
+		}
+	}
+	return r
+}
+
+func (r *ranks) of(token string) int32 {
+	if len(token) == 2 {
+		return r.pairs[int(token[0])<<8|int(token[1])]
+	}
+	if rank, ok := r.rest[token]; ok {
+		return rank
+	}
+	return none
+}
+
+// count is the number of tokens of a piece.
+func (r *ranks) count(piece string) int {
+	n := 0
+	for ; len(piece) > maxPiece; piece = piece[maxPiece:] {
+		n += r.merge(piece[:maxPiece])
+	}
+	return n + r.merge(piece)
+}
+
+// merge is the number of tokens of at most maxPiece bytes: of all neighbours the pair with the lowest rank becomes one,
+// the first of equals, until no pair is a token.
+func (r *ranks) merge(piece string) int {
+	if len(piece) <= 1 || r.of(piece) != none {
+		return min(len(piece), 1)
+	}
+	// Part i is from starts[i] to starts[i+1]; pair[i] is the rank of parts i and i+1 together.
+	var starts [maxPiece + 1]int16
+	var pair [maxPiece]int32
+	n := len(piece)
+	for i := range n + 1 {
+		starts[i] = int16(i) //nolint:gosec // at most maxPiece
+	}
+	for i := range n - 1 {
+		pair[i] = r.of(piece[i : i+2])
+	}
+	for n > 1 {
+		lowest, at := int32(none), -1
+		for i, rank := range pair[:n-1] {
+			if rank < lowest {
+				lowest, at = rank, i
+			}
+		}
+		if at < 0 {
+			break
+		}
+		n--
+		copy(starts[at+1:n+1], starts[at+2:n+2])
+		copy(pair[at:n-1], pair[at+1:n])
+		if at < n-1 {
+			pair[at] = r.of(piece[starts[at]:starts[at+2]])
+		}
+		if at > 0 {
+			pair[at-1] = r.of(piece[starts[at-1]:starts[at+1]])
+		}
+	}
+	return n
+}

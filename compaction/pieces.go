@@ -1,0 +1,193 @@
+package compaction
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The tokenizer cuts a text into pieces before it merges bytes within each, by this expression:
+//
+//	 1  [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	 2  [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	 3  \p{N}{1,3}
+//	 4   ?[^\s\p{L}\p{N}]+[\r\n/]*
+//	 5  \s*[\r\n]+
+//	 6  \s+(?!\S)
+//	 7  \s+
+//
+// A general engine for expressions takes most of the time of counting, and goes back over long runs. What follows does
+// the same by hand, in one pass.
+
+// class is what the expression asks of a character: a set of its letters' classes.
+type class uint8
+
+const (
+	upper   class = 1 << iota // Lu, Lt: may stand before the last small letter
+	lower                     // Ll: only from there on
+	mark                      // M: in both places as a letter is, though it is none; both Lm and Lo are upper|lower
+	digit                     // N
+	blank                     // \s
+	newline                   // \r \n, which are blank too
+
+	letter = upper | lower
+)
+
+// classes holds the class of each character of the first plane: 64 KB, filled when first needed.
+var classes = sync.OnceValue(func() *[1 << 16]class {
+	var t [1 << 16]class
+	for r := range t {
+		t[r] = classIn(rune(r))
+	}
+	return &t
+})
+
+// classIn looks a character up in Unicode's own tables.
+func classIn(r rune) class {
+	switch {
+	case r == '\r' || r == '\n':
+		return blank | newline
+	case unicode.IsSpace(r):
+		return blank
+	case unicode.Is(unicode.Ll, r):
+		return lower
+	case unicode.Is(unicode.Lu, r), unicode.Is(unicode.Lt, r):
+		return upper
+	case unicode.IsLetter(r):
+		return letter
+	case unicode.Is(unicode.M, r):
+		return letter | mark
+	case unicode.Is(unicode.N, r):
+		return digit
+	}
+	return 0
+}
+
+// cutter cuts one text.
+type cutter struct {
+	table *[1 << 16]class
+	text  string
+}
+
+// at is the class of the character that begins at byte i, and its length; 0 at the end.
+func (c *cutter) at(i int) (class, int) {
+	if i >= len(c.text) {
+		return 0, 0
+	}
+	if b := c.text[i]; b < utf8.RuneSelf {
+		return c.table[b], 1
+	}
+	r, n := utf8.DecodeRuneInString(c.text[i:])
+	if r < 1<<16 {
+		return c.table[r], n
+	}
+	return classIn(r), n
+}
+
+// piece is the end of the piece that begins at byte i, which is before the end.
+func (c *cutter) piece(i int) int {
+	k, n := c.at(i)
+	next, _ := c.at(i + n)
+	switch {
+	// What is neither letter nor digit nor the end of a line may stand before a word. A mark may too, and be the word's
+	// own beginning as well: that comes to the same.
+	case k&(newline|digit|letter) == 0 && next&letter != 0:
+		return c.word(i + n)
+	case k&letter != 0:
+		return c.word(i)
+	case k&digit != 0:
+		return c.number(i)
+	case k&blank == 0:
+		return c.signs(i)
+	case c.text[i] == ' ' && i+n < len(c.text) && next&(blank|letter|digit) == 0:
+		return c.signs(i + n)
+	}
+	return c.space(i)
+}
+
+// word is 1 or, where there is no small letter to end with, 2. i is behind what may stand before it.
+func (c *cutter) word(i int) int {
+	head, last := i, -1 // last: the end of the last character so far that may be the small letters' first
+	for k, n := c.at(head); k&upper != 0; k, n = c.at(head) {
+		head += n
+		if k&lower != 0 {
+			last = head
+		}
+	}
+	end := head
+	for k, n := c.at(end); k&lower != 0; k, n = c.at(end) {
+		end += n
+	}
+	if end == head && last >= 0 {
+		end = last
+	}
+	return end + contraction(c.text[end:])
+}
+
+// contraction is the length of the English one that a text begins with.
+func contraction(s string) int {
+	if len(s) < 2 || s[0] != '\'' {
+		return 0
+	}
+	switch s[1] | 0x20 {
+	case 's', 't', 'm', 'd':
+		return 2
+	}
+	if len(s) > 2 {
+		switch strings.ToLower(s[1:3]) {
+		case "re", "ve", "ll":
+			return 3
+		}
+	}
+	return 0
+}
+
+// number is 3.
+func (c *cutter) number(i int) int {
+	for range 3 {
+		k, n := c.at(i)
+		if k&digit == 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// signs is 4. i is behind the blank that may stand before it.
+func (c *cutter) signs(i int) int {
+	for i < len(c.text) {
+		k, n := c.at(i)
+		if k&(blank|digit) != 0 || k&letter != 0 && k&mark == 0 {
+			break
+		}
+		i += n
+	}
+	for i < len(c.text) && strings.IndexByte("\r\n/", c.text[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// space is 5, else 6, else 7: up to the last end of a line, else up to the blank before the next word, else one blank.
+func (c *cutter) space(i int) int {
+	end, previous, lines := i, i, -1
+	for {
+		k, n := c.at(end)
+		if k&blank == 0 {
+			break
+		}
+		previous, end = end, end+n
+		if k&newline != 0 {
+			lines = end
+		}
+	}
+	switch {
+	case lines >= 0:
+		return lines
+	case end < len(c.text) && previous > i:
+		return previous
+	}
+	return end
+}

@@ -1,0 +1,20 @@
+package rank
+
+import (
+	"testing"
+	"time"
+
+	"ebb/sessions/sessionstest"
+)
+
+// Whatever a text is made of, what it is found by takes time in proportion to its length, and so does reading a query.
+func TestGrowth(t *testing.T) {
+	query, now := Read("上周三在 a-b_c.a 的 passwords 是什么", time.Now()), time.Now()
+	for name, f := range map[string]func(string){
+		"keys":  func(s string) { Keys(1, s) },
+		"query": func(s string) { Read(s, now) },
+		"piece": func(s string) { query.Piece(s, 1000) },
+	} {
+		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage/3, f) })
+	}
+}

@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// phraseList matches any of a list of patterns. Of each message many such lists are asked, and most match nothing: only
+// those patterns are tried of which the text has a word that a match must contain.
+type phraseList struct {
+	*regexp.Regexp // of all of them
+
+	patterns []phrasePattern
+}
+
+type phrasePattern struct {
+	*regexp.Regexp
+
+	needed []string // every match contains one of these; none: there is no telling
+}
+
+// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern is any
+// number of them, none included, so that what was spelled is found too.
+func phrases(lines string) phraseList {
+	var patterns []string
+	var l phraseList
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		line = strings.ReplaceAll(line, " ", `\s*`)
+		patterns = append(patterns, line)
+		p := phrasePattern{Regexp: regexp.MustCompile(line)}
+		if tree, err := syntax.Parse(line, syntax.Perl); err == nil { // as MustCompile did
+			p.needed = shortest(needs(tree))
+		}
+		l.patterns = append(l.patterns, p)
+	}
+	l.Regexp = regexp.MustCompile(strings.Join(patterns, "|"))
+	return l
+}
+
+// MatchString reports whether a folded text contains a match.
+func (l phraseList) MatchString(folded string) bool {
+	has := func(w string) bool { return strings.Contains(folded, w) }
+	for _, p := range l.patterns {
+		if (len(p.needed) == 0 || slices.ContainsFunc(p.needed, has)) && p.Regexp.MatchString(folded) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxNeeds bounds how many words one part of a pattern is known by.
+const maxNeeds = 64
+
+// needs lists words of which every match of an expression contains one; none where there is no such list.
+func needs(e *syntax.Regexp) []string {
+	switch e.Op {
+	case syntax.OpLiteral:
+		if e.Flags&syntax.FoldCase == 0 {
+			return []string{string(e.Rune)}
+		}
+	case syntax.OpCharClass:
+		return members(e.Rune)
+	case syntax.OpCapture, syntax.OpPlus:
+		return needs(e.Sub[0])
+	case syntax.OpRepeat:
+		if e.Min > 0 {
+			return needs(e.Sub[0])
+		}
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range e.Sub {
+			words := needs(sub)
+			if len(words) == 0 {
+				return nil
+			}
+			all = append(all, words...)
+		}
+		return all
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range e.Sub {
+			if words := needs(sub); rarer(words, best) {
+				best = words
+			}
+		}
+		return best
+	}
+	return nil
+}
+
+// members lists the characters of a small class, given as pairs of its first and last ones.
+func members(ranges []rune) []string {
+	var all []string
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if int(ranges[i+1]-ranges[i]) > maxNeeds-len(all) {
+			return nil
+		}
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			all = append(all, string(r))
+		}
+	}
+	return all
+}
+
+// rarer reports whether texts contain one of a less often than one of b: a character of Chinese alone, and two of Latin
+// letters, are about equally common.
+func rarer(a, b []string) bool {
+	if len(a) == 0 || len(a) > maxNeeds || len(b) == 0 {
+		return len(a) > 0 && len(a) <= maxNeeds && len(b) == 0
+	}
+	least := func(words []string) int {
+		n := math.MaxInt
+		for _, w := range words {
+			n = min(n, len(w)+utf8.RuneCountInString(w))
+		}
+		return n
+	}
+	if x, y := least(a), least(b); x != y {
+		return x > y
+	}
+	return len(a) < len(b)
+}
+
+// shortest leaves out words that contain another one of them.
+func shortest(words []string) []string {
+	slices.SortFunc(words, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	var kept []string
+	for _, w := range words {
+		if !slices.ContainsFunc(kept, func(k string) bool { return strings.Contains(w, k) }) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"ebb/sessions"
+)
+
+// tellsSecret reports whether a text tells a credential, in whatever width it is written, or the shell of one that was
+// taken out before: nobody needs that either. To speak of the mark is no secret: "logs show [redacted]".
+func tellsSecret(text string) bool {
+	plain := norm.NFKC.String(visible(text))
+	return sessions.HoldsSecret(text) || sessions.HoldsSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
+}
+
+const (
+	markOf  = `[\[【(<［（＜]\s*(?:已隐去|redacted)\s*[\]】)>］）＞]["'”’」` + "`" + `\\]*`
+	labelOf = `(?:密[码碼钥]|口令|令牌|[验驗][证證][码碼]|(?:校验|动态|门禁|授权|解锁|pin)码|凭[证据]|` +
+		`\b(?:[a-z0-9]+[_-])*(?:passw(?:or)?d|passphrase|passcode|pass|pwd|pin|otp|code|secret|(?:api|access)?[ -]?key|token|bearer|basic|authorization|credential)s?\b)`
+	joinOf = `["'”’」` + "`" + `\\]*(?:\s+(?:for|of|on|to)\s[\w. -]{1,40}?)?[\s:：=＝]*(?:(?:is|was|now|就?是|为|叫|都|默认|(?:改|换|设|重置)(?:为|成|到))[\s:：=＝]*){0,3}["'“‘「` + "`" + `\\]*`
+)
+
+var (
+	markRE = regexp.MustCompile(`(?i)` + markOf)
+	// shellRE finds what is left of a credential: its name, or the account, and the mark in its place.
+	shellRE = regexp.MustCompile(`(?i)(?:(?:` + labelOf + joinOf + `)+|\b(?:root|admin|administrator|sa|oracle)\s?/\s?)` + markOf)
+	// loginRE finds it in a link.
+	loginRE  = regexp.MustCompile(`(?i)://[^\s/:@]*:` + markOf + `@`)
+	clauseRE = regexp.MustCompile(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
+)
+
+// leastRest is how many words or Chinese characters make a statement, where no figure is among them.
+const leastRest = 5
+
+// shellless is a text without the shells of credentials, and without the clauses of which nothing else is left: what
+// stands beside a credential is kept, such as where a database is and whose.
+func shellless(text string) string {
+	if !markRE.MatchString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, clause := range clauseRE.FindAllString(text, -1) {
+		rest := shellRE.ReplaceAllString(loginRE.ReplaceAllString(clause, "://"), "")
+		thin := len(tokensOf(rest)) < leastRest && !hasDigit(rest)
+		alone := len(tokensOf(markRE.ReplaceAllString(clause, ""))) == 0
+		if rest != clause && thin || alone && markRE.MatchString(clause) {
+			continue
+		}
+		b.WriteString(rest)
+	}
+	return strings.TrimRight(clean(b.String()), "，,;；、 ")
+}

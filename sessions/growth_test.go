@@ -1,0 +1,22 @@
+package sessions_test
+
+import (
+	"testing"
+
+	"ebb/sessions"
+	"ebb/sessions/sessionstest"
+)
+
+// Whatever a message is made of, what is done with it takes time in proportion to its length.
+func TestGrowth(t *testing.T) {
+	for name, f := range map[string]func(string){
+		"HoldsSecret": func(s string) { sessions.HoldsSecret(s) },
+		"Redact":      func(s string) { sessions.Redact(s) },
+		"Speaker":     func(s string) { sessions.Speaker(s, sessions.UserID(s)) },
+		"QuoteLead":   func(s string) { _ = sessions.QuoteLead("张伟", s) },
+		"BlobOf":      func(s string) { sessions.BlobOf(s) },
+		"NewKey":      func(s string) { sessions.NewKey("r", sessions.ConversationID(s), "") },
+	} {
+		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage, f) })
+	}
+}

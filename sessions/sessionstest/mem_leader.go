@@ -1,0 +1,49 @@
+package sessionstest
+
+import (
+	"context"
+	"slices"
+
+	"ebb/sessions"
+)
+
+var _ sessions.Elector = (*Mem)(nil)
+
+// standing is how one replica stands.
+type standing struct {
+	id sessions.ReplicaID
+	sessions.Standing
+}
+
+// began notes a replica that beats for the first time; the caller holds the mutex.
+func (m *Mem) began(owner sessions.ReplicaID) {
+	if !slices.ContainsFunc(m.standing, func(s standing) bool { return s.id == owner }) {
+		m.standing = append(m.standing, standing{id: owner})
+	}
+}
+
+// Mark implements sessions.Elector.
+func (m *Mem) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.standing {
+		if s := &m.standing[i]; s.id == owner && s.Standing != st {
+			s.Standing = st
+			m.wake("", "")
+		}
+	}
+	return nil
+}
+
+// Leader implements sessions.Elector.
+func (m *Mem) Leader(context.Context) (sessions.Leader, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var l sessions.Leader
+	for _, s := range m.standing { // the oldest first
+		if !s.Draining && m.alive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
+			l = sessions.Leader{Replica: s.id, Connected: s.Connected}
+		}
+	}
+	return l, nil
+}

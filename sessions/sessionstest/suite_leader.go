@@ -1,0 +1,51 @@
+package sessionstest
+
+import "ebb/sessions"
+
+func testLeader(b *bench) {
+	leads := func(want sessions.Leader, when string) {
+		b.Helper()
+		for _, s := range []Storage{b.Store, b.Other} {
+			if got, err := s.Leader(b.ctx); err != nil || got != want {
+				b.Errorf("%s the leader is %+v (%v), want %+v", when, got, err, want)
+			}
+		}
+	}
+	mark := func(owner sessions.ReplicaID, s sessions.Standing) {
+		b.Helper()
+		b.check(b.Store.Mark(b.ctx, owner, s))
+	}
+	leads(sessions.Leader{}, "before any heartbeat")
+	mark(replicaA, sessions.Standing{Connected: true})
+	leads(sessions.Leader{}, "after a mark without a heartbeat")
+	b.beat(replicaB)
+	b.beat(replicaA)
+	leads(sessions.Leader{Replica: replicaB}, "where nobody is connected")
+	mark(replicaA, sessions.Standing{Connected: true})
+	leads(sessions.Leader{Replica: replicaA, Connected: true}, "where the younger is connected")
+	mark(replicaB, sessions.Standing{Connected: true})
+	leads(sessions.Leader{Replica: replicaB, Connected: true}, "where both are connected")
+	b.beat(replicaB) // a heartbeat changes nothing of it
+	mark(replicaB, sessions.Standing{Connected: true, Draining: true})
+	leads(sessions.Leader{Replica: replicaA, Connected: true}, "while the older drains")
+	b.Expire(b.T, replicaA)
+	leads(sessions.Leader{}, "when the only one that does not drain is dead")
+	b.beat(replicaA)
+	_, err := b.Store.Resign(b.ctx, replicaA)
+	b.check(err)
+	leads(sessions.Leader{}, "when it has resigned")
+	b.beat(replicaA)
+	leads(sessions.Leader{Replica: replicaA}, "when it began anew")
+}
+
+func testClock(b *bench) {
+	first, err := b.Store.Beat(b.ctx, replicaA)
+	b.check(err)
+	a := b.accept(replicaA, 1)
+	second, err := b.Other.Beat(b.ctx, replicaB)
+	b.check(err)
+	at := b.begin(a.Lease, 1).Pending[0].CreatedAt
+	if at.Before(first) || at.After(second) {
+		b.Errorf("a message between heartbeats of %v and %v is of %v", first, second, at)
+	}
+}

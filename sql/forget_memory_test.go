@@ -1,0 +1,102 @@
+package sql_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// joined has four things said and kept, and two memories tell them.
+func joined(t *testing.T) (s *sql.Store, pool *pgxpool.Pool, c *chat, ids []int64) {
+	t.Helper()
+	s, pool, c = openChat(t)
+	var old []memory.Memory
+	for i, text := range []string{"张伟伟的儿子叫豆豆", "张伟伟养了一只乌龟", "周会在周三上午", "食堂十二点开门"} {
+		c.tell(zhangID, text, "好")
+		d := from(c, text, zhangID, int64(3+2*i))
+		old = append(old, memory.Memory{
+			ID: c.save(d).Saved[0], Scope: d.Scope, ScopeID: d.ScopeID, SourceGroup: d.SourceGroup, SourceSession: c.reader.Key,
+		})
+	}
+	family, office := group(c, "张伟伟的儿子叫豆豆，养了一只乌龟"), group(c, "周会在周三上午，食堂十二点开门")
+	family.EndSeq, office.EndSeq = 9, 9
+	return s, pool, c, must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{family, office})).Saved
+}
+
+func inForce(t *testing.T, pool *pgxpool.Pool) string {
+	t.Helper()
+	return strings.Join(collect(t, pool, "SELECT content FROM memories WHERE superseded_by IS NULL ORDER BY id", pgx.RowTo[string]), "|")
+}
+
+// What several memories were told as goes with those that it told, whichever of the new ones it is; the others are in
+// force again, and what said them stays.
+func TestForgetWhatWasConsolidated(t *testing.T) {
+	t.Parallel()
+	for i, name := range []string{"the first", "the second"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, pool, c, ids := joined(t)
+			goes, left := []string{"豆豆", "乌龟"}, []string{"周会在周三上午", "食堂十二点开门"}
+			if i == 1 {
+				goes, left = []string{"周会", "食堂"}, []string{"张伟伟的儿子叫豆豆", "张伟伟养了一只乌龟"}
+			}
+			if done := c.forget(ids[i], zhangID, true); done.Memories != 4 || done.Messages != 4 {
+				t.Errorf("forgetting gave %+v, want two facts, what both pairs were told as, two messages and their answers", done)
+			}
+			gone(t, pool, goes...)
+			if got := inForce(t, pool); got != strings.Join(left, "|") {
+				t.Errorf("in force are %s", got)
+			}
+			if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content = $1 OR content = $2", left[0], left[1]); n != 2 {
+				t.Errorf("%d of the two other messages are left", n)
+			}
+		})
+	}
+}
+
+// What was corrected after it was consolidated does not come back with the others.
+func TestForgetLeavesWhatWasCorrected(t *testing.T) {
+	t.Parallel()
+	_, pool, c, ids := joined(t)
+	c.save(replacing(ids[1], group(c, "周会取消，食堂也关门了")))
+	c.forget(ids[0], zhangID, true)
+	if got := inForce(t, pool); got != "周会取消，食堂也关门了" {
+		t.Errorf("in force are %s", got)
+	}
+	gone(t, pool, "豆豆", "乌龟")
+}
+
+// However many sessions repeat a memory, it goes from all of them; and where the last step fails, what is asked again is
+// done to the end.
+func TestForgetInManySessions(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.tell(zhangID, "保险柜放在三楼档案室里", "好")
+	id := must[memory.Memory](t)(s.Promote(t.Context(), c.save(from(c, "保险柜放在三楼档案室里", zhangID, 3)).Saved[0], liID)).ID
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
+		SELECT $1::text || '/g' || i, $1::text, 'g' || i, '2', 1 FROM generate_series(1, 230) i`, string(robot))
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, tokens)
+		SELECT $1::text || '/g' || i, 1, 'assistant', '保险柜放在三楼档案室里', 3 FROM generate_series(1, 230) i`, string(robot))
+	c.said++
+	asked := c.speak("z9", zhangID, zhangNick, "/forget", nil)
+	lost := asked.Lease
+	lost.Term++
+	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID}); !errors.Is(err, sessions.ErrLeaseLost) {
+		t.Fatalf("with a lost lease it gave %v", err)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM memories WHERE id = $1", id); n != 1 {
+		t.Error("the memory is gone, so that it can't be asked for again")
+	}
+	done := must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	if done.Memories != 2 || done.Lease.Term != asked.Lease.Term+1 {
+		t.Errorf("the second time gave %+v", done)
+	}
+	gone(t, pool, "保险柜")
+}

@@ -1,0 +1,212 @@
+package sql_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebb/sql/sqltest"
+)
+
+// An engine that spreads rows over many servers keeps a session together by session_key, and answers a statement from one
+// of them where the statement says which session it is about. So each statement says it, for each table that it touches,
+// but for these, which ask all servers. Accepting a message, turns, replies, flushes and compactions are not among them.
+var overAllSessions = map[string]string{
+	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",
+	"LeasesResign":      "a stop: the leases of one replica, once",
+	"OutboxPutDown":     "a stop: the open replies of one replica, once",
+	"SessionsUnflushed": "a stop: the sessions of one replica, once or twice",
+	"DebtsOwe":          "a stop: the sessions of one replica, once",
+	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
+
+	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
+	"SessionsIdle":             "background: what rests anywhere, twice a minute",
+	"DigestsDue":               "background: days of groups that are not told yet",
+	"EventsBacklog":            "background: events of older releases that no search knows yet",
+	"SessionsUnembedded":       "background: sessions whose events have no vectors yet",
+	"EmbeddingCursorsOutdated": "background: once for a new model of vectors",
+
+	"DebtsList":       "for admins: a list",
+	"SessionsList":    "for admins: a list",
+	"SessionKeys":     "for admins and for what a person asks to forget: all sessions in portions",
+	"CompactionFind":  "for admins: a row by its number",
+	"CompactionsEnds": "for admins: rows by their numbers",
+	"PeopleNamed":     "for admins: who somebody is, wherever they spoke",
+
+	"PersonMessages":    "a person's rights: what they said anywhere",
+	"PersonNicks":       "a person's rights: their names anywhere",
+	"PersonSessions":    "a person's rights: where they are",
+	"DigestsDrop":       "a person's rights: digests of memory that is no more",
+	"DigestsReopen":     "a person's rights: digests of memory that is no more",
+	"FlushesForget":     "a person's rights: receipts of memory that is no more",
+	"EmbeddingsErase":   "a person's rights: vectors of texts that are no more",
+	"PinnedBeforeErase": "a person's rights: views that show memory that is no more",
+	"PinnedErase":       "a person's rights: views that show memory that is no more",
+
+	"InspectGaps":     "the chaos test's look at everything",
+	"InspectLog":      "the chaos test's look at everything",
+	"InspectOpen":     "the chaos test's look at everything",
+	"InspectReplies":  "the chaos test's look at everything",
+	"InspectSessions": "the chaos test's look at everything",
+	"InspectTerms":    "the chaos test's look at everything",
+}
+
+var (
+	named   = regexp.MustCompile(`(?m)^-- name: (\w+) :\w+$`)
+	comment = regexp.MustCompile(`--[^\n]*`)
+	word    = regexp.MustCompile(`^\s+(?:(?:AS|as)\s+)?([a-z]\w*)`)
+)
+
+// statements are the queries by their names, without comments.
+func statements(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("queries/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files of queries, %v", len(files), err)
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := named.FindAllSubmatchIndex(text, -1)
+		for i, m := range at {
+			end := len(text)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			all[string(text[m[2]:m[3]])] = comment.ReplaceAllString(string(text[m[1]:end]), "")
+		}
+	}
+	return all
+}
+
+// sessionTables are the tables that have a session_key, as the schema stands.
+func sessionTables(t *testing.T) []string {
+	t.Helper()
+	rows, err := sqltest.New(t).Query(t.Context(), `SELECT table_name FROM information_schema.columns
+		WHERE table_schema = 'public' AND column_name = 'session_key' ORDER BY table_name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var tables []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	if rows.Err() != nil || len(tables) < 10 {
+		t.Fatalf("tables of sessions are %v, %v", tables, rows.Err())
+	}
+	return tables
+}
+
+// loose names the places where a statement touches one of the tables without saying of which session.
+func loose(statement string, tables []string) []string {
+	var found []string
+	for _, table := range tables {
+		for _, m := range regexp.MustCompile(`(?:^|[^.\w])(`+table+`)(?:\s|$)`).FindAllStringSubmatchIndex(statement, -1) {
+			before, after := statement[:m[2]], statement[m[3]:]
+			alias := table
+			if w := word.FindStringSubmatch(after); w != nil {
+				alias = w[1]
+			}
+			said := regexp.MustCompile(`\b` + alias + `\.session_key\s*(?:=|IN\b)|=\s*` + alias + `\.session_key\b`)
+			if strings.HasSuffix(strings.TrimRight(before, " \n"), "INSERT INTO") {
+				columns := after[strings.Index(after, "("):strings.Index(after, ")")]
+				if !regexp.MustCompile(`\bsession_key\b`).MatchString(columns) {
+					found = append(found, fmt.Sprintf("a row of %s without session_key", table))
+				}
+			} else if !said.MatchString(statement) {
+				found = append(found, fmt.Sprintf("%s (as %s)", table, alias))
+			}
+		}
+	}
+	given := strings.Contains(statement, "@session_key") || strings.Contains(statement, "session_key = @scope_key") // which is one
+	if len(found) == 0 && !given && slices.ContainsFunc(tables, func(table string) bool {
+		return regexp.MustCompile(`(?:^|[^.\w])` + table + `\b`).MatchString(statement)
+	}) {
+		found = append(found, "no session is given")
+	}
+	return found
+}
+
+func TestEveryStatementNamesItsSession(t *testing.T) {
+	t.Parallel()
+	all, tables := statements(t), sessionTables(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if regexp.MustCompile(`(?i)advisory|\bLOCK TABLE\b`).MatchString(all[name]) {
+			t.Errorf("%s takes a lock that belongs to no row", name)
+		}
+		places := loose(all[name], tables)
+		reason, excepted := overAllSessions[name]
+		switch {
+		case len(places) > 0 && !excepted:
+			t.Errorf("%s says of no session: %s", name, strings.Join(places, ", "))
+		case len(places) == 0 && excepted:
+			t.Errorf("%s names its session and needs no exception (%s)", name, reason)
+		}
+	}
+	for name, reason := range overAllSessions {
+		if all[name] == "" || reason == "" {
+			t.Errorf("the exception %s is of no statement, or has no reason", name)
+		}
+	}
+}
+
+// Keys that must be unique begin with session_key: no server has to ask another whether a row is there.
+func TestEveryKeyBeginsWithItsSession(t *testing.T) {
+	t.Parallel()
+	rows, err := sqltest.New(t).Query(t.Context(), `SELECT t.relname, i.relname, a.attname
+		FROM pg_index x
+		JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+		JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.indkey[0]
+		WHERE x.indisunique AND t.relnamespace = 'public'::regnamespace
+		  AND EXISTS (SELECT FROM pg_attribute k WHERE k.attrelid = t.oid AND k.attname = 'session_key')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var table, index, first string
+		if err := rows.Scan(&table, &index, &first); err != nil {
+			t.Fatal(err)
+		}
+		if n++; first != "session_key" {
+			t.Errorf("the unique index %s of %s begins with %s", index, table, first)
+		}
+	}
+	if rows.Err() != nil || n < 10 {
+		t.Errorf("%d unique indexes, %v", n, rows.Err())
+	}
+}
+
+// The test itself finds what it is there for.
+func TestLooseStatementsAreFound(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string]int{
+		"SELECT e.id FROM dingtalk_session_events e WHERE e.session_key = @session_key":                                 0,
+		"SELECT e.id FROM dingtalk_session_events e WHERE e.id = @id":                                                   1,
+		"SELECT e.id FROM dingtalk_session_events AS e JOIN outbox o ON o.id = e.id WHERE e.session_key = @session_key": 1,
+		"SELECT e.id FROM dingtalk_session_events e, outbox o WHERE o.session_key = e.session_key":                      1,
+		"INSERT INTO outbox (id, body) SELECT @session_key, @body":                                                      1,
+		"INSERT INTO outbox (session_key, body) VALUES (@session_key, @body)":                                           0,
+		"DELETE FROM outbox\n": 1,
+		"UPDATE outbox o SET body = '' FROM (SELECT e.session_key FROM dingtalk_session_events e) h WHERE o.id = h.id": 2,
+		"SELECT 1": 0,
+	} {
+		if got := loose(statement, []string{"dingtalk_session_events", "outbox"}); len(got) != want {
+			t.Errorf("%s: %q, want %d", statement, got, want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package sql_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// fail has the next writes to a table fail with a code, n of them.
+func fail(t *testing.T, pool *pgxpool.Pool, table, code string, n int) {
+	t.Helper()
+	execute(t, pool, fmt.Sprintf(`
+		CREATE SEQUENCE IF NOT EXISTS failures;
+		CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('failures') <= %d THEN RAISE EXCEPTION 'as the test wants it' USING ERRCODE = '%s'; END IF;
+			RETURN NEW;
+		END $$;
+		CREATE OR REPLACE TRIGGER fail BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION fail();
+		SELECT setval('failures', 1, false)`, n, code, table))
+}
+
+// A clash with others is nobody's to hear of: single statements and transactions are done again, and once.
+func TestClashesAreDoneAgain(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	draft := memory.Draft{Scope: memory.ScopeSession, ScopeID: string(c.reader.Key), Content: "Orion ships on Friday"}
+	for _, code := range []string{"40001", "40P01"} {
+		fail(t, pool, "dingtalk_session_events", code, 3)
+		c.say("u", "hello again")
+		fail(t, pool, "memories", code, 3)
+		draft.Content = "Orion ships under the code " + code
+		if r, err := s.Save(t.Context(), c.lease, []memory.Draft{draft}); err != nil || len(r.Saved) != 1 {
+			t.Errorf("%s: saving gave %+v (%v), want one row", code, r, err)
+		}
+	}
+	fail(t, pool, "memories", "40001", 1000)
+	draft.Content = "Orion ships never"
+	if _, err := s.Save(t.Context(), c.lease, []memory.Draft{draft}); err == nil || !strings.Contains(err.Error(), "40001") {
+		t.Errorf("what clashes for ever gave %v, want the clash", err)
+	}
+	if v, err := s.Session(t.Context(), c.reader.Key); err != nil || v.LastSeq != 6 {
+		t.Errorf("the last place is %d (%v), want 6: three turns, each committed once", v.LastSeq, err)
+	}
+}
+
+// Where the server isolates transactions wholly, turns that run at once clash, and all of them come through.
+func TestSerializable(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	s, pool := open(t, address)
+	execute(t, pool, "ALTER DATABASE "+pool.Config().ConnConfig.Database+" SET default_transaction_isolation = serializable")
+	s.Close()
+	s, _ = open(t, address)
+	const chats, rounds = 8, 5
+	var wg sync.WaitGroup
+	for i := range chats {
+		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u", false)
+		wg.Go(func() {
+			for n := range rounds {
+				a, err := s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+					RobotCode: robot, ConversationID: c.reader.Conversation, ID: sessions.MessageID(fmt.Sprint("m", n)), Text: "hi",
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				v, err := s.Begin(t.Context(), a.Lease, 10)
+				if err != nil || len(v.Pending) != 1 {
+					t.Errorf("a turn began with %d messages: %v", len(v.Pending), err)
+					return
+				}
+				if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
+					Taken: []int64{a.EventID}, TakenTokens: []int{1}, Reply: &sessions.Reply{Text: "ok"},
+					Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}},
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+			if v, err := s.Session(t.Context(), c.reader.Key); err != nil || v.LastSeq != 2+2*rounds {
+				t.Errorf("the last place is %d (%v), want %d", v.LastSeq, err, 2+2*rounds)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A server that takes no writes is as good as none, and is left for one that does: connections made to it are not kept.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	s, pool := open(t, address)
+	c := newChat(t, s, "cid", "u", false)
+	name := pool.Config().ConnConfig.Database
+	execute(t, pool, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	execute(t, pool, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	var err error
+	for range 5 { // those that were cut say so first
+		_, err = s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{ID: "m", Text: "hi"})
+	}
+	if err == nil || !sql.Unavailable(err) {
+		t.Errorf("a message for a server that takes no writes: %v, want one that says to wait", err)
+	}
+	if err := s.Ping(t.Context()); err == nil || !sql.Unavailable(err) {
+		t.Errorf("a server that takes no writes counts as there: %v", err)
+	}
+	if other, err := sql.Open(t.Context(), sql.Options{URL: address}); err == nil || !sql.Unavailable(err) {
+		t.Errorf("a store opened where nothing can be stored: %v", err)
+		if err == nil {
+			other.Close()
+		}
+	}
+	execute(t, pool, "BEGIN READ WRITE; ALTER DATABASE "+name+" RESET default_transaction_read_only; COMMIT")
+	_ = s.Ping(t.Context()) // the connections that are left tell of what was
+	if _, err = s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{ID: "m", Text: "hi"}); err != nil {
+		t.Errorf("the server takes writes again, but: %v", err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("the server takes writes again, but: %v", err)
+	}
+}
+
+// Of several hosts the one that takes writes is chosen, without being asked for.
+func TestSeveralHosts(t *testing.T) {
+	t.Parallel()
+	standby, primary := sqltest.URL(t), sqltest.URL(t)
+	_, pool := open(t, standby)
+	execute(t, pool, "ALTER DATABASE "+pool.Config().ConnConfig.Database+" SET default_transaction_read_only = on")
+	through := sqltest.Pooler(t, primary).Through // another host and port for the same server
+	a, err := url.Parse(through(standby))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sql.Open(t.Context(), sql.Options{URL: through(standby), Pooler: true})
+	if err == nil {
+		s.Close()
+		t.Error("a server that takes no writes was good enough")
+	}
+	a.Host = "127.0.0.1:1," + a.Host
+	a.Path = through(primary)[strings.LastIndex(through(primary), "/"):strings.Index(through(primary), "?")]
+	if s, err = sql.Open(t.Context(), sql.Options{URL: a.String(), Pooler: true}); err != nil {
+		t.Fatalf("the second host takes writes, but: %v", err)
+	}
+	s.Close()
+}
+
+// Whoever goes through a pooler and does not say so meets errors of prepared statements, which name the way out.
+func TestUntoldPooler(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	s, err := sql.Open(t.Context(), sql.Options{URL: sqltest.Pooler(t, address).Through(address), MaxConns: 4})
+	if err == nil {
+		defer s.Close()
+	}
+	for range 20 {
+		if err != nil {
+			break
+		}
+		errs := make(chan error, 8)
+		for range cap(errs) {
+			go func() { errs <- s.Ping(t.Context()) }()
+		}
+		for range cap(errs) {
+			err = cmp.Or(err, <-errs)
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), `database.pooler must be "transaction"`) {
+		t.Errorf("behind a pooler that was not told of: %v", err)
+	}
+}

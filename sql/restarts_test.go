@@ -1,0 +1,220 @@
+package sql_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// opened begins the accounts of processes that started a minute ago and whose hearts beat.
+func opened(t *testing.T, s *sql.Store, db *pgxpool.Pool, owners ...sessions.ReplicaID) {
+	t.Helper()
+	for _, o := range owners {
+		if err := s.OpenRestart(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Beat(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, db, "UPDATE restarts SET started_at = now() - interval '1 minute'")
+}
+
+// die makes a replica's last heartbeat half a minute old.
+func die(t *testing.T, db *pgxpool.Pool, owner string) {
+	t.Helper()
+	execute(t, db, "UPDATE replicas SET heartbeat_at = now() - interval '30 seconds' WHERE id = $1", owner)
+}
+
+func keepAccount(t *testing.T, s *sql.Store, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) {
+	t.Helper()
+	if err := s.KeepRestart(t.Context(), owner, ending, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ended(ctx context.Context, t *testing.T, s *sql.Store) []string {
+	t.Helper()
+	list, err := s.EndedRestarts(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range list {
+		out = append(out, fmt.Sprint(r.Replica, " ", r.Ending, " ", r.Figures.Answered))
+	}
+	return out
+}
+
+// An account keeps what was written last, and the end of each process is told once, whoever asks.
+func TestRestartIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	opened(t, s, db, "lives", "killed", "stopped")
+	f := sessions.RestartFigures{Answered: 7, Drained: 1, Flushed: 2, Debt: 3, Resumed: 4, Redelivered: 5, Doubled: 6}
+	keepAccount(t, s, "killed", sessions.Running, f)
+	keepAccount(t, s, "stopped", sessions.Clean, sessions.RestartFigures{Answered: 9})
+	if _, err := s.Resign(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+	die(t, db, "killed")
+
+	var mu sync.Mutex
+	var all []string
+	var askers sync.WaitGroup
+	for range 4 {
+		askers.Go(func() {
+			for range 3 {
+				told := ended(t.Context(), t, s)
+				mu.Lock()
+				all = append(all, told...)
+				mu.Unlock()
+			}
+		})
+	}
+	askers.Wait()
+	slices.Sort(all)
+	if want := []string{"killed killed 7", "stopped clean 9"}; !slices.Equal(all, want) {
+		t.Errorf("told were %q, want %q", all, want)
+	}
+	list, err := s.Restarts(t.Context(), 10)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d accounts, %v", len(list), err)
+	}
+	for _, r := range list {
+		if r.Replica == "killed" && (r.Figures != f || r.StoppedAt.IsZero() || r.StoppedAt.After(time.Now().Add(-20*time.Second))) {
+			t.Errorf("the killed one's account is %+v, want the figures that it wrote and its last heartbeat", r)
+		}
+		if r.Replica == "lives" && (r.Ending != sessions.Running || !r.StoppedAt.IsZero()) {
+			t.Errorf("the living one's account is %+v", r)
+		}
+	}
+}
+
+// A process that was taken for dead and wakes up is running again; how it ends after that is told again.
+func TestRestartOfAFrozenProcess(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	opened(t, s, db, "frozen")
+	die(t, db, "frozen")
+	if got := ended(t.Context(), t, s); !slices.Equal(got, []string{"frozen killed 0"}) {
+		t.Fatalf("told were %q", got)
+	}
+	if _, err := s.Beat(t.Context(), "frozen"); err != nil {
+		t.Fatal(err)
+	}
+	keepAccount(t, s, "frozen", sessions.Running, sessions.RestartFigures{Answered: 1})
+	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Ending != sessions.Running || !list[0].StoppedAt.IsZero() {
+		t.Errorf("awake it is %+v, %v", list, err)
+	}
+	if got := ended(t.Context(), t, s); len(got) != 0 {
+		t.Errorf("told while it runs: %q", got)
+	}
+	keepAccount(t, s, "frozen", sessions.Clean, sessions.RestartFigures{Answered: 2})
+	if got := ended(t.Context(), t, s); !slices.Equal(got, []string{"frozen clean 2"}) {
+		t.Errorf("told at its end: %q", got)
+	}
+}
+
+// One that has just begun has no heart yet, and is not dead for that. Opening twice changes nothing.
+func TestRestartBegins(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	for range 2 {
+		if err := s.OpenRestart(t.Context(), "new"); err != nil {
+			t.Fatal(err)
+		}
+		keepAccount(t, s, "new", sessions.Running, sessions.RestartFigures{Answered: 3})
+	}
+	if got := ended(t.Context(), t, s); len(got) != 0 {
+		t.Errorf("told at its begin: %q", got)
+	}
+	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Figures.Answered != 3 {
+		t.Errorf("its account is %+v, %v", list, err)
+	}
+	execute(t, db, "UPDATE restarts SET started_at = now() - interval '91 days'")
+	if err := s.OpenRestart(t.Context(), "next"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Replica != "next" {
+		t.Errorf("after a quarter of a year: %+v, %v", list, err)
+	}
+}
+
+// What is gone is what was stored and is not there any more: a row that vanished, and not the log of a session that
+// somebody deleted, nor of one that was made anew since.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	var stored []sessions.Stored
+	chats := map[string]*chat{}
+	for _, name := range []string{"whole", "holed", "deleted", "anew"} {
+		c := newChat(t, s, sessions.ConversationID(name), "u", false)
+		chats[name] = c
+		execute(t, db, "UPDATE dingtalk_sessions SET created_at = now() - interval '1 minute' WHERE session_key = $1", c.reader.Key)
+		var id int64
+		if err := db.QueryRow(t.Context(), "SELECT id FROM dingtalk_session_events WHERE session_key = $1 AND role = 'user'", c.reader.Key).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, sessions.Stored{Key: c.reader.Key, EventID: id, Age: 30 * time.Second})
+	}
+	gone := func() int64 {
+		t.Helper()
+		n, err := s.Gone(t.Context(), stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := gone(); n != 0 {
+		t.Errorf("%d are gone, and all are there", n)
+	}
+	for _, name := range []string{"deleted", "anew"} {
+		if _, err := s.Delete(t.Context(), chats[name].reader.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chats["anew"].say("u", "hello again")
+	if n := gone(); n != 0 {
+		t.Errorf("%d are gone, and somebody deleted them", n)
+	}
+	execute(t, db, "DELETE FROM dingtalk_session_events WHERE session_key = $1", chats["holed"].reader.Key)
+	if n := gone(); n != 1 {
+		t.Errorf("%d are gone, want the one that vanished", n)
+	}
+	if n, err := s.Gone(t.Context(), nil); n != 0 || err != nil {
+		t.Errorf("of none %d are gone, %v", n, err)
+	}
+}
+
+// What a replica leaves unflushed is owed, without a mark against it and due at once; a debt that rests goes on resting.
+func TestOweRest(t *testing.T) {
+	t.Parallel()
+	s, db := open(t, sqltest.URL(t))
+	owes, failed, flushed, other := newChat(t, s, "owes", "u", false), newChat(t, s, "failed", "u", false), newChat(t, s, "flushed", "u", false),
+		newChat(t, s, "other", "u", false)
+	execute(t, db, "UPDATE dingtalk_sessions SET flushed_seq = last_seq WHERE session_key = $1", flushed.reader.Key)
+	execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = 'b' WHERE session_key = $1", other.reader.Key)
+	execute(t, db, `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ($1, 0, 1, 2, 'busy')`, failed.reader.Key)
+	if n, err := s.OweRest(t.Context(), "a"); n != 2 || err != nil {
+		t.Fatalf("%d sessions owe, %v; want 2", n, err)
+	}
+	rows, err := s.DebtsDue(t.Context(), "a", memory.Waiting{}, 10)
+	if err != nil || len(rows) != 1 || rows[0].Key != owes.reader.Key || rows[0].Through != 2 || rows[0].Failures != 0 {
+		t.Errorf("due are %+v, %v; want what was cut off alone", rows, err)
+	}
+	d, err := s.Owed(t.Context(), failed.reader.Key)
+	if err != nil || d.Through != 2 || d.Failures != 2 || d.Reason != "busy" {
+		t.Errorf("the debt that rests is %+v, %v", d, err)
+	}
+}
