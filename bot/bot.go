@@ -145,6 +145,7 @@ type Bot struct {
 	left         chan sessions.Key // sessions that wait for work which this replica does not begin any more
 	told         told
 	tally        ledger
+	unsure       unsure
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -248,7 +249,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
 	b.outbox = &outbox{
 		ctx: send, answer: b.turns.Wake, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout, now: b.now,
-		queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
+		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]tenure{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.outbox.metrics, b.outbox.tally = b.metrics, &b.tally
@@ -274,6 +275,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		err = nil
 	}
 	stopLow(ErrStop)
+	background.Go(func() error { b.stream.leave(keep); return nil })
 	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
 	err = errors.Join(err, background.Wait())

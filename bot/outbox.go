@@ -19,6 +19,7 @@ import (
 type outbox struct {
 	ctx       context.Context
 	store     sessions.Outbox
+	leases    *sessions.Leases
 	transport Transport
 	metrics   *metrics
 	tally     *ledger
@@ -28,16 +29,23 @@ type outbox struct {
 
 	mu       sync.Mutex
 	queues   map[conversation]*queue
-	resumed  map[sessions.Key]int64 // terms under which a session's unsent rows were taken up
-	settled  settledRows
+	resumed  map[sessions.Key]tenure // under what a session's unsent rows were taken up
+	settled  rowSet
+	doubtful rowSet // dropped here, perhaps after they had arrived
 	closed   bool
 	unmarked atomic.Bool // the storage does not know of a try that failed
 	wg       sync.WaitGroup
 }
 
-// settledRows are the replies that this process settled for good, the latest of them: a list of unsent rows that was
+// tenure is what a session's replies are sent by: the lease's term, and the gaps in trust up to when it was read.
+type tenure struct {
+	term int64
+	gaps int
+}
+
+// rowSet is the latest of some replies. Those that this process settled for good are one: a list of unsent rows that was
 // read before a mark and is taken up after it must not send the reply again.
-type settledRows struct {
+type rowSet struct {
 	ring [1024]rowID
 	next int
 	set  map[rowID]bool
@@ -48,7 +56,7 @@ type rowID struct {
 	id  int64
 }
 
-func (s *settledRows) add(r rowID) {
+func (s *rowSet) add(r rowID) {
 	if s.set == nil {
 		s.set = map[rowID]bool{}
 	}
@@ -77,12 +85,16 @@ type parcel struct {
 	out  sessions.Outgoing
 	log  *zerolog.Logger // of the turn that it came from
 	then func()
+	gaps int // in trust, up to when the reply was surely this replica's to send
 }
 
 // send queues replies; then runs after the last of them was tried, or at once where there is none. It never blocks.
 func (o *outbox) send(ctx context.Context, outs []sessions.Outgoing, then func()) {
 	for i, out := range outs {
-		p := parcel{out: out, log: zerolog.Ctx(ctx)}
+		o.mu.Lock()
+		gaps := o.resumed[out.Key].gaps // of the turn's beginning: the commit told that the lease still stood, not since when
+		o.mu.Unlock()
+		p := parcel{out: out, log: zerolog.Ctx(ctx), gaps: gaps}
 		if i == len(outs)-1 {
 			p.then = then
 		}
@@ -93,10 +105,11 @@ func (o *outbox) send(ctx context.Context, outs []sessions.Outgoing, then func()
 	}
 }
 
-// resume takes up what an earlier owner of the session left unsent, once for every term.
+// resume takes up what an earlier owner of the session left unsent, once for every term, and again after a gap in trust.
 func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
+	by := tenure{l.Term, o.leases.Gaps()}
 	o.mu.Lock()
-	done := o.resumed[l.Key] == l.Term
+	done := o.resumed[l.Key] == by
 	o.mu.Unlock()
 	if done {
 		return nil
@@ -106,7 +119,7 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
 	for _, out := range outs {
-		if !o.push(parcel{out: out, log: zerolog.Ctx(ctx)}) {
+		if !o.push(parcel{out: out, log: zerolog.Ctx(ctx), gaps: by.gaps}) {
 			continue
 		}
 		if out.Took {
@@ -117,7 +130,7 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 		}
 	}
 	o.mu.Lock()
-	o.resumed[l.Key] = l.Term
+	o.resumed[l.Key] = by
 	o.mu.Unlock()
 	return nil
 }
@@ -138,6 +151,7 @@ func (o *outbox) push(p parcel) bool {
 	if o.settled.set[rowID{p.out.Key, p.out.ID}] {
 		return false
 	}
+	p.out.Maybe = p.out.Maybe || o.doubtful.set[rowID{p.out.Key, p.out.ID}]
 	q := o.queues[c]
 	if q == nil {
 		if o.closed {
@@ -149,7 +163,9 @@ func (o *outbox) push(p parcel) bool {
 		go o.run(c, q)
 	}
 	known := func(x parcel) bool { return x.out.ID == p.out.ID && x.out.Key == p.out.Key }
-	if slices.ContainsFunc(q.parcels, known) {
+	if i := slices.IndexFunc(q.parcels, known); i >= 0 {
+		x := &q.parcels[i]
+		x.gaps, x.out.Maybe = max(x.gaps, p.gaps), x.out.Maybe || p.out.Maybe
 		return false
 	}
 	q.parcels = append(q.parcels, p)
@@ -215,6 +231,9 @@ func (o *outbox) run(c conversation, q *queue) {
 		}
 		limit = 1
 		wait := batch[0].out.NextAt.Sub(o.now()) // as an earlier process was told
+		if wait <= 0 && o.drop(q) {
+			continue
+		}
 		if wait <= 0 {
 			v := o.try(q, batch)
 			for _, p := range batch {
@@ -234,6 +253,38 @@ func (o *outbox) run(c conversation, q *queue) {
 		// What piled up meanwhile goes out as one message: the conversation's rate is the bottleneck.
 		limit = maxJoined
 	}
+}
+
+// drop takes the replies out of a queue that may be another replica's to send by now, since the leases are not trusted or
+// were not for a while: their sessions are woken, to ask the storage whose they are. It reports whether there were any.
+func (o *outbox) drop(q *queue) bool {
+	gaps, trusted := o.leases.Gaps(), o.leases.Trusted()
+	stale := func(p parcel) bool { return !trusted || p.gaps != gaps }
+	o.mu.Lock()
+	if !slices.ContainsFunc(q.parcels, stale) {
+		o.mu.Unlock()
+		return false
+	}
+	for i := range q.parcels[:q.repeat] {
+		q.parcels[i].out.Maybe = true // as a part of a message that is not known any more
+	}
+	q.repeat, q.part = 0, 0
+	dropped := slices.DeleteFunc(slices.Clone(q.parcels), func(p parcel) bool { return !stale(p) })
+	q.parcels = slices.DeleteFunc(q.parcels, stale)
+	for _, p := range dropped {
+		if p.out.Maybe || p.out.Part > 0 { // the row may not say so: the storage was away
+			o.doubtful.add(rowID{p.out.Key, p.out.ID})
+		}
+		o.answer(p.out.Key)
+	}
+	o.callBack(q)
+	o.mu.Unlock()
+	for _, p := range dropped {
+		if p.then != nil {
+			p.then()
+		}
+	}
+	return true
 }
 
 // maxJoined is how many waiting replies become one message.

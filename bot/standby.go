@@ -37,11 +37,13 @@ type stream struct {
 	poke   chan struct{}                   // another replica told of a change
 
 	// Of Run's goroutine alone.
-	cancel  context.CancelFunc // ends the transport; nil where it does not run
-	ended   chan error         // the transport's end
-	marked  sessions.Standing
-	covered time.Time // when the leader was last known to be connected
-	sure    int       // looks in a row that saw another one lead and connected
+	cancel   context.CancelFunc // ends the transport; nil where it does not run
+	ended    chan error         // the transport's end
+	began    time.Time          // when the transport last did
+	marked   sessions.Standing
+	answered time.Time // when the storage last said who leads
+	covered  time.Time // when the leader was last known to be connected
+	sure     int       // looks in a row that saw another one lead and connected
 }
 
 // changed has it asked anew who leads.
@@ -79,7 +81,7 @@ func (b *Bot) Ready() error {
 }
 
 // receive takes messages in until ctx ends: all the time, or while this replica leads. Before it returns others know
-// that it leads no more.
+// that it leads no more, if the storage takes it; else leave tells them.
 func (b *Bot) receive(ctx context.Context) error {
 	if !b.cfg.OneStream {
 		err := b.cfg.Transport.Run(ctx, b.accept)
@@ -87,13 +89,13 @@ func (b *Bot) receive(ctx context.Context) error {
 		return err
 	}
 	s := b.stream
-	s.ended, s.covered = make(chan error, 1), time.Now()
+	s.ended, s.covered, s.answered = make(chan error, 1), time.Now(), time.Now()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		s.look(ctx)
 		wait := tick.C
-		if s.cancel != nil && !s.marked.Connected { // others wait for it
+		if s.cancel != nil && !s.marked.Connected && time.Since(s.began) < handOverTime { // others wait for it
 			wait = time.After(handOverLook)
 		}
 		select {
@@ -110,15 +112,21 @@ func (b *Bot) receive(ctx context.Context) error {
 	return s.disconnect()
 }
 
-// look asks who leads, and connects or disconnects accordingly. While the storage does not say, all stays as it is: if it
-// is this replica alone that does not reach it, another takes the lead and connects.
+// look asks who leads, and connects or disconnects accordingly. While the storage does not say, all stays as it is, for as
+// long as another replica takes to connect where it is this one alone that does not reach it. One that has lost its leases
+// by then can take no message in, and gives up the connection until it is told again who leads.
 func (s *stream) look(ctx context.Context) {
 	s.mark(ctx, sessions.Standing{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
 	l, err := s.ask(ctx)
+	log := zerolog.Ctx(ctx)
 	if err != nil {
+		if s.cancel != nil && time.Since(s.answered) > s.cfg.LeaseTTL+helpAfter && !s.leases.Trusted() {
+			log.Warn().Msg("The storage has been away for long: disconnecting from DingTalk")
+			s.disconnectNow(ctx)
+		}
 		return
 	}
-	log := zerolog.Ctx(ctx)
+	s.answered = time.Now()
 	if l.Connected {
 		s.covered = time.Now()
 	}
@@ -135,9 +143,7 @@ func (s *stream) look(ctx context.Context) {
 		s.connect(ctx)
 	case s.cancel != nil && s.sure >= sureAfter:
 		log.Info().Str("leader", string(l.Replica)).Msg("Another replica leads: standing by")
-		if err := s.disconnect(); err != nil {
-			log.Warn().Err(err).Msg("Stream connection did not end well")
-		}
+		s.disconnectNow(ctx)
 	}
 }
 
@@ -173,7 +179,7 @@ func (s *stream) mark(ctx context.Context, st sessions.Standing) {
 // connect has the transport run, until disconnect.
 func (s *stream) connect(ctx context.Context) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop hands over first
-	s.cancel, s.sure = cancel, 0
+	s.cancel, s.began, s.sure = cancel, time.Now(), 0
 	go func() { s.ended <- s.cfg.Transport.Run(running, s.accept) }()
 }
 
@@ -187,13 +193,38 @@ func (s *stream) disconnect() error {
 	return <-s.ended
 }
 
+// disconnectNow is disconnect, where the replica goes on.
+func (s *stream) disconnectNow(ctx context.Context) {
+	if err := s.disconnect(); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Stream connection did not end well")
+	}
+}
+
+// leave tells others that this replica takes nothing in any more, once receive has ended. They may be waiting for that
+// word alone, so it is said until it is heard, or ctx ends.
+func (s *stream) leave(ctx context.Context) { s.tell(ctx, sessions.Standing{Draining: true}) }
+
+// tell marks until others know, or ctx ends.
+func (s *stream) tell(ctx context.Context, st sessions.Standing) {
+	for pause := handOverLook; s.cfg.Elector != nil; pause = min(2*pause, lookEvery) {
+		if s.mark(ctx, st); s.marked == st {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
 // handOver gives up the lead, and keeps the connection until the next leader has one: no message comes at a moment at
 // which nobody is there.
 func (s *stream) handOver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, handOverTime)
 	defer stop()
 	began := time.Now()
-	s.mark(ctx, sessions.Standing{Connected: s.marked.Connected, Draining: true})
+	s.tell(ctx, sessions.Standing{Connected: s.marked.Connected, Draining: true})
 	if s.cancel == nil || !s.marked.Draining {
 		return
 	}

@@ -207,3 +207,104 @@ func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 		want(t, "connections meanwhile", x.between(), [2]int{1, 1})
 	})
 }
+
+// A word of the stop that gets lost is said again: nobody waits for a leader that takes nothing in any more, however long
+// its turns take.
+func TestStreamIsHandedOverAfterALostWord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		lost  int
+		there int // the fewest connections at once
+	}{{"once", 1, 1}, {"for longer than the hand-over", 12, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, x := newShelf(), newExchange()
+				a := oneOf(t, s, x, "a")
+				a.model.chat = func(ctx context.Context, _ Request) (Response, error) {
+					select {
+					case <-time.After(15 * time.Second):
+					case <-ctx.Done():
+					}
+					return text("late"), nil
+				}
+				after(time.Second)
+				oneOf(t, s, x, "b")
+				after(2 * time.Second)
+				want(t, "connected", x.connected(), "a")
+				if err := a.bot.accept(t.Context(), said("m0", "alice", "slow")); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				a.store.fail(times(c.lost, "mark", errAway))
+				a.begin()
+				after(7 * time.Second)
+				want(t, "fewest connections", x.between()[0], c.there)
+				want(t, "connected", x.connected(), "b")
+				select {
+				case err := <-a.ended:
+					t.Errorf("a did not wait for its turn: %v", err)
+					a.ended <- err
+				default:
+				}
+			})
+		})
+	}
+}
+
+// One that leads and alone is cut off from the storage for long leaves the connection to the one that followed it.
+func TestStreamOfALeaderCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, x := newShelf(), newExchange()
+		a := oneOf(t, s, x, "a")
+		after(time.Second)
+		b := oneOf(t, s, x, "b")
+		after(2 * time.Second)
+		a.store.fail(func(string) error { return errAway })
+		after(a.bot.cfg.LeaseTTL + time.Second)
+		want(t, "connected", x.connected(), "a b")
+		after(helpAfter)
+		want(t, "connected", x.connected(), "b")
+		after(time.Hour)
+		want(t, "connections in an hour", x.between(), [2]int{1, 1})
+		a.store.fail(nil)
+		after(time.Minute)
+		want(t, "connected", x.connected(), "b")
+		want(t, "connections after it came back", x.between(), [2]int{1, 1})
+
+		// Where the storage was away for everybody there is a connection again as soon as it answers.
+		away := func(string) error { return errAway }
+		a.store.fail(away)
+		b.store.fail(away)
+		after(time.Minute)
+		want(t, "connected", x.connected(), "")
+		a.store.fail(nil)
+		b.store.fail(nil)
+		after(2 * time.Second)
+		if x.connected() == "" {
+			t.Error("nobody is connected 2 s after the storage was back")
+		}
+		after(20 * time.Second)
+		want(t, "connected", len(x.connected()), 1)
+	})
+}
+
+// A leader that can't connect does not keep asking the storage for that.
+func TestLeaderWithoutConnectionAsksSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, x := newShelf(), newExchange()
+		x.refuse("a", true)
+		x.refuse("b", true)
+		a, b := oneOf(t, s, x, "a"), oneOf(t, s, x, "b")
+		after(helpAfter + handOverTime + time.Second) // both try
+		asked := a.store.called("leader") + b.store.called("leader")
+		after(time.Minute)
+		asked = a.store.called("leader") + b.store.called("leader") - asked
+		if most := 2 * int(time.Minute/lookEvery+1); asked > most {
+			t.Errorf("asked %d times in a minute, want %d at most", asked, most)
+		}
+	})
+}

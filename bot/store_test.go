@@ -158,8 +158,18 @@ func (s *store) Listen(ctx context.Context, o sessions.ReplicaID, wake func(sess
 }
 
 func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, s.mem.Begin)
+}
+
+func (s *store) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, s.mem.BeginAgain)
+}
+
+func (s *store) begin(
+	ctx context.Context, l sessions.Lease, limit int, of func(context.Context, sessions.Lease, int) (sessions.View, error),
+) (sessions.View, error) {
 	return do(s, "begin", func() (sessions.View, error) {
-		v, err := s.mem.Begin(ctx, l, limit)
+		v, err := of(ctx, l, limit)
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		f := s.of(l.Key)

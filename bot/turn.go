@@ -45,7 +45,10 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if !b.leases.Trusted() {
 		return false, errHeartbeat
 	}
-	lease, err := b.leases.Get(ctx, key)
+	// A statement that hangs takes a turn's place from nobody for long.
+	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
+	lease, err := b.leases.Get(one, key)
 	if err != nil {
 		return false, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
@@ -53,7 +56,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
 
-	if err := b.outbox.resume(ctx, lease); err != nil {
+	if err := b.outbox.resume(log.WithContext(one), lease); err != nil {
 		return false, err
 	}
 	if b.outbox.crowded(key) {
@@ -68,7 +71,9 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 		return false, errHeartbeat
 	}
 	ctx = asking(ctx, key)
-	view, err := b.store.Begin(ctx, lease, b.cfg.mergeLimit())
+	one, stop = context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
+	view, err := b.begin(one, lease)
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}

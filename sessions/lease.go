@@ -23,6 +23,7 @@ type Leases struct {
 	mu    sync.Mutex
 	held  map[Key]Lease
 	alive time.Time // when the last beat that came through was sent
+	gaps  int       // times that they were not trusted
 	clock clock
 }
 
@@ -55,6 +56,9 @@ func (l *Leases) Beat(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.alive.Before(sent) { // beats may overtake each other
+		if time.Since(l.alive) >= l.ttl {
+			l.gaps++
+		}
 		l.alive, l.clock = sent, clock{theirs: theirs, ours: sent.Add(time.Since(sent) / 2)}
 	}
 	return nil
@@ -96,6 +100,14 @@ func (l *Leases) Trusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.alive) < l.ttl
+}
+
+// Gaps is how often the leases were not trusted for a while, up to the last beat, the time before the first one included.
+// What was held before a gap may have been another replica's meanwhile, although the leases are trusted again.
+func (l *Leases) Gaps() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gaps
 }
 
 // Get returns the session's lease, from memory where it is known.

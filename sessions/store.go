@@ -38,6 +38,10 @@ type Store interface {
 	// messages (maintenance, status).
 	Begin(ctx context.Context, l Lease, limit int) (View, error)
 
+	// BeginAgain is Begin after one of the same lease that failed, of which nobody knows whether it counted: no attempt
+	// is counted a second time, and messages of which nothing but that attempt is known are taken together.
+	BeginAgain(ctx context.Context, l Lease, limit int) (View, error)
+
 	// Commit ends a turn: the taken messages and what it made get their places in the view, in the order given; the
 	// session's counters and the outbox row are written with them. All or nothing.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
@@ -149,7 +153,7 @@ type Deleted struct {
 
 // Accepted is the outcome of [Inbox.Accept].
 type Accepted struct {
-	New     bool // false: the message had been stored before
+	New     bool // false: the message had been stored before, by another call
 	EventID int64
 	Lease   Lease // as it stands now: of owner, or of another living replica
 }

@@ -18,20 +18,23 @@ import (
 const acceptPause = 100 * time.Millisecond
 
 // Accept implements sessions.Inbox in one statement. While the database is away or refuses to work it tries again until
-// ctx's deadline, where it has one: a message that is not accepted in that time may never come again. Where an earlier try
-// came through and only its answer was lost, the message counts as a repetition.
+// ctx's deadline, where it has one: a message that is not accepted in that time may never come again. A message that is
+// there after a try whose answer was lost counts as new: it is that try's, and nobody was told of it.
 func (s *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (sessions.Accepted, error) {
 	t := time.NewTicker(acceptPause)
 	defer t.Stop()
 	_, patient := ctx.Deadline()
+	lost := false
 	for {
 		a, err := s.accept(ctx, owner, key, m)
 		if err == nil {
 			s.doubt.Store(0)
+			a.New = a.New || lost
 			return a, nil
 		}
+		lost = lost || !pgconn.SafeToRetry(err) // else it never reached the server
 		if err = refused(err); !errors.Is(err, sessions.ErrRefused) {
 			s.doubt.Store(time.Now().Add(doubtTime).UnixNano())
 		}

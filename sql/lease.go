@@ -16,7 +16,7 @@ var _ sessions.Elector = (*Store)(nil)
 
 // Beat implements sessions.Leaser.
 func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
-	row, err := s.q.ReplicaBeat(ctx, s.pool, string(owner))
+	row, err := s.q.ReplicaBeat(ctx, s.pool.heart, string(owner))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
 	}
@@ -25,7 +25,7 @@ func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, 
 
 // Mark implements sessions.Elector.
 func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
-	_, err := s.q.ReplicaMark(ctx, s.pool, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
+	_, err := s.q.ReplicaMark(ctx, s.pool.heart, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
 	}
@@ -34,7 +34,7 @@ func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.
 
 // Leader implements sessions.Elector.
 func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
-	row, err := s.q.ReplicaLeads(ctx, s.pool, s.ttl.Seconds())
+	row, err := s.q.ReplicaLeads(ctx, s.pool.heart, s.ttl.Seconds())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.Leader{}, nil
 	}

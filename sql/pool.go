@@ -17,7 +17,15 @@ import (
 
 // connections are those that the store shares. A single statement that clashed with others is done again; what takes
 // several is for [Store.patient].
-type connections struct{ *pgxpool.Pool }
+type connections struct {
+	*pgxpool.Pool
+	// heart is what a replica's life hangs on: heartbeats, who leads, whether the server answers. None of them waits for a
+	// place behind statements that hang.
+	heart *connections
+}
+
+// heartConns is how many connections heart holds at most.
+const heartConns = 2
 
 // connectTime bounds one try to connect where the address does not. A server that vanished without a word answers none of
 // them, and one that came back answers the next.
@@ -51,12 +59,24 @@ func connect(ctx context.Context, o Options) (*connections, *pgx.ConnConfig, err
 		lively(c)
 	}
 	config.ShouldPing = broken
-	p := &connections{}
+	p := &connections{heart: &connections{}}
 	config.ConnConfig.OnPgError = p.heard
+	heart := config.Copy()
+	heart.MaxConns, heart.MinConns, heart.MinIdleConns = heartConns, 0, 0
+	if p.heart.Pool, err = pgxpool.NewWithConfig(ctx, heart); err != nil {
+		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
+	}
 	if p.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		p.heart.Pool.Close()
 		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
 	}
 	return p, listen, nil
+}
+
+// renew has every connection made anew that is there now.
+func (p *connections) renew() {
+	p.Reset()
+	p.heart.Reset()
 }
 
 // writable bounds the time that a try to connect takes, and has it pass over hosts that take no writes where the address
@@ -82,7 +102,7 @@ func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
 func (p *connections) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	if e.Code == readOnly {
 		// The server was demoted, or its keepers made it so: connections that are made from now on may lead to another one.
-		p.Reset()
+		p.renew()
 		return false
 	}
 	return !strings.EqualFold(e.Severity, "FATAL")

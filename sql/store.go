@@ -31,7 +31,8 @@ type Options struct {
 	// Pooler says that URL leads to a pooler which hands out connections by the transaction and knows no prepared
 	// statements, as PgBouncer before 1.21: every statement is then parsed anew by the server.
 	Pooler bool
-	// MaxConns is the most connections held at once, the one that listens not counted. 0: 10.
+	// MaxConns is the most connections held at once, not counted the one that listens and two more for heartbeats and
+	// the like. 0: 10.
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
 	LeaseTTL time.Duration
@@ -82,14 +83,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
 	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
 	if err := s.Ping(ctx); err != nil {
-		pool.Close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
 // Close gives all connections back. It waits for those in use.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.pool.Close()
+	s.pool.heart.Close()
+}
 
 // doubtTime is how long a message that could not be stored stands for all that may come.
 const doubtTime = 2 * time.Second
@@ -100,11 +104,11 @@ var errDoubt = errors.New("a message could not be stored a moment ago")
 // Ping asks the database whether it answers and takes writes: one that was demoted does not, and is left for good. Where a
 // disk is full or a table hangs it answers as ever; then the messages of the last seconds tell.
 func (s *Store) Ping(ctx context.Context) error {
-	readOnly, err := s.q.ReadOnly(ctx, s.pool)
+	readOnly, err := s.q.ReadOnly(ctx, s.pool.heart)
 	switch {
 	case err != nil:
 	case readOnly:
-		s.pool.Reset()
+		s.pool.renew()
 		err = errReadOnly
 	case time.Now().UnixNano() < s.doubt.Load():
 		err = errDoubt

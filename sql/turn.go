@@ -15,17 +15,26 @@ import (
 
 // Begin implements sessions.Store in two statements.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	v, err := s.begin(ctx, l, limit)
+	v, err := s.begin(ctx, l, limit, false)
 	if err != nil {
 		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
 	}
 	return v, nil
 }
 
-func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+// BeginAgain implements sessions.Store as Begin does.
+func (s *Store) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	v, err := s.begin(ctx, l, limit, true)
+	if err != nil {
+		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d again: %w", l.Key, l.Term, err)
+	}
+	return v, nil
+}
+
+func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, again bool) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), Again: again,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, sessions.ErrLeaseLost

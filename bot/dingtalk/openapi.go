@@ -78,7 +78,7 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *bot.Se
 	code := a.body.str("errcode", "code")
 	switch {
 	case a.status >= 500:
-		return &bot.SendError{Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
+		return &bot.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
 	case a.status == http.StatusOK && !a.intact:
 		return &bot.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
 	case a.status != http.StatusOK || code != "" && code != "0":

@@ -123,10 +123,11 @@ func TestWebhookFailuresAreClassified(t *testing.T) {
 		{"throttled", false, false, true},
 		{"app-qps", false, false, true},
 		{"ip-ban", false, false, true},
-		{"500", false, false, false},
-		{"502", false, false, false},
+		{"500", false, true, false},
+		{"502", false, true, false},
+		{"502-after", false, true, false},
 		{"503", false, false, false},
-		{"504", false, false, false},
+		{"504", false, true, false},
 		{"html", false, true, false},
 		{"truncated", false, true, false},
 		{"reset-before", false, true, false},
@@ -276,8 +277,10 @@ func TestOpenAPIFailuresAreClassified(t *testing.T) {
 		{"send-too-fast", false, false, time.Second},
 		{"permission", false, false, time.Minute},
 		{"ip-ban", false, false, time.Minute},
-		{"system-error", false, false, 0},
-		{"502", false, false, 0},
+		{"system-error", false, true, 0},
+		{"502", false, true, 0},
+		{"502-after", false, true, 0},
+		{"503", false, false, 0},
 		{"truncated", false, true, 0},
 		{"reset-after", false, true, 0},
 		{"group-disbanded", true, false, 0},
@@ -341,7 +344,7 @@ func TestTimeoutsAreRepeatedUnderTheSameKey(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []dingtalktest.Action{
 		{Name: "posted, answered too late", Delay: 2 * time.Second, Effect: true},
-		dingtalktest.Do("reset-after"), dingtalktest.Do("truncated"),
+		dingtalktest.Do("reset-after"), dingtalktest.Do("truncated"), dingtalktest.Do("502-after"),
 	} {
 		s := simulator(t)
 		g := start(t, s, nil)

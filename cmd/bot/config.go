@@ -139,7 +139,7 @@ type DatabaseConfig struct {
 	Dir string `json:"dir"`
 	// Migrate brings the schema up to date at the start. Default true.
 	Migrate bool `json:"migrate"`
-	// MaxConns bounds the pool of connections. Default 16, at least 2.
+	// MaxConns bounds the pool of connections. One more listens, and two more are for heartbeats. Default 16, at least 2.
 	MaxConns int `json:"max_conns"`
 }
 

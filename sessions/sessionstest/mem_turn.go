@@ -13,6 +13,19 @@ import (
 
 // Begin implements sessions.Store.
 func (m *Mem) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return m.begin(ctx, l, limit, false)
+}
+
+// BeginAgain implements sessions.Store.
+func (m *Mem) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return m.begin(ctx, l, limit, true)
+}
+
+func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, again bool) (sessions.View, error) {
+	known := 0 // attempts that say nothing against a message
+	if again {
+		known = 1
+	}
 	var v sessions.View
 	if err := ctx.Err(); err != nil {
 		return v, err
@@ -25,10 +38,12 @@ func (m *Mem) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.
 	}
 	for _, e := range s.events {
 		if e.State == sessions.Pending && len(v.Pending) < limit {
-			if e.Attempts > 0 && len(v.Pending) == 0 {
+			if e.Attempts > known && len(v.Pending) == 0 {
 				limit = 1 // what breaks a turn is taken alone
 			}
-			e.Attempts++
+			if !again || e.Attempts == 0 {
+				e.Attempts++
+			}
 			v.Pending = append(v.Pending, *e)
 		}
 	}
@@ -188,7 +203,7 @@ func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, 
 		}
 		due := o.sending || !o.NextAt.After(now)
 		o.Took = o.sender != l.Owner
-		o.Maybe = o.Maybe || (due && o.Took && o.sender != "")
+		o.Maybe = o.Maybe || (o.Took && o.sender != "")
 		o.sender, o.sending = l.Owner, due
 		out := o.Outgoing
 		if due {

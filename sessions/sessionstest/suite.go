@@ -61,6 +61,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"accepting takes free leases only", testAcceptLease},
 		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
 		{"a message that broke a turn is taken alone", testBeginAlone},
+		{"a turn that is begun again counts no second attempt", testBeginAgain},
 		{"a commit gives places in the order given", testCommitPlaces},
 		{"a commit is whole or nothing", testCommitWhole},
 		{"a commit sets dead letters aside", testCommitDead},

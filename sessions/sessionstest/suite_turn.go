@@ -50,6 +50,30 @@ func testBeginAlone(b *bench) {
 	}
 }
 
+func testBeginAgain(b *bench) {
+	l := b.held(2)
+	again := func(want int) sessions.View {
+		b.Helper()
+		v, err := b.Store.BeginAgain(b.ctx, l, 10)
+		b.check(err)
+		for _, e := range v.Pending {
+			if e.Attempts != want {
+				b.Errorf("message %s has %d attempts, want %d", e.MsgID, e.Attempts, want)
+			}
+		}
+		return v
+	}
+	again(1) // the one before counted nothing
+	b.accept(replicaA, 3)
+	if v := again(1); len(v.Pending) != 3 {
+		b.Errorf("a turn that was begun again sees %q, want all messages", contents(v.Pending))
+	}
+	b.begin(l, 10)
+	if v := again(2); len(v.Pending) != 1 {
+		b.Errorf("a turn that was begun again after a broken one sees %q, want the oldest message alone", contents(v.Pending))
+	}
+}
+
 func testCommitPlaces(b *bench) {
 	l := b.held(2)
 	v := b.begin(l, 10)
@@ -249,6 +273,8 @@ func testFencing(b *bench) {
 	} {
 		_, err := b.Store.Begin(b.ctx, stale, 10)
 		b.want(err, sessions.ErrLeaseLost, "beginning with "+name)
+		_, err = b.Store.BeginAgain(b.ctx, stale, 10)
+		b.want(err, sessions.ErrLeaseLost, "beginning again with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
 		b.want(err, sessions.ErrLeaseLost, "committing with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{})
@@ -332,8 +358,8 @@ func testOutboxResumed(b *bench) {
 		if !list[0].Maybe || !list[0].NextAt.IsZero() {
 			b.Errorf("%s: the reply in the dead replica's hand is %+v, want resumed and due", owner, list[0])
 		}
-		if list[1].Maybe || list[1].NextAt.IsZero() {
-			b.Errorf("%s: the reply that was waiting is %+v, want neither resumed nor due", owner, list[1])
+		if !list[1].Maybe || list[1].NextAt.IsZero() {
+			b.Errorf("%s: the reply that was waiting is %+v, want resumed since nobody put it down, and not due", owner, list[1])
 		}
 		if !list[0].Took || !list[1].Took {
 			b.Errorf("%s: the replies are %+v, want both taken over", owner, list)
@@ -345,7 +371,7 @@ func testOutboxResumed(b *bench) {
 	}
 }
 
-// A reply in hand, or whose next try is due, may be on its way; not where its sender has put it down, unless an earlier try
+// A reply that another replica had may be on its way; not where its sender has put it down, unless an earlier try
 // is in doubt.
 func testOutboxPutDown(b *bench) {
 	l := b.held(4)

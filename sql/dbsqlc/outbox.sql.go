@@ -31,7 +31,7 @@ WITH held AS (
     SELECT o.id, o.sender FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
-        resumed = o.resumed OR (o.sender NOT IN ('', $2::text) AND (o.state = 'sending' OR o.next_at <= now())),
+        resumed = o.resumed OR o.sender NOT IN ('', $2::text),
         sender = $2::text,
         state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
         next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
@@ -78,8 +78,8 @@ type OutboxUnsentRow struct {
 }
 
 // OutboxUnsent lists the open replies of a session and marks those that are due as being in owner's hand. A row that
-// another replica had in its hand, or may have, since its next try was due and nobody put it down, was perhaps sent:
-// resumed, for good. took says that another replica had it last.
+// another replica had and did not put down was perhaps sent, also one that waited: its try may be older than its mark, or
+// part of a message that was due before. It is resumed, for good. took says that another replica had it last.
 // At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,

@@ -144,15 +144,17 @@ func (q *Queries) ToolRunRecord(ctx context.Context, db DBTX, arg *ToolRunRecord
 
 const turnBegin = `-- name: TurnBegin :one
 WITH counted AS (
-    UPDATE dingtalk_session_events e SET attempts = e.attempts + 1
+    UPDATE dingtalk_session_events e SET
+        attempts = CASE WHEN $4::boolean THEN greatest(e.attempts, 1) ELSE e.attempts + 1 END
     WHERE e.session_key = $1 AND e.state = 'pending'
       AND e.id = ANY(ARRAY(
         SELECT p.id FROM dingtalk_session_events p
         WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY p.id
         LIMIT CASE WHEN (
             SELECT o.attempts FROM dingtalk_session_events o
-            WHERE o.session_key = $1 AND o.state = 'pending' ORDER BY o.id LIMIT 1) > 0
-            THEN least($4::int, 1) ELSE $4::int END))
+            WHERE o.session_key = $1 AND o.state = 'pending' ORDER BY o.id LIMIT 1)
+            > CASE WHEN $4::boolean THEN 1 ELSE 0 END
+            THEN least($5::int, 1) ELSE $5::int END))
       AND EXISTS (
         SELECT 1 FROM dingtalk_sessions h
         WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3)
@@ -175,6 +177,7 @@ type TurnBeginParams struct {
 	SessionKey  sessions.Key
 	Owner       string
 	Term        int64
+	Again       bool
 	MaxMessages int
 }
 
@@ -192,6 +195,9 @@ type TurnBeginRow struct {
 //
 // Where the oldest message was in a turn before, it is taken alone: so a message that breaks its turns is found out.
 //
+// again: one before it failed, and nobody knows whether it counted. Then the messages are left with at least one attempt,
+// and one is no sign that a turn was broken.
+//
 // The count must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
 // locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
 func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) (TurnBeginRow, error) {
@@ -199,6 +205,7 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		arg.SessionKey,
 		arg.Owner,
 		arg.Term,
+		arg.Again,
 		arg.MaxMessages,
 	)
 	var i TurnBeginRow

@@ -20,17 +20,22 @@ ORDER BY seq, id;
 --
 -- Where the oldest message was in a turn before, it is taken alone: so a message that breaks its turns is found out.
 --
+-- again: one before it failed, and nobody knows whether it counted. Then the messages are left with at least one attempt,
+-- and one is no sign that a turn was broken.
+--
 -- The count must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
 -- locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
 WITH counted AS (
-    UPDATE dingtalk_session_events e SET attempts = e.attempts + 1
+    UPDATE dingtalk_session_events e SET
+        attempts = CASE WHEN @again::boolean THEN greatest(e.attempts, 1) ELSE e.attempts + 1 END
     WHERE e.session_key = @session_key AND e.state = 'pending'
       AND e.id = ANY(ARRAY(
         SELECT p.id FROM dingtalk_session_events p
         WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
         LIMIT CASE WHEN (
             SELECT o.attempts FROM dingtalk_session_events o
-            WHERE o.session_key = @session_key AND o.state = 'pending' ORDER BY o.id LIMIT 1) > 0
+            WHERE o.session_key = @session_key AND o.state = 'pending' ORDER BY o.id LIMIT 1)
+            > CASE WHEN @again::boolean THEN 1 ELSE 0 END
             THEN least(@max_messages::int, 1) ELSE @max_messages::int END))
       AND EXISTS (
         SELECT 1 FROM dingtalk_sessions h

@@ -117,6 +117,7 @@ var actions = map[string]Action{
 	"502":              Status(502),
 	"503":              Status(503),
 	"504":              Status(504),
+	"502-after":        {Name: "502 after the effect", Status: 502, ContentType: "text/html", Body: "<html><body>502</body></html>", Effect: true},
 	"html":             {Name: "html", Body: "<html><body>ok</body></html>", ContentType: "text/html"},
 	"truncated":        {Name: "truncated", Cut: CutTruncate, Effect: true},
 	"reset-before":     {Name: "reset before the effect", Cut: CutReset},
