@@ -36,8 +36,9 @@
 // run after the reply was sent, and their failures never reach the group; only a context that would overflow is
 // compacted before the model is asked, within a deadline, with the emergency view behind it (assemble.go).
 //
-// At a stop (drain.go) intake ends, turns in flight finish, active sessions are flushed, the most unsaved first, and
-// the leases are handed over. After a kill nothing of that runs, and nothing is lost for it: pending messages and
+// Which replica is connected to DingTalk is settled in standby.go. At a stop (drain.go) intake ends, turns in flight finish,
+// active sessions are flushed, the most unsaved first, and the leases are handed over; one in which somebody waits goes first
+// (handover.go). A turn whose begin was lost in trouble with the storage counts no attempt (begin.go). After a kill nothing of that runs, and nothing is lost for it: pending messages and
 // unsent replies are rows that the next owner finds.
 //
 // What nobody waits for is in the background (debts.go, chores.go, digest.go): owed flushes, sessions at rest, what expired,
