@@ -17,12 +17,16 @@ help: ## List these targets
 demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/bot demo $(DEMO_FLAGS)
 
+# The longest tests have few goroutines and much to count: the race detector would make them last ten times as long.
+LONG := TestQuality|TestKilledAtEveryStep
+
 # The race detector is written in C: where there is no C compiler, the tests run without it.
 test: ## Run every test
 	@.ci/deps.sh tests
 	go vet ./...
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
-	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 20m ./...
+	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 20m -skip '$(LONG)' ./...
+	go test -shuffle=on -timeout 20m -run '$(LONG)' ./bot
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
