@@ -283,8 +283,9 @@ func (m *machine) flushMode(rt *rapid.T) {
 
 // P85: any policy takes over from any other.
 func (m *machine) policySwitch(rt *rapid.T) {
-	m.set = drawSettings(rt)
+	set := drawSettings(rt)
 	m.mu.Lock()
+	m.set = set
 	m.doubtful = true
 	m.epoch++ // markers differ
 	m.mu.Unlock()

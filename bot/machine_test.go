@@ -214,8 +214,8 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 			a.Messages = slices.Delete(slices.Clone(r.Messages), last, last+1)
 		}
 	}
-	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
 	m.mu.Lock()
+	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
 	a.epoch, a.calm = m.epoch, m.calm
 	m.asked = append(m.asked, a)
 	summary, flush := m.summary, m.flush
