@@ -17,7 +17,7 @@ help: ## List these targets
 demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/bot demo $(DEMO_FLAGS)
 
-# The longest tests have few goroutines and much to count: the race detector would make them last ten times as long.
+# The longest tests run without the race detector, which would take the whole run past a quarter of an hour on two busy cores.
 LONG := TestQuality|TestKilledAtEveryStep
 
 # The race detector is written in C: where there is no C compiler, the tests run without it.
