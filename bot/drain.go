@@ -33,7 +33,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	var idle, handing errgroup.Group
 	leaving, stopLeaving := context.WithCancel(ctx)
 	defer stopLeaving()
-	handing.Go(func() error { b.handOvers(leaving); return nil })
+	handing.Go(func() error { b.handOvers(leaving, flush); return nil })
 	idle.Go(func() error {
 		// From then on all that are left are flushed in one order.
 		b.flushActive(flush, last, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.holds(key) })
@@ -119,27 +119,44 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
-// lastFlush is the flush of a stop.
+// lastFlush is the flush of a stop: each session's once.
 type lastFlush struct {
 	sum   flushSum
 	work  errgroup.Group
 	mu    sync.Mutex
-	begun map[sessions.Key]bool
+	begun map[sessions.Key]*oneFlush
+}
+
+// oneFlush is the flush of one session, which may be cut off alone.
+type oneFlush struct {
+	ctx  context.Context
+	cut  context.CancelCauseFunc
+	done chan struct{}
+}
+
+// end tells who waits for the flush that it is over.
+func (o *oneFlush) end() {
+	o.cut(nil)
+	close(o.done)
 }
 
 func newLastFlush() *lastFlush {
-	f := &lastFlush{begun: map[sessions.Key]bool{}}
+	f := &lastFlush{begun: map[sessions.Key]*oneFlush{}}
 	f.work.SetLimit(maxShutdownFlushes)
 	return f
 }
 
-// begin reports whether the flush of a session was not begun yet.
-func (f *lastFlush) begin(key sessions.Key) bool {
+// begin returns the flush of a session, and whether the caller is the first to ask for it, who does it.
+func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	begun := f.begun[key]
-	f.begun[key] = true
-	return !begun
+	if one = f.begun[key]; one != nil {
+		return one, false
+	}
+	one = &oneFlush{done: make(chan struct{})}
+	one.ctx, one.cut = context.WithCancelCause(ctx)
+	f.begun[key] = one
+	return one, true
 }
 
 // flushActive begins the flush of the sessions of this replica that said something since their last flush, the most
@@ -155,18 +172,23 @@ func (b *Bot) flushActive(ctx context.Context, last *lastFlush, skip func(sessio
 			continue
 		}
 		last.work.Go(func() error {
-			if ctx.Err() == nil && !skip(u.Key) && last.begin(u.Key) { // it may have waited for its turn
-				b.flushLast(ctx, u, &last.sum)
+			if ctx.Err() != nil || skip(u.Key) { // it may have waited for its turn
+				return nil
+			}
+			if one, first := last.begin(ctx, u.Key); first {
+				b.flushLast(ctx, one, u)
+				one.end()
 			}
 			return nil
 		})
 	}
 }
 
-// flushLast flushes one session at a stop and hands it over. One that is cut off is owed, and handed over, with all the
-// others that are left.
-func (b *Bot) flushLast(ctx context.Context, u memory.Unsaved, sum *flushSum) {
-	n, err := b.flushAtStop(ctx, u.Key)
+// flushLast flushes one session at a stop and hands it over. One that is cut off with all the others, when ctx ends, is owed
+// and handed over with them.
+func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
+	sum := &b.last.sum
+	n, err := b.flushAtStop(one.ctx, u.Key)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return

@@ -20,8 +20,9 @@ func (b *Bot) leave(key sessions.Key) {
 }
 
 // handOvers gives up the leases of sessions in which somebody waits for an answer, if another replica is there to give it.
-// Other sessions' turns are not waited for, and the session's own flush only for a moment. It ends with ctx.
-func (b *Bot) handOvers(ctx context.Context) {
+// Other sessions' turns are not waited for, and the session's own flush only for a moment. It ends with ctx, the flushes
+// that it began with flush.
+func (b *Bot) handOvers(ctx, flush context.Context) {
 	var flushes sync.WaitGroup
 	defer flushes.Wait()
 	for {
@@ -37,7 +38,7 @@ func (b *Bot) handOvers(ctx context.Context) {
 				continue
 			}
 			if b.others(ctx) {
-				flushes.Go(func() { b.flushAndLeave(ctx, key) })
+				flushes.Go(func() { b.flushAndLeave(flush, key) })
 			}
 		}
 	}
@@ -46,16 +47,21 @@ func (b *Bot) handOvers(ctx context.Context) {
 // leaveFlush is how long somebody who waits for an answer waits for the session's flush before: the next owner owes it else.
 const leaveFlush = 2 * time.Second
 
-// flushAndLeave flushes a session and hands it over, whatever came of that.
+// flushAndLeave flushes a session, or waits for the flush that has begun, and hands it over, whatever came of that.
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
-	one, stop := context.WithTimeout(ctx, leaveFlush)
-	defer stop()
-	active, err := b.memory.Unflushed(one, b.leases.Owner())
-	at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key })
-	if err == nil && at >= 0 && b.last.begin(key) {
-		b.flushLast(one, active[at], &b.last.sum)
+	one, first := b.last.begin(ctx, key)
+	defer time.AfterFunc(leaveFlush, func() { one.cut(ErrStop) }).Stop()
+	if first {
+		active, err := b.memory.Unflushed(one.ctx, b.leases.Owner())
+		if at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key }); err == nil && at >= 0 {
+			b.flushLast(ctx, one, active[at])
+		}
+		one.end()
 	}
-	b.handOver(ctx, key) // no more than a word where it went already
+	<-one.done
+	if ctx.Err() == nil { // else it goes with the others
+		b.handOver(ctx, key)
+	}
 }
 
 // leaveAgain is how soon a session is looked at again whose reply is on its way.

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,5 +64,42 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 		after(time.Second)
 		want(t, "answers of the one that stopped", len(a.wire.texts()), 5)
 		want(t, "answers of the other", len(b.wire.texts()), 2)
+		sum := a.summary()
+		want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), "3 0 3")
+		want(t, "failures counted", a.store.flushes(sessions.NewKey("robot", "c3", "")).debt.Failures, 0)
+	})
+}
+
+// The flush of a session in which somebody waits is part of the stop: it is waited for, and counted, also when nothing else
+// is left to do.
+func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		m := &script{chat: func(ctx context.Context, r Request) (Response, error) {
+			if strings.HasSuffix(lastWords(r), "slow") {
+				return text("done"), g.pass(ctx)
+			}
+			return text("quick"), nil
+		}}
+		m.flush = func(context.Context, Request) (Response, error) {
+			time.Sleep(leaveFlush / 2)
+			return saveCall("a fact"), nil
+		}
+		s := newShelf()
+		a := start(t, setup{shelf: s, model: m, name: "a"})
+		b := start(t, setup{shelf: s, name: "b"})
+		a.post(said("m1", "alice", "slow"))
+		<-g.in
+		a.begin()
+		synctest.Wait()
+		b.post(said("m2", "bob", "quick"))
+		synctest.Wait()
+		g.out <- struct{}{}
+		a.stop()
+		sum := a.summary()
+		want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["saved"], sum["owed"]), "1 1 1 0")
+		after(time.Second)
+		want(t, "answers of the other", len(b.wire.texts()), 1)
 	})
 }
