@@ -125,9 +125,6 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 		if out.Took {
 			o.tally.resumed.Add(1)
 		}
-		if out.Maybe {
-			zerolog.Ctx(ctx).Warn().Int64("reply", out.ID).Msg("Reply may have been sent before a crash, sending it under the same key")
-		}
 	}
 	o.mu.Lock()
 	o.resumed[l.Key] = by

@@ -11,18 +11,20 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ebb/sessions"
 )
 
 // chaosBook reads the logs of all gateways and keeps of them what the checker has to know.
 type chaosBook struct {
-	mu      sync.Mutex
-	turns   []turnLine
-	tails   map[string][]string // by process: the newest lines
-	counts  map[string]int      // lines by message, of warnings and worse
-	panics  []string
-	doubled int                  // replies that may have been sent before a crash
-	admin   map[string]string    // by process: where it tells its figures
-	online  map[string]time.Time // by process: when DingTalk first had a connection to it
+	mu     sync.Mutex
+	turns  []turnLine
+	tails  map[string][]string // by process: the newest lines
+	counts map[string]int      // lines by message, of warnings and worse
+	panics []string
+	again  map[letterID]bool    // replies that a gateway says it sent again though they may have arrived before
+	admin  map[string]string    // by process: where it tells its figures
+	online map[string]time.Time // by process: when DingTalk first had a connection to it
 }
 
 // turnLine is a turn that a gateway says it committed.
@@ -32,12 +34,20 @@ type turnLine struct {
 	from, to                      time.Time
 }
 
-func newChaosBook() *chaosBook {
-	return &chaosBook{tails: map[string][]string{}, counts: map[string]int{}, admin: map[string]string{}, online: map[string]time.Time{}}
+// letterID names a reply as the storage does.
+type letterID struct {
+	key sessions.Key
+	id  int64
 }
 
-// What a gateway says when it sends a reply again that may have arrived.
-const mayBeDoubled = "Reply may have been sent before a crash, sending it under the same key"
+func newChaosBook() *chaosBook {
+	return &chaosBook{
+		tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
+	}
+}
+
+// What a gateway says when it sent a reply again that may have arrived.
+const mayBeDoubled = "Reply may have arrived before, sent it again under the same key"
 
 func (b *chaosBook) read(process string, r io.Reader) error {
 	for in := bufio.NewReader(r); ; {
@@ -59,7 +69,7 @@ func (b *chaosBook) add(process, raw string) {
 		Level, Message, Session, Kind, Admin string
 		MsgID                                string `json:"msg_id"`
 		Time                                 time.Time
-		Term                                 int64
+		Term, Reply                          int64
 		Took                                 float64 `json:"took_ms"`
 		Panic                                any
 	}
@@ -77,7 +87,7 @@ func (b *chaosBook) add(process, raw string) {
 			from: l.Time.Add(-time.Duration(l.Took * float64(time.Millisecond))), to: l.Time,
 		})
 	case l.Message == mayBeDoubled:
-		b.doubled++
+		b.again[letterID{sessions.Key(l.Session), l.Reply}] = true
 	case l.Message == "Admin server listens":
 		b.admin[process] = l.Admin
 	case l.Message == "Stream connection open" && b.online[process].IsZero():
@@ -106,5 +116,5 @@ func (b *chaosBook) adminOf(process string) string {
 func (b *chaosBook) testify(e *evidence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e.turns, e.panics, e.perhaps, e.online = slices.Clone(b.turns), slices.Clone(b.panics), b.doubled, maps.Clone(b.online)
+	e.turns, e.panics, e.again, e.online = slices.Clone(b.turns), slices.Clone(b.panics), maps.Clone(b.again), maps.Clone(b.online)
 }

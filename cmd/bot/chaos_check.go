@@ -32,10 +32,10 @@ const maxBroken = 100
 
 // judge holds what is stored and what was sent against what was said, and what gateways did against each other.
 func (e *evidence) judge() *findings {
-	f := &findings{broken: e.broken, said: len(e.said), perhaps: e.perhaps, p50: quantile(e.took, 0.5), p99: quantile(e.took, 0.99)}
+	f := &findings{broken: e.broken, said: len(e.said), perhaps: len(e.again), p50: quantile(e.took, 0.5), p99: quantile(e.took, 0.99)}
 	for _, check := range []func(*evidence, *findings){
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
-		(*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
+		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
 		(*evidence).checkAccounts, (*evidence).checkRest,
 	} {
 		check(e, f)
@@ -207,11 +207,12 @@ func (e *evidence) checkReplies(f *findings) {
 }
 
 // checkLetters: each turn and each message that was set aside left a reply, and what gateways take for sent has arrived,
-// as often as it was left, and oftener only where a gateway said that this may be. So are apologies and the answers to
+// as often as it was left, and oftener only where a gateway said that this one may be. So are apologies and the answers to
 // commands found, which name no message.
 func (e *evidence) checkLetters(f *findings) {
 	type letter struct{ where, text string }
 	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
+	counted := map[letter]bool{}                     // as perhaps doubled, by conversation
 	spare, dead := map[sessions.Key]int{}, map[sessions.Key]map[sessions.MessageID]bool{}
 	for _, l := range e.letters {
 		text := strings.TrimSpace(l.Text)
@@ -219,6 +220,9 @@ func (e *evidence) checkLetters(f *findings) {
 		left[letter{string(l.Key), text}]++
 		if l.Sent && text != "" {
 			sent[letter{string(l.Conversation), text}]++
+		}
+		if e.again[letterID{l.Key, l.ID}] {
+			counted[letter{string(l.Conversation), text}] = true
 		}
 	}
 	for _, t := range turnsOf(e.log) {
@@ -253,11 +257,53 @@ func (e *evidence) checkLetters(f *findings) {
 		}
 		if arrived > n && marks.MatchString(l.text) { // other texts may stand within longer ones
 			f.doubled += arrived - n
+			if !counted[l] {
+				f.broke("a reply to %s arrived %d times in place of %d, and no gateway said that it may: %q", l.where, arrived, n, opening(l.text))
+			}
 		}
 	}
-	if f.doubled > e.perhaps {
-		f.broke("%d replies were sent twice, and only %d were counted as perhaps doubled", f.doubled, e.perhaps)
+}
+
+// checkSetAside: no message was set aside that broke nothing. Each process that asked the model for its answer was in trouble
+// after that, and so often as a message is tried there was trouble at all.
+func (e *evidence) checkSetAside(f *findings) {
+	for _, l := range e.log {
+		if l.State != sessions.Dead {
+			continue
+		}
+		mark := string(l.MsgID)
+		hits := len(e.away)
+		for _, life := range e.lives {
+			hits += life.hits(e.said[mark].pushed)
+		}
+		if hits < maxTries {
+			f.broke("message %s was set aside after %d troubles, want %d at least", mark, hits, maxTries)
+		}
+		for _, q := range e.asked {
+			away := slices.ContainsFunc(e.away, func(s span) bool { return q.at.Before(s.to) })
+			if slices.Contains(q.marks, mark) && !away && e.lives[q.process].hits(q.at) == 0 {
+				f.broke("message %s was set aside, and %s, which asked for its answer, was in no trouble", mark, q.process)
+			}
+		}
 	}
+}
+
+// maxTries is how many turns a message may break before gateways set it aside.
+const maxTries = 3
+
+// hits counts what became of the process after a moment that may break a turn.
+func (l life) hits(after time.Time) (n int) {
+	for _, t := range []time.Time{l.killed, l.told} {
+		if t.After(after) {
+			n++
+		}
+	}
+	for _, s := range l.apart {
+		if s.to.After(after) {
+			n++
+		}
+	}
+	return n
 }
 
 // textsByPlace joins the replies to each conversation.

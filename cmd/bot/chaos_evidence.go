@@ -32,13 +32,14 @@ type evidence struct {
 	accounts []sessions.Restart
 
 	// What gateways said and did.
-	turns   []turnLine
-	panics  []string
-	perhaps int // replies that they sent again after a crash, and counted
-	both    []overlap
-	online  map[string]time.Time // by process: when DingTalk first had a connection to it
-	lives   map[string]life      // by process
-	away    []span               // while there was no database
+	turns  []turnLine
+	panics []string
+	again  map[letterID]bool // replies that they say they sent again though they may have arrived
+	both   []overlap
+	asked  []inquiry
+	online map[string]time.Time // by process: when DingTalk first had a connection to it
+	lives  map[string]life      // by process
+	away   []span               // while there was no database
 }
 
 // evidence gathers what is known. All gateways have ended.
@@ -50,7 +51,7 @@ func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
 			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		),
-		both: w.mind.overlaps(), lives: w.lives.all(),
+		both: w.mind.overlaps(), asked: w.mind.inquiries(), lives: w.lives.all(),
 	}
 	e.said, e.took = w.talk.known()
 	w.book.testify(e)

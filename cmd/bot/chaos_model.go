@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,25 @@ func (m *chaosModel) overlaps() []overlap {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.both)
+}
+
+// inquiry is what a process asked the model for, by the marks of the messages that it is to answer.
+type inquiry struct {
+	process string
+	marks   []string
+	at      time.Time // first
+}
+
+// inquiries are those so far, in no order.
+func (m *chaosModel) inquiries() []inquiry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []inquiry
+	for id, at := range m.asked {
+		process, asked, _ := strings.Cut(id, " ")
+		all = append(all, inquiry{process, strings.Fields(asked), at})
+	}
+	return all
 }
 
 // slip is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not

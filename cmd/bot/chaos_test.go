@@ -48,10 +48,11 @@ func wholeEvidence() *evidence {
 		online: map[string]time.Time{"g1-1": at(-1000), "g1-2": at(1000)},
 		lives: map[string]life{
 			"g1-1": {slot: "g1", started: at(-2000), killed: at(700)},
+			"g2-1": {slot: "g2", apart: []span{{at(610), at(620)}, {at(630), at(640)}}},
 			"g1-2": {slot: "g1", started: at(800), told: at(60_000), ended: at(62_000)},
 		},
 		accounts: []sessions.Restart{{Replica: "g1-1-ABC", Ending: sessions.Killed}, {Replica: "g1-2-XYZ", Ending: sessions.Clean}},
-		perhaps:  1,
+		again:    map[letterID]bool{{groupA, 1}: true},
 	}
 	fact := e.said["q0000001"]
 	fact.fact = "编号K000001：登录页在测试大厅走专线"
@@ -123,7 +124,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		}, "message q0000002 of session robot/cid-a was acknowledged before q0000001 was said, and taken after it"},
 		{"not answered", func(e *evidence) { e.log[8].Content, e.letters[3].Text = "", "" }, "message q0000005 was taken and not answered"},
 		{"left out of an answer", func(e *evidence) { e.reword(2, 0, "q0000001 周五") }, "message q0000002 is in a turn that does not answer it"},
-		{"answered in two turns", func(e *evidence) { e.reword(8, 3, "q0000005 q0000004 周五") }, "message q0000004 was answered in a turn that did not take it"},
+		{"answered in two turns", func(e *evidence) { e.reword(8, 3, "q0000005 q0000004 周六") }, "message q0000004 was answered in a turn that did not take it"},
 		{"a command answered as talk", func(e *evidence) { e.reword(4, 1, "q0000003 周五") }, "the command q0000003 was answered as if it were talk"},
 		{"sent to the wrong place", func(e *evidence) {
 			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-b", Text: "q0000002"})
@@ -142,7 +143,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			e.letters = append(e.letters, sql.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
 			e.replies = append([]dingtalktest.Reply{{Conversation: "cid-a", Text: "q0000007"}}, e.replies...)
 		}, "the answer to message q0000007 was sent before an earlier one of session robot/cid-a"},
-		{"doubled and not counted", func(e *evidence) { e.replies, e.perhaps = append(e.replies, e.replies[2]), 0 }, "1 replies were sent twice, and only 0 were counted"},
+		{"doubled and not counted", func(e *evidence) { e.replies = append(e.replies, e.replies[2]) }, `a reply to cid-b arrived 2 times in place of 1, and no gateway said that it may: "q0000004 周五"`},
 		{"twice in one reply", func(e *evidence) { e.replies[2].Text += " q0000004" }, "a reply to cid-b has the answer to q0000004 twice"},
 		{"a fact not flushed", func(e *evidence) { e.facts = nil }, "the fact of message q0000001 was flushed and is in memory 0 times"},
 		{"a fact flushed twice", func(e *evidence) { e.facts = append(e.facts, e.facts...) }, "the fact of message q0000001 was flushed and is in memory 2 times"},
@@ -160,6 +161,11 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"a message that waits", func(e *evidence) { e.log[9].State, e.letters = sessions.Pending, e.letters[:4] }, "message q0000006 is in the log, and no turn took it"},
 		{"a reply that waits", func(e *evidence) { e.open.Replies = 1 }, "1 replies are still to be sent"},
 		{"a reply given up", func(e *evidence) { e.open.GivenUp = 1 }, "1 replies were given up"},
+		{"set aside for nothing", func(e *evidence) { delete(e.lives, "g2-1") }, "message q0000006 was set aside after 2 troubles, want 3 at least"},
+		{"set aside by one in no trouble", func(e *evidence) {
+			e.lives["g1-3"] = life{slot: "g1", started: at(900)}
+			e.asked = []inquiry{{"g1-3", []string{"q0000006"}, at(1000)}}
+		}, "message q0000006 was set aside, and g1-3, which asked for its answer, was in no trouble"},
 		{"the protocol", func(e *evidence) { e.strange = []dingtalktest.Violation{{Kind: dingtalktest.AckTwice}} }, "protocol: "},
 		{"seen before the end", func(e *evidence) { e.broken = []string{"gateway g1-1 ended by itself"} }, "gateway g1-1 ended by itself"},
 	} {

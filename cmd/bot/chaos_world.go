@@ -81,7 +81,7 @@ func openChaos(ctx context.Context, opt chaosCmd, out io.Writer) (w *chaos, err 
 	w.sim = dingtalktest.New(dingtalktest.Options{
 		Seed: opt.Seed, LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited, OpensPerMinute: 100_000,
 		RedeliverAfter: 3 * time.Second, RedeliverMax: dingtalktest.Unlimited, RetryOnError: true, Backlog: time.Minute,
-		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000,
+		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000, IgnoreMsgUUID: w.keysIgnored(),
 	})
 	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
 	w.model = openaitest.New(openaitest.Options{Reply: w.mind.reply, Usage: countText, KeepRequests: 1})
@@ -147,6 +147,18 @@ func (w *chaos) address() string {
 // perMember reports whether each member of a group has a session of their own in this run: the seed decides.
 func (w *chaos) perMember() bool { return w.opt.Seed%3 == 0 }
 
+// keysIgnored reports whether DingTalk shows a reply again that it has shown, as the seed decides: nobody promises that it
+// looks at their keys.
+func (w *chaos) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
+
+// connections is how many gateways are connected to DingTalk, as the seed decides.
+func (w *chaos) connections() string {
+	if w.opt.Seed/4%4 == 1 {
+		return connectionsOne
+	}
+	return connectionsAll
+}
+
 // stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.
 func (w *chaos) stopPostgres(ctx context.Context, within time.Duration) error {
 	w.mu.Lock()
@@ -176,6 +188,7 @@ func (w *chaos) gatewayConfig(name, database string) (string, error) {
 	c := object{
 		"dingtalk": object{
 			"client_id": demoRobot, "client_secret": demoSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
+			"connections": w.connections(),
 		},
 		"llm": object{"models": []object{{
 			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,

@@ -64,7 +64,9 @@ func (w *chaos) announce() {
 	if c.Calm {
 		what = "no trouble"
 	}
-	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %g messages a second, sessions of %s\n", c.Seed, c.For, what, c.Replicas, c.Rate, scope)
+	keys := map[bool]string{false: "honoured", true: "ignored"}[w.keysIgnored()]
+	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %s connected, %g messages a second, sessions of %s, keys of replies %s\n",
+		c.Seed, c.For, what, c.Replicas, w.connections(), c.Rate, scope, keys)
 }
 
 // run starts everything, makes trouble while people talk, and lets things come to rest.
@@ -74,7 +76,11 @@ func (w *chaos) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.sim.WaitConns(ctx, w.opt.Replicas); err != nil {
+	connected := w.opt.Replicas
+	if w.connections() == connectionsOne {
+		connected = 1
+	}
+	if err := w.sim.WaitConns(ctx, connected); err != nil {
 		return err
 	}
 	watch, stopWatch := context.WithCancel(ctx)
