@@ -35,6 +35,8 @@ type PrivateOptions struct {
 	Dir string
 	// NoSync gives up safety against a crash of the machine for speed, in tests.
 	NoSync bool
+	// Buffers is the server's own cache, in PostgreSQL's words ("1GB"); empty: its default.
+	Buffers string
 }
 
 // Private is a PostgreSQL of Ebb's own, alive until Stop. It is reached through a socket in a folder that is closed to
@@ -45,6 +47,7 @@ type Private struct {
 	bin     string // folder of the binaries
 	user    *account
 	noSync  bool
+	buffers string
 	lock    *os.File
 	log     *os.File
 
@@ -60,7 +63,7 @@ type Private struct {
 // that outlived its process, after a kill -9 for example, is stopped cleanly first. It fails with [ErrDataInUse] while
 // another process holds the data.
 func StartPrivate(ctx context.Context, o PrivateOptions) (*Private, error) {
-	p := &Private{noSync: o.NoSync, stop: make(chan struct{}), stopped: make(chan struct{})}
+	p := &Private{noSync: o.NoSync, buffers: o.Buffers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	if err := p.start(ctx, o.Dir); err != nil {
 		p.release()
 		return nil, fmt.Errorf("starting a private PostgreSQL in %s: %w", o.Dir, err)

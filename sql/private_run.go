@@ -51,6 +51,9 @@ func (p *Private) run() error {
 		"-D", p.dir, "-k", p.sockets, "-p", privatePort,
 		"-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-c", "lc_messages=C", "-c", "logging_collector=off",
 	}
+	if p.buffers != "" {
+		args = append(args, "-c", "shared_buffers="+p.buffers)
+	}
 	if p.noSync {
 		args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
 	}

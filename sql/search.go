@@ -15,7 +15,7 @@ import (
 
 const (
 	maxCandidates = 2000    // memories looked at by meaning, the newest first
-	maxOfTerm     = 400     // events looked for by one term of the query; what more have is common
+	maxOfTerm     = 100     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
 	maxPaired     = 4       // common terms of which each two are looked for together
 	recentEvents  = 2000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
 	maxRecent     = 200     // of which so many are looked at

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxGathered  = 400     // texts that are read for one search, of events and of memories each
-	maxTermBytes = 150_000 // of the terms of events that are read at once
+	maxGathered  = 400    // texts that are read for one search, of events and of memories each
+	maxTermBytes = 80_000 // of the terms of events that are read at once
 )
 
 // gathering chooses among the texts that the indexes on terms name. What a search scores is each text's whole list of
