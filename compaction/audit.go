@@ -14,6 +14,7 @@ type AuditSource struct {
 	Location *time.Location // of the times that the summariser read; UTC where nil
 	Budget   int            // tokens that the summary was asked to take; 0: any number
 	Count    func(text string) int
+	cleaned  cleaned
 }
 
 // Audit is how a summary compares with what it tells. Its JSON form is for the log.
@@ -34,18 +35,25 @@ func (a Audit) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 // AuditSummary checks a summary's identifiers against its source. Whether it tells the newest request is not asked: the
 // newest turn is never summarised. The same arguments have the same answer, and no
 // answer forbids a summary: it says what to repair.
-func AuditSummary(src AuditSource, summary string) Audit {
-	names := src.names()
-	must, source := src.read(names)
-	a := Audit{Must: must, Recall: 1, Precision: 1, source: source, names: names}
-	have, ids := knownOf(summary, names)
-	for _, id := range must {
+func AuditSummary(src AuditSource, summary string) Audit { return src.read().audit(summary) }
+
+// auditor is a source as far as it matters to any summary of it: reading it is most of an audit.
+type auditor struct {
+	must  []Identifier
+	known known
+	names []string
+}
+
+func (r auditor) audit(summary string) Audit {
+	a := Audit{Must: r.must, Recall: 1, Precision: 1, source: r.known, names: r.names}
+	have, ids := knownOf(summary, r.names)
+	for _, id := range r.must {
 		if !have.has(id) {
 			a.Missing = append(a.Missing, id.Text)
 		}
 	}
-	if len(must) > 0 {
-		a.Recall = 1 - float64(len(a.Missing))/float64(len(must))
+	if len(r.must) > 0 {
+		a.Recall = 1 - float64(len(a.Missing))/float64(len(r.must))
 	}
 	checked, wrong, seen := 0, 0, map[string]bool{}
 	for _, id := range ids {

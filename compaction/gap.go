@@ -19,10 +19,8 @@ func GapNote(events []sessions.Event, loc *time.Location, lang string, most int)
 	if len(events) == 0 {
 		return ""
 	}
-	src := AuditSource{Events: events, Location: loc}
-	must, _ := src.read(src.names())
 	var values []string
-	for _, id := range must {
+	for _, id := range (AuditSource{Events: events, Location: loc}).read().must {
 		if id.Type != TypeName && len(values) < most { // who spoke is told anyway
 			values = append(values, id.Text)
 		}

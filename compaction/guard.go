@@ -12,11 +12,12 @@ import (
 // comes of that, there is a summary: the audit improves one and never stands in its way.
 func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	src := AuditSource{
-		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count,
+		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, cleaned: t.cleaned,
 	}
-	found := t.examine(src, text)
+	by := src.read()
+	found := t.examine(by, text)
 	if found.worthAsking() {
-		if mended, again, ok := t.repair(ctx, c, src, text, found); ok {
+		if mended, again, ok := t.repair(ctx, c, by, text, found); ok {
 			text, found, t.res.Repaired = mended, again, true
 		}
 	}
@@ -24,7 +25,7 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	// here is in the log.
 	if t.Most > 0 && t.Counter.Count(text) > t.Most {
 		text, _ = t.Counter.shorten(text, t.Most, func(s string) string { return s })
-		found.Audit, t.res.Trimmed = AuditSummary(src, text), true
+		found.Audit, t.res.Trimmed = by.audit(text), true
 	}
 	t.res.note(found.Audit)
 	if found.Passed() {
@@ -41,8 +42,8 @@ type examined struct {
 	lacks []string // headings
 }
 
-func (t *telling) examine(src AuditSource, text string) examined {
-	return examined{Audit: AuditSummary(src, text), lacks: t.layout.lacking(text, t.Language)}
+func (t *telling) examine(by auditor, text string) examined {
+	return examined{Audit: by.audit(text), lacks: t.layout.lacking(text, t.Language)}
 }
 
 // goodRecall is the share of identifiers from which on a text is not written again for the rest: they are cheaper to
@@ -58,7 +59,7 @@ func (e examined) worthAsking() bool {
 func (e examined) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
 // repair asks once for a better text, and reports whether one came. No trouble is worth a second try.
-func (t *telling) repair(ctx context.Context, c chunk, src AuditSource, text string, found examined) (string, examined, bool) {
+func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, found examined) (string, examined, bool) {
 	user := t.focus
 	if len(found.lacks) > 0 {
 		user += Fence("sections", strings.Join(found.lacks, "\n")) + "\n\n"
@@ -75,7 +76,7 @@ func (t *telling) repair(ctx context.Context, c chunk, src AuditSource, text str
 		zerolog.Ctx(ctx).Warn().Err(err).Str("model", r.Model).Msg("Summary not repaired by its model")
 		return "", examined{}, false
 	}
-	again := t.examine(src, mended)
+	again := t.examine(by, mended)
 	return mended, again, again.faults() < found.faults()
 }
 

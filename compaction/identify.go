@@ -57,13 +57,18 @@ func Identify(text string) []Identifier { return identify(fold(text), nil) }
 const taken = 0x01
 
 // identify lists the identifiers of a text, and the names of a roster (as [roster] makes it) in it.
-func identify(f folded, names []string) []Identifier {
+func identify(f folded, names []string) []Identifier { return identifyIn(f, names, islands) }
+
+// identifyIn looks for forms in the pieces of the text only.
+func identifyIn(f folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
 	s := scan{f: f, left: []byte(f.text)}
 	for _, m := range bytesOf(sessions.Redacted, s.left) { // what touches it is half a credential
 		s.claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
 	}
 	hidden := len(s.found)
-	s.shapes()
+	for _, at := range pieces(s.left) {
+		s.shapes(at[0], at[1])
+	}
 	for _, m := range codeRE.FindAllSubmatchIndex(s.left, -1) {
 		if text := string(s.left[m[2]:m[3]]); looksLikeCode(text) {
 			s.claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
@@ -93,9 +98,51 @@ func (s *scan) claim(id Identifier, from, to int) {
 	s.found = append(s.found, id)
 }
 
-// shapes finds what the patterns tell by its form.
-func (s *scan) shapes() {
-	low, digits := lowerASCII(s.left), 0 // of what is left at the beginning: it only gets less
+// inForms are the characters beyond ASCII that a form may hold: units, and what stands for k and s where case does not count.
+var inForms = func() map[rune]bool {
+	in := map[rune]bool{'\u017f': true, '\u212a': true}
+	for _, p := range patterns {
+		for _, r := range p.re.String() {
+			in[r] = r >= utf8.RuneSelf
+		}
+	}
+	return in
+}()
+
+// islands lists the longest pieces of a text, as pairs of byte offsets, that are of characters which forms hold, and have
+// an ASCII letter or digit. No form goes beyond one: to search these, which in Chinese are few and short, is many times as
+// fast as to search the text.
+func islands(text []byte) [][2]int {
+	var all [][2]int
+	for from := 0; from < len(text); {
+		to, has := from, false
+		for to < len(text) {
+			c, n := rune(text[to]), 1
+			if c >= utf8.RuneSelf {
+				c, n = utf8.DecodeRune(text[to:])
+			}
+			if c < ' ' || c == 0x7f || c > 0x7f && !inForms[c] {
+				break
+			}
+			has = has || n == 1 && isWord(byte(c))
+			to += n
+		}
+		if has {
+			all = append(all, [2]int{from, to})
+		}
+		from = to
+		if from < len(text) {
+			_, n := utf8.DecodeRune(text[from:])
+			from += n
+		}
+	}
+	return all
+}
+
+// shapes finds what the patterns tell by its form, in a piece of the text.
+func (s *scan) shapes(begin, end int) {
+	part := s.left[begin:end]
+	low, digits := lowerASCII(part), 0 // of what is left at the beginning: it only gets less
 	for _, c := range low {
 		if isNum(c) {
 			digits++
@@ -105,7 +152,12 @@ func (s *scan) shapes() {
 		if !p.maybe(low, digits) {
 			continue
 		}
-		for _, m := range p.re.FindAllSubmatchIndex(s.left, -1) {
+		for _, m := range p.re.FindAllSubmatchIndex(part, -1) {
+			for i := range m {
+				if m[i] >= 0 {
+					m[i] += begin
+				}
+			}
 			from, to := p.cut(s.left, m[0], m[1])
 			if !bounded(s.left, from, to) || touchesRedacted(s.f.text, m[0], m[1]) {
 				continue

@@ -211,6 +211,10 @@ func FuzzIdentify(f *testing.F) {
 			}
 			end = id.to
 		}
+		whole := identifyIn(fold(s), nil, func(text []byte) [][2]int { return [][2]int{{0, len(text)}} })
+		if got := Identify(s); !slices.Equal(got, whole) {
+			t.Errorf("%q has %+v, and where all of it is searched %+v", s, got, whole)
+		}
 		if a, b := keysOf(s), keysOf(strings.ReplaceAll(s, "\n", "\r\n")); !slices.Equal(a, b) {
 			t.Errorf("%q has %q, and with other line ends %q", s, a, b)
 		}

@@ -34,7 +34,8 @@ type sighting struct {
 }
 
 // read finds what a summary of the source has to hold, and all that it may.
-func (src AuditSource) read(names []string) ([]Identifier, known) {
+func (src AuditSource) read() auditor {
+	names := src.names()
 	all := known{keys: map[string]bool{}, loose: map[string]bool{}}
 	rank := map[string]*sighting{}
 	note := func(id Identifier, class, at int) {
@@ -53,7 +54,7 @@ func (src AuditSource) read(names []string) ([]Identifier, known) {
 	}
 	spoke := map[string]int{}
 	for i, e := range src.Events {
-		text := tellable(e)
+		text := src.cleaned.tellable(e)
 		f := fold(text)
 		who := quoted(speakerOf(e))
 		texts.WriteString("\n" + who + "\n" + f.text)
@@ -77,7 +78,7 @@ func (src AuditSource) read(names []string) ([]Identifier, known) {
 	for _, id := range must { // alone on a line, one may look like another kind of thing than among its neighbours
 		all.add(identify(fold(bullet(id)), names)...)
 	}
-	return must, all
+	return auditor{must: must, known: all, names: names}
 }
 
 // authorOf says whose words an event holds.

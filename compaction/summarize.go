@@ -98,19 +98,20 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 type telling struct {
 	*Summarizer
 	Request
-	layout layout
-	system string
-	fixed  int              // tokens of system and focus
-	focus  string           // fenced
-	model  string           // that is asked
-	limit  int              // tokens of a transcript; it shrinks when the model finds a request too long
-	halved int              // how often it did
-	rest   []sessions.Event // not told yet
-	res    Result           // so far; its text continues Request.Previous
+	layout  layout
+	system  string
+	fixed   int              // tokens of system and focus
+	focus   string           // fenced
+	model   string           // that is asked
+	limit   int              // tokens of a transcript; it shrinks when the model finds a request too long
+	halved  int              // how often it did
+	rest    []sessions.Event // not told yet
+	cleaned cleaned
+	res     Result // so far; its text continues Request.Previous
 }
 
 func (s *Summarizer) begin(r Request) *telling {
-	t := &telling{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, rest: r.Events}
+	t := &telling{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, rest: r.Events, cleaned: cleaned{}}
 	t.system = t.instruction(false)
 	t.limit = s.chunkLimit(r.Events)
 	t.res.Text, t.res.Recall, t.res.Precision = clean(r.Previous), 1, 1
@@ -168,7 +169,7 @@ func (t *telling) next() chunk {
 	}
 	most := t.mostOutput()
 	room := int(float64(t.Context-fixed-min(most, t.Context/4)) / estimateMargin)
-	scribe := Scribe{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries}
+	scribe := Scribe{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, cleaned: t.cleaned}
 	text, n := scribe.Write(t.rest, min(t.limit, room))
 	told := t.Counter.Count(text)
 	return chunk{

@@ -36,6 +36,24 @@ type Scribe struct {
 	Location *time.Location // UTC where nil
 	// Summaries shows events of role summary, which tell what other events say, as lines; else they are passed over.
 	Summaries bool
+	cleaned   cleaned
+}
+
+// cleaned keeps what events are told as, by their words: in one summary they are read several times, and to look for
+// credentials takes longer than all the rest. A nil one keeps nothing.
+type cleaned map[string]string
+
+// clean is [clean], once for each text.
+func (t cleaned) clean(text string) string {
+	if t == nil {
+		return clean(text)
+	}
+	c, known := t[text]
+	if !known {
+		c = clean(text)
+		t[text] = c
+	}
+	return c
 }
 
 // fenceTokens is what a fence around a text takes, at the most.
@@ -105,7 +123,7 @@ func (s Scribe) lineOf(e sessions.Event) line {
 	if loc == nil {
 		loc = time.UTC
 	}
-	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Tool: e.ToolName, Text: tellable(e)}
+	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Tool: e.ToolName, Text: s.cleaned.tellable(e)}
 	if e.Role == sessions.RoleUser {
 		l.Who = sessions.Speaker(e.SenderNick, e.SenderID)
 	} else {
@@ -115,13 +133,13 @@ func (s Scribe) lineOf(e sessions.Event) line {
 }
 
 // tellable is what a summary may know of an event: its words, and the calls that it made.
-func tellable(e sessions.Event) string {
-	text := clean(e.Content)
+func (t cleaned) tellable(e sessions.Event) string {
+	text := t.clean(e.Content)
 	if e.Role == sessions.RoleTool {
 		text = clip(text, maxToolText)
 	}
 	for _, c := range e.ToolCalls {
-		text += fmt.Sprintf(" [%s %s]", c.Name, clip(clean(c.Arguments), maxCallText))
+		text += fmt.Sprintf(" [%s %s]", c.Name, clip(t.clean(c.Arguments), maxCallText))
 	}
 	return text
 }

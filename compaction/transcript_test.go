@@ -126,7 +126,7 @@ func TestBytesBecomeBreadcrumbs(t *testing.T) {
 		"twice":             {"data:image/png;base64," + code + " data:image/png;base64," + code, "[image: png] [image: png]"},
 	} {
 		for _, role := range []sessions.Role{sessions.RoleUser, sessions.RoleTool} {
-			got := tellable(sessions.Event{Role: role, Content: c.text})
+			got := cleaned(nil).tellable(sessions.Event{Role: role, Content: c.text})
 			if c.want != "" && got != c.want {
 				t.Errorf("%s: %.200q, want %q", name, got, c.want)
 			}
@@ -216,14 +216,14 @@ func TestToolResultsAreClipped(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{"a", "汉", "🙂"} {
 		long := "开头" + strings.Repeat(unit, 5000) + "结尾"
-		got := tellable(sessions.Event{Role: sessions.RoleTool, Content: long})
+		got := cleaned(nil).tellable(sessions.Event{Role: sessions.RoleTool, Content: long})
 		if n := utf8.RuneCountInString(got); n < 1990 || n > 2000 || !strings.HasPrefix(got, "开头") || !strings.HasSuffix(got, "结尾") {
 			t.Errorf("%s: %d characters", unit, n)
 		}
-		if got := tellable(sessions.Event{Role: sessions.RoleUser, Content: long}); got != long {
+		if got := cleaned(nil).tellable(sessions.Event{Role: sessions.RoleUser, Content: long}); got != long {
 			t.Errorf("%s: what a person said was cut", unit)
 		}
-		if short := strings.Repeat(unit, 2000); tellable(sessions.Event{Role: sessions.RoleTool, Content: short}) != short {
+		if short := strings.Repeat(unit, 2000); cleaned(nil).tellable(sessions.Event{Role: sessions.RoleTool, Content: short}) != short {
 			t.Errorf("%s: a short result was cut", unit)
 		}
 	}
