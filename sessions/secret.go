@@ -48,7 +48,7 @@ var (
 	bearerRE = regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{8,}=*)`)
 	// These find what a text calls a credential: the name, what it is for, what joins, the quote, and the value in ASCII
 	// with what follows it. Three searches for the names that occur are faster than one for all.
-	namedRE    = regexp.MustCompile("(?i)(" + chosen + "|" + codes + "|\\bpin(?:\\s?code)?)" + isValue)
+	namedRE    = regexp.MustCompile("(?i)(" + chosen + "|" + codes + "|\\bpin(?:\\s?code|\\b))" + isValue)
 	namedHanRE = regexp.MustCompile("(?i)(" + hanChosen + "|" + hanCodes + "|\\bpin码)" + isValue)
 	keyRE      = regexp.MustCompile("(?i)(secret|api[_ -]?key|access[_ -]?key|token|密钥|令牌)" + isValue)
 	// bareRE and bareHanRE find a password's name with nothing but a blank before the value, as in "root 密码 Abc@12345",
@@ -78,10 +78,48 @@ var plainWords = strings.Fields(`required optional null none nil true false stri
 // Without any of these in a text, in lower case, no password or code is named there, in Latin letters or in Chinese, nor
 // a key: most texts need not be searched.
 var (
-	latinNames = []string{"pass", "pwd", "pin", "otp", " code"}
+	latinNames = []string{"pass", "pwd", "pin", "otp", "code"}
 	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
-	keyNames   = []string{"secret", "key", "token", "密钥", "令牌"}
+	keyNames   = []string{"secret", "token", "密钥", "令牌"}
+	accountees = []string{"root", "admin", "administrator", "sa", "oracle"}
+	// latinRE finds the name itself around such a sign: to pin something is common, and so is code.
+	latinRE = regexp.MustCompile(chosen + "|" + codes + `|\bpin(?:\s?code|\b)`)
 )
+
+// The longest name in Latin letters, before its sign and from there on, in bytes.
+const (
+	beforeSign = 16
+	fromSign   = 16
+)
+
+// namesLatin reports whether a text in lower case may name a password or a code in Latin letters.
+func namesLatin(low string) bool {
+	for _, sign := range latinNames {
+		for at := 0; ; {
+			n := strings.Index(low[at:], sign)
+			if n < 0 {
+				break
+			}
+			at += n
+			if latinRE.MatchString(low[max(0, at-beforeSign):min(len(low), at+fromSign)]) {
+				return true
+			}
+			at += len(sign)
+		}
+	}
+	return false
+}
+
+// namesAccount reports whether an account's name may stand before a slash in a text in lower case.
+func namesAccount(low string) bool {
+	for before, rest, ok := strings.Cut(low, "/"); ok; before, rest, ok = strings.Cut(rest, "/") {
+		before = strings.TrimRightFunc(before, unicode.IsSpace)
+		if slices.ContainsFunc(accountees, func(name string) bool { return strings.HasSuffix(before, name) }) {
+			return true
+		}
+	}
+	return false
+}
 
 // HoldsSecret reports whether a text tells a credential, as people paste them into chats. To speak about credentials,
 // or about tokens that are counted, is no secret.
@@ -124,16 +162,28 @@ func Redact(text string) string {
 }
 
 // secrets lists where credentials stand in a text, as pairs of byte offsets: in order, without overlap.
-func secrets(text string) [][2]int {
+func secrets(text string) [][2]int { return secretsBy(text, signsOf(strings.ToLower(text))) }
+
+// signs say which kinds of credential a text may hold besides keys of a shape of their own: to search takes longer than to look.
+type signs struct{ framed, account, bearer, key, latin, han bool }
+
+// signsOf looks at a text in lower case.
+func signsOf(low string) signs {
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
+	}
+	return signs{
+		framed: has("authorization") || has("://") && has("@"), account: namesAccount(low), bearer: has("bearer"),
+		key: has(keyNames...) || has("key") && has("api", "access"), latin: namesLatin(low), han: has(hanNames...),
+	}
+}
+
+func secretsBy(text string, signs signs) [][2]int {
 	found := privateKeys(text)
 	add := func(from, to int) {
 		if strings.ContainsFunc(text[from:to], isAlnum) {
 			found = append(found, [2]int{from, to})
 		}
-	}
-	low := strings.ToLower(text)
-	has := func(parts ...string) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
 	}
 	var keys []*regexp.Regexp
 	for _, k := range keyREs {
@@ -141,7 +191,7 @@ func secrets(text string) [][2]int {
 			keys = append(keys, k.re)
 		}
 	}
-	if has("://") || has("authorization") {
+	if signs.framed {
 		keys = append(keys, framedREs...)
 	}
 	for _, re := range keys {
@@ -149,24 +199,23 @@ func secrets(text string) [][2]int {
 			add(m[len(m)-2], m[len(m)-1])
 		}
 	}
-	if has("/") {
+	if signs.account {
 		found = append(found, accounts(text)...)
 	}
-	latin, han, key := has(latinNames...), has(hanNames...), has(keyNames...)
-	if has("bearer") {
+	if signs.bearer {
 		for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
 			if isToken(text[m[2]:m[3]]) {
 				add(m[2], m[3])
 			}
 		}
 	}
-	if key {
+	if signs.key {
 		found = append(found, named(keyRE, text)...)
 	}
-	if latin {
+	if signs.latin {
 		found = append(append(found, named(namedRE, text)...), bare(bareRE, text)...)
 	}
-	if han {
+	if signs.han {
 		found = append(append(found, named(namedHanRE, text)...), bare(bareHanRE, text)...)
 	}
 	return joined(found)

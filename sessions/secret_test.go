@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -98,11 +99,16 @@ func TestRedactedCredentialsAreGone(t *testing.T) {
 func FuzzRedact(f *testing.F) {
 	for _, text := range []string{
 		"密码是 hunter2", "password: sk-abcdefghijklmnop1234", "postgres://a:b@c:d@e/f", "-----BEGIN PRIVATE KEY-----abc", "token=[已隐去]abc12345",
+		"Pinning it was 12345678 for the passport", "pinis 4711", "admin pass is Kx9$kk2", "root / Abc@123", "http://a:b/c", "sa/x1!y22",
+		"two-factor: 2fa code is 481516", "accesskey=abcdefgh12345678", "API key: abcdefgh12345678",
 		"secret=\"a' b\"", "Bearer Bearer abcdefgh12345678", "pwd=password=x1", "口令是口令：ab12",
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if found, all := secrets(text), secretsBy(text, signs{true, true, true, true, true, true}); !slices.Equal(found, all) {
+			t.Errorf("%q has secrets at %v, and where all are searched for at %v", text, found, all)
+		}
 		got := Redact(text)
 		if HoldsSecret(got) || Redact(got) != got {
 			t.Errorf("%q became %q, which still tells a secret", text, got)
