@@ -109,13 +109,13 @@ var inForms = func() map[rune]bool {
 	return in
 }()
 
-// islands lists the longest pieces of a text, as pairs of byte offsets, that are of characters which forms hold, and have
-// an ASCII letter or digit. No form goes beyond one: to search these, which in Chinese are few and short, is many times as
-// fast as to search the text.
+// islands lists the pieces of a text, as pairs of byte offsets, that no form goes beyond: of characters which forms hold, and of
+// these the words that tell something, with those around them. They are few and short, most of all in Chinese: to search them
+// is many times as fast as to search the text.
 func islands(text []byte) [][2]int {
 	var all [][2]int
 	for from := 0; from < len(text); {
-		to, has := from, false
+		to := from
 		for to < len(text) {
 			c, n := rune(text[to]), 1
 			if c >= utf8.RuneSelf {
@@ -124,12 +124,9 @@ func islands(text []byte) [][2]int {
 			if c < ' ' || c == 0x7f || c > 0x7f && !inForms[c] {
 				break
 			}
-			has = has || n == 1 && isWord(byte(c))
 			to += n
 		}
-		if has {
-			all = append(all, [2]int{from, to})
-		}
+		all = withTelling(all, text[:to], from)
 		from = to
 		if from < len(text) {
 			_, n := utf8.DecodeRune(text[from:])
@@ -137,6 +134,48 @@ func islands(text []byte) [][2]int {
 		}
 	}
 	return all
+}
+
+// formReach is how many words a form may go beyond the one that tells of it, as 3rd goes on in "3rd of May".
+const formReach = 2
+
+// withTelling adds the pieces of a text, from a byte on, that stand around words which tell something.
+func withTelling(all [][2]int, text []byte, from int) [][2]int {
+	var starts []int // of the words so far that belong to no piece
+	open := -1       // how many words more the last piece may go on for; -1: it has ended
+	for at := from; at < len(text); {
+		for at < len(text) && text[at] == ' ' {
+			at++
+		}
+		start := at
+		for at < len(text) && text[at] != ' ' {
+			at++
+		}
+		switch starts = append(starts, start); {
+		case start == at:
+		case tells(text[start:at]) && open >= 0:
+			all[len(all)-1][1], open, starts = at, formReach, nil
+		case tells(text[start:at]):
+			begin := starts[max(0, len(starts)-1-formReach)]
+			all, open, starts = append(all, [2]int{begin, at}), formReach, nil
+		case open > 0:
+			all[len(all)-1][1], starts = at, nil
+			open--
+		default:
+			open = -1
+		}
+	}
+	return all
+}
+
+// tells reports whether a word may be of a form: it has a digit, a sign of addresses and paths, or a point within it.
+func tells(word []byte) bool {
+	for i, c := range word {
+		if isNum(c) || c == '/' || c == '@' || c == '\\' || c == '.' && i+1 < len(word) {
+			return true
+		}
+	}
+	return false
 }
 
 // shapes finds what the patterns tell by its form, in a piece of the text.

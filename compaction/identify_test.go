@@ -195,6 +195,29 @@ func TestNamesAreMatchedAgainstTheRoster(t *testing.T) {
 	}
 }
 
+// searchedWhole lists what stands in a text where all of it is searched.
+func searchedWhole(s string) []Identifier {
+	return identifyIn(fold(s), nil, func(text []byte) [][2]int { return [][2]int{{0, len(text)}} })
+}
+
+// P65: what is found does not depend on which pieces of a text are searched.
+func TestFormsKeepToTheirPieces(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields(`1 03 2026 12:30 3rd 21st 5.2.1 v1.2 1,000 10.0.0.1 13800138000 +86 010-12345678 400-800-8000 US$ RMB usd dollars yuan % 百分之 万 千万 亿 元
+		人民币 块钱 年 月 日 号 点 半 分 整 上午 下午 晚上 p.m. AM pm Mar March may, of st Dec. summary web-01:8080 host.example.com:443 localhost:80 www.a.cn https://a.cn/x?y=1
+		a@b.cn main.go ./run.sh /etc/hosts C:\\tmp src/a.ts OPS-4711 deadbeef01 the 张伟 完成 of - / : . T Z k`)
+	rapid.Check(t, func(t *rapid.T) {
+		var b strings.Builder
+		for range rapid.IntRange(1, 14).Draw(t, "words") {
+			b.WriteString(rapid.SampledFrom(words).Draw(t, "word"))
+			b.WriteString(rapid.SampledFrom([]string{" ", " ", " ", "", "  ", "，", "\n", ",", "-", "\t"}).Draw(t, "between"))
+		}
+		if got, want := Identify(b.String()), searchedWhole(b.String()); !slices.Equal(got, want) {
+			t.Fatalf("%q has %+v, and where all of it is searched %+v", b.String(), got, want)
+		}
+	})
+}
+
 // P65: whatever a text holds, identifiers stand where they say, in order and apart, and what is typed around them in
 // another width changes nothing.
 func FuzzIdentify(f *testing.F) {
@@ -211,9 +234,8 @@ func FuzzIdentify(f *testing.F) {
 			}
 			end = id.to
 		}
-		whole := identifyIn(fold(s), nil, func(text []byte) [][2]int { return [][2]int{{0, len(text)}} })
-		if got := Identify(s); !slices.Equal(got, whole) {
-			t.Errorf("%q has %+v, and where all of it is searched %+v", s, got, whole)
+		if got, want := Identify(s), searchedWhole(s); !slices.Equal(got, want) {
+			t.Errorf("%q has %+v, and where all of it is searched %+v", s, got, want)
 		}
 		if a, b := keysOf(s), keysOf(strings.ReplaceAll(s, "\n", "\r\n")); !slices.Equal(a, b) {
 			t.Errorf("%q has %q, and with other line ends %q", s, a, b)
