@@ -32,6 +32,33 @@ func (w *world) unsent() []sessions.Outgoing {
 	return outs
 }
 
+// A reply is not sent by a webhook that ends within a minute, or that ended while the reply waited for its next try.
+func TestWebhooksAreNotUsedTowardsTheirEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var used []bool
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			used = append(used, o.Reply.Target.Webhook != "")
+			if try == 1 {
+				return Sent{}, &SendError{After: 2 * time.Minute, Err: errors.New("busy")}
+			}
+			return arrived, nil
+		})})
+		for i, left := range []time.Duration{2 * time.Minute, 30 * time.Second} {
+			m := said(fmt.Sprint("m", i), "alice", "hello")
+			m.Webhook, m.WebhookExpires = "https://oapi.example.com/hook", time.Now().Add(left)
+			w.post(m)
+			after(5 * time.Minute)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want(t, "tries by the webhook", fmt.Sprint(used), "[true false false]")
+	})
+}
+
 // Replies of one conversation arrive in the order of their turns, however long each send takes; another conversation
 // does not wait for them.
 func TestRepliesKeepTheirOrder(t *testing.T) {

@@ -26,6 +26,9 @@ type verdict struct {
 	retry  time.Time // when, by the storage's clock, where it is none of the first two
 }
 
+// expiryMargin is how long before its end a session webhook is not used any more, for clocks that disagree.
+const expiryMargin = time.Minute
+
 // try sends a batch as one message and records what came of it.
 func (o *outbox) try(q *queue, batch []parcel) verdict {
 	out := join(batch)
@@ -33,6 +36,9 @@ func (o *outbox) try(q *queue, batch []parcel) verdict {
 		out.Part = q.part
 	}
 	log := batch[0].log.With().Int64("reply", out.ID).Int("joined", len(batch)).Logger()
+	if end := out.Reply.Target.WebhookExpires; !end.IsZero() && o.now().Add(expiryMargin).After(end) {
+		out.Reply.Target.Webhook = "" // by the storage's clock: no replica's own says when a way ends
+	}
 	sent, err := o.transport.Send(o.ctx, out)
 	if err == nil {
 		o.countDoubles(batch)
