@@ -98,9 +98,9 @@ func (s *scan) claim(id Identifier, from, to int) {
 	s.found = append(s.found, id)
 }
 
-// inForms are the characters beyond ASCII that a form may hold: units, and what stands for k and s where case does not count.
+// inForms are the characters beyond ASCII that a form may hold: units.
 var inForms = func() map[rune]bool {
-	in := map[rune]bool{'\u017f': true, '\u212a': true}
+	in := map[rune]bool{}
 	for _, p := range patterns {
 		for _, r := range p.re.String() {
 			in[r] = r >= utf8.RuneSelf
@@ -198,7 +198,7 @@ func (s *scan) shapes(begin, end int) {
 				}
 			}
 			from, to := p.cut(s.left, m[0], m[1])
-			if !bounded(s.left, from, to) || touchesRedacted(s.f.text, m[0], m[1]) {
+			if !bounded(s.left, from, to) || touchesRedacted(s.f.text, unspaced(s.left, m[0], m[1])) {
 				continue
 			}
 			groups := make([]string, len(m)/2)
@@ -233,8 +233,19 @@ func inAddress(left []byte, text string, at int) bool {
 	return at > 1 && strings.IndexByte("/=&?#%", text[at-1]) >= 0 && (left[at-1] == taken || left[at-2] == taken)
 }
 
-func touchesRedacted(text string, from, to int) bool {
-	return strings.HasPrefix(text[to:], sessions.Redacted) || strings.HasSuffix(text[:from], sessions.Redacted)
+func touchesRedacted(text string, at [2]int) bool {
+	return strings.HasPrefix(text[at[1]:], sessions.Redacted) || strings.HasSuffix(text[:at[0]], sessions.Redacted)
+}
+
+// unspaced is a piece of a text without the blanks at its ends.
+func unspaced(text []byte, from, to int) [2]int {
+	for from < to && text[from] == ' ' {
+		from++
+	}
+	for to > from && text[to-1] == ' ' {
+		to--
+	}
+	return [2]int{from, to}
 }
 
 // bytesOf lists where part stands in text, without overlap.

@@ -45,9 +45,7 @@ const minPhone = 8
 
 // cut narrows a match to the identifier in it: without blanks around it and what it may not end with.
 func (p pattern) cut(text []byte, from, to int) (begin, end int) {
-	for from < to && text[from] == ' ' {
-		from++
-	}
+	from = unspaced(text, from, to)[0]
 	for to > from && (text[to-1] == ' ' || strings.IndexByte(p.trim, text[to-1]) >= 0) {
 		if m := text[from:to]; text[to-1] == ')' && bytes.Count(m, []byte("(")) >= bytes.Count(m, []byte(")")) {
 			break // it closes what was opened inside

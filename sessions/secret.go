@@ -22,19 +22,17 @@ const (
 )
 
 var (
-	// keyREs find credentials by their own shape: a group, where there is one, is the credential. Without its sign in a text
-	// none is searched for, since most texts have none and a search takes longer than a look.
-	keyREs = []struct {
-		signs []string
-		re    *regexp.Regexp
-	}{
-		{[]string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
-		{[]string{"AKIA"}, regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`)},
-		{[]string{"LTAI"}, regexp.MustCompile(`\bLTAI[0-9A-Za-z]{12,}`)},
-		{[]string{"AIza"}, regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`)},
-		{[]string{"gh", "glpat-", "xox"}, regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`)},
-		{[]string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
+	// keyREs find credentials by their own shape: a group, where there is one, is the credential.
+	keyREs = []*regexp.Regexp{
+		regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`),
+		regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`),
+		regexp.MustCompile(`\bLTAI[0-9A-Za-z]{12,}`),
+		regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`),
+		regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`),
+		regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
 	}
+	// keySigns are how they begin. Without one in a text none is searched for: most texts have none.
+	keySigns = []string{"sk-", "AKIA", "LTAI", "AIza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyJ"}
 	// framedREs find them by what is sent around them.
 	framedREs = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?basic\s+([A-Za-z0-9+/]{8,}=*)`),
@@ -82,7 +80,8 @@ var (
 	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
 	keyNames   = []string{"secret", "token", "密钥", "令牌"}
 	accountees = []string{"root", "admin", "administrator", "sa", "oracle"}
-	// latinRE finds the name itself around such a sign: to pin something is common, and so is code.
+	// latinRE finds the name itself around such a sign: to pin something is common, and so is code. A PIN is a word of its own,
+	// so that "pinis 4711" tells none.
 	latinRE = regexp.MustCompile(chosen + "|" + codes + `|\bpin(?:\s?code|\b)`)
 )
 
@@ -91,6 +90,16 @@ const (
 	beforeSign = 16
 	fromSign   = 16
 )
+
+// lowerASCII is a text with its ASCII letters in lower case, and no other: in lower case, some letters become ASCII ones.
+func lowerASCII(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
+}
 
 // namesLatin reports whether a text in lower case may name a password or a code in Latin letters.
 func namesLatin(low string) bool {
@@ -162,23 +171,30 @@ func Redact(text string) string {
 }
 
 // secrets lists where credentials stand in a text, as pairs of byte offsets: in order, without overlap.
-func secrets(text string) [][2]int { return secretsBy(text, signsOf(strings.ToLower(text))) }
+func secrets(text string) [][2]int { return secretsBy(text, signsOf(text)) }
 
-// signs say which kinds of credential a text may hold besides keys of a shape of their own: to search takes longer than to look.
-type signs struct{ framed, account, bearer, key, latin, han bool }
+// signs say which kinds of credential a text may hold: to search takes longer than to look.
+type signs struct{ shapes, framed, account, bearer, key, latin, han bool }
 
-// signsOf looks at a text in lower case.
-func signsOf(low string) signs {
+var allSigns = signs{true, true, true, true, true, true, true}
+
+func signsOf(text string) signs {
+	if strings.ContainsAny(text, "\u017f\u212a") { // where case does not count, they are s and k to a search
+		return allSigns
+	}
+	low := lowerASCII(text)
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
 	}
 	return signs{
+		shapes: slices.ContainsFunc(keySigns, func(sign string) bool { return strings.Contains(text, sign) }),
 		framed: has("authorization") || has("://") && has("@"), account: namesAccount(low), bearer: has("bearer"),
 		key: has(keyNames...) || has("key") && has("api", "access"), latin: namesLatin(low), han: has(hanNames...),
 	}
 }
 
-func secretsBy(text string, signs signs) [][2]int {
+// secretsBy searches for the kinds that there are signs of.
+func secretsBy(text string, by signs) [][2]int {
 	found := privateKeys(text)
 	add := func(from, to int) {
 		if strings.ContainsFunc(text[from:to], isAlnum) {
@@ -186,12 +202,10 @@ func secretsBy(text string, signs signs) [][2]int {
 		}
 	}
 	var keys []*regexp.Regexp
-	for _, k := range keyREs {
-		if slices.ContainsFunc(k.signs, func(sign string) bool { return strings.Contains(text, sign) }) {
-			keys = append(keys, k.re)
-		}
+	if by.shapes {
+		keys = append(keys, keyREs...)
 	}
-	if signs.framed {
+	if by.framed {
 		keys = append(keys, framedREs...)
 	}
 	for _, re := range keys {
@@ -199,23 +213,23 @@ func secretsBy(text string, signs signs) [][2]int {
 			add(m[len(m)-2], m[len(m)-1])
 		}
 	}
-	if signs.account {
+	if by.account {
 		found = append(found, accounts(text)...)
 	}
-	if signs.bearer {
+	if by.bearer {
 		for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
 			if isToken(text[m[2]:m[3]]) {
 				add(m[2], m[3])
 			}
 		}
 	}
-	if signs.key {
+	if by.key {
 		found = append(found, named(keyRE, text)...)
 	}
-	if signs.latin {
+	if by.latin {
 		found = append(append(found, named(namedRE, text)...), bare(bareRE, text)...)
 	}
-	if signs.han {
+	if by.han {
 		found = append(append(found, named(namedHanRE, text)...), bare(bareHanRE, text)...)
 	}
 	return joined(found)

@@ -22,6 +22,9 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"the wifi password hunter2!", "口令为 xyz", "密码为abc", "VPN 口令：a1b", "密码 password hunter2", "密码 `Abc@123`", "WIFI 密码 Guest2024 大家用", "pwd 9xk3mm", "验证码 A8K2D9 五分钟内有效",
 		"wifi密码abc12345", "开机密码1234", "账号admin密码admin123", "密码就是 hunter2", "密码叫 abc123", "密码改成了 abc123", "密码默认为 guest", "密碼是 abc123", "数据库密码是：Root#2026", "验证码839201", "驗證碼 839201",
 		"password for staging is hunter2", "The password of the VPN is Abc@9x", "The VPN passcode's 99812", "admin pass: hunter2", "login: bob / pass hunter2", "otp 839201", "The OTP is 839201", "verification code: 839201",
+		"推代码用 github_pat_11ABCDEFG0abcdefijklmn_0123456789", "ghp_abcdefghijklmnop1234", "gho_abcdefghijklmnop1234", "ghu_abcdefghijklmnop1234",
+		"ghs_abcdefghijklmnop1234", "ghr_abcdefghijklmnop1234", "glpat-abcdefghijklmnop12", "xoxb-abcdefghijklmnop12", "LTAIabcdefghijkl1234",
+		"AKIAABCDEFGHIJKLMNOP", "AIzaabcdefghijklmnopqrstuvwxyz01234567", "eyJabcdefgh.abcdefghi.x", "sk-abcdefghijklmnop",
 		"the door code is 4821", "门禁码 4821", "服务器 root/Abc@12345", "root/Abc@12345请保密", "sa/Abc#12345。", "oracle/Abc$12345=", "授权码是 abcd1234efgh",
 	} {
 		if !HoldsSecret(text) {
@@ -33,7 +36,7 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"密码每 90 天要换一次", "密码是必填项", "密码：12 位以上", "密码是 8-16 位", "the password is required", "password reset is Friday", "the secret is out",
 		"密码已重置", "密码过期了", "验证码服务迁到 B 区", "密码 90 天换一次", "密码 2026-12-01 到期", "密码 reset 流程见 wiki", "密码 policy", "验证码 60 秒内有效", "验证码 60s 过期", "验证码 SDK 由小王维护", "验证码 v2.1 上线",
 		"验证码是 6 位数字", "验证码有 4 位", "密码是 bcrypt 加密的", "密码是 LDAP 统一管理的", "password manager is 1Password", "password required", "password 12 characters long", "passwords are rotated on Friday",
-		"the passcode expires in 5 minutes", "PIN 码要 6 位", "pin the version to 1.2.3", "pin 3 messages", "shipping: 4410", "the spinning 4096 disk", "密码 https://vault.cn/x 里有", "忘记密码 找 ops@a.cn",
+		"the passcode expires in 5 minutes", "PIN 码要 6 位", "pin the version to 1.2.3", "pinis 4711", "pin 3 messages", "shipping: 4410", "the spinning 4096 disk", "密码 https://vault.cn/x 里有", "忘记密码 找 ops@a.cn",
 		"口令 OTP", "口令由安全组发放", "password: required", "密码：见 wiki", "密码 sha-256 存储", "passwd 命令被禁用", "GPIO pin 13", "password-less login 3.0", "验证码 2026-12-01 起停用",
 		"密码2026年到期", "密码SDK", "密码MD5加密", "密码v2", "密码90天一换", "密码password", "密码默认 MD5 存储", "密码设为必填", "密码改到后台设置", "验证码6位", "验证码OCR", "password for staging is required", "the password of Bob is in the vault",
 		"tests pass: 12 of 14", "CI pass: go1.27", "must pass phase2", "the door code is at the desk", "access code review is Friday", "otp 登录上线", "error code 4821", "status code: 4041", "zip code 100080", "admin/v2/users", "root/etc@2", "ubuntu/22.04+cuda12 is the base image", "postgres/main=primary15", "guest/room1+2 is booked", "ubuntu/jammy64=20230101", "admin/users2=beta", "root/lib@v2.1x/index",
@@ -99,6 +102,9 @@ func TestRedactedCredentialsAreGone(t *testing.T) {
 func FuzzRedact(f *testing.F) {
 	for _, text := range []string{
 		"密码是 hunter2", "password: sk-abcdefghijklmnop1234", "postgres://a:b@c:d@e/f", "-----BEGIN PRIVATE KEY-----abc", "token=[已隐去]abc12345",
+		"acce\u017fs_key=abcdefgh12345678", "\u017fa/Abc@1234", "300\u212apin: 4711", "\u0130PIN: 4711", "\u0130admin pass: Kx9$kk2",
+		"AKIAABCDEFGHIJKLMNOP", "LTAIabcdefghijkl1234", "AIzaabcdefghijklmnopqrstuvwxyz01234567", "github_pat_11ABCDEFG0abcdefijklmn_0123",
+		"gho_abcdefghijklmnop12", "glpat-abcdefghijklmnop12", "xoxb-abcdefghijklmnop12", "eyJabcdefgh.abcdefghi.x",
 		"Pinning it was 12345678 for the passport", "pinis 4711", "admin pass is Kx9$kk2", "root / Abc@123", "http://a:b/c", "sa/x1!y22",
 		"two-factor: 2fa code is 481516", "accesskey=abcdefgh12345678", "API key: abcdefgh12345678",
 		"secret=\"a' b\"", "Bearer Bearer abcdefgh12345678", "pwd=password=x1", "口令是口令：ab12",
@@ -106,7 +112,7 @@ func FuzzRedact(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if found, all := secrets(text), secretsBy(text, signs{true, true, true, true, true, true}); !slices.Equal(found, all) {
+		if found, all := secrets(text), secretsBy(text, allSigns); !slices.Equal(found, all) {
 			t.Errorf("%q has secrets at %v, and where all are searched for at %v", text, found, all)
 		}
 		got := Redact(text)

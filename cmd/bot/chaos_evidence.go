@@ -40,6 +40,7 @@ type evidence struct {
 	online map[string]time.Time // by process: when DingTalk first had a connection to it
 	lives  map[string]life      // by process
 	away   []span               // while there was no database
+	rough  []span               // while it, or the way to it, was so slow or broken that turns may have failed
 }
 
 // evidence gathers what is known. All gateways have ended.
@@ -56,7 +57,7 @@ func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
 	e.said, e.took = w.talk.known()
 	w.book.testify(e)
 	w.mu.Lock()
-	e.broken, e.away = slices.Clone(w.broken), slices.Clone(w.apart)
+	e.broken, e.away, e.rough = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough)
 	w.mu.Unlock()
 	var err error
 	for _, read := range []func() error{

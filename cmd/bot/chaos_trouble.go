@@ -161,6 +161,7 @@ func (w *chaos) cutNetwork(_ context.Context, t trouble) error {
 
 // slowNetwork delays each statement of one gateway.
 func (w *chaos) slowNetwork(_ context.Context, t trouble) error {
+	w.setRough(2 * t.d)
 	w.slots[t.slot].link.slow(200*time.Millisecond, 2*t.d)
 	return nil
 }
@@ -193,12 +194,21 @@ func (w *chaos) withoutPostgres(ctx context.Context, within, d time.Duration) er
 	return w.startPostgres(ctx)
 }
 
+// setRough notes that turns may fail for a while from now on.
+func (w *chaos) setRough(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rough = append(w.rough, span{from: time.Now(), to: time.Now().Add(d + apartFor)})
+}
+
 func (w *chaos) cutPostgres(ctx context.Context, _ trouble) error {
+	w.setRough(0)
 	_, err := w.eye.Cut(ctx)
 	return err
 }
 
 func (w *chaos) stallPostgres(ctx context.Context, t trouble) error {
+	w.setRough(t.d / 2)
 	return w.eye.Stall(ctx, t.d/2)
 }
 

@@ -43,6 +43,7 @@ type chaos struct {
 	url     string
 	done    map[string]int     // troubles made, by kind
 	apart   []span             // while the database was in trouble: a living replica may be taken for dead then
+	rough   []span             // while statements were cut off, hung or took long
 	broken  []string           // promises that were seen broken before the end
 	calmed  map[string]figures // of each gateway when all was done, before it was told to stop
 	samples []sample
@@ -195,7 +196,7 @@ func (w *chaos) gatewayConfig(name, database string) (string, error) {
 		}}},
 		"agent": object{
 			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.id},
-			"stale_after": "1h", "turn_timeout": "30s",
+			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
 			"compaction": object{
 				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "inline_deadline": "5s",
 			},
@@ -213,6 +214,7 @@ func (w *chaos) gatewayConfig(name, database string) (string, error) {
 const (
 	chaosTTL   = 2 * time.Second // of leases
 	chaosDrain = 8 * time.Second // at a stop
+	chaosTurn  = 30 * time.Second
 )
 
 // watchTerms looks at the leases again and again: the term of none may fall.
