@@ -36,25 +36,26 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	handing.Go(func() error { b.handOvers(leaving, flush); return nil })
 	idle.Go(func() error {
 		// From then on all that are left are flushed in one order.
-		b.flushActive(flush, last, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.holds(key) })
+		b.flushActive(flush, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.holds(key) })
 		return nil
 	})
-	finish(ctx, b.cfg.Drain, stop.turns, b.cfg.CommitTimeout, b.turns.Wait)
+	left := 0
+	finish(ctx, b.cfg.Drain, func(cause error) { left = b.turns.Live(); stop.turns(cause) }, b.cfg.CommitTimeout, b.turns.Wait)
 	b.outbox.close()
 	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait) {
 		b.putDown(ctx)
 	}
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
-	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", b.turns.Live()).Int("replies_left", b.outbox.waiting()).Msg("Drained")
+	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.waiting()).Msg("Drained")
 	drained.Store(true)
 	defer time.AfterFunc(b.cfg.Flush, func() { cut(ErrStop) }).Stop()
-	b.flushActive(flush, last, func(sessions.Key) bool { return false })
+	b.flushActive(flush, func(sessions.Key) bool { return false })
 	stopLeaving()
 	for _, g := range []*errgroup.Group{&idle, &last.work, &handing} {
 		_ = g.Wait() // its functions return no errors
 	}
 	sum := &last.sum
-	b.oweRest(ctx, sum)
+	sum.owed.Add(int64(b.owe(ctx, "")))
 	b.tally.flushed.Store(sum.saved.Load() + sum.nothing.Load())
 	b.tally.debt.Store(sum.owed.Load())
 	sum.log(log, time.Since(began))
@@ -161,7 +162,7 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 
 // flushActive begins the flush of the sessions of this replica that said something since their last flush, the most
 // unsaved first; those that skip names are left for later, and so is what is not done when ctx ends.
-func (b *Bot) flushActive(ctx context.Context, last *lastFlush, skip func(sessions.Key) bool) {
+func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
 	if err != nil {
@@ -171,21 +172,21 @@ func (b *Bot) flushActive(ctx context.Context, last *lastFlush, skip func(sessio
 		if skip(u.Key) {
 			continue
 		}
-		last.work.Go(func() error {
+		b.last.work.Go(func() error {
 			if ctx.Err() != nil || skip(u.Key) { // it may have waited for its turn
 				return nil
 			}
-			if one, first := last.begin(ctx, u.Key); first {
+			if one, first := b.last.begin(ctx, u.Key); first {
+				defer one.end()
 				b.flushLast(ctx, one, u)
-				one.end()
 			}
 			return nil
 		})
 	}
 }
 
-// flushLast flushes one session at a stop and hands it over. One that is cut off with all the others, when ctx ends, is owed
-// and handed over with them.
+// flushLast flushes one session at a stop and hands it over. What is cut off with all the others, when ctx ends, is owed and
+// handed over with them, and so is what could not be handed over alone.
 func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
 	sum := &b.last.sum
 	n, err := b.flushAtStop(one.ctx, u.Key)
@@ -195,8 +196,12 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
 	case errors.Is(err, sessions.ErrLeaseLost), errors.Is(err, sessions.ErrLeaseHeld):
 		return // it is another replica's by now
 	case err != nil:
-		sum.owed.Add(1)
-		zerolog.Ctx(ctx).Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
+		owed := b.owe(ctx, u.Key)
+		if b.handOver(ctx, u.Key) && owed > 0 {
+			sum.owed.Add(1)
+			zerolog.Ctx(ctx).Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
+		}
+		return
 	case n == 0:
 		sum.nothing.Add(1)
 	default:
@@ -206,28 +211,32 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
 	b.handOver(ctx, u.Key)
 }
 
-// oweRest records what no flush of the stop came to as owed, so that any replica makes up for it soon.
-func (b *Bot) oweRest(ctx context.Context, sum *flushSum) {
+// owe records what no flush of the stop came to as owed, so that any replica makes up for it soon: of one session, or of all
+// that this replica still holds where key is empty. It returns of how many.
+func (b *Bot) owe(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	n, err := b.memory.OweRest(ctx, b.leases.Owner())
+	n, err := b.memory.OweRest(ctx, b.leases.Owner(), key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("Flushes that are left could not be recorded as owed; the cursors stand")
 	}
-	sum.owed.Add(int64(n))
+	return n
 }
 
-// handOver gives up the lease of a session that this replica is done with, so that another answers at once.
-func (b *Bot) handOver(ctx context.Context, key sessions.Key) {
+// handOver gives up the lease of a session that this replica is done with, so that another answers at once. It reports whether
+// that is stored.
+func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	lease, ok := b.leases.Drop(key)
 	if !ok {
-		return
+		return false
 	}
 	if err := b.store.Release(ctx, lease); err != nil {
 		zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Lease not handed over; it goes with the others")
+		return false
 	}
+	return true
 }
 
 // flushAtStop flushes one session and says how many rows hold what it saved.

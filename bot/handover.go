@@ -3,8 +3,9 @@ package bot
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -23,8 +24,9 @@ func (b *Bot) leave(key sessions.Key) {
 // Other sessions' turns are not waited for, and the session's own flush only for a moment. It ends with ctx, the flushes
 // that it began with flush.
 func (b *Bot) handOvers(ctx, flush context.Context) {
-	var flushes sync.WaitGroup
-	defer flushes.Wait()
+	var flushes errgroup.Group
+	flushes.SetLimit(maxShutdownFlushes)
+	defer func() { _ = flushes.Wait() }() // its functions return no errors
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,7 +40,7 @@ func (b *Bot) handOvers(ctx, flush context.Context) {
 				continue
 			}
 			if b.others(ctx) {
-				flushes.Go(func() { b.flushAndLeave(flush, key) })
+				flushes.TryGo(func() error { b.flushAndLeave(flush, key); return nil }) // else it is noted again
 			}
 		}
 	}
@@ -47,20 +49,29 @@ func (b *Bot) handOvers(ctx, flush context.Context) {
 // leaveFlush is how long somebody who waits for an answer waits for the session's flush before: the next owner owes it else.
 const leaveFlush = 2 * time.Second
 
-// flushAndLeave flushes a session, or waits for the flush that has begun, and hands it over, whatever came of that.
+// flushAndLeave flushes a session, or waits for the flush that has begun, and hands it over, whatever came of that. Where the
+// storage does not tell what is unsaved, it is tried again while somebody waits.
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
+	look, stop := context.WithTimeout(ctx, leaveFlush)
+	defer stop()
+	active, err := b.memory.Unflushed(look, b.leases.Owner())
+	if err != nil {
+		return
+	}
 	one, first := b.last.begin(ctx, key)
 	defer time.AfterFunc(leaveFlush, func() { one.cut(ErrStop) }).Stop()
 	if first {
-		active, err := b.memory.Unflushed(one.ctx, b.leases.Owner())
-		if at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key }); err == nil && at >= 0 {
+		defer one.end()
+		if at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key }); at >= 0 {
 			b.flushLast(ctx, one, active[at])
+		} else {
+			b.handOver(ctx, key)
 		}
-		one.end()
+		return
 	}
 	<-one.done
 	if ctx.Err() == nil { // else it goes with the others
-		b.handOver(ctx, key)
+		b.handOver(ctx, key) // no more than a word where it went already
 	}
 }
 

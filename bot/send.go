@@ -70,7 +70,7 @@ func (o *outbox) countDoubles(batch []parcel) {
 		if p.out.Maybe {
 			o.metrics.maybeDoubled.Inc()
 			o.tally.doubled.Add(1)
-			p.log.Warn().Int64("reply", p.out.ID).Msg("Reply may have arrived before, sent it again under the same key")
+			p.log.Warn().Int64("reply", p.out.ID).Msg("Reply may have arrived before, sent it again")
 		}
 	}
 }

@@ -82,11 +82,14 @@ func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory
 	})
 }
 
-func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID) (n int, err error) {
+func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID, only sessions.Key) (n int, err error) {
 	return do(s, "owe rest", func() (int, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		for key, f := range s.flushed {
+			if only != "" && only != key {
+				continue
+			}
 			if st, err := s.mem.Session(ctx, key); err == nil && st.Lease.Owner == owner && f.seq < st.LastSeq {
 				f.owed = st.LastSeq
 				if f.debt.Since.IsZero() {

@@ -42,9 +42,9 @@ type Store interface {
 	// unsaved first.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
 
-	// OweRest records as owed what is not flushed of any session whose lease owner holds, without counting a failure, and
-	// says in how many sessions.
-	OweRest(ctx context.Context, owner sessions.ReplicaID) (int, error)
+	// OweRest records as owed what is not flushed of any session whose lease owner holds, or of the one with a key where
+	// that is not empty, without counting a failure, and says in how many sessions.
+	OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }
 
 // Library is what can be read of memory and of the log.

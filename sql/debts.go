@@ -52,8 +52,8 @@ func (s *Store) DebtsDue(
 const cutOff = "the process stopped"
 
 // OweRest implements memory.Store.
-func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID) (int, error) {
-	n, err := s.q.DebtsOwe(ctx, s.pool, &dbsqlc.DebtsOweParams{Owner: string(owner), Reason: cutOff})
+func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
+	n, err := s.q.DebtsOwe(ctx, s.pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
 	if err != nil {
 		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
 	}

@@ -15,10 +15,10 @@ import (
 
 const (
 	maxCandidates = 2000    // memories looked at by meaning, the newest first
-	maxOfTerm     = 100     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
+	maxOfTerm     = 200     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
 	maxPaired     = 4       // common terms of which each two are looked for together
-	recentEvents  = 2000    // events of the end of the log where a term that alone is asked for is looked for, if it is common
-	maxRecent     = 200     // of which so many are looked at
+	recentEvents  = 500     // events of the end of the log where common terms are looked for: the others found are the oldest that have them
+	maxRecent     = 100     // of which so many are looked at
 	maxSaid       = 200     // events looked at that only a time or a person speaks for
 	maxUnindexed  = 500     // events without terms that are read for one search
 	maxNewChars   = 20_000  // characters that are read of each of these

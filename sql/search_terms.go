@@ -8,7 +8,8 @@ import (
 
 // terms looks for events that have a term of the query. A term that very many have is not followed to the last of them:
 // in a session of fifty thousand events that alone would take longer than all the rest. Those with a rarer term, or with
-// two of the common ones, are all there; what has a single common word hardly ever is what is looked for.
+// two of the common ones, are all there, and so are the newest; what has a single common word, and is old, hardly ever is what is
+// looked for.
 func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
@@ -22,13 +23,10 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if err != nil {
 		return err
 	}
-	rare := 0
 	var common []int
 	for i, k := range keys {
 		n := counts[i]
-		if n < maxOfTerm {
-			rare += n
-		} else {
+		if n >= maxOfTerm {
 			common = append(common, i)
 			// They come in about the order in which they were said: as dense as up to the last of them they go on.
 			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
@@ -46,7 +44,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 			return err
 		}
 	}
-	if rare == 0 && len(common) > 0 {
+	if len(common) > 0 {
 		if err := x.recent(ctx, g, keys, common); err != nil {
 			return err
 		}

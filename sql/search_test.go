@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,6 +251,10 @@ func TestSearchInALongSession(t *testing.T) {
 		if hits := c.search(query); len(hits) == 0 || hits[0].Content != want {
 			t.Errorf("%q finds %+v, want %q first", query, hits, want)
 		}
+	}
+	hits := c.search("what is the budget in Reykjavik?")
+	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Seq > said-10 }) {
+		t.Errorf("found %+v, want the newest of the common word beside the rare one", hits)
 	}
 	if hits := c.search("what of the budget?"); len(hits) == 0 || hits[0].Seq < said-10 {
 		t.Errorf("of a word that everybody says found %+v, want the newest", hits)

@@ -47,7 +47,7 @@ func newChaosBook() *chaosBook {
 }
 
 // What a gateway says when it sent a reply again that may have arrived.
-const mayBeDoubled = "Reply may have arrived before, sent it again under the same key"
+const mayBeDoubled = "Reply may have arrived before, sent it again"
 
 func (b *chaosBook) read(process string, r io.Reader) error {
 	for in := bufio.NewReader(r); ; {

@@ -106,18 +106,20 @@ const debtsOwe = `-- name: DebtsOwe :execrows
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, $1
 FROM dingtalk_sessions s
-WHERE s.lease_owner = $2::text AND s.flushed_seq < s.last_seq
+WHERE s.lease_owner = $2::text AND $3::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq
 `
 
 type DebtsOweParams struct {
-	Reason string
-	Owner  string
+	Reason     string
+	Owner      string
+	SessionKey string
 }
 
-// DebtsOwe records as owed what is not flushed of the sessions that a replica holds. A debt that rests goes on resting.
+// DebtsOwe records as owed what is not flushed of the sessions that a replica holds, or of one of them where its key is given. A
+// debt that rests goes on resting.
 func (q *Queries) DebtsOwe(ctx context.Context, db DBTX, arg *DebtsOweParams) (int64, error) {
-	result, err := db.Exec(ctx, debtsOwe, arg.Reason, arg.Owner)
+	result, err := db.Exec(ctx, debtsOwe, arg.Reason, arg.Owner, arg.SessionKey)
 	if err != nil {
 		return 0, err
 	}

@@ -18,11 +18,12 @@ ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
 
 -- name: DebtsOwe :execrows
--- DebtsOwe records as owed what is not flushed of the sessions that a replica holds. A debt that rests goes on resting.
+-- DebtsOwe records as owed what is not flushed of the sessions that a replica holds, or of one of them where its key is given. A
+-- debt that rests goes on resting.
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, @reason
 FROM dingtalk_sessions s
-WHERE s.lease_owner = @owner::text AND s.flushed_seq < s.last_seq
+WHERE s.lease_owner = @owner::text AND @session_key::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq;
 
 -- name: SessionsIdle :many
