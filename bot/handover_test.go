@@ -70,6 +70,60 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 	})
 }
 
+// Whatever fails while a session is handed over in the middle of a stop, its summary counts it once, and what is not flushed
+// is owed.
+func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hang bool
+		fail string
+		want string // sessions, flushed, owed
+	}{
+		"the flush is cut off":                           {true, "", "1 0 1"},
+		"the flush is cut off, the lease does not go":    {true, "release", "1 0 1"},
+		"what is unsaved is not told, then it is":        {false, "unflushed", "1 1 0"},
+		"the flush comes through, the lease does not go": {false, "release", "1 1 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				m := &script{chat: func(ctx context.Context, r Request) (Response, error) {
+					if strings.HasSuffix(lastWords(r), "slow") {
+						return text("done"), g.pass(ctx)
+					}
+					return text("quick"), nil
+				}}
+				m.flush = func(ctx context.Context, _ Request) (Response, error) {
+					if c.hang {
+						<-ctx.Done()
+						return Response{}, context.Cause(ctx)
+					}
+					return saveCall("a fact"), nil
+				}
+				s := newShelf()
+				a := start(t, setup{shelf: s, model: m, name: "a"})
+				b := start(t, setup{shelf: s, name: "b"})
+				a.post(said("m1", "alice", "slow"))
+				<-g.in
+				a.begin()
+				synctest.Wait()
+				a.store.fail(times(1, c.fail, errAway))
+				b.post(said("m2", "bob", "quick"))
+				synctest.Wait()
+				g.out <- struct{}{}
+				a.stop()
+				sum := a.summary()
+				want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), c.want)
+				f := a.store.flushes(group)
+				want(t, "owed or flushed", f.owed > 0 || f.seq > 0, true)
+				after(time.Second)
+				want(t, "answers of the other", len(b.wire.texts()), 1)
+			})
+		})
+	}
+}
+
 // The flush of a session in which somebody waits is part of the stop: it is waited for, and counted, also when nothing else
 // is left to do.
 func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
