@@ -26,6 +26,7 @@ type metrics struct {
 	compactions  *prometheus.CounterVec
 	freed        prometheus.Counter
 	ended        *prometheus.CounterVec
+	endedLost    prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
@@ -65,7 +66,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 			ConstLabels: prometheus.Labels{"figure": name},
 		}, func() float64 { return float64(figure.Load()) }))
 	}
-	return &metrics{
+	m := &metrics{
 		accepted:     vec("messages_accepted_total", "Messages stored before they were acknowledged, by outcome: new, duplicate, error.", "outcome"),
 		turns:        vec("turns_total", "Turns committed, by kind.", "kind"),
 		turnSeconds:  hist("turn_seconds", "Time of a turn from its begin to its commit."),
@@ -80,6 +81,33 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
 		ended:        vec("restarts_total", "Ends of processes that this one was the first to tell of, by ending: clean, killed.", "ending"),
+		endedLost:    one("restarts_lost_total", "Acknowledged messages that were not in the log at the ends of processes that this one was the first to tell of."),
+	}
+	m.begin()
+	return m
+}
+
+// modelTroubles are the words of [TroubleOf].
+var modelTroubles = []string{string(Busy), string(Denied), string(Overflow), string(Refused), string(Malformed), "unreachable"}
+
+// begin has the counters of what alerts look at stand at 0: Prometheus sees no increase in a series that begins with its
+// first event.
+func (m *metrics) begin() {
+	for v, words := range map[*prometheus.CounterVec][]string{
+		m.accepted:    {"new", "duplicate", "error"},
+		m.ended:       {string(sessions.Clean), string(sessions.Killed)},
+		m.flushes:     {"saved", "nothing", "failed"},
+		m.digests:     {"written", "nothing", "failed"},
+		m.modelErrors: modelTroubles,
+	} {
+		for _, w := range words {
+			v.WithLabelValues(w)
+		}
+	}
+	for _, via := range []string{"", "webhook", "openapi"} { // "": no part of the reply arrived, or it has none
+		for _, outcome := range []string{"sent", "retried", "given_up"} {
+			m.replies.WithLabelValues(via, outcome)
+		}
 	}
 }
 

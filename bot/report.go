@@ -126,6 +126,7 @@ func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {
 	ended, err := r.EndedRestarts(ctx)
 	for _, e := range ended {
 		b.metrics.ended.WithLabelValues(string(e.Ending)).Inc()
+		b.metrics.endedLost.Add(float64(max(0, e.Figures.Lost)))
 		logReport(zerolog.Ctx(ctx), e)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,7 +140,7 @@ func TestReportOfAStop(t *testing.T) {
 func TestReportOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := &book{ended: []sessions.Restart{{Replica: "dead", Ending: sessions.Killed, Figures: sessions.RestartFigures{Answered: 7}}}}
+		kept := &book{ended: []sessions.Restart{{Replica: "dead", Ending: sessions.Killed, Figures: sessions.RestartFigures{Answered: 7, Lost: 2}}}}
 		w := start(t, setup{config: func(c *Config) { c.Reporter = kept }})
 		after(12 * time.Second)
 		lines := w.log.lines(t, "Restart report")
@@ -147,7 +148,55 @@ func TestReportOfOthers(t *testing.T) {
 			t.Fatalf("%d reports, want one", len(lines))
 		}
 		want(t, "report", fmt.Sprintln(lines[0]["of"], lines[0]["ending"], lines[0]["level"], lines[0]["answered"]), "dead killed warn 7\n")
-		want(t, "counted", value(t, w, "ebb_restarts_total"), 1)
+		want(t, "counted as killed", series(t, w, "ebb_restarts_total", "killed"), 1)
+		want(t, "counted as clean", series(t, w, "ebb_restarts_total", "clean"), 0)
+		want(t, "counted as lost", series(t, w, "ebb_restarts_lost_total"), 2)
+	})
+}
+
+// series is what a counter with these values of its labels, in the order of their names, stands at; -1 where there is none.
+func series(t *testing.T, w *world, name string, labels ...string) float64 {
+	t.Helper()
+	all, err := w.gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(values, labels) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+// What alerts look at stands at 0 before anything happened: a series that begins with its first event shows no increase.
+func TestMetricsBeginAtNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		for name, words := range map[string]string{
+			"ebb_messages_accepted_total": "new duplicate error",
+			"ebb_restarts_total":          "clean killed",
+			"ebb_memory_flushes_total":    "saved nothing failed",
+			"ebb_daily_digests_total":     "written nothing failed",
+			"ebb_model_errors_total":      "busy denied overflow refused malformed unreachable",
+		} {
+			for word := range strings.FieldsSeq(words) {
+				want(t, name+" "+word, series(t, w, name, word), 0)
+			}
+		}
+		for _, via := range []string{"", "webhook", "openapi"} {
+			for _, outcome := range []string{"sent", "retried", "given_up"} {
+				want(t, "replies "+via+" "+outcome, series(t, w, "ebb_replies_total", outcome, via), 0)
+			}
+		}
+		want(t, "lost", series(t, w, "ebb_restarts_lost_total"), 0)
 	})
 }
 

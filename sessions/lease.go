@@ -24,6 +24,7 @@ type Leases struct {
 	held  map[Key]Lease
 	alive time.Time // when the last beat that came through was sent
 	gaps  int       // times that they were not trusted
+	since time.Time // when the first beat that Keep missed was sent; zero: none was missed since one came through
 	clock clock
 }
 
@@ -85,13 +86,34 @@ func (l *Leases) Keep(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		beats.Go(func() {
-			one, stop := context.WithTimeout(ctx, l.ttl) // later it would say nothing any more
-			defer stop()
-			if err := l.Beat(one); err != nil && ctx.Err() == nil {
-				zerolog.Ctx(ctx).Warn().Err(err).Msg("Heartbeat missed")
-			}
-		})
+		beats.Go(func() { l.pulse(ctx) })
+	}
+}
+
+// pulse is one of the beats of Keep. It logs each one that was missed, and the first that comes through after that: who reads
+// the log of an outage looks for its end.
+func (l *Leases) pulse(ctx context.Context) {
+	one, stop := context.WithTimeout(ctx, l.ttl) // later it would say nothing any more
+	defer stop()
+	sent := time.Now()
+	err := l.Beat(one)
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	var away time.Duration
+	switch {
+	case err == nil && !l.since.IsZero():
+		away, l.since = time.Since(l.since), time.Time{}
+	case err != nil && l.since.IsZero() && l.alive.Before(sent): // else one that was sent later has come through
+		l.since = sent
+	}
+	l.mu.Unlock()
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Heartbeat missed")
+	}
+	if away > 0 {
+		zerolog.Ctx(ctx).Info().Dur("away_ms", away).Msg("Database answers again")
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
 	"ebb/sessions"
@@ -165,6 +167,39 @@ func TestHangingHeartbeat(t *testing.T) {
 		}
 		stop()
 		wg.Wait()
+	})
+}
+
+// The end of an outage is in the log once, with how long it was; one heartbeat that hangs while others come through is none.
+func TestEndOfAnOutageIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+		l := sessions.NewLeases(s, "a", ttl)
+		if err := l.Beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		ctx, stop := context.WithCancel(zerolog.New(zerolog.SyncWriter(&text)).WithContext(t.Context()))
+		var wg sync.WaitGroup
+		wg.Go(func() { l.Keep(ctx) })
+		s.set(time.Hour, nil)
+		<-time.After(ttl/4 + time.Millisecond) // one hangs
+		s.set(0, nil)
+		<-time.After(2 * ttl)
+		s.set(0, errors.New("away"))
+		<-time.After(ttl) // four are missed
+		s.set(0, nil)
+		<-time.After(2 * ttl)
+		stop()
+		wg.Wait()
+		if n := strings.Count(text.String(), "Heartbeat missed"); n != 5 {
+			t.Errorf("%d heartbeats missed, want the one that hung and four of the outage:\n%s", n, &text)
+		}
+		if n := strings.Count(text.String(), "Database answers again"); n != 1 ||
+			!strings.Contains(text.String(), fmt.Sprintf(`"level":"info","away_ms":%d,"message":"Database answers again"`, ttl.Milliseconds())) {
+			t.Errorf("the end of the outage of %s is told %d times:\n%s", ttl, n, &text)
+		}
 	})
 }
 

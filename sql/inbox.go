@@ -149,7 +149,7 @@ func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.N
 	defer cancel()
 	readOnly, err := s.q.ReadOnly(alive, conn)
 	if err == nil && readOnly {
-		err = errReadOnly
+		err = ErrReadOnly
 	}
 	return nil, err
 }

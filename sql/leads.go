@@ -58,7 +58,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 	lead := Lead{Between: Nothing, Version: who[0].Version, Identity: who[0].Identity}
 	switch {
 	case who[0].ReadOnly:
-		return Lead{}, errReadOnly
+		return Lead{}, ErrReadOnly
 	case who[0].Pid == who[1].Pid: // two connections, one process
 		lead.Between = TransactionPooler
 	case !told:

@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -112,7 +113,7 @@ func TestReadOnly(t *testing.T) {
 	if err == nil || !sql.Unavailable(err) {
 		t.Errorf("a message for a server that takes no writes: %v, want one that says to wait", err)
 	}
-	if err := s.Ping(t.Context()); err == nil || !sql.Unavailable(err) {
+	if err := s.Ping(t.Context()); !errors.Is(err, sql.ErrReadOnly) || !sql.Unavailable(err) {
 		t.Errorf("a server that takes no writes counts as there: %v", err)
 	}
 	if other, err := sql.Open(t.Context(), sql.Options{URL: address}); err == nil || !sql.Unavailable(err) {

@@ -109,7 +109,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	case err != nil:
 	case readOnly:
 		s.pool.renew()
-		err = errReadOnly
+		err = ErrReadOnly
 	case time.Now().UnixNano() < s.doubt.Load():
 		err = errDoubt
 	}

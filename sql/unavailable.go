@@ -17,8 +17,8 @@ import (
 //	Unavailable  of these             waited for at the start, too, where all others end the process: 08 53 57P 58
 //	                                  25006 40 55P03 57014, and connections that can't be made or that broke off
 
-// errReadOnly says that the server answers, but takes no writes.
-var errReadOnly = errors.New("the database is read-only")
+// ErrReadOnly says that the server answers, but takes no writes.
+var ErrReadOnly = errors.New("the database is read-only")
 
 // Unavailable reports whether err says that the server can't be reached or does no work now, which waiting may mend; a
 // wrong password, a missing database or a broken migration is nothing to wait for.
@@ -30,7 +30,7 @@ func Unavailable(err error) bool {
 		return true
 	}
 	_, ok := errors.AsType[net.Error](err)
-	return ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errReadOnly)
+	return ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrReadOnly)
 }
 
 // passing are the beginnings of the codes of what passes: broken connections, clashes, resources used up (a full disk and

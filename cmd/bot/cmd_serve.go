@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // serveCmd is bot serve.
 type serveCmd struct {
@@ -14,5 +17,17 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	log := newLogger(cfg.Log, app.Stderr)
-	return serve(log.WithContext(ctx), cfg, options{})
+	err = serve(log.WithContext(ctx), cfg, options{})
+	if console, _ := cfg.Log.console(app.Stderr); err == nil || console || ofCaller(err) {
+		return err
+	}
+	log.Error().Err(err).Msg("Stopped by a fault") // an alert on the level sees it; a line that is not JSON it would not
+	return errReported
+}
+
+// ofCaller reports whether an error is about the command line or the config, which is for the eyes of whoever wrote them.
+func ofCaller(err error) bool {
+	var usage usageError
+	var config *ConfigError
+	return errors.As(err, &usage) || errors.As(err, &config)
 }

@@ -154,11 +154,26 @@ func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
 	}
-	all, statusErr := sql.Status(ctx, url)
-	if statusErr != nil || !slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
+	if old := oldSchema(ctx, url); errors.Is(old, errOldSchema) {
+		return old
+	}
+	return err
+}
+
+// errOldSchema says what to do about a database that lacks migrations of this program.
+var errOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
+
+// oldSchema is errOldSchema where the database at url, the server's own address, lacks a migration. Another error says why
+// that could not be asked.
+func oldSchema(ctx context.Context, url string) error {
+	all, err := sql.Status(ctx, url)
+	if err != nil {
 		return err
 	}
-	return errors.New("the database's schema is older than this program: run bot migrate")
+	if slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
+		return errOldSchema
+	}
+	return nil
 }
 
 // table writes rows as a table, under a head where there is one, or as one JSON object a line.

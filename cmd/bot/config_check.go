@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebb/sql"
 )
 
 // Need says which credentials a command cannot do without. Everything else in a config is checked for every command.
@@ -183,12 +185,15 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
+// databaseForm is what an address of a database looks like. Most that can't be read have a sign in the password that means
+// something else there.
+const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F"
+
 // check checks where the database is.
 func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
 		url := dsn.Reveal()
-		k.want(url == "" || strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") || strings.Contains(url, "="),
-			path, "something else", "postgres://user:password@host:5432/name, or empty %s", otherwise)
+		k.want(url == "" || sql.ValidAddress(url), path, "something else", "%s, or empty %s", databaseForm, otherwise)
 	}
 	address("database.url", d.URL, "for a private server")
 	address("database.direct_url", d.DirectURL, "where database.url leads to the server itself")

@@ -120,6 +120,8 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"lease", `{"cluster": {"lease_ttl": ^0.5}}`, "cluster.lease_ttl: got 500ms, want at least 1s"},
 		{"replica", `{"cluster": {"replica_id": ^"a b"}}`, `cluster.replica_id: got "a b", want at most 63 letters`},
 		{"database", `{"database": {"url": ^"hunter2"}}`, "database.url: got something else, want postgres://"},
+		{"password with a slash", `{"database": {"url": ^"postgres://u:hunter2/x@h/d"}}`, "database.url: got something else, want postgres://user:password@host:5432/name, with / @ # ? of a password as %2F"},
+		{"password with an @", `{"database": {"url": "postgres://h/d", "direct_url": ^"postgres://u:x@hunter2@h/d"}}`, "database.direct_url: got something else, want postgres://"},
 		{"no folder", `{"database": {"dir": ^""}}`, "database.dir: is empty, want a folder"},
 		{"pool", `{"database": {"max_conns": ^1}}`, "database.max_conns: got 1, want 2 to 1000"},
 		{"listen", `{"admin": {"listen": ^"8080"}}`, `admin.listen: got "8080", want host:port`},

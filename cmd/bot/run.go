@@ -88,6 +88,8 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 	}
 	defer g.close(alive)
 	running.Store(g)
+	// The one line that says by which name this process is known in restart reports and leases.
+	log.Info().Str("replica", string(g.replica)).Str("version", version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
 	return g.bot.Run(ctx)
 }
@@ -142,14 +144,8 @@ func (g *gateway) openStore(ctx context.Context) error {
 }
 
 func (g *gateway) connect(ctx context.Context, url string) error {
-	if g.cfg.Database.Migrate {
-		done, err := sql.Migrate(ctx, cmp.Or(g.cfg.Database.DirectURL.Reveal(), url))
-		if err != nil {
-			return err
-		}
-		for _, m := range done {
-			zerolog.Ctx(ctx).Info().Int64("version", m.Version).Msg("Schema migrated")
-		}
+	if err := g.schema(ctx, cmp.Or(g.cfg.Database.DirectURL.Reveal(), url)); err != nil {
+		return err
 	}
 	o := sql.Options{
 		URL: url, DirectURL: g.cfg.Database.DirectURL.Reveal(), Pooler: g.cfg.Database.Pooler == poolerTransaction,
@@ -163,6 +159,28 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 		return err
 	}
 	g.store = store
+	return nil
+}
+
+// schema brings the schema up to date, or, where that is somebody else's part, sees to it that it is: no statement works on one
+// that is older. A role that may not look at the migrations is believed.
+func (g *gateway) schema(ctx context.Context, url string) error {
+	log := zerolog.Ctx(ctx)
+	if !g.cfg.Database.Migrate {
+		err := oldSchema(ctx, url)
+		if err == nil || errors.Is(err, errOldSchema) || sql.Unavailable(err) {
+			return err
+		}
+		log.Warn().Err(err).Msg("Migrations could not be looked at; the schema is taken to be up to date")
+		return nil
+	}
+	done, err := sql.Migrate(ctx, url)
+	if err != nil {
+		return err
+	}
+	for _, m := range done {
+		log.Info().Int64("version", m.Version).Msg("Schema migrated")
+	}
 	return nil
 }
 
@@ -252,15 +270,29 @@ func replicaID(cfg *Config) sessions.ReplicaID {
 	return sessions.ReplicaID(name + "-" + rand.Text()[:10])
 }
 
-// ready says why the gateway can't take messages now, or nil.
+// ready says why the gateway can't take messages now, or nil. The database is asked first: where it is in trouble, all else
+// that is not well comes from that.
 func (g *gateway) ready(ctx context.Context) error {
-	if err := g.bot.Ready(); err != nil {
-		return err
+	select {
+	case <-g.bot.Draining():
+	default:
+		if err := storeTrouble(g.store.Ping(ctx)); err != nil {
+			return err
+		}
 	}
-	if err := g.store.Ping(ctx); err != nil {
-		return errors.New("the database does not answer")
+	return g.bot.Ready()
+}
+
+// storeTrouble is what /readyz says of an error of the database, or nil: everybody may read it, so it is nothing of the
+// server's own words.
+func storeTrouble(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrReadOnly):
+		return sql.ErrReadOnly
 	}
-	return nil
+	return errors.New("the database does not answer")
 }
 
 // close takes down what open built, the private database last.
@@ -283,15 +315,20 @@ func (g *gateway) close(ctx context.Context) {
 	}
 }
 
+// console reports whether the log on w is readable lines and not JSON, and whether w is a terminal.
+func (c LogConfig) console(w io.Writer) (console, terminal bool) {
+	f, isFile := w.(*os.File)
+	terminal = isFile && isatty.IsTerminal(f.Fd())
+	return c.Format == "console" || c.Format == "auto" && terminal, terminal
+}
+
 // newLogger writes one JSON object a line, or readable lines to a terminal.
 func newLogger(cfg LogConfig, w io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(cfg.Level)
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
-	f, isFile := w.(*os.File)
-	terminal := isFile && isatty.IsTerminal(f.Fd())
-	if cfg.Format == "console" || cfg.Format == "auto" && terminal {
+	if console, terminal := cfg.console(w); console {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano

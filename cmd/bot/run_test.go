@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebb/sql"
+)
+
+// What ends serve for good is a line of the log where the log is JSON, for alerts on its level, and a word to people elsewhere.
+func TestServeTellsOfItsFault(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	run := func(format string) string {
+		file := filepath.Join(t.TempDir(), "bot.jsonc")
+		text := fmt.Sprintf(`{"database": {"url": "postgres://127.0.0.1:1/d"}, "admin": {"listen": %q}, "log": {"format": %q}}`, taken.Addr(), format)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := runBot(t, credentials(), "serve", "-c", file)
+		if code != exitFault {
+			t.Errorf("%s: exit %d", format, code)
+		}
+		return stderr
+	}
+	var line struct{ Level, Message, Error string }
+	if got := run("json"); json.Unmarshal([]byte(got), &line) != nil || line.Level != "error" || line.Message != "Stopped by a fault" ||
+		!strings.HasPrefix(line.Error, "listen on admin.listen: ") {
+		t.Errorf("a log of JSON ends with %s", got)
+	}
+	if got := run("console"); !strings.HasPrefix(got, "bot: listen on admin.listen: ") || strings.Count(got, "\n") != 1 {
+		t.Errorf("a log for people ends with %s", got)
+	}
+}
+
+// /readyz says which trouble the database is in, and nothing that the server said.
+func TestStoreTrouble(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "<nil>"},
+		{fmt.Errorf("asking: %w", sql.ErrReadOnly), "the database is read-only"},
+		{errors.New("password of ebb at 10.0.0.1"), "the database does not answer"},
+	} {
+		if got := fmt.Sprint(storeTrouble(c.err)); got != c.want {
+			t.Errorf("for %v it says %q, want %q", c.err, got, c.want)
+		}
+	}
+}
