@@ -70,6 +70,16 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 	})
 }
 
+// slowAt answers what ends in "slow" when the gate opens, and all else at once.
+func slowAt(g gate) func(context.Context, Request) (Response, error) {
+	return func(ctx context.Context, r Request) (Response, error) {
+		if strings.HasSuffix(lastWords(r), "slow") {
+			return text("done"), g.pass(ctx)
+		}
+		return text("quick"), nil
+	}
+}
+
 // Whatever fails while a session is handed over in the middle of a stop, its summary counts it once, and what is not flushed
 // is owed.
 func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
@@ -88,12 +98,7 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate()
-				m := &script{chat: func(ctx context.Context, r Request) (Response, error) {
-					if strings.HasSuffix(lastWords(r), "slow") {
-						return text("done"), g.pass(ctx)
-					}
-					return text("quick"), nil
-				}}
+				m := &script{chat: slowAt(g)}
 				m.flush = func(ctx context.Context, _ Request) (Response, error) {
 					if c.hang {
 						<-ctx.Done()
@@ -130,14 +135,9 @@ func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		m := &script{chat: func(ctx context.Context, r Request) (Response, error) {
-			if strings.HasSuffix(lastWords(r), "slow") {
-				return text("done"), g.pass(ctx)
-			}
-			return text("quick"), nil
-		}}
+		m := &script{chat: slowAt(g)}
 		m.flush = func(context.Context, Request) (Response, error) {
-			time.Sleep(leaveFlush / 2)
+			<-time.After(leaveFlush / 2)
 			return saveCall("a fact"), nil
 		}
 		s := newShelf()
