@@ -91,7 +91,6 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 	}{
 		"the flush is cut off":                           {true, "", "1 0 1"},
 		"the flush is cut off, the lease does not go":    {true, "release", "1 0 1"},
-		"what is unsaved is not told, then it is":        {false, "unflushed", "1 1 0"},
 		"the flush comes through, the lease does not go": {false, "release", "1 1 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
