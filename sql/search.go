@@ -18,6 +18,7 @@ const (
 	maxOfTerm     = 200     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
 	maxPaired     = 4       // common terms of which each two are looked for together
 	recentEvents  = 500     // events of the end of the log where common terms are looked for: the others found are the oldest that have them
+	maxShort      = 1500    // bytes that the terms of a short event take: about 400 characters of it
 	maxRecent     = 100     // of which so many are looked at
 	maxSaid       = 200     // events looked at that only a time or a person speaks for
 	maxUnindexed  = 500     // events without terms that are read for one search

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"math"
 
 	"ebb/sql/dbsqlc"
 )
@@ -23,10 +24,13 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if err != nil {
 		return err
 	}
+	rare := 0
 	var common []int
 	for i, k := range keys {
 		n := counts[i]
-		if n >= maxOfTerm {
+		if n < maxOfTerm {
+			rare += n
+		} else {
 			common = append(common, i)
 			// They come in about the order in which they were said: as dense as up to the last of them they go on.
 			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
@@ -45,7 +49,11 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 		}
 	}
 	if len(common) > 0 {
-		if err := x.recent(ctx, g, keys, common); err != nil {
+		size := maxShort
+		if rare == 0 {
+			size = math.MaxInt32 // there is nothing else
+		}
+		if err := x.recent(ctx, g, keys, common, size); err != nil {
 			return err
 		}
 	}
@@ -79,14 +87,14 @@ func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists
 	return counts, newest, nil
 }
 
-// recent looks at the end of the log for terms that very many events have.
-func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int) error {
+// recent looks at the end of the log for terms that very many events have, in texts whose terms take so many bytes at most.
+func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int, size int) error {
 	of := make([]int64, len(common))
 	for i, k := range common {
 		of[i] = keys[k]
 	}
 	rows, err := x.q.EventsRecent(ctx, x.pool, &dbsqlc.EventsRecentParams{
-		SessionKey: x.reader.Key, FirstSeq: x.last - recentEvents, Keys: of, MaxRows: maxRecent,
+		SessionKey: x.reader.Key, FirstSeq: x.last - recentEvents, Keys: of, MaxSize: size, MaxRows: maxRecent,
 	})
 	if err != nil {
 		return err

@@ -393,15 +393,17 @@ const eventsRecent = `-- name: EventsRecent :many
 SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
     ARRAY(SELECT k.place FROM unnest($1::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
-WHERE e.session_key = $2 AND e.seq >= $3::bigint AND e.terms && $1::bigint[]
+WHERE e.session_key = $2 AND e.seq >= $3::bigint AND pg_column_size(e.terms) <= $4::int
+  AND e.terms && $1::bigint[]
 ORDER BY e.seq DESC
-LIMIT $4::int
+LIMIT $5::int
 `
 
 type EventsRecentParams struct {
 	Keys       []int64
 	SessionKey sessions.Key
 	FirstSeq   int64
+	MaxSize    int
 	MaxRows    int
 }
 
@@ -412,12 +414,14 @@ type EventsRecentRow struct {
 }
 
 // EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
-// those that they have, and how many bytes all their terms are stored in.
+// those that they have, and how many bytes all their terms are stored in: those alone that are stored in at most so many, for to
+// look into long ones takes long.
 func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
 	rows, err := db.Query(ctx, eventsRecent,
 		arg.Keys,
 		arg.SessionKey,
 		arg.FirstSeq,
+		arg.MaxSize,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -93,11 +93,13 @@ WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
 
 -- name: EventsRecent :many
 -- EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
--- those that they have, and how many bytes all their terms are stored in.
+-- those that they have, and how many bytes all their terms are stored in: those alone that are stored in at most so many, for to
+-- look into long ones takes long.
 SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
     ARRAY(SELECT k.place FROM unnest(@keys::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND e.terms && @keys::bigint[]
+WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND pg_column_size(e.terms) <= @max_size::int
+  AND e.terms && @keys::bigint[]
 ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
