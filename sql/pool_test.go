@@ -160,9 +160,17 @@ func TestSeveralHosts(t *testing.T) {
 func TestUntoldPooler(t *testing.T) {
 	t.Parallel()
 	address := sqltest.URL(t)
-	s, err := sql.Open(t.Context(), sql.Options{URL: sqltest.Pooler(t, address).Through(address), MaxConns: 4})
+	through := sqltest.Pooler(t, address).Through(address)
+	s, err := sql.Open(t.Context(), sql.Options{URL: through, MaxConns: 4})
 	if err == nil {
 		defer s.Close()
+		// One after the other they get the same connection, and they name their statements alike.
+		err = s.Ping(t.Context())
+		second, openErr := sql.Open(t.Context(), sql.Options{URL: through, MaxConns: 4})
+		if err = cmp.Or(err, openErr); openErr == nil {
+			defer second.Close()
+			err = cmp.Or(err, second.Ping(t.Context()))
+		}
 	}
 	for end := time.Now().Add(time.Minute); err == nil && time.Now().Before(end); { // sooner or later two of them meet on one connection
 		errs := make(chan error, 8)
