@@ -282,7 +282,8 @@ func (e *erasure) bodies(ctx context.Context) error {
 	return err
 }
 
-// Delete implements sessions.Store.
+// Delete implements sessions.Store. A message that is accepted meanwhile makes the session again: at once where its
+// statement does not see the session, else by the next [Store.Waiting].
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
@@ -291,9 +292,6 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	})
 	if err != nil {
 		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, err)
-	}
-	if err := s.q.SessionRevive(ctx, s.pool, key); err != nil {
-		return done, fmt.Errorf("looking for messages that came while session %s was deleted: %w", key, err)
 	}
 	return done, nil
 }

@@ -242,7 +242,7 @@ func TestDeletedIsNowhere(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
-	l := &late{word: "SessionRevive"}
+	l := &late{word: "-- name: SessionDelete"}
 	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 2}, l))
 	t.Cleanup(s.Close)
 	c, neighbour := newChat(t, s, "cid", "u", false), newChat(t, s, "other", "u", false)

@@ -47,6 +47,9 @@ func (g *forgetting) run(ctx context.Context) error {
 	if err := g.identify(ctx); err != nil {
 		return err
 	}
+	if err := g.q.SessionsRevive(ctx, g.pool); err != nil {
+		return err
+	}
 	rows, err := g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{
 		Person: string(g.f.Person), Robot: string(g.f.Robot),
 	})

@@ -82,8 +82,11 @@ func (s *Store) accept(
 	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease}, nil
 }
 
-// Waiting implements sessions.Inbox.
+// Waiting implements sessions.Inbox. Pending messages whose session was deleted while they were accepted get it back.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	if err := s.q.SessionsRevive(ctx, s.pool); err != nil {
+		return nil, fmt.Errorf("reviving deleted sessions with waiting messages: %w", err)
+	}
 	keys, err := s.q.SessionsWaiting(ctx, s.pool, &dbsqlc.SessionsWaitingParams{
 		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), MaxSessions: count(limit),
 	})

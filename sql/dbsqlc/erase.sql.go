@@ -446,23 +446,6 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 	return i, err
 }
 
-const sessionRevive = `-- name: SessionRevive :exec
-INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
-SELECT e.session_key, e.message ->> 'robot_code', e.message ->> 'conversation_id', e.message ->> 'conversation_type',
-    coalesce(e.message ->> 'conversation_title', ''), e.id
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.state = 'pending'
-ORDER BY e.id LIMIT 1
-ON CONFLICT (session_key) DO NOTHING
-`
-
-// SessionRevive makes the session of a message anew that was accepted while its session was being deleted: the statement
-// that accepted it still saw the session.
-func (q *Queries) SessionRevive(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, sessionRevive, sessionKey)
-	return err
-}
-
 const summariesCovering = `-- name: SummariesCovering :many
 SELECT a.id, a.start_seq, a.status FROM session_summaries a
 WHERE a.session_key = $1

@@ -158,6 +158,23 @@ func (q *Queries) MessageFind(ctx context.Context, db DBTX, arg *MessageFindPara
 	return i, err
 }
 
+const sessionsRevive = `-- name: SessionsRevive :exec
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
+SELECT DISTINCT ON (e.session_key) e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
+    coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), e.id
+FROM dingtalk_session_events e
+WHERE e.state = 'pending' AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = e.session_key)
+ORDER BY e.session_key, e.id
+ON CONFLICT (session_key) DO NOTHING
+`
+
+// SessionsRevive makes sessions again that have pending messages and no row: a message may be accepted by a statement
+// that saw the session and commits after its deletion. The term is the message's id, as in MessageAccept.
+func (q *Queries) SessionsRevive(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, sessionsRevive)
+	return err
+}
+
 const sessionsWaiting = `-- name: SessionsWaiting :many
 SELECT s.session_key
 FROM (

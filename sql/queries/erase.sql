@@ -179,14 +179,3 @@ DELETE FROM flush_debts d WHERE d.session_key = @session_key;
 
 -- name: SessionDelete :exec
 DELETE FROM dingtalk_sessions s WHERE s.session_key = @session_key;
-
--- name: SessionRevive :exec
--- SessionRevive makes the session of a message anew that was accepted while its session was being deleted: the statement
--- that accepted it still saw the session.
-INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
-SELECT e.session_key, e.message ->> 'robot_code', e.message ->> 'conversation_id', e.message ->> 'conversation_type',
-    coalesce(e.message ->> 'conversation_title', ''), e.id
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.state = 'pending'
-ORDER BY e.id LIMIT 1
-ON CONFLICT (session_key) DO NOTHING;

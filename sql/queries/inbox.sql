@@ -70,6 +70,17 @@ SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
+-- name: SessionsRevive :exec
+-- SessionsRevive makes sessions again that have pending messages and no row: a message may be accepted by a statement
+-- that saw the session and commits after its deletion. The term is the message's id, as in MessageAccept.
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
+SELECT DISTINCT ON (e.session_key) e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
+    coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), e.id
+FROM dingtalk_session_events e
+WHERE e.state = 'pending' AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = e.session_key)
+ORDER BY e.session_key, e.id
+ON CONFLICT (session_key) DO NOTHING;
+
 -- name: SessionsWaiting :many
 -- SessionsWaiting is the sweep: sessions with a pending message or a reply to send whose lease is free, stale or
 -- owner's, owner's last. Both inner selects read partial indexes that hold what is open, and nothing else.
