@@ -123,17 +123,17 @@ func forgetWords(rest string) (who string, answer answerTo) {
 
 // forgetLast wipes the last message that the asker said before the command, with its answer.
 func (b *Bot) forgetLast(ctx context.Context, t *turn) string {
-	last := t.view.Session.LastSeq
-	events, err := b.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
+	asked := t.asked[0]
+	events, err := b.cfg.Rights.MessagesBefore(ctx, t.key, asked.SenderID, asked.ID, confirmEvents)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the last message")
 		return say(sayNoRights, t.lang)
 	}
-	for _, e := range slices.Backward(events) {
-		if e.Role != sessions.RoleUser || e.SenderID != t.asked[0].SenderID || e.Content == sessions.ErasedText || isKnown(b.ownWords(e)) {
+	for _, e := range events {
+		if isKnown(b.ownWords(e)) {
 			continue
 		}
-		done, err := b.cfg.Rights.ForgetMessage(ctx, e.Seq, memory.Asking{Lease: t.lease, Event: t.asked[0].ID})
+		done, err := b.cfg.Rights.ForgetMessage(ctx, e.ID, memory.Asking{Lease: t.lease, Event: t.asked[0].ID})
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
 			return say(sayNoRights, t.lang)

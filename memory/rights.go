@@ -27,10 +27,16 @@ type Rights interface {
 	// doing it again does the rest. [sessions.ErrNotFound] where there is no such memory.
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
-	// ForgetMessage wipes one message of the session that asks, with its answer, what of the bot's own repeats it there,
-	// and the memories that were drawn from it alone or repeat it. [sessions.ErrNotFound] where no message of a person has
-	// that place.
-	ForgetMessage(ctx context.Context, seq int64, from Asking) (Forgotten, error)
+	// MessagesBefore lists a person's messages of a session that arrived before an event, newest first, at most limit:
+	// those that wait and dead letters too, erased ones not.
+	MessagesBefore(
+		ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
+	) ([]sessions.Event, error)
+
+	// ForgetMessage wipes one message of the session that asks, by the event's id, with its answer, what of the bot's own
+	// repeats it there, and the memories that were drawn from it alone or repeat it. One that waits or was set aside is
+	// wiped as well. [sessions.ErrNotFound] where a person said no such message.
+	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
 	// Promote makes a group's memory one of the team, and returns that: it keeps who said it, where and when, and says
 	// who promoted it. The group's own row is superseded by it, and so is what the team had from that group of the same

@@ -16,17 +16,26 @@ import (
 // Erase implements sessions.Store. Facts that a flush found in a range with one of the events are deleted, whether they
 // came from it or from its neighbours: which event a fact came from, nobody wrote down.
 func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
-	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
+	return s.EraseEvents(ctx, key, seqs, nil)
+}
+
+// EraseEvents is [Store.Erase] for events by place, by id, or both. An id also names a message without a place: a dead
+// letter, or one that waits, which nobody answers after that.
+func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	err := s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		seqs, aside, err := s.placed(ctx, tx, key, seqs, ids)
+		if err != nil {
+			return err
+		}
 		missing, err := s.q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
-		if err != nil || len(seqs) == 0 {
+		if err != nil || len(seqs)+len(aside) == 0 {
 			return err
 		}
 		if len(missing) > 0 {
 			return fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
 		}
-		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq}
+		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, cursor: row.CompactedSeq}
 		if err := e.do(ctx); err != nil {
 			return err
 		}
@@ -34,9 +43,31 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 		return nil
 	})
 	if err != nil {
-		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs), key, refused(err))
+		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs)+len(ids), key, refused(err))
 	}
 	return done, nil
+}
+
+// placed adds events by their ids to places, in order and each once. Those without a place stay ids.
+func (s *Store) placed(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
+	rows, err := s.q.EventPlaces(ctx, tx, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
+	if err != nil {
+		return nil, nil, err
+	}
+	places, found := append([]int64{}, seqs...), map[int64]bool{}
+	for _, r := range rows {
+		if found[r.ID] = true; r.Seq > 0 {
+			places = append(places, r.Seq)
+		} else {
+			aside = append(aside, r.ID)
+		}
+	}
+	for _, id := range ids {
+		if !found[id] {
+			return nil, nil, fmt.Errorf("there is no event with the id %d: %w", id, sessions.ErrNotFound)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
 // locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
@@ -56,6 +87,7 @@ type erasure struct {
 	tx     pgx.Tx
 	row    *dbsqlc.Session
 	seqs   []int64 // in order, each once
+	aside  []int64 // ids of messages without a place, each once
 	wiped  []int64 // ids of the summaries that tell one of them
 	cursor int64   // of the view: where it stands after what was done so far
 	who    person  // whom it forgets; nobody where only events are erased
@@ -73,9 +105,11 @@ type person struct {
 
 // do takes the steps. What is found by the words of the events comes before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		e.summaries, e.quotes, e.memories, e.events, e.undo, e.bodies,
-	} {
+	steps := []func(context.Context) error{e.summaries, e.quotes, e.memories, e.events, e.undo, e.bodies}
+	if len(e.seqs) == 0 {
+		steps = []func(context.Context) error{e.quoted} // nothing is made from what has no place
+	}
+	for _, step := range append(steps, e.letters) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -145,7 +179,8 @@ func (e *erasure) quotes(ctx context.Context) error {
 func (e *erasure) quoted(ctx context.Context) error {
 	key := e.row.SessionKey
 	quotes, err := e.q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
-		SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, Person: string(e.who.id), Nicks: append([]string{}, e.who.nicks...),
+		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
+		Aside: append([]int64{}, e.aside...), Person: string(e.who.id), Nicks: append([]string{}, e.who.nicks...),
 	})
 	if err != nil {
 		return err
@@ -235,6 +270,27 @@ func (e *erasure) events(ctx context.Context) error {
 	return e.q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
+}
+
+// letters wipes messages without a place.
+func (e *erasure) letters(ctx context.Context) error {
+	if len(e.aside) == 0 {
+		return nil
+	}
+	said, err := e.q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
+		SessionKey: e.row.SessionKey, Ids: e.aside, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+	})
+	if err != nil {
+		return err
+	}
+	e.done.Events += len(said)
+	hashes := make([][]byte, len(said))
+	for i, content := range said {
+		hashes[i] = embeddingHash(content)
+	}
+	vectors, err := e.q.EmbeddingsErase(ctx, e.tx, hashes)
+	e.vectors += int(vectors)
+	return err
 }
 
 // undo closes the ways back to views that showed the events, or that lie ahead of the cursor by now. What other ways back

@@ -23,7 +23,7 @@ func (s *Store) places(
 	answer, last := false, sessions.RoleTool
 	add := func(e *dbsqlc.LogWalkRow) {
 		if e.Content != sessions.ErasedText || e.Calls != "" {
-			found = append(found, wiped{e.Seq, e.Role != sessions.RoleTool && e.Content != ""})
+			found = append(found, wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
 		}
 	}
 	err = s.walk(ctx, tx, key, func(e *dbsqlc.LogWalkRow) {
@@ -44,17 +44,23 @@ func (s *Store) places(
 // wiped is an event that is to be wiped, and whether people saw it as a message.
 type wiped struct {
 	seq     int64
+	aside   int64 // the event's id, where it has no place
 	message bool
 }
 
-// seqsOf are the places of events, and how many of these were messages.
-func seqsOf(events []wiped) (seqs []int64, messages int) {
+// placesOf are the places of events, the ids of those without one, and how many of both were messages.
+func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	for _, e := range events {
-		if seqs = append(seqs, e.seq); e.message {
+		if e.aside != 0 {
+			aside = append(aside, e.aside)
+		} else {
+			seqs = append(seqs, e.seq)
+		}
+		if e.message {
 			messages++
 		}
 	}
-	return seqs, messages
+	return seqs, aside, messages
 }
 
 // walk reads a session's log in the order of the view.

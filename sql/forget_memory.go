@@ -304,8 +304,8 @@ func (s *Store) wipe(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, repeats func(string) bool,
 	from memory.Asking, done *memory.Forgotten,
 ) error {
-	if seqs, messages := seqsOf(events); len(seqs) > 0 {
-		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq, repeats: repeats}
+	if seqs, aside, messages := placesOf(events); len(events) > 0 {
+		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, cursor: row.CompactedSeq, repeats: repeats}
 		if err := e.do(ctx); err != nil {
 			return err
 		}

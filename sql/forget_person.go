@@ -228,7 +228,7 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err != nil {
 		return err
 	}
-	seqs, messages := seqsOf(found)
+	seqs, _, messages := placesOf(found)
 	g.done.Messages += messages
 	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq, who: g.who, repeats: g.tells(like)}
 	if len(seqs) > 0 {

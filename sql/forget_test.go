@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -265,7 +266,7 @@ func TestForgetOneMessage(t *testing.T) {
 	wide.EndSeq = 5
 	c.flush(8, from(c, "发布在周五", zhangID, 3), from(c, "张伟伟管着入口的口令", zhangID, 5), wide)
 	asked := c.speak("z9", zhangID, zhangNick, "/forget last", nil)
-	done := must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), 5, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	done := must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), eventAt(t, pool, 5), memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
 	if done.Messages != 3 || done.Memories != 2 || done.Lease.Term != asked.Lease.Term+1 {
 		t.Errorf("forgetting gave %+v, want the message, two answers and two facts", done)
 	}
@@ -273,5 +274,63 @@ func TestForgetOneMessage(t *testing.T) {
 	stays(t, pool, "发布在周五", "刚才说了什么", "好的")
 	if _, err := s.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
 		t.Errorf("the turn that asked can't answer: %v", err)
+	}
+}
+
+// eventAt is the id of the event at a place of the log.
+func eventAt(t *testing.T, pool *pgxpool.Pool, seq int64) int64 {
+	t.Helper()
+	return collect(t, pool, "SELECT id FROM dingtalk_session_events WHERE seq = $1", pgx.RowTo[int64], seq)[0]
+}
+
+// A message that was set aside is a person's last one, too, and can be erased by its id; the one before it stays.
+func TestForgetADeadLetter(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(s *sql.Store, c *chat, last sessions.Event) error{
+		"by its person": func(s *sql.Store, c *chat, last sessions.Event) error {
+			asked := c.speak("z9", zhangID, zhangNick, "/forget last", nil)
+			done, err := s.ForgetMessage(t.Context(), last.ID, memory.Asking{Lease: asked.Lease, Event: asked.EventID})
+			if err == nil && (done.Messages != 1 || done.Events != 1 || done.Memories != 1 || done.Lease.Term != asked.Lease.Term+1) {
+				t.Errorf("forgetting gave %+v, want the message and the fact of its turn", done)
+			}
+			c.lease = done.Lease
+			return err
+		},
+		"by an operator": func(s *sql.Store, c *chat, last sessions.Event) error {
+			done, err := s.EraseEvents(t.Context(), c.reader.Key, nil, []int64{last.ID})
+			if err == nil && done.Events != 1 {
+				t.Errorf("erasing gave %+v, want one event", done)
+			}
+			_, missing := s.EraseEvents(t.Context(), c.reader.Key, nil, []int64{last.ID, 4711})
+			if !errors.Is(missing, sessions.ErrNotFound) {
+				t.Errorf("erasing what is not there gave %v", missing)
+			}
+			_, fact := s.ForgetMemory(t.Context(), 1, memory.Asking{}) // a fact goes by its own command
+			return errors.Join(err, fact)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool, c := openChat(t)
+			c.tell(zhangID, "发布在周五", "好的")
+			broken := c.speak("z1", zhangID, zhangNick, "口令是 hunter7742x，别外传", nil)
+			saved := group(c, "入口用 hunter7742x 登录")
+			saved.SaidBy = zhangID
+			c.save(saved)
+			if err := s.RecordRun(t.Context(), c.lease, sessions.ToolRun{EventID: broken.EventID, Call: sessions.ToolCall{ID: "r", Name: "n", Arguments: "hunter7742x"}}); err != nil {
+				t.Fatal(err)
+			}
+			execute(t, pool, "UPDATE dingtalk_session_events SET state = 'dead' WHERE id = $1", broken.EventID) // as a release before left it
+			c.speak("l1", liID, "李娜", "收到", &sessions.Quote{ID: "z1", Nick: zhangNick, Text: "口令是 hunter7742x，别外传"})
+			last := must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.reader.Key, zhangID, 1<<40, 1))
+			if len(last) != 1 || last[0].ID != broken.EventID || last[0].Seq != 0 || last[0].State != sessions.Dead {
+				t.Fatalf("the last message is %+v, want the dead letter", last)
+			}
+			if err := erase(s, c, last[0]); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, pool, "hunter7742x")
+			stays(t, pool, "发布在周五", "收到", "好的")
+		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"ebb/sessions"
 	"ebb/sql"
@@ -26,8 +28,8 @@ func (f sureFlags) sure(what string) error {
 // sessionsEraseCmd is bot sessions erase.
 type sessionsEraseCmd struct {
 	sureFlags
-	Key string  `arg:"" help:"The session's key, as bot sessions list shows it."`
-	Seq []int64 `arg:"" help:"The events' places, as bot sessions export shows them. Name the answers, calls and results that repeat a message too."`
+	Key string   `arg:"" help:"The session's key, as bot sessions list shows it."`
+	Seq []string `arg:"" help:"The events' places, as bot sessions export shows them, or id:N for a message without one: a dead letter, say. Name the answers, calls and results that repeat a message too."`
 }
 
 // Run wipes events and what was made from them. Bots may go on serving: a turn that is under way begins again.
@@ -35,12 +37,16 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	if err := c.sure("what is erased"); err != nil {
 		return err
 	}
+	seqs, ids, err := c.events()
+	if err != nil {
+		return usageError{err}
+	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
 		key := sessions.Key(c.Key)
 		if _, err := s.Session(ctx, key); err != nil {
 			return noSession(c.Key, err)
 		}
-		done, err := s.Erase(ctx, key, c.Seq)
+		done, err := s.EraseEvents(ctx, key, seqs, ids)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("%w; nothing was erased, bot sessions export shows the events", err)}
 		}
@@ -56,6 +62,23 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 			{"replies wiped", fmt.Sprint(done.Replies)},
 		})
 	})
+}
+
+// events reads places such as 17, and ids such as id:123.
+func (c sessionsEraseCmd) events() (seqs, ids []int64, err error) {
+	for _, word := range c.Seq {
+		number, byID := strings.CutPrefix(word, "id:")
+		n, err := strconv.ParseInt(number, 10, 64)
+		switch {
+		case err != nil || n < 1:
+			return nil, nil, fmt.Errorf("%q names no event: want its place, such as 17, or its id, such as id:123", word)
+		case byID:
+			ids = append(ids, n)
+		default:
+			seqs = append(seqs, n)
+		}
+	}
+	return seqs, ids, nil
 }
 
 // sessionsDeleteCmd is bot sessions delete.

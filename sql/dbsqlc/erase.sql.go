@@ -12,6 +12,54 @@ import (
 	"ebb/sessions"
 )
 
+const asideErase = `-- name: AsideErase :many
+WITH runs AS (
+    DELETE FROM tool_runs r WHERE r.session_key = $3 AND r.event_id = ANY($4::bigint[])
+), old AS (
+    SELECT e.id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = $3 AND e.id = ANY($4::bigint[]) AND e.seq IS NULL AND e.role = 'user' FOR UPDATE
+)
+UPDATE dingtalk_session_events e SET
+    state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text)
+FROM old WHERE e.session_key = $3 AND e.id = old.id
+RETURNING old.content
+`
+
+type AsideEraseParams struct {
+	Erased     string
+	Tokens     int
+	SessionKey sessions.Key
+	Ids        []int64
+}
+
+// AsideErase wipes messages that have no place in the view, waiting ones and dead letters, with the calls of their turns,
+// and returns what they said. No turn takes them any more.
+func (q *Queries) AsideErase(ctx context.Context, db DBTX, arg *AsideEraseParams) ([]string, error) {
+	rows, err := db.Query(ctx, asideErase,
+		arg.Erased,
+		arg.Tokens,
+		arg.SessionKey,
+		arg.Ids,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var content string
+		if err := rows.Scan(&content); err != nil {
+			return nil, err
+		}
+		items = append(items, content)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const blobsDelete = `-- name: BlobsDelete :execrows
 DELETE FROM blobs b WHERE b.session_key = $1
 `
@@ -130,6 +178,43 @@ DELETE FROM flush_debts d WHERE d.session_key = $1
 func (q *Queries) DebtsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, debtsDelete, sessionKey)
 	return err
+}
+
+const eventPlaces = `-- name: EventPlaces :many
+SELECT e.id, coalesce(e.seq, 0)::bigint AS seq FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.id = ANY($2::bigint[]) AND e.role <> 'summary'
+`
+
+type EventPlacesParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+}
+
+type EventPlacesRow struct {
+	ID  int64
+	Seq int64
+}
+
+// EventPlaces finds the places of events by their ids: 0 for those that have none, which are waiting messages, dead letters
+// and the marks of compactions.
+func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesParams) ([]EventPlacesRow, error) {
+	rows, err := db.Query(ctx, eventPlaces, arg.SessionKey, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventPlacesRow
+	for rows.Next() {
+		var i EventPlacesRow
+		if err := rows.Scan(&i.ID, &i.Seq); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const eventSummariesErase = `-- name: EventSummariesErase :exec

@@ -788,6 +788,98 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 	return i, err
 }
 
+const messageSaid = `-- name: MessageSaid :one
+SELECT coalesce(e.seq, 0)::bigint AS seq, e.sender_id, e.content FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user' AND e.content <> $3::text
+`
+
+type MessageSaidParams struct {
+	SessionKey sessions.Key
+	ID         int64
+	Erased     string
+}
+
+type MessageSaidRow struct {
+	Seq      int64
+	SenderID sessions.UserID
+	Content  string
+}
+
+// MessageSaid reads a message that a person said; seq is 0 for one without a place in the view.
+func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidParams) (MessageSaidRow, error) {
+	row := db.QueryRow(ctx, messageSaid, arg.SessionKey, arg.ID, arg.Erased)
+	var i MessageSaidRow
+	err := row.Scan(&i.Seq, &i.SenderID, &i.Content)
+	return i, err
+}
+
+const messagesBefore = `-- name: MessagesBefore :many
+SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
+FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.role = 'user' AND e.id < $3::bigint
+  AND e.content <> $4::text
+ORDER BY e.id DESC
+LIMIT $5::int
+`
+
+type MessagesBeforeParams struct {
+	SessionKey sessions.Key
+	Person     string
+	BeforeID   int64
+	Erased     string
+	MaxRows    int
+}
+
+type MessagesBeforeRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Seq        *int64
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	State      sessions.State
+	Message    []byte
+	CreatedAt  time.Time
+}
+
+// MessagesBefore lists a person's messages of a session that arrived before one, the newest first: waiting ones and dead
+// letters too.
+func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
+	rows, err := db.Query(ctx, messagesBefore,
+		arg.SessionKey,
+		arg.Person,
+		arg.BeforeID,
+		arg.Erased,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MessagesBeforeRow
+	for rows.Next() {
+		var i MessagesBeforeRow
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.Seq,
+			&i.Content,
+			&i.SenderID,
+			&i.SenderNick,
+			&i.State,
+			&i.Message,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const outboxUnname = `-- name: OutboxUnname :exec
 UPDATE outbox o SET target = CASE
     WHEN o.state IN ('sent', 'failed') THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions'
@@ -1115,23 +1207,38 @@ func (q *Queries) QuoteErase(ctx context.Context, db DBTX, arg *QuoteEraseParams
 }
 
 const quotesOf = `-- name: QuotesOf :many
-SELECT q.id, q.content, (q.message #>> '{quote,text}')::text AS quoted FROM dingtalk_session_events q
-WHERE q.session_key = $1 AND q.message -> 'quote' IS NOT NULL AND q.message #>> '{quote,text}' <> $2::text AND (
-    ($3::text <> '' AND (q.message #>> '{quote,sender_id}' = $3::text
-        OR (coalesce(q.message #>> '{quote,sender_id}', '') = '' AND q.message #>> '{quote,nick}' = ANY($4::text[]))))
+WITH said AS MATERIALIZED (
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = $4 AND e.seq = ANY($5::bigint[])
+    UNION
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = $4 AND e.id = ANY($6::bigint[])
+    UNION
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE $2::text <> '' AND e.session_key = $4 AND e.sender_id = $2::text AND e.sender_id <> ''
+), quotes AS MATERIALIZED (
+    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted, q.message #>> '{quote,msg_id}' AS of_message,
+        q.message #>> '{quote,nick}' AS nick, coalesce(q.message #>> '{quote,sender_id}', '') AS sender,
+        coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
+    FROM dingtalk_session_events q
+    WHERE q.session_key = $4 AND q.message -> 'quote' IS NOT NULL
+)
+SELECT q.id, q.content, q.quoted::text AS quoted FROM quotes q
+WHERE q.quoted <> $1::text AND (
+    ($2::text <> '' AND (q.sender = $2::text OR (q.unknown AND q.nick = ANY($3::text[]))))
     OR EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND (e.seq = ANY($5::bigint[]) OR ($3::text <> '' AND e.sender_id = $3::text))
-          AND (e.msg_id = q.message #>> '{quote,msg_id}'
-            OR (q.message #>> '{quote,text}' <> '' AND strpos(e.content, q.message #>> '{quote,text}') > 0))))
+        SELECT FROM said WHERE said.msg_id = q.of_message
+        OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
+            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0)))))
 `
 
 type QuotesOfParams struct {
-	SessionKey sessions.Key
 	Erased     string
 	Person     string
 	Nicks      []string
+	SessionKey sessions.Key
 	Seqs       []int64
+	Aside      []int64
 }
 
 type QuotesOfRow struct {
@@ -1141,14 +1248,16 @@ type QuotesOfRow struct {
 }
 
 // QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
-// person, where one is given: by id, or by nick where there is no id.
+// person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
+// of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
 func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([]QuotesOfRow, error) {
 	rows, err := db.Query(ctx, quotesOf,
-		arg.SessionKey,
 		arg.Erased,
 		arg.Person,
 		arg.Nicks,
+		arg.SessionKey,
 		arg.Seqs,
+		arg.Aside,
 	)
 	if err != nil {
 		return nil, err

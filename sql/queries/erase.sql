@@ -8,6 +8,27 @@ SELECT w.seq::bigint AS seq FROM unnest(@seqs::bigint[]) AS w (seq)
 WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = w.seq)
 ORDER BY w.seq;
 
+-- name: EventPlaces :many
+-- EventPlaces finds the places of events by their ids: 0 for those that have none, which are waiting messages, dead letters
+-- and the marks of compactions.
+SELECT e.id, coalesce(e.seq, 0)::bigint AS seq FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.role <> 'summary';
+
+-- name: AsideErase :many
+-- AsideErase wipes messages that have no place in the view, waiting ones and dead letters, with the calls of their turns,
+-- and returns what they said. No turn takes them any more.
+WITH runs AS (
+    DELETE FROM tool_runs r WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
+), old AS (
+    SELECT e.id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.seq IS NULL AND e.role = 'user' FOR UPDATE
+)
+UPDATE dingtalk_session_events e SET
+    state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @erased::text)
+FROM old WHERE e.session_key = @session_key AND e.id = old.id
+RETURNING old.content;
+
 -- name: SummariesCovering :many
 -- SummariesCovering lists the summaries, whatever their state, that tell one of the events.
 SELECT a.id, a.start_seq, a.status FROM session_summaries a

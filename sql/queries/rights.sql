@@ -120,6 +120,16 @@ WHERE e.sender_id = @person AND e.role = 'user' AND e.id > @after_id::bigint AND
 ORDER BY e.id
 LIMIT @max_rows::int;
 
+-- name: MessagesBefore :many
+-- MessagesBefore lists a person's messages of a session that arrived before one, the newest first: waiting ones and dead
+-- letters too.
+SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND e.id < @before_id::bigint
+  AND e.content <> @erased::text
+ORDER BY e.id DESC
+LIMIT @max_rows::int;
+
 -- name: PersonSessions :many
 -- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Those
 -- come first where the person said nothing, for what tells them apart there goes with the others.
@@ -201,16 +211,31 @@ WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: QuotesOf :many
 -- QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
--- person, where one is given: by id, or by nick where there is no id.
-SELECT q.id, q.content, (q.message #>> '{quote,text}')::text AS quoted FROM dingtalk_session_events q
-WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL AND q.message #>> '{quote,text}' <> @erased::text AND (
-    (@person::text <> '' AND (q.message #>> '{quote,sender_id}' = @person::text
-        OR (coalesce(q.message #>> '{quote,sender_id}', '') = '' AND q.message #>> '{quote,nick}' = ANY(@nicks::text[]))))
+-- person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
+-- of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
+WITH said AS MATERIALIZED (
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
+    UNION
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.id = ANY(@aside::bigint[])
+    UNION
+    SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
+    WHERE @person::text <> '' AND e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> ''
+), quotes AS MATERIALIZED (
+    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted, q.message #>> '{quote,msg_id}' AS of_message,
+        q.message #>> '{quote,nick}' AS nick, coalesce(q.message #>> '{quote,sender_id}', '') AS sender,
+        coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
+    FROM dingtalk_session_events q
+    WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL
+)
+SELECT q.id, q.content, q.quoted::text AS quoted FROM quotes q
+WHERE q.quoted <> @erased::text AND (
+    (@person::text <> '' AND (q.sender = @person::text OR (q.unknown AND q.nick = ANY(@nicks::text[]))))
     OR EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND (e.seq = ANY(@seqs::bigint[]) OR (@person::text <> '' AND e.sender_id = @person::text))
-          AND (e.msg_id = q.message #>> '{quote,msg_id}'
-            OR (q.message #>> '{quote,text}' <> '' AND strpos(e.content, q.message #>> '{quote,text}') > 0))));
+        SELECT FROM said WHERE said.msg_id = q.of_message
+        OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
+            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0)))));
 
 -- name: QuoteErase :exec
 -- QuoteErase wipes what a message quotes, and keeps its own words.
@@ -321,6 +346,11 @@ FROM memories m WHERE m.id = @id;
 SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.source_session = @session_key AND m.kind <> 'digest' AND m.id <> ALL(@ids::bigint[]);
+
+-- name: MessageSaid :one
+-- MessageSaid reads a message that a person said; seq is 0 for one without a place in the view.
+SELECT coalesce(e.seq, 0)::bigint AS seq, e.sender_id, e.content FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.id = @id AND e.role = 'user' AND e.content <> @erased::text;
 
 -- name: EventsSaid :many
 -- EventsSaid reads what people said in a range of a log.
