@@ -249,7 +249,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
 	b.outbox = &outbox{
 		ctx: send, answer: b.turns.Wake, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout, now: b.now,
-		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]tenure{},
+		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.outbox.metrics, b.outbox.tally = b.metrics, &b.tally

@@ -9,7 +9,7 @@
 //	 5 assemble     fit into the window                      fit.go, assemble.go; recall.go, pinned.go: what memory adds
 //	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
-//	 8 reply        outbox -> webhook or open API            outbox.go, send.go -> bot/dingtalk/reply.go, codes.go
+//	 8 reply        outbox -> webhook or open API            outbox.go, queue.go, send.go -> bot/dingtalk/reply.go, codes.go
 //	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens.go
 //	10 flush        >= 90 %, and more: memory_save forced    upkeep.go, extract.go, debts.go -> memory/flush.go
 //	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
@@ -26,7 +26,8 @@
 //     read anew with each compaction alone, and recall stands behind the question, in that turn's requests alone.
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
 //  7. All of a turn or nothing. While the database is away the commit is tried again: an answer is not thrown away.
-//  8. The row was there before the send and is marked after it. A reply is sent again under the same key, where its way has keys.
+//  8. The row was there before the send and is marked after it. It decides what is sent: only the first try goes from memory,
+//     each later one claims the row. A reply is sent again under the same key, where its way has keys.
 //  9. Our own count is corrected by what providers report, and never the other way round.
 //  10. A flush succeeds with a stored row or an explicit "nothing to save"; anything else is owed, and read from the
 //     log later, in the background until it comes through. Every trigger is the same function over the same range.

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,9 +14,9 @@ import (
 	"ebb/sessions"
 )
 
-// outbox sends what turns committed. Rows wait in the storage; this side keeps one queue for each conversation that
-// has unsent replies, so that replies arrive in order and share the conversation's rate. A queue's goroutine ends
-// with its last reply.
+// outbox sends what turns committed. The rows in the storage decide what is sent: a reply goes out from memory once, right
+// after its commit, and each later try claims its row first. This side keeps the order of each conversation's replies and
+// when the next one is due, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type outbox struct {
 	ctx       context.Context
 	store     sessions.Outbox
@@ -23,32 +24,16 @@ type outbox struct {
 	transport Transport
 	metrics   *metrics
 	tally     *ledger
-	answer    func(sessions.Key) // has a session answer that was turned away
-	settle    time.Duration      // how long one settling may take
+	answer    func(sessions.Key) // has a session answer that was turned away, or ask the storage whose it is
+	settle    time.Duration      // how long one claim or mark may take
 	now       func() time.Time   // the storage's clock
 
 	mu       sync.Mutex
 	queues   map[conversation]*queue
-	resumed  map[sessions.Key]tenure // under what a session's unsent rows were taken up
-	settled  rowSet
-	doubtful rowSet // dropped here, perhaps after they had arrived
+	resumed  map[sessions.Key]int64 // the term under which a session's unsent rows were taken up
 	closed   bool
 	unmarked atomic.Bool // the storage does not know of a try that failed
 	wg       sync.WaitGroup
-}
-
-// tenure is what a session's replies are sent by: the lease's term, and the gaps in trust up to when it was read.
-type tenure struct {
-	term int64
-	gaps int
-}
-
-// rowSet is the latest of some replies. Those that this process settled for good are one: a list of unsent rows that was
-// read before a mark and is taken up after it must not send the reply again.
-type rowSet struct {
-	ring [1024]rowID
-	next int
-	set  map[rowID]bool
 }
 
 type rowID struct {
@@ -56,60 +41,37 @@ type rowID struct {
 	id  int64
 }
 
-func (s *rowSet) add(r rowID) {
-	if s.set == nil {
-		s.set = map[rowID]bool{}
-	}
-	delete(s.set, s.ring[s.next])
-	s.ring[s.next], s.set[r] = r, true
-	s.next = (s.next + 1) % len(s.ring)
-}
-
 type conversation struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID
 }
 
-type queue struct {
-	parcels []parcel
-	wake    chan struct{}  // the outbox closes
-	away    []sessions.Key // what was turned away for the length of the queue
-	// repeat is how many parcels at the head were sent as one message that may have arrived: they go out again as
-	// they were, under the same key, or DingTalk would take the message for another one. part is how much of it arrived.
-	repeat int
-	part   int
+func conversationOf(o sessions.Outgoing) conversation {
+	return conversation{o.Reply.Target.RobotCode, o.Reply.Target.ConversationID}
 }
 
-// parcel is one reply on its way, and what to do once it was tried for the first time.
-type parcel struct {
-	out  sessions.Outgoing
-	log  *zerolog.Logger // of the turn that it came from
-	then func()
-	gaps int // in trust, up to when the reply was surely this replica's to send
-}
-
-// send queues replies; then runs after the last of them was tried, or at once where there is none. It never blocks.
-func (o *outbox) send(ctx context.Context, outs []sessions.Outgoing, then func()) {
-	for i, out := range outs {
-		o.mu.Lock()
-		gaps := o.resumed[out.Key].gaps // of the turn's beginning: the commit told that the lease still stood, not since when
-		o.mu.Unlock()
-		p := parcel{out: out, log: zerolog.Ctx(ctx), gaps: gaps}
-		if i == len(outs)-1 {
-			p.then = then
-		}
-		o.push(p)
-	}
+// send queues a reply that was committed under a lease; then runs after its first try, or at once where there is none. It
+// never blocks. The try that the commit counted goes from memory, where nothing else of the conversation waits.
+func (o *outbox) send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
 	if len(outs) == 0 {
 		then()
+		return
 	}
+	var parcels []*parcel
+	for _, out := range outs {
+		parcels = append(parcels, newParcel(zerolog.Ctx(ctx), l, out))
+	}
+	parcels[len(parcels)-1].then = then
+	if outs[0].Attempts == 1 {
+		parcels[0].fresh = &outs[0]
+	}
+	o.push(conversationOf(outs[0]), parcels)
 }
 
-// resume takes up what an earlier owner of the session left unsent, once for every term, and again after a gap in trust.
+// resume takes up what an earlier owner of the session left unsent, once for every term.
 func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
-	by := tenure{l.Term, o.leases.Gaps()}
 	o.mu.Lock()
-	done := o.resumed[l.Key] == by
+	done := o.resumed[l.Key] == l.Term
 	o.mu.Unlock()
 	if done {
 		return nil
@@ -118,16 +80,21 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 	if err != nil {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
+	took := map[int64]bool{}
+	parcels := map[conversation][]*parcel{}
 	for _, out := range outs {
-		if !o.push(parcel{out: out, log: zerolog.Ctx(ctx), gaps: by.gaps}) {
-			continue
-		}
-		if out.Took {
-			o.tally.resumed.Add(1)
+		c := conversationOf(out)
+		parcels[c], took[out.ID] = append(parcels[c], newParcel(zerolog.Ctx(ctx), l, out)), out.Took
+	}
+	for c, list := range parcels {
+		for _, p := range o.push(c, list) {
+			if took[p.id] {
+				o.tally.resumed.Add(1)
+			}
 		}
 	}
 	o.mu.Lock()
-	o.resumed[l.Key] = by
+	o.resumed[l.Key] = l.Term
 	o.mu.Unlock()
 	return nil
 }
@@ -139,34 +106,38 @@ func (o *outbox) doubt(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
-// push queues a reply, and reports whether it was not queued or settled before.
-func (o *outbox) push(p parcel) bool {
-	t := p.out.Reply.Target
-	c := conversation{t.RobotCode, t.ConversationID}
+// push queues replies of one conversation and returns those that were not queued before. One that was is claimed by the
+// lease given from now on.
+func (o *outbox) push(c conversation, parcels []*parcel) (added []*parcel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.settled.set[rowID{p.out.Key, p.out.ID}] {
-		return false
-	}
-	p.out.Maybe = p.out.Maybe || o.doubtful.set[rowID{p.out.Key, p.out.ID}]
 	q := o.queues[c]
-	if q == nil {
+	begun := q == nil
+	if begun {
 		if o.closed {
-			return false // the row waits for the next process
+			return nil // the rows wait for the next process
 		}
 		q = &queue{wake: make(chan struct{}, 1)}
 		o.queues[c] = q
+	}
+	for _, p := range parcels {
+		if i := slices.IndexFunc(q.parcels, func(x *parcel) bool { return x.rowID == p.rowID }); i >= 0 {
+			x := q.parcels[i]
+			x.lease, x.maybe = p.lease, x.maybe || p.maybe
+			continue
+		}
+		if !begun {
+			p.fresh = nil // it waits behind others, if only for a moment
+		}
+		q.parcels, added = append(q.parcels, p), append(added, p)
+	}
+	if begun {
 		o.wg.Add(1)
 		go o.run(c, q)
+	} else {
+		q.poke()
 	}
-	known := func(x parcel) bool { return x.out.ID == p.out.ID && x.out.Key == p.out.Key }
-	if i := slices.IndexFunc(q.parcels, known); i >= 0 {
-		x := &q.parcels[i]
-		x.gaps, x.out.Maybe = max(x.gaps, p.gaps), x.out.Maybe || p.out.Maybe
-		return false
-	}
-	q.parcels = append(q.parcels, p)
-	return true
+	return added
 }
 
 // close lets what can be sent now go out; replies that wait for a retry stay in the storage.
@@ -175,10 +146,7 @@ func (o *outbox) close() {
 	defer o.mu.Unlock()
 	o.closed = true
 	for _, q := range o.queues {
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
+		q.poke()
 	}
 }
 
@@ -199,7 +167,7 @@ func (o *outbox) holds(key sessions.Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, q := range o.queues {
-		if slices.ContainsFunc(q.parcels, func(p parcel) bool { return p.out.Key == key }) {
+		if slices.ContainsFunc(q.parcels, func(p *parcel) bool { return p.key == key }) {
 			return true
 		}
 	}
@@ -217,95 +185,12 @@ func (o *outbox) waiting() int {
 	return n
 }
 
-// run sends a conversation's replies until none is left. The first parcel stays at the head while it is tried.
-func (o *outbox) run(c conversation, q *queue) {
-	defer o.wg.Done()
-	limit := 1
-	for {
-		batch, ok := o.head(c, q, limit)
-		if !ok {
-			return
-		}
-		limit = 1
-		wait := batch[0].out.NextAt.Sub(o.now()) // as an earlier process was told
-		if wait <= 0 && o.drop(q) {
-			continue
-		}
-		if wait <= 0 {
-			v := o.try(q, batch)
-			for _, p := range batch {
-				if p.then != nil {
-					p.then()
-				}
-			}
-			o.after(q, len(batch), v)
-			if v.done || v.apart {
-				continue
-			}
-			wait = v.retry.Sub(o.now())
-		}
-		if !o.pause(q, wait) {
-			return
-		}
-		// What piled up meanwhile goes out as one message: the conversation's rate is the bottleneck.
-		limit = maxJoined
-	}
-}
-
-// drop takes the replies out of a queue that may be another replica's to send by now, since the leases are not trusted or
-// were not for a while: their sessions are woken, to ask the storage whose they are. It reports whether there were any.
-func (o *outbox) drop(q *queue) bool {
-	gaps, trusted := o.leases.Gaps(), o.leases.Trusted()
-	stale := func(p parcel) bool { return !trusted || p.gaps != gaps }
-	o.mu.Lock()
-	if !slices.ContainsFunc(q.parcels, stale) {
-		o.mu.Unlock()
-		return false
-	}
-	for i := range q.parcels[:q.repeat] {
-		q.parcels[i].out.Maybe = true // as a part of a message that is not known any more
-	}
-	q.repeat, q.part = 0, 0
-	dropped := slices.DeleteFunc(slices.Clone(q.parcels), func(p parcel) bool { return !stale(p) })
-	q.parcels = slices.DeleteFunc(q.parcels, stale)
-	for _, p := range dropped {
-		if p.out.Maybe || p.out.Part > 0 { // the row may not say so: the storage was away
-			o.doubtful.add(rowID{p.out.Key, p.out.ID})
-		}
-		o.answer(p.out.Key)
-	}
-	o.callBack(q)
-	o.mu.Unlock()
-	for _, p := range dropped {
-		if p.then != nil {
-			p.then()
-		}
-	}
-	return true
-}
-
-// maxJoined is how many waiting replies become one message.
-const maxJoined = 10
-
-// head is the next parcels to send as one, at most limit. ok is false where none is left, and then the queue is gone, or
-// where the process ends: what stays in the queue then is what was not sent.
-func (o *outbox) head(c conversation, q *queue, limit int) (batch []parcel, ok bool) {
+// queued reports whether replies of a session's conversation wait: one more has to wait behind them.
+func (o *outbox) queued(key sessions.Key) bool {
+	robot, id := key.Conversation()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(q.parcels) == 0 {
-		delete(o.queues, c)
-		return nil, false
-	}
-	if o.ctx.Err() != nil {
-		return nil, false
-	}
-	n := max(1, q.repeat)
-	if q.repeat == 0 && whole(q.parcels[0]) {
-		for n < min(limit, len(q.parcels)) && whole(q.parcels[n]) {
-			n++
-		}
-	}
-	return slices.Clone(q.parcels[:n]), true
+	return o.queues[conversation{robot, id}] != nil
 }
 
 // maxQueued is how many replies of one conversation are held in memory before it is answered no further.
@@ -318,7 +203,7 @@ func (o *outbox) crowded(key sessions.Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	q := o.queues[conversation{robot, id}]
-	if q == nil || len(q.parcels) < maxQueued {
+	if q == nil || q.inLine() < maxQueued {
 		return false
 	}
 	if !slices.Contains(q.away, key) {
@@ -329,7 +214,7 @@ func (o *outbox) crowded(key sessions.Key) bool {
 
 // callBack wakes what was turned away, once there is room. The lock is held.
 func (o *outbox) callBack(q *queue) {
-	if len(q.parcels) >= maxQueued {
+	if q.inLine() >= maxQueued {
 		return
 	}
 	for _, key := range q.away {
@@ -338,54 +223,192 @@ func (o *outbox) callBack(q *queue) {
 	q.away = nil
 }
 
-// whole reports whether nothing of a reply can have arrived, so that it may go out as a part of another message.
-func whole(p parcel) bool { return p.out.Part == 0 && !p.out.Maybe }
-
-// after notes what came of a try of the first n parcels.
-func (o *outbox) after(q *queue, n int, v verdict) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case v.done:
-		for _, p := range q.parcels[:n] {
-			o.settled.add(rowID{p.out.Key, p.out.ID})
+// run sends a conversation's replies until none is left. What is being tried stays in the queue.
+func (o *outbox) run(c conversation, q *queue) {
+	defer o.wg.Done()
+	for {
+		batch, wait, ok := o.next(c, q)
+		if !ok {
+			return
 		}
-		q.repeat, q.part = 0, 0
-		q.parcels = slices.Delete(q.parcels, 0, n)
-		o.callBack(q)
-		return
-	case v.apart:
-		q.repeat, q.part = 0, 0
-	case v.repeat: // and a later try that surely failed does not change it
-		q.repeat, q.part = n, v.part
-	}
-	for i := range q.parcels[:n] {
-		p := &q.parcels[i]
-		p.then = nil
-		p.out.Attempts++
-		p.out.Maybe = p.out.Maybe || v.maybe
-		if n == 1 {
-			p.out.Part = v.part
+		if wait <= 0 && !o.leases.Trusted() {
+			wait = untrusted
+		}
+		if wait <= 0 {
+			o.attempt(q, batch)
+		} else if !o.pause(q, wait) {
+			return
 		}
 	}
 }
 
-// pause waits for the next try; false: the outbox closes.
+// untrusted is how long replies wait before the leases are looked at again that are in doubt.
+const untrusted = 250 * time.Millisecond
+
+// next is the next message of a queue and how long it waits. ok is false where none is left, and then the queue is gone, or
+// where the process ends: what stays in the queue then is what was not sent.
+func (o *outbox) next(c conversation, q *queue) (batch []*parcel, wait time.Duration, ok bool) {
+	now := o.now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(q.parcels) == 0 {
+		delete(o.queues, c)
+		return nil, 0, false
+	}
+	if o.ctx.Err() != nil {
+		return nil, 0, false
+	}
+	batch, due := q.pick()
+	return batch, due.Sub(now), true
+}
+
+// pause waits for the next try, or for another reply; false: the outbox closes.
 func (o *outbox) pause(q *queue, d time.Duration) bool {
 	o.mu.Lock()
 	closed := o.closed
+	for _, p := range q.parcels {
+		p.fresh = nil
+	}
 	o.mu.Unlock()
 	if closed {
 		return false
 	}
-	t := time.NewTimer(max(d, 0))
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		q.piled = true
 	case <-q.wake:
-		return false
 	case <-o.ctx.Done():
 		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.closed
+}
+
+// attempt claims the rows of a batch and sends them as one message. Where one of them is not to be sent any more, it leaves
+// the queue instead, and the rest is picked again.
+func (o *outbox) attempt(q *queue, batch []*parcel) {
+	outs, err := o.claim(q, batch)
+	switch {
+	case err != nil:
+		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
+		q.until = o.now().Add(backoff(0, &SendError{}))
+	case len(outs) == len(batch) && o.leases.Trusted():
+		v := o.try(batch, outs)
+		for _, p := range batch {
+			p.tried()
+		}
+		o.after(q, batch, v)
+	}
+}
+
+// claim takes the rows of a batch for one try and returns them as they are now, or fewer: what did not come back is dropped.
+func (o *outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
+	if first := batch[0].fresh; first != nil {
+		batch[0].fresh = nil
+		return []sessions.Outgoing{*first}, nil
+	}
+	o.mu.Lock()
+	ids := map[sessions.Lease][]int64{}
+	for _, p := range batch {
+		ids[p.lease] = append(ids[p.lease], p.id)
+	}
+	o.mu.Unlock()
+	rows := map[rowID]sessions.Outgoing{}
+	var lost []sessions.Lease
+	for lease, ids := range ids {
+		one, stop := context.WithTimeout(o.ctx, o.settle)
+		claimed, err := o.store.Claim(one, lease, ids, jointKey(batch))
+		stop()
+		if o.leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+			return nil, err
+		}
+		if err != nil {
+			lost = append(lost, lease)
+		}
+		for _, out := range claimed {
+			rows[rowID{out.Key, out.ID}] = out
+		}
+	}
+	var outs []sessions.Outgoing
+	o.mu.Lock()
+	for _, p := range batch {
+		if out, ok := rows[p.rowID]; ok {
+			out.Maybe = out.Maybe || p.maybe
+			outs = append(outs, out)
+		}
+	}
+	o.mu.Unlock()
+	if len(outs) < len(batch) {
+		gone := slices.DeleteFunc(slices.Clone(batch), func(p *parcel) bool { _, ok := rows[p.rowID]; return ok })
+		o.drop(q, gone, lost)
+	}
+	return outs, nil
+}
+
+// drop takes replies out of a queue that are not to be sent any more, and all those whose lease is lost: their sessions are
+// woken, to ask the storage whose they are.
+func (o *outbox) drop(q *queue, gone []*parcel, lost []sessions.Lease) {
+	o.mu.Lock()
+	var dropped []*parcel
+	q.parcels = slices.DeleteFunc(q.parcels, func(p *parcel) bool {
+		left := slices.Contains(lost, p.lease)
+		if left || slices.Contains(gone, p) && !slices.ContainsFunc(lost, func(l sessions.Lease) bool { return l.Key == p.key }) {
+			dropped = append(dropped, p)
+			return true
+		}
+		return false
+	})
+	o.callBack(q)
+	o.mu.Unlock()
+	for _, p := range dropped {
+		if slices.Contains(lost, p.lease) {
+			p.log.Info().Int64("reply", p.id).Msg("Reply left to the next owner of its session")
+		} else {
+			p.log.Info().Int64("reply", p.id).Msg("Reply erased or settled before it was sent")
+		}
+		if p.owed != nil {
+			o.record(p.log.WithContext(o.ctx), *p.owed, true)
+		}
+		p.tried()
+	}
+	for _, l := range lost {
+		o.doubt(l.Key)
+		o.answer(l.Key)
+	}
+}
+
+// after notes the outcome of a try of a batch.
+func (o *outbox) after(q *queue, batch []*parcel, v verdict) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	q.piled = false
+	if v.done {
+		q.parcels = slices.DeleteFunc(q.parcels, func(p *parcel) bool { return slices.Contains(batch, p) })
+		o.callBack(q)
+		return
+	}
+	if !v.apart && !v.refused {
+		q.until = v.retry
+	}
+	for _, p := range batch {
+		p.maybe = p.maybe || v.maybe
+		switch {
+		case v.apart:
+			p.alone, p.joint, p.part = true, "", 0
+		case v.refused:
+			p.refusals, p.next = p.refusals+1, v.retry
+			p.part = max(p.part, v.part)
+		default:
+			p.part = max(p.part, v.part)
+			if p.maybe && len(batch) > 1 {
+				p.joint = jointKey(batch)
+			}
+		}
+	}
+	if v.refused {
+		o.callBack(q)
 	}
 }

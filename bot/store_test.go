@@ -285,6 +285,10 @@ func (s *store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.mem.Unsent(ctx, l) })
 }
 
+func (s *store) Claim(ctx context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
+	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.mem.Claim(ctx, l, ids, joint) })
+}
+
 func (s *store) PutDown(ctx context.Context, o sessions.ReplicaID) error {
 	_, err := do(s, "put down", func() (none, error) { return none{}, s.mem.PutDown(ctx, o) })
 	return err

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"ebb/sessions"
@@ -40,7 +39,9 @@ type SendError struct {
 	After time.Duration
 	// Maybe: the reply may have arrived, the answer was lost.
 	Maybe bool
-	Err   error
+	// Refused: it surely did not arrive, and nothing says why. Another reply may pass.
+	Refused bool
+	Err     error
 }
 
 // Error is the cause's text.
@@ -48,9 +49,3 @@ func (e *SendError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
-
-// IsPermanent reports whether err says that a reply can never arrive.
-func IsPermanent(err error) bool {
-	s, ok := errors.AsType[*SendError](err)
-	return ok && s.Permanent
-}

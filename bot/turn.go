@@ -101,7 +101,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	b.tally.turn(key, t.asked, b.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
-	b.outbox.send(ctx, done.Replies, func() {
+	b.outbox.send(ctx, lease, done.Replies, func() {
 		if b.due(t.after(a), a.total) || b.factsDue(t.after(a).Session) {
 			b.upkeep.Wake(key)
 		}
@@ -254,7 +254,7 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
-	s.Reply.Target.Passing = t.kept != ""
+	s.Reply.Target.Passing, s.ReplyWaits = t.kept != "", b.outbox.queued(t.key)
 	if o.mute {
 		s.Reply = nil
 	}

@@ -23,7 +23,6 @@ type Leases struct {
 	mu    sync.Mutex
 	held  map[Key]Lease
 	alive time.Time // when the last beat that came through was sent
-	gaps  int       // times that they were not trusted
 	since time.Time // when the first beat that Keep missed was sent; zero: none was missed since one came through
 	clock clock
 }
@@ -47,7 +46,9 @@ func NewLeases(store Leaser, owner ReplicaID, ttl time.Duration) *Leases {
 // Owner is the replica whose leases these are.
 func (l *Leases) Owner() ReplicaID { return l.owner }
 
-// Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything.
+// Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything. Where
+// the time to live passed between two beats, another replica may hold the leases by now: they are forgotten, and the storage
+// is asked for each again.
 func (l *Leases) Beat(ctx context.Context) error {
 	sent := time.Now()
 	theirs, err := l.store.Beat(ctx, l.owner)
@@ -57,8 +58,9 @@ func (l *Leases) Beat(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.alive.Before(sent) { // beats may overtake each other
-		if time.Since(l.alive) >= l.ttl {
-			l.gaps++
+		// The storage counts by its own clock. Ours stands still while the machine is suspended.
+		if theirs.Sub(l.clock.theirs) >= l.ttl {
+			clear(l.held)
 		}
 		l.alive, l.clock = sent, clock{theirs: theirs, ours: sent.Add(time.Since(sent) / 2)}
 	}
@@ -122,14 +124,6 @@ func (l *Leases) Trusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.alive) < l.ttl
-}
-
-// Gaps is how often the leases were not trusted for a while, up to the last beat, the time before the first one included.
-// What was held before a gap may have been another replica's meanwhile, although the leases are trusted again.
-func (l *Leases) Gaps() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gaps
 }
 
 // Get returns the session's lease, from memory where it is known.

@@ -187,6 +187,9 @@ type Turn struct {
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
 	Returned   []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
 	Reply      *Reply  // nil: nothing to send
+	// ReplyWaits says that the reply waits behind others: it is not sent before it is claimed. Otherwise the commit is the
+	// claim of its first try.
+	ReplyWaits bool
 
 	Marked []int64 // of Taken: those that look worth remembering
 	Pinned *string // what the view pins of memory from this turn on, if the ViewVersion still holds; nil: as it is
@@ -314,19 +317,28 @@ type Outgoing struct {
 	ID       int64
 	Key      Key
 	Reply    Reply
-	Attempts int  // sends tried
-	Part     int  // parts of a split reply that are known to have arrived
-	Maybe    bool // a try may have arrived: its process died before it was marked, or DingTalk's answer was lost
-	Took     bool // another process had it before this one
+	Attempts int    // tries begun, the one at hand included
+	Refusals int    // tries that DingTalk surely refused, under a code that names no cause
+	Part     int    // parts of a split reply that are known to have arrived
+	Joint    string // the key of the message that the last try sent it in, together with others; empty: alone
+	Maybe    bool   // a try may have arrived: its process died before it was marked, or DingTalk's answer was lost
+	Took     bool   // another process had it before this one
 	Created  time.Time
 	NextAt   time.Time
+	Joined   []Reply // the replies that this message holds, where it holds several
 }
 
-// Outbox holds replies between the commit of their turn and DingTalk's word that they arrived.
+// Outbox holds replies between the commit of their turn and DingTalk's word that they arrived. The row decides: a reply is
+// sent by its commit or by a claim, and no copy of it is sent later.
 type Outbox interface {
-	// Unsent lists the unsent replies of a session that the lease covers, oldest first.
+	// Unsent lists the unsent replies of a session that the lease covers, oldest first, without their texts.
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
-	// Settle records what came of a try to send.
+	// Claim takes unsent replies for one try and returns them as they are now, oldest first. A reply that was settled or
+	// erased meanwhile does not come back. joint is the key of the message that they are a part of; empty for one alone.
+	// It fails with ErrLeaseLost, and takes none, where the lease is not the current one.
+	Claim(ctx context.Context, l Lease, ids []int64, joint string) ([]Outgoing, error)
+	// Settle records the outcome of a try. ErrNotFound where there is no such reply, or where the outcome leaves it open and
+	// a later try has begun.
 	Settle(ctx context.Context, s Settled) error
 	// PutDown says that owner sends nothing any more, and has settled every try: its open replies are in nobody's hand.
 	PutDown(ctx context.Context, owner ReplicaID) error
@@ -334,13 +346,15 @@ type Outbox interface {
 
 // Settled is the outcome of a try to send one reply.
 type Settled struct {
-	Key    Key
-	ID     int64
-	Sent   bool
-	Failed bool // given up for good
-	Maybe  bool // the try did not come through, and may have arrived all the same
-	Part   int
-	Via    string // webhook or openapi
-	Error  string
-	NextAt time.Time // of the next try, where neither Sent nor Failed
+	Key     Key
+	ID      int64
+	Attempt int // its number: Outgoing.Attempts
+	Sent    bool
+	Failed  bool // given up for good
+	Maybe   bool // the try did not come through, and may have arrived all the same
+	Refused bool // DingTalk refused this text surely, under a code that names no cause
+	Part    int
+	Via     string // webhook or openapi
+	Error   string
+	NextAt  time.Time // of the next try, where neither Sent nor Failed
 }

@@ -41,8 +41,8 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
 		}
 		o := sessions.Outgoing{
-			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Part: r.Part, Maybe: r.Resumed, Took: r.Took, Created: r.CreatedAt,
-			Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
+			ID: r.ID, Key: l.Key, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took,
+			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Nonce: r.Nonce},
 		}
 		if r.State == waiting {
 			o.NextAt = r.NextAt
@@ -50,6 +50,34 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 		unsent = append(unsent, o)
 	}
 	return unsent, nil
+}
+
+// Claim implements sessions.Outbox.
+func (s *Store) Claim(ctx context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
+	rows, err := s.q.OutboxClaim(ctx, s.pool, &dbsqlc.OutboxClaimParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: ids, Joint: joint, HandSeconds: handTime.Seconds(),
+	})
+	if err == nil && len(rows) == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claiming replies of session %s: %w", l.Key, err)
+	}
+	var claimed []sessions.Outgoing
+	for _, r := range rows {
+		if r.ID == 0 {
+			continue
+		}
+		target, err := toTarget(r.Target)
+		if err != nil {
+			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
+		}
+		claimed = append(claimed, sessions.Outgoing{
+			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: joint, Maybe: r.Resumed,
+			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
+		})
+	}
+	return claimed, nil
 }
 
 // Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now. Marks that
@@ -63,7 +91,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	}
 	err := s.settles.join(ctx, &dbsqlc.OutboxSettleParams{
 		SessionKey: t.Key, ID: t.ID, State: state, Part: count(t.Part), Via: clean(t.Via), Error: clean(t.Error), NextAt: t.NextAt,
-		Maybe: t.Maybe, Erased: sessions.ErasedText,
+		Maybe: t.Maybe, Refused: t.Refused, Attempt: count(t.Attempt), Erased: sessions.ErasedText,
 	})
 	if err != nil {
 		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, refused(err))

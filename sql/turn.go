@@ -97,7 +97,11 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	c.LastSeq = row.LastSeq
 	if t.Reply != nil {
-		c.Replies = []sessions.Outgoing{{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}}
+		out := sessions.Outgoing{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}
+		if !t.ReplyWaits {
+			out.Attempts = 1
+		}
+		c.Replies = []sessions.Outgoing{out}
 	}
 	return c, nil
 }
@@ -144,7 +148,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		if err != nil {
 			return nil, err
 		}
-		p.HasReply, p.Target, p.Body, p.Nonce = true, target, clean(t.Reply.Text), clean(t.Reply.Nonce)
+		p.HasReply, p.ReplyWaits, p.Target, p.Body, p.Nonce = true, t.ReplyWaits, target, clean(t.Reply.Text), clean(t.Reply.Nonce)
 	}
 	return p, nil
 }

@@ -43,9 +43,10 @@ type session struct {
 // outgoing is a row of the outbox with its state.
 type outgoing struct {
 	sessions.Outgoing
-	sender  sessions.ReplicaID
-	sending bool // else it waits for NextAt
-	settled bool
+	sender   sessions.ReplicaID
+	sending  bool // else it waits for NextAt
+	inFlight bool // a try has begun, and no mark says how it ended
+	settled  bool
 }
 
 // handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.

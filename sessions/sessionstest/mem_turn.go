@@ -99,9 +99,12 @@ func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (se
 		m.lastID++
 		now := time.Now()
 		out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: *t.Reply, Created: now}
+		if !t.ReplyWaits {
+			out.Attempts = 1
+		}
 		c.Replies = []sessions.Outgoing{out}
 		out.NextAt = now.Add(handTime)
-		s.outbox = append(s.outbox, &outgoing{Outgoing: out, sender: l.Owner, sending: true})
+		s.outbox = append(s.outbox, &outgoing{Outgoing: out, sender: l.Owner, sending: true, inFlight: !t.ReplyWaits})
 	}
 	return c, nil
 }
@@ -185,65 +188,4 @@ func (m *Mem) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun)
 	}
 	s.runs = append(s.runs, r)
 	return nil
-}
-
-// Unsent implements sessions.Outbox.
-func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fenced(l)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	var unsent []sessions.Outgoing
-	for _, o := range s.outbox {
-		if o.settled {
-			continue
-		}
-		due := o.sending || !o.NextAt.After(now)
-		o.Took = o.sender != l.Owner
-		o.Maybe = o.Maybe || (o.Took && o.sender != "")
-		o.sender, o.sending = l.Owner, due
-		out := o.Outgoing
-		if due {
-			o.NextAt, out.NextAt = now.Add(handTime), time.Time{}
-		}
-		unsent = append(unsent, out)
-	}
-	return unsent, nil
-}
-
-// PutDown implements sessions.Outbox.
-func (m *Mem) PutDown(_ context.Context, owner sessions.ReplicaID) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.sessions {
-		for _, o := range s.outbox {
-			if o.sender == owner && !o.settled {
-				if o.sending {
-					o.NextAt = time.Now()
-				}
-				o.sender, o.sending = "", false
-			}
-		}
-	}
-	return nil
-}
-
-// Settle implements sessions.Outbox.
-func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[t.Key]; ok {
-		for _, o := range s.outbox {
-			if o.ID == t.ID {
-				o.settled = o.settled || t.Sent || t.Failed
-				o.sending, o.NextAt, o.Part, o.Maybe = false, t.NextAt, max(o.Part, t.Part), o.Maybe || t.Maybe
-				o.Attempts++
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, sessions.ErrNotFound)
 }

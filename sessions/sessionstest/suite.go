@@ -80,6 +80,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"the sweep finds orphans behind busy sessions", testWaitingOrphans},
 		{"replicas wake each other", testListen},
 		{"a reply is kept until it is settled", testOutbox},
+		{"a claim takes what is open, as it is", testOutboxClaim},
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
 		{"a reply that was put down has not arrived", testOutboxPutDown},
 		{"a compaction moves the cursor once", testCompact},

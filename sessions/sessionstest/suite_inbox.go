@@ -187,9 +187,9 @@ func testWaiting(b *bench) {
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second, key) // the reply may be unsent, and is younger than the second session's message
 	b.beat(replicaA)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, NextAt: time.Now().Add(time.Hour)}))
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	waiting(replicaA, second) // the reply's next try is not due
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, NextAt: time.Now().Add(-time.Hour)}))
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(-time.Hour)}))
 	waiting(replicaA, second, key)
 	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true}))
 	waiting(replicaA, second)

@@ -3,7 +3,6 @@ package sessionstest
 import (
 	"math"
 	"slices"
-	"time"
 
 	"ebb/sessions"
 )
@@ -291,6 +290,8 @@ func testFencing(b *bench) {
 		b.want(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
 		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
+		_, err = b.Store.Claim(b.ctx, stale, []int64{reply.ID}, "")
+		b.want(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
 		_, err = b.Store.Unsent(b.ctx, stale)
 		b.want(err, sessions.ErrLeaseLost, "listing replies with "+name)
 	}
@@ -302,102 +303,4 @@ func testFencing(b *bench) {
 		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
 	}
 	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true whoever holds the lease
-}
-
-func testOutbox(b *bench) {
-	l := b.held(1)
-	out := b.turn(l, 1).Replies[0]
-	unsent := func() []sessions.Outgoing {
-		b.Helper()
-		list, err := b.Store.Unsent(b.ctx, l)
-		b.check(err)
-		return list
-	}
-	list := unsent()
-	if len(list) != 1 || list[0].ID != out.ID || list[0].Maybe || list[0].Attempts != 0 || !list[0].NextAt.IsZero() {
-		b.Fatalf("unsent are %+v, want the commit's reply, due and not resumed", list)
-	}
-	if r := list[0].Reply; r.Text != "答复" || r.Nonce != "nonce" || r.Target.Webhook != "https://example.com/hook" {
-		b.Errorf("the reply lost something: %+v", r)
-	}
-	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Part: 2, Error: "busy", NextAt: next}))
-	list = unsent()
-	if len(list) != 1 || list[0].Attempts != 1 || list[0].Part != 2 || !list[0].NextAt.Equal(next) {
-		b.Errorf("after a failed try unsent are %+v, want one attempt, two parts, next at %v", list, next)
-	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
-	if list = unsent(); len(list) != 0 {
-		b.Errorf("after it was sent unsent are %+v", list)
-	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, NextAt: next}))
-	if list = unsent(); len(list) != 0 {
-		b.Errorf("a late word brought a sent reply back: %+v", list)
-	}
-	b.want(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
-	b.accept(replicaA, 2)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.turn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
-	if list = unsent(); len(list) != 0 {
-		b.Errorf("a reply given up is still listed: %+v", list)
-	}
-}
-
-func testOutboxResumed(b *bench) {
-	l := b.held(2)
-	first, second := b.turn(l, 1).Replies[0], b.turn(l, 1).Replies[0]
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, NextAt: time.Now().Add(time.Hour)}))
-	b.Expire(b.T, replicaA)
-	b.beat(replicaB)
-	for _, owner := range []sessions.ReplicaID{replicaB, "replica-c"} {
-		l := b.acquire(owner)
-		list, err := b.Other.Unsent(b.ctx, l)
-		b.check(err)
-		if len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
-			b.Fatalf("%s sees replies %+v, want both, oldest first", owner, list)
-		}
-		if !list[0].Maybe || !list[0].NextAt.IsZero() {
-			b.Errorf("%s: the reply in the dead replica's hand is %+v, want resumed and due", owner, list[0])
-		}
-		if !list[1].Maybe || list[1].NextAt.IsZero() {
-			b.Errorf("%s: the reply that was waiting is %+v, want resumed since nobody put it down, and not due", owner, list[1])
-		}
-		if !list[0].Took || !list[1].Took {
-			b.Errorf("%s: the replies are %+v, want both taken over", owner, list)
-		}
-		if list, err = b.Other.Unsent(b.ctx, l); err != nil || len(list) != 2 || list[0].Took || !list[0].Maybe {
-			b.Errorf("%s: read again the replies are %+v (%v), want its own, and still in doubt", owner, list, err)
-		}
-		b.Expire(b.T, owner)
-	}
-}
-
-// A reply that another replica had may be on its way; not where its sender has put it down, unless an earlier try
-// is in doubt.
-func testOutboxPutDown(b *bench) {
-	l := b.held(4)
-	past := time.Now().Add(-time.Hour)
-	var ids []int64
-	for i := range 4 {
-		ids = append(ids, b.turn(l, 1).Replies[0].ID)
-		if i < 3 { // the fourth was not tried
-			b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Maybe: i == 1, NextAt: past}))
-		}
-	}
-	b.check(b.Store.PutDown(b.ctx, replicaB))
-	b.check(b.Store.PutDown(b.ctx, replicaA))
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
-	b.Expire(b.T, replicaA)
-	b.beat(replicaB)
-	list, err := b.Other.Unsent(b.ctx, b.acquire(replicaB))
-	b.check(err)
-	var got []bool
-	for _, o := range list {
-		got = append(got, o.Maybe)
-		if !o.Took || !o.NextAt.IsZero() {
-			b.Errorf("reply %+v, want it taken over and due", o)
-		}
-	}
-	if !slices.Equal(got, []bool{false, true, false}) {
-		b.Errorf("in doubt are %v, want the one with a lost answer alone", got)
-	}
 }

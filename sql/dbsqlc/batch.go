@@ -27,13 +27,15 @@ UPDATE outbox o SET
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE $1::text END,
     settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
         WHEN $1::text IN ('sent', 'failed') THEN now() END,
-    attempts = o.attempts + 1,
-    part = greatest(o.part, $3::int),
-    via = $4,
-    error = $5,
-    resumed = o.resumed OR $6::boolean,
-    next_at = $7
-WHERE o.session_key = $8 AND o.id = $9
+    in_flight = false,
+    joint = CASE WHEN $3::boolean THEN o.joint ELSE '' END,
+    refusals = o.refusals + CASE WHEN $4::boolean THEN 1 ELSE 0 END,
+    part = greatest(o.part, $5::int),
+    via = $6,
+    error = $7,
+    resumed = o.resumed OR $3::boolean,
+    next_at = $8
+WHERE o.session_key = $9 AND o.id = $10 AND ($1::text IN ('sent', 'failed') OR o.attempts = $11::int)
 RETURNING o.id
 `
 
@@ -46,30 +48,35 @@ type OutboxSettleBatchResults struct {
 type OutboxSettleParams struct {
 	State      string
 	Erased     string
+	Maybe      bool
+	Refused    bool
 	Part       int
 	Via        string
 	Error      string
-	Maybe      bool
 	NextAt     time.Time
 	SessionKey sessions.Key
 	ID         int64
+	Attempt    int
 }
 
-// OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
-// needs any more whom it was for. Words that are not to be kept go then. No row: there is no such reply.
+// OutboxSettle records the outcome of a try. A row that is settled for good stays as it is, but for the address: nobody
+// needs any more whom it was for. Words that are not to be kept go then. An outcome that leaves the reply open counts
+// only for the row's last try: a mark may be late. No row: there is no such reply, or no such try any more.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettleParams) *OutboxSettleBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.State,
 			a.Erased,
+			a.Maybe,
+			a.Refused,
 			a.Part,
 			a.Via,
 			a.Error,
-			a.Maybe,
 			a.NextAt,
 			a.SessionKey,
 			a.ID,
+			a.Attempt,
 		}
 		batch.Queue(outboxSettle, vals...)
 	}

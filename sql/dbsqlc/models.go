@@ -182,6 +182,9 @@ type Outbox struct {
 	NextAt     time.Time
 	CreatedAt  time.Time
 	SettledAt  *time.Time
+	Joint      string
+	InFlight   bool
+	Refusals   int
 }
 
 type Replica struct {

@@ -12,8 +12,100 @@ import (
 	"ebb/sessions"
 )
 
+const outboxClaim = `-- name: OutboxClaim :many
+WITH held AS (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
+), claimed AS (
+    UPDATE outbox o SET
+        in_flight = true,
+        joint = $4::text,
+        attempts = o.attempts + 1,
+        sender = $2::text,
+        state = 'sending',
+        next_at = now() + interval '1 second' * $5::float8
+    FROM held
+    WHERE o.session_key = $1 AND o.id = ANY($6::bigint[]) AND o.state IN ('sending', 'waiting')
+    RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
+)
+SELECT
+    coalesce(c.id, 0)::bigint AS id,
+    coalesce(c.target, '{}')::jsonb AS target,
+    coalesce(c.body, '')::text AS body,
+    coalesce(c.nonce, '')::text AS nonce,
+    coalesce(c.resumed, false)::boolean AS resumed,
+    coalesce(c.attempts, 0)::int AS attempts,
+    coalesce(c.part, 0)::int AS part,
+    coalesce(c.refusals, 0)::int AS refusals,
+    coalesce(c.created_at, now())::timestamptz AS created_at
+FROM held LEFT JOIN claimed c ON true
+ORDER BY c.id
+`
+
+type OutboxClaimParams struct {
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+	Joint       string
+	HandSeconds float64
+	Ids         []int64
+}
+
+type OutboxClaimRow struct {
+	ID        int64
+	Target    []byte
+	Body      string
+	Nonce     string
+	Resumed   bool
+	Attempts  int
+	Part      int
+	Refusals  int
+	CreatedAt time.Time
+}
+
+// OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
+// given up or erased meanwhile does not come back. joint is the key of the message that they are a part of.
+// At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimParams) ([]OutboxClaimRow, error) {
+	rows, err := db.Query(ctx, outboxClaim,
+		arg.SessionKey,
+		arg.Owner,
+		arg.Term,
+		arg.Joint,
+		arg.HandSeconds,
+		arg.Ids,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OutboxClaimRow
+	for rows.Next() {
+		var i OutboxClaimRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Target,
+			&i.Body,
+			&i.Nonce,
+			&i.Resumed,
+			&i.Attempts,
+			&i.Part,
+			&i.Refusals,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const outboxPutDown = `-- name: OutboxPutDown :exec
-UPDATE outbox o SET sender = '', state = 'waiting', next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
+UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
+    next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
 WHERE o.sender = $1::text AND o.state IN ('sending', 'waiting')
 `
 
@@ -31,25 +123,26 @@ WITH held AS (
     SELECT o.id, o.sender FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
-        resumed = o.resumed OR o.sender NOT IN ('', $2::text),
+        resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', $2::text),
         sender = $2::text,
         state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
         next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
             THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = $1 AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> $2::text AS took, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
+    RETURNING o.id, last.sender <> $2::text AS took, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+        o.next_at, o.created_at
 )
 SELECT
     coalesce(l.id, 0)::bigint AS id,
     coalesce(l.target, '{}')::jsonb AS target,
-    coalesce(l.body, '')::text AS body,
     coalesce(l.nonce, '')::text AS nonce,
+    coalesce(l.joint, '')::text AS joint,
     coalesce(l.state, '')::text AS state,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
-    coalesce(l.attempts, 0)::int AS attempts,
     coalesce(l.part, 0)::int AS part,
+    coalesce(l.refusals, 0)::int AS refusals,
     coalesce(l.next_at, now())::timestamptz AS next_at,
     coalesce(l.created_at, now())::timestamptz AS created_at
 FROM held LEFT JOIN listed l ON true
@@ -66,20 +159,20 @@ type OutboxUnsentParams struct {
 type OutboxUnsentRow struct {
 	ID        int64
 	Target    []byte
-	Body      string
 	Nonce     string
+	Joint     string
 	State     string
 	Resumed   bool
 	Took      bool
-	Attempts  int
 	Part      int
+	Refusals  int
 	NextAt    time.Time
 	CreatedAt time.Time
 }
 
-// OutboxUnsent lists the open replies of a session and marks those that are due as being in owner's hand. A row that
-// another replica had and did not put down was perhaps sent, also one that waited: its try may be older than its mark, or
-// part of a message that was due before. It is resumed, for good. took says that another replica had it last.
+// OutboxUnsent lists the open replies of a session, without their words, and puts those that are due in owner's hand. A
+// row with a try of another replica's in flight was perhaps sent: it is resumed, for good. took says that another replica
+// had it last.
 // At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,
@@ -98,13 +191,13 @@ func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentPa
 		if err := rows.Scan(
 			&i.ID,
 			&i.Target,
-			&i.Body,
 			&i.Nonce,
+			&i.Joint,
 			&i.State,
 			&i.Resumed,
 			&i.Took,
-			&i.Attempts,
 			&i.Part,
+			&i.Refusals,
 			&i.NextAt,
 			&i.CreatedAt,
 		); err != nil {

@@ -315,11 +315,11 @@ WITH held AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = $17 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), reply AS (
-    INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-    SELECT held.session_key, $29, $30, $31, 'sending', $18::text,
-        now() + interval '1 second' * $32::float8
+    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
+    SELECT held.session_key, $29, $30, $31, 'sending', $18::text, NOT $32::boolean,
+        CASE WHEN $32::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $33::float8
     FROM held
-    WHERE $33::boolean
+    WHERE $34::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -363,6 +363,7 @@ type TurnCommitParams struct {
 	Target           []byte
 	Body             string
 	Nonce            string
+	ReplyWaits       bool
 	HandSeconds      float64
 	HasReply         bool
 }
@@ -414,6 +415,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Target,
 		arg.Body,
 		arg.Nonce,
+		arg.ReplyWaits,
 		arg.HandSeconds,
 		arg.HasReply,
 	)

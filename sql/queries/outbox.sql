@@ -1,6 +1,7 @@
 -- name: OutboxSettle :batchone
--- OutboxSettle records what came of a try. A row that is settled for good stays as it is, but for the address: nobody
--- needs any more whom it was for. Words that are not to be kept go then. No row: there is no such reply.
+-- OutboxSettle records the outcome of a try. A row that is settled for good stays as it is, but for the address: nobody
+-- needs any more whom it was for. Words that are not to be kept go then. An outcome that leaves the reply open counts
+-- only for the row's last try: a mark may be late. No row: there is no such reply, or no such try any more.
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed'))
         THEN @erased::text ELSE o.body END,
@@ -9,19 +10,21 @@ UPDATE outbox o SET
     state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE @state::text END,
     settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
         WHEN @state::text IN ('sent', 'failed') THEN now() END,
-    attempts = o.attempts + 1,
+    in_flight = false,
+    joint = CASE WHEN @maybe::boolean THEN o.joint ELSE '' END,
+    refusals = o.refusals + CASE WHEN @refused::boolean THEN 1 ELSE 0 END,
     part = greatest(o.part, @part::int),
     via = @via,
     error = @error,
     resumed = o.resumed OR @maybe::boolean,
     next_at = @next_at
-WHERE o.session_key = @session_key AND o.id = @id
+WHERE o.session_key = @session_key AND o.id = @id AND (@state::text IN ('sent', 'failed') OR o.attempts = @attempt::int)
 RETURNING o.id;
 
 -- name: OutboxUnsent :many
--- OutboxUnsent lists the open replies of a session and marks those that are due as being in owner's hand. A row that
--- another replica had and did not put down was perhaps sent, also one that waited: its try may be older than its mark, or
--- part of a message that was due before. It is resumed, for good. took says that another replica had it last.
+-- OutboxUnsent lists the open replies of a session, without their words, and puts those that are due in owner's hand. A
+-- row with a try of another replica's in flight was perhaps sent: it is resumed, for good. took says that another replica
+-- had it last.
 -- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
@@ -30,31 +33,65 @@ WITH held AS (
     SELECT o.id, o.sender FROM outbox o WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
-        resumed = o.resumed OR o.sender NOT IN ('', @owner::text),
+        resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', @owner::text),
         sender = @owner::text,
         state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
         next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
             THEN now() + interval '1 second' * @hand_seconds::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = @session_key AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> @owner::text AS took, o.target, o.body, o.nonce, o.state, o.resumed, o.attempts, o.part, o.next_at, o.created_at
+    RETURNING o.id, last.sender <> @owner::text AS took, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+        o.next_at, o.created_at
 )
 SELECT
     coalesce(l.id, 0)::bigint AS id,
     coalesce(l.target, '{}')::jsonb AS target,
-    coalesce(l.body, '')::text AS body,
     coalesce(l.nonce, '')::text AS nonce,
+    coalesce(l.joint, '')::text AS joint,
     coalesce(l.state, '')::text AS state,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
-    coalesce(l.attempts, 0)::int AS attempts,
     coalesce(l.part, 0)::int AS part,
+    coalesce(l.refusals, 0)::int AS refusals,
     coalesce(l.next_at, now())::timestamptz AS next_at,
     coalesce(l.created_at, now())::timestamptz AS created_at
 FROM held LEFT JOIN listed l ON true
 ORDER BY l.id;
 
+-- name: OutboxClaim :many
+-- OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
+-- given up or erased meanwhile does not come back. joint is the key of the message that they are a part of.
+-- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+WITH held AS (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
+), claimed AS (
+    UPDATE outbox o SET
+        in_flight = true,
+        joint = @joint::text,
+        attempts = o.attempts + 1,
+        sender = @owner::text,
+        state = 'sending',
+        next_at = now() + interval '1 second' * @hand_seconds::float8
+    FROM held
+    WHERE o.session_key = @session_key AND o.id = ANY(@ids::bigint[]) AND o.state IN ('sending', 'waiting')
+    RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
+)
+SELECT
+    coalesce(c.id, 0)::bigint AS id,
+    coalesce(c.target, '{}')::jsonb AS target,
+    coalesce(c.body, '')::text AS body,
+    coalesce(c.nonce, '')::text AS nonce,
+    coalesce(c.resumed, false)::boolean AS resumed,
+    coalesce(c.attempts, 0)::int AS attempts,
+    coalesce(c.part, 0)::int AS part,
+    coalesce(c.refusals, 0)::int AS refusals,
+    coalesce(c.created_at, now())::timestamptz AS created_at
+FROM held LEFT JOIN claimed c ON true
+ORDER BY c.id;
+
 -- name: OutboxPutDown :exec
 -- OutboxPutDown takes open replies out of a sender's hand. It needs no lease: the sender's rows are its own.
-UPDATE outbox o SET sender = '', state = 'waiting', next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
+UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
+    next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
 WHERE o.sender = @owner::text AND o.state IN ('sending', 'waiting');

@@ -119,9 +119,9 @@ WITH held AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
 ), reply AS (
-    INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-    SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text,
-        now() + interval '1 second' * @hand_seconds::float8
+    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
+    SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,
+        CASE WHEN @reply_waits::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * @hand_seconds::float8
     FROM held
     WHERE @has_reply::boolean
     RETURNING id, created_at

@@ -1,0 +1,101 @@
+package sessionstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Unsent implements sessions.Outbox.
+func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var unsent []sessions.Outgoing
+	for _, o := range s.outbox {
+		if o.settled {
+			continue
+		}
+		due := o.sending || !o.NextAt.After(now)
+		o.Took = o.sender != l.Owner
+		o.Maybe = o.Maybe || o.inFlight && o.Took && o.sender != ""
+		o.sender, o.sending = l.Owner, due
+		out := o.Outgoing
+		out.Reply.Text, out.Attempts = "", 0
+		if due {
+			o.NextAt, out.NextAt = now.Add(handTime), time.Time{}
+		}
+		unsent = append(unsent, out)
+	}
+	return unsent, nil
+}
+
+// Claim implements sessions.Outbox.
+func (m *Mem) Claim(_ context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return nil, err
+	}
+	var claimed []sessions.Outgoing
+	for _, o := range s.outbox {
+		if o.settled || !slices.Contains(ids, o.ID) {
+			continue
+		}
+		o.Attempts++
+		o.Joint, o.sender, o.sending, o.inFlight, o.NextAt = joint, l.Owner, true, true, time.Now().Add(handTime)
+		out := o.Outgoing
+		out.NextAt, out.Took = time.Time{}, false
+		claimed = append(claimed, out)
+	}
+	return claimed, nil
+}
+
+// PutDown implements sessions.Outbox.
+func (m *Mem) PutDown(_ context.Context, owner sessions.ReplicaID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		for _, o := range s.outbox {
+			if o.sender == owner && !o.settled {
+				if o.sending {
+					o.NextAt = time.Now()
+				}
+				o.sender, o.sending, o.inFlight = "", false, false
+			}
+		}
+	}
+	return nil
+}
+
+// Settle implements sessions.Outbox.
+func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	final := t.Sent || t.Failed
+	if s, ok := m.sessions[t.Key]; ok {
+		for _, o := range s.outbox {
+			if o.ID != t.ID || !final && o.Attempts != t.Attempt {
+				continue
+			}
+			o.settled = o.settled || final
+			o.sending, o.inFlight, o.NextAt, o.Part, o.Maybe = false, false, t.NextAt, max(o.Part, t.Part), o.Maybe || t.Maybe
+			if !t.Maybe {
+				o.Joint = ""
+			}
+			if t.Refused {
+				o.Refusals++
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, sessions.ErrNotFound)
+}
