@@ -174,10 +174,10 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 				asked = append(asked, e)
 			}
 			shown := slices.Clone(asked)
-			shrink(shown, small.Usable())
+			shrink(shown, small.Usable(), seq+1)
 			tail := v
 			tail.Tail = slices.Clone(v.Tail)
-			shrink(tail.Tail, small.Usable())
+			shrink(tail.Tail, small.Usable(), 0)
 			msgs := testFrame.assemble(tail, aPolicy, shown)
 			common := len(before) // all but clock and question
 			for i, m := range before[:max(0, common)] {

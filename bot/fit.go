@@ -83,7 +83,7 @@ func (b *Bot) contextSize(v sessions.View) int {
 // answer, is compacted first, within a deadline; where that does not make room, the emergency view does.
 func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	usable := b.settings(t.view.Session).Window.Usable()
-	shrink(t.asked, usable)
+	shrink(t.asked, usable, t.next())
 	b.pin(ctx, t)
 	b.recall(ctx, t)
 	projected := func(v sessions.View) int {

@@ -20,7 +20,7 @@ func TestGrowth(t *testing.T) {
 		opened := b.open(sessions.Lease{Key: group}, view)
 		b.mark(opened)
 		b.recallQuery(opened.asked)
-		shrink(opened.asked, small.Usable())
+		shrink(opened.asked, small.Usable(), 1)
 		b.request(opened, opened.view)
 		b.talk(view.Pending)
 	}

@@ -66,7 +66,7 @@ func (b *Bot) say(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []Ch
 	a.events = append(a.events, e)
 	t.sofar = a.events
 	shown := []sessions.Event{e}
-	shrink(shown, b.settings(t.view.Session).Window.Usable())
+	shrink(shown, b.settings(t.view.Session).Window.Usable(), t.next()+int64(len(t.asked)+len(a.events)-1))
 	a.estimate += compaction.TokensOf(shown)
 	return append(msgs, ChatMessage{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
@@ -153,12 +153,16 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 	return run.Result, nil
 }
 
+// leastBytes is how many bytes a token takes at least, in all but the oddest texts.
+const leastBytes = 2
+
 // run calls the tool; its error becomes the result, so that the model can do better.
 func (b *Bot) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {
 	chat := t.chat()
 	chat.Location, chat.TaskTTL = b.cfg.Location, b.cfg.Remember.TaskTTL
 	result, err := tool.Call(ctx, ToolInput{
 		Arguments: c.Arguments, Lease: t.lease, Reader: memory.ReaderOf(chat), Chat: chat, CallID: c.ID,
+		Current: t.current(), Room: leastBytes * bodyLimit(b.settings(t.view.Session).Window.Usable()),
 	})
 	outcome := "ok"
 	if err != nil {

@@ -256,24 +256,32 @@ func TestHugeToolResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		huge := strings.Repeat("0123456789 abc\n", 8000)
+		var current []sessions.Event
 		w := start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) { return huge, nil }}}
+				c.Tools = []Tool{
+					handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) { return huge, nil }},
+					handTool{name: "read", reads: true, f: func(_ context.Context, in ToolInput) (string, error) { current = in.Current; return "ok", nil }},
+				}
 				c.Compaction.Window.Threshold = 1 << 20
 			},
-			model: &script{chat: rounds(calls(call("1", "look", `{}`)))},
+			model: &script{chat: rounds(calls(call("1", "look", `{}`)), calls(call("2", "read", `{}`)))},
 		})
 		w.say("m1", "alice", "go")
 		first := w.results()["1"]
 		if n := counter.Count(first); n > small.Usable()/4 {
 			t.Errorf("the model was shown %d tokens of one result", n)
 		}
+		// The note names the number that the result has in the running turn, and in the log after it.
+		if len(current) != 4 || current[2].Seq != 3 || current[2].Content != huge || !strings.Contains(first, "whole: "+sessions.ReadCall(3)) {
+			t.Errorf("a tool reads %d events of the turn; the note: %.300q", len(current), first[len(first)/2:])
+		}
 		w.say("m2", "alice", "and then?")
 		if w.results()["1"] != first {
 			t.Error("the next request shows the result differently")
 		}
 		for _, e := range w.store.log(t.Context(), group) {
-			if e.Role == sessions.RoleTool && e.Content != huge {
+			if e.Role == sessions.RoleTool && e.ToolName == "look" && (e.Content != huge || e.Seq != 3) {
 				t.Errorf("the log has %d bytes of %d", len(e.Content), len(huge))
 			}
 		}

@@ -211,7 +211,7 @@ func (m *machine) renew(*rapid.T) {
 		m.broken("P15: /new does not begin a generation")
 	}
 	m.first = len(m.posted)
-	if old, err := m.w.store.History(m.t.Context(), group, "", 0, 1<<20); err != nil || len(old) < events {
+	if old, err := m.w.store.Range(m.t.Context(), group, 0, 1<<40, 1<<20); err != nil || len(old) < events {
 		m.broken("P15: /new loses the log")
 	}
 }

@@ -438,8 +438,16 @@ func (s *store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.
 	})
 }
 
-func (s *store) History(ctx context.Context, key sessions.Key, _ string, _ int64, limit int) ([]sessions.Event, error) {
-	return s.Range(ctx, key, 0, 1<<60, limit)
+func (s *store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	return do(s, "history", func() (finds memory.Finds, err error) {
+		for _, e := range slices.Backward(s.log(ctx, key)) {
+			inRange := e.Seq >= q.From && (q.Through == 0 || e.Seq <= q.Through)
+			if inRange && strings.Contains(e.Content, q.Words) && len(finds.Events) < q.Limit {
+				finds.Events = append(finds.Events, memory.Find{Event: e})
+			}
+		}
+		return finds, nil
+	})
 }
 
 func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {

@@ -22,6 +22,8 @@ type ToolInput struct {
 	Reader    memory.Reader
 	Chat      memory.Chat // where it was asked, and who speaks there
 	CallID    string
+	Current   []sessions.Event // of the running turn, numbered as its commit will number them: the log lacks them so far
+	Room      int              // bytes that a result may have without being cut; 0: any number
 }
 
 // Repeatable marks tools whose calls have no effect, so that a call cut off by a crash may be made again.

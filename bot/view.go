@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -34,22 +35,42 @@ func (b *Bot) talk(events []sessions.Event) []sessions.Event {
 // show prepares the tail of a view for a request: the conversation, with bodies that leave room for each other.
 func (b *Bot) show(v *sessions.View) {
 	v.Tail = b.talk(v.Tail)
-	shrink(v.Tail, b.settings(v.Session).Window.Usable())
+	shrink(v.Tail, b.settings(v.Session).Window.Usable(), 0)
 }
 
 // shrink shortens single events that would crowd out everything else: no body takes more than a quarter of what a
-// request may hold. The log keeps them whole. The rule looks at the event alone, so that it decides the same way for ever.
-func shrink(events []sessions.Event, usable int) {
-	limit := max(256, usable/4)
+// request may hold. The log keeps them whole, and a note in each names the call that reads it. The rule looks at the
+// event alone, so that it decides the same way for ever. Events without a number get theirs from next on.
+func shrink(events []sessions.Event, usable int, next int64) {
+	limit := bodyLimit(usable)
 	for i, e := range events {
 		if e.Tokens <= limit {
 			continue
 		}
+		seq := e.Seq
+		if seq == 0 {
+			seq = next + int64(i)
+		}
 		bytes := int(float64(len(e.Content)) * float64(limit) / float64(e.Tokens) * 0.9)
-		events[i].Content = compaction.HeadTail(e.Content, bytes)
+		events[i].Content = compaction.Shorten(e.Content, bytes, sessions.ReadCall(seq))
 		events[i].Tokens = limit
 	}
 }
+
+// bodyLimit is how many tokens the body of one event takes in a request at most.
+func bodyLimit(usable int) int { return max(256, usable/4) }
+
+// current are the events of a running turn, whole, with the numbers that the commit will give them.
+func (t *turn) current() []sessions.Event {
+	events := slices.Concat(t.view.Pending[:len(t.asked)], t.sofar)
+	for i := range events {
+		events[i].Seq = t.next() + int64(i)
+	}
+	return events
+}
+
+// next is the number of the turn's first event.
+func (t *turn) next() int64 { return t.view.Session.LastSeq + 1 }
 
 // state is what a decision about the view looks at, with a context of so many tokens.
 func (b *Bot) state(v sessions.View, tokens int) compaction.State {

@@ -13,8 +13,8 @@ import (
 const maxSpeakers = 8
 
 // GapNote stands in a view for events that are not shown there: which, how many, from when to when, who spoke how
-// often, and up to most of their identifiers. The tool query_history reads the events themselves. It is data like what
-// it stands for, and the same for the same events. loc is UTC where nil; lang is zh or en.
+// often, and up to most of their identifiers. It names the call that reads the events
+// themselves. It is data like what it stands for, and the same for the same events. loc is UTC where nil; lang is zh or en.
 func GapNote(events []sessions.Event, loc *time.Location, lang string, most int) string {
 	if len(events) == 0 {
 		return ""
@@ -34,7 +34,7 @@ func GapNote(events []sessions.Event, loc *time.Location, lang string, most int)
 	if len(values) > 0 {
 		s += p.stop + fmt.Sprintf(p.named, strings.Join(values, p.list))
 	}
-	return "[" + s + p.stop + p.read + strings.TrimSpace(p.stop) + "]"
+	return "[" + s + p.stop + p.read + readCall(events) + strings.TrimSpace(p.stop) + "]"
 }
 
 // phrases are the words of a gap note.
@@ -46,27 +46,35 @@ type phrases struct {
 var gapPhrases = map[string]phrases{
 	"zh": {
 		where: "此处略去序号 %s，共 %d 条", to: " 至 ", who: "发言：%s", count: "%s %d 条", others: "另外 %d 人", model: "助手", tool: "工具",
-		named: "其中提到：%s", read: "要看原文，用 query_history 按序号查询", comma: "，", list: "、", stop: "。",
+		named: "其中提到：%s", read: "看原文：", comma: "，", list: "、", stop: "。",
 	},
 	"en": {
 		where: "Left out here: numbers %s, %d in all", to: " to ", who: "Spoken by: %s", count: "%s (%d)", others: "%d others", model: "assistant",
-		tool: "tools", named: "Named there: %s", read: "To read them, use query_history with their numbers", comma: ", ", list: ", ", stop: ". ",
+		tool: "tools", named: "Named there: %s", read: "To read them: ", comma: ", ", list: ", ", stop: ". ",
 	},
 }
 
-// seqs is the range of the events' numbers. Those that have none yet do not count.
+// seqs is the range of the events' numbers.
 func seqs(events []sessions.Event) string {
-	var low, high int64
+	low, high := ends(events)
+	if low == high {
+		return itoa(low)
+	}
+	return itoa(low) + "-" + itoa(high)
+}
+
+// readCall is the call that reads events whole.
+func readCall(events []sessions.Event) string { return sessions.ReadCallOf(ends(events)) }
+
+// ends are the first and the last of the events' numbers. Those that have none yet do not count.
+func ends(events []sessions.Event) (low, high int64) {
 	for _, e := range events {
 		if e.Seq > 0 && (low == 0 || e.Seq < low) {
 			low = e.Seq
 		}
 		high = max(high, e.Seq)
 	}
-	if low == high {
-		return itoa(low)
-	}
-	return itoa(low) + "-" + itoa(high)
+	return low, high
 }
 
 // span is the first and the last time of events, or empty where they have none.

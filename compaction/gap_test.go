@@ -20,11 +20,11 @@ func TestGapNote(t *testing.T) {
 	}
 	shanghai := time.FixedZone("CST", 8*3600)
 	zh := GapNote(events, shanghai, "", 8)
-	if want := "[此处略去序号 12-16，共 5 条，2026-03-05 09:02 至 2026-03-05 09:06。发言：李娜(u李娜) 2 条、张伟(u张伟) 1 条、助手 1 条、工具 1 条。其中提到：A-10086、https://a.cn/x。要看原文，用 query_history 按序号查询。]"; zh != want {
+	if want := `[此处略去序号 12-16，共 5 条，2026-03-05 09:02 至 2026-03-05 09:06。发言：李娜(u李娜) 2 条、张伟(u张伟) 1 条、助手 1 条、工具 1 条。其中提到：A-10086、https://a.cn/x。看原文：query_history {"range":"12-16"}。]`; zh != want {
 		t.Errorf("\n%s, want\n%s", zh, want)
 	}
 	en := GapNote(events[:1], nil, "en", 1)
-	if want := "[Left out here: numbers 12, 1 in all, 2026-03-05 01:02 to 2026-03-05 01:02. Spoken by: 李娜(u李娜) (1). Named there: A-10086. To read them, use query_history with their numbers.]"; en != want {
+	if want := `[Left out here: numbers 12, 1 in all, 2026-03-05 01:02 to 2026-03-05 01:02. Spoken by: 李娜(u李娜) (1). Named there: A-10086. To read them: query_history {"range":"12"}.]`; en != want {
 		t.Errorf("\n%s, want\n%s", en, want)
 	}
 	if got := GapNote(nil, nil, "zh", 8); got != "" {

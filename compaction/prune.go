@@ -54,7 +54,7 @@ func pruned(e sessions.Event) bool {
 // pruneNote stands for a whole result.
 func pruneNote(e sessions.Event) string {
 	return fmt.Sprintf("%sresult of %s, %d characters, shortened to save room. Do not repeat the same call unchanged: "+
-		"query_history with event %d reads the whole.]", pruneMark(e), oneLine(e.ToolName), utf8.RuneCountInString(e.Content), e.Seq)
+		"%s reads the whole.]", pruneMark(e), oneLine(e.ToolName), utf8.RuneCountInString(e.Content), sessions.ReadCall(e.Seq))
 }
 
 // prunedEnds is a long result by its note and its two ends; a short one whole.
@@ -73,8 +73,8 @@ func oneLine(name string) string {
 
 const maxToolName = 64
 
-// readTool reads what was moved out: moving its results out again would have it read for ever.
-const readTool = "memory_get"
+// reads reports whether a tool reads back what left the view: moving its results out again would have it read for ever.
+func reads(tool string) bool { return tool == sessions.GetTool || tool == sessions.HistoryTool }
 
 // leastOffload is what a reference takes at the most, in tokens: moving out as little gains nothing.
 const leastOffload = 400
@@ -91,7 +91,7 @@ func (p Policy) offloading(w Window, s State) bool {
 func (p Policy) large(tail []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	for _, e := range tail {
-		if e.Role == sessions.RoleTool && e.Tokens > max(p.OffloadOver, leastOffload) && e.Blob == "" && e.ToolName != readTool && !pruned(e) {
+		if e.Role == sessions.RoleTool && e.Tokens > max(p.OffloadOver, leastOffload) && e.Blob == "" && !reads(e.ToolName) && !pruned(e) {
 			out = append(out, e)
 		}
 	}
@@ -117,8 +117,9 @@ func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sess
 
 // offloaded is what the view shows in the place of a result that was moved out.
 func offloaded(e sessions.Event) string {
-	return fmt.Sprintf("Tool result is at: %s\n%s, %d bytes, moved out to save room; memory_get reads it. It begins and ends:\n%s",
-		sessions.BlobPath(sessions.BlobOf(e.Content)), oneLine(e.ToolName), len(e.Content), HeadTail(e.Content, previewBytes))
+	blob := sessions.BlobOf(e.Content)
+	return fmt.Sprintf("Tool result is at: %s\n%s, %d bytes, moved out to save room; %s reads the whole. It begins and ends:\n%s",
+		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), HeadTail(e.Content, previewBytes))
 }
 
 // StillDue reports whether a summary has to be made although results were moved out, which freed so many tokens: where

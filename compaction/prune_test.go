@@ -64,7 +64,7 @@ func TestPrune(t *testing.T) {
 		if s.Tokens != counter().Count(s.Text) || s.Blob != "" {
 			t.Errorf("event %d: %+v", s.Seq, s)
 		}
-		for _, want := range []string{fmt.Sprintf("event %d ", s.Seq), "disk_usage", "query_history", "Do not repeat the same call unchanged"} {
+		for _, want := range []string{fmt.Sprintf(`query_history {"range":"%d"} reads the whole`, s.Seq), "disk_usage", "Do not repeat the same call unchanged"} {
 			if !strings.Contains(s.Text, want) {
 				t.Errorf("event %d is shown without %q: %s", s.Seq, want, s.Text[:100])
 			}

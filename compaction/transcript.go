@@ -162,9 +162,15 @@ func Fence(name, data string) string {
 
 // HeadTail shortens a text to about limit bytes: its beginning, a note of what is missing, its end. It never cuts
 // inside a character.
-func HeadTail(text string, limit int) string {
+func HeadTail(text string, limit int) string { return Shorten(text, limit, "") }
+
+// Shorten is HeadTail with the call that reads the whole text, where there is one, in the note.
+func Shorten(text string, limit int, call string) string {
 	if len(text) <= limit {
 		return text
+	}
+	if call != "" {
+		call = "; whole: " + call
 	}
 	head, tail := limit*2/3, len(text)-limit/3
 	for head > 0 && !utf8.RuneStart(text[head]) {
@@ -173,7 +179,7 @@ func HeadTail(text string, limit int) string {
 	for tail < len(text) && !utf8.RuneStart(text[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s …[%d bytes left out]… %s", text[:head], tail-head, text[tail:])
+	return fmt.Sprintf("%s …[%d bytes left out%s]… %s", text[:head], tail-head, call, text[tail:])
 }
 
 // clip shortens a text to its two ends, with a note of what is missing, to so many characters together.

@@ -82,20 +82,18 @@ func TestGetReadsDigests(t *testing.T) {
 		{ID: 7, Scope: ScopeGroup, ScopeID: "r/c", Kind: KindDigest, Content: "# title\n- first\n- second", CreatedAt: at},
 	}}
 	for _, c := range []struct {
-		path        string
-		from, lines int
-		want        string
+		path string
+		want string
 	}{
-		{"memory/group/2026-11-20.md", 0, 0, "[group 2026-11-20 #7]\n# title\n- first\n- second"},
-		{"memory/group/2026-11-20.md", 3, 1, "- first"},
-		{"memory/group/2026-11-21.md", 0, 0, "has 0 lines"},
-		{"memory/session/2026-11-20.md", 0, 0, "has 0 lines"},
-		{"memory/group/2026-02-31.md", 0, 0, "has 0 lines"},
-		{"MEMORY.md", 0, 0, "has 0 lines"},
+		{"memory/group/2026-11-20.md", "[group 2026-11-20 #7]\n# title\n- first\n- second"},
+		{"memory/group/2026-11-21.md", "has 0 lines"},
+		{"memory/session/2026-11-20.md", "has 0 lines"},
+		{"memory/group/2026-02-31.md", "has 0 lines"},
+		{"MEMORY.md", "has 0 lines"},
 	} {
-		got, err := Get(t.Context(), l, Reader{Key: "r/c", Robot: "r", Conversation: "c"}, c.path, c.from, c.lines, loc)
+		got, err := Get(t.Context(), l, Reader{Key: "r/c", Robot: "r", Conversation: "c"}, c.path, 1, LogReader{Location: loc})
 		if err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s from %d: %q (%v), want %q", c.path, c.from, got, err, c.want)
+			t.Errorf("%s: %q (%v), want %q", c.path, got, err, c.want)
 		}
 	}
 }

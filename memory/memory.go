@@ -110,6 +110,7 @@ type Query struct {
 	Limit int
 	From  Source
 	Now   time.Time // what "yesterday" is told from; zero: now
+	Chars int       // of one event that a hit shows; 0: the store's own bound
 }
 
 // Hit is one find of a search, over memories and the event log.

@@ -63,9 +63,8 @@ type Library interface {
 	// may see them; nothing where there is no such memory, or the reader may not see it.
 	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
-	// History finds events of the session by words (all of them where query is empty), newest first, with
-	// Seq < before where before is not 0.
-	History(ctx context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error)
+	// History finds events of the session, newest first.
+	History(ctx context.Context, key sessions.Key, q Seek) (Finds, error)
 }
 
 // Unsaved is what one session holds after its flush cursor.

@@ -3,6 +3,7 @@ package sessions
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
@@ -20,6 +21,12 @@ const blobDir = "offloaded/"
 
 // BlobPath is how a view names a body to the model.
 func BlobPath(blob string) string { return blobDir + blob + ".txt" }
+
+// GetTool is the tool that reads paths.
+const GetTool = "memory_get"
+
+// BlobCall is the call that reads a body, as a view names it.
+func BlobCall(blob string) string { return fmt.Sprintf(`%s {"path":"%s"}`, GetTool, BlobPath(blob)) }
 
 // BlobAt is the address that a path names, and whether it names one. That the session has such a body is for the store
 // to say.

@@ -1,6 +1,9 @@
 package sessions
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Role says whose words an event holds.
 type Role string
@@ -64,6 +67,20 @@ type ToolRun struct {
 	EventID  int64  // the oldest pending message of the turn: what ties a run to the turn's next attempt
 	Finished bool   // false after a crash: the call may have had an effect
 	Result   string // of a finished run
+}
+
+// HistoryTool is the tool that reads a session's log back.
+const HistoryTool = "query_history"
+
+// ReadCall is the call that reads an event of the log whole, as notes in a view name it.
+func ReadCall(seq int64) string { return ReadCallOf(seq, seq) }
+
+// ReadCallOf is the call that reads a range of events whole.
+func ReadCallOf(from, through int64) string {
+	if from == through {
+		return fmt.Sprintf(`%s {"range":"%d"}`, HistoryTool, from)
+	}
+	return fmt.Sprintf(`%s {"range":"%d-%d"}`, HistoryTool, from, through)
 }
 
 // Usage is what a model call took, in tokens, as the provider reported it; zero where it did not say.

@@ -89,7 +89,7 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 			t.Errorf("%s reads %+v (%v), want %d digests", who, got, err, want)
 		}
 		if want == 1 {
-			text, err := memory.Get(t.Context(), s, r, "memory/group/"+yesterday().Date+".md", 1, 0, time.UTC)
+			text, err := memory.Get(t.Context(), s, r, "memory/group/"+yesterday().Date+".md", 1, memory.LogReader{Location: time.UTC})
 			if err != nil || !strings.Contains(text, "决定周五发布") {
 				t.Errorf("the day's path reads %q (%v)", text, err)
 			}
@@ -100,7 +100,7 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 	}
 	if hits := c.search("决定发布"); len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/group/"+yesterday().Date) {
 		t.Errorf("a search finds %+v", hits)
-	} else if text, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, 0, time.UTC); err != nil || !strings.Contains(text, "决定周五发布") {
+	} else if text, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, memory.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, "决定周五发布") {
 		t.Errorf("the path of the find reads %q (%v)", text, err)
 	}
 	if one, err := s.Session(t.Context(), c.reader.Key); err != nil || one.SpentToday != 42 {

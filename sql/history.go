@@ -1,45 +1,110 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
+	"ebb/memory"
+	"ebb/memory/rank"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
 
 const (
-	maxTerms     = 32   // of one query
-	historyShare = 0.5  // of the terms, for a find in the history to count
-	maxBody      = 2000 // characters of an event's body that are read: of a longer one, the piece with the find
-	bodyLead     = 200  // characters of that piece before the find
+	maxTerms      = 32         // of one query
+	historyShare  = 0.5        // of the terms, for a find in the history to count
+	maxBody       = 2000       // characters of an event's body that a search shows
+	bodyLead      = 10         // part of the characters that are shown of a long body, before the first find: one in so many
+	historyWindow = 5000       // events that are compared word by word at a time
+	historyBytes  = 20_000_000 // of their contents together
+	historyOlder  = 200        // older events that the search index may add
 )
 
-// History implements memory.Store. An event is found by a query when it holds at least half of its terms. Of events it
-// gives what is shown: their place, time, speaker and, of a long body, the piece around the first find.
-func (s *Store) History(
-	ctx context.Context, key sessions.Key, query string, before int64, limit int,
-) ([]sessions.Event, error) {
-	terms := termsOf(query)
-	rows, err := s.q.EventsHistory(ctx, s.pool, &dbsqlc.EventsHistoryParams{
-		SessionKey: key, BeforeSeq: before, Patterns: patternsOf(terms), MaxChars: maxBody, LeadChars: bodyLead,
-		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: count(limit),
-	})
+// History implements memory.Store. An event is found by words when it holds at least half of their terms. Of a long log
+// the newest part is compared word by word; older events are found by the search index, where they have all the words.
+func (s *Store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	finds, err := s.history(ctx, key, q)
 	if err != nil {
-		return nil, fmt.Errorf("reading the history of session %s: %w", key, err)
+		return memory.Finds{}, fmt.Errorf("reading the history of session %s: %w", key, err)
 	}
-	events := make([]sessions.Event, 0, len(rows))
+	return finds, nil
+}
+
+func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	terms := termsOf(q.Words)
+	p := dbsqlc.EventsHistoryParams{
+		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
+		Patterns: patternsOf(terms), MaxChars: count(q.Chars), LeadChars: count(q.Chars / bodyLead), Seqs: []int64{},
+		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: count(q.Limit),
+	}
+	if p.Until.IsZero() {
+		p.Until = time.Now().AddDate(10, 0, 0)
+	}
+	window, err := s.q.EventsWindow(ctx, s.pool, &dbsqlc.EventsWindowParams{
+		SessionKey: key, FirstSeq: p.FromSeq, ThroughSeq: p.ThroughSeq, Since: p.Since, Until: p.Until,
+		MaxRows: historyWindow, MaxBytes: historyBytes,
+	})
+	if err != nil || window == 0 {
+		return memory.Finds{}, err
+	}
+	first := p.FromSeq
+	p.FromSeq = window
+	var out memory.Finds
+	if out.Events, err = s.finds(ctx, p); err != nil || window == first {
+		return out, err
+	}
+	if more, err := s.q.EventsWindow(ctx, s.pool, &dbsqlc.EventsWindowParams{
+		SessionKey: key, FirstSeq: first, ThroughSeq: window - 1, Since: p.Since, Until: p.Until, MaxRows: 1, MaxBytes: 1,
+	}); err != nil || more == 0 {
+		return out, err
+	}
+	out.From = window
+	if len(terms) == 0 || len(out.Events) >= q.Limit {
+		return out, nil
+	}
+	p.FromSeq, p.ThroughSeq, p.MaxRows = first, window-1, count(q.Limit-len(out.Events))
+	older, err := s.olderFinds(ctx, p, q.Words)
+	out.Events = append(out.Events, older...)
+	return out, err
+}
+
+// olderFinds are events of a range that have all the words, as the search index knows them.
+func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.Find, error) {
+	keys := rank.Keys(eventScope(p.SessionKey), words)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	rows, err := s.q.EventsFind(ctx, planned{s.pool}, &dbsqlc.EventsFindParams{
+		SessionKey: p.SessionKey, Lists: []string{arrayText(keys)}, MaxRows: historyOlder,
+	})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	for _, row := range rows {
+		p.Seqs = append(p.Seqs, row.Seq)
+	}
+	return s.finds(ctx, p)
+}
+
+func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.Find, error) {
+	rows, err := s.q.EventsHistory(ctx, s.pool, &p)
+	if err != nil {
+		return nil, err
+	}
+	finds := make([]memory.Find, 0, len(rows))
 	for _, r := range rows {
-		events = append(events, sessions.Event{
-			ID: r.ID, Seq: orZero(r.Seq), Key: key, Role: r.Role, Content: piece(r.Content, r.Place),
+		finds = append(finds, memory.Find{Cut: r.Chars > p.MaxChars, Event: sessions.Event{
+			ID: r.ID, Seq: orZero(r.Seq), Key: p.SessionKey, Role: r.Role, Content: piece(r.Content, r.Place),
 			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
-		})
+		}})
 	}
-	return events, nil
+	return finds, nil
 }
 
 // termsOf are the words of a query, folded, each once: a Latin word or number is one, a run of Chinese characters is

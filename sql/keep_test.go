@@ -447,16 +447,16 @@ func readAll(t *testing.T, c *chat) string {
 			b.WriteString(m.Content + "\n")
 		}
 		for _, path := range []string{"MEMORY.md", fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.UTC().Format(time.DateOnly), m.ID)} {
-			if text, err := memory.Get(ctx, s, r, path, 1, memory.MaxLines, time.UTC); err == nil {
+			if text, err := memory.Get(ctx, s, r, path, 1, memory.LogReader{Location: time.UTC}); err == nil {
 				b.WriteString(text + "\n")
 			}
 		}
 	}
-	history, err := s.History(ctx, r.Key, "needle", 0, 100)
+	history, err := s.History(ctx, r.Key, memory.Seek{Words: "needle", Limit: 100, Chars: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range history {
+	for _, e := range history.Events {
 		b.WriteString(e.Content + "\n")
 	}
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -62,7 +63,15 @@ func TestPlans(t *testing.T) {
 	}{
 		"unflushed sessions": {func() error { _, err := q.SessionsUnflushed(t.Context(), p, "a"); return err }, true},
 		"all history": {func() error {
-			_, err := q.EventsHistory(t.Context(), p, &dbsqlc.EventsHistoryParams{SessionKey: "s7", Patterns: []string{}, MaxChars: 10, MaxRows: 20})
+			_, err := q.EventsHistory(t.Context(), p, &dbsqlc.EventsHistoryParams{
+				SessionKey: "s7", FromSeq: 1, ThroughSeq: 1 << 40, Until: time.Now(), Seqs: []int64{}, Patterns: []string{}, MaxChars: 10, MaxRows: 20,
+			})
+			return err
+		}, false},
+		"the part of a history to compare": {func() error {
+			_, err := q.EventsWindow(t.Context(), p, &dbsqlc.EventsWindowParams{
+				SessionKey: "s7", FirstSeq: 1, ThroughSeq: 1 << 40, Until: time.Now(), MaxRows: 20, MaxBytes: 1000,
+			})
 			return err
 		}, false},
 		"what there is to tell": {func() error {

@@ -87,7 +87,7 @@ func TestPromotedIsKnownAgain(t *testing.T) {
 		}
 	}
 	c.wantKnown(firstDate)
-	text, err := memory.Get(t.Context(), s, c.reader, memoryPathOf(first), 1, 10, time.UTC)
+	text, err := memory.Get(t.Context(), s, c.reader, memoryPathOf(first), 1, memory.LogReader{Location: time.UTC})
 	if err != nil || !strings.Contains(text, firstDate) || strings.Contains(text, "OUTDATED") {
 		t.Errorf("the group's own is shown as %q (%v)", text, err)
 	}

@@ -58,6 +58,7 @@ type searching struct {
 	query  rank.Query
 	from   memory.Source
 	limit  int
+	chars  int   // of an event that a hit shows
 	last   int64 // place of the session's newest event
 	found  []candidate
 	total  int           // texts that were looked through, as far as that is known
@@ -73,7 +74,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	if now.IsZero() {
 		now = scope.At
 	}
-	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, common: make(map[int64]int)}
+	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
 	for i, id := range scope.Ids {
 		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}

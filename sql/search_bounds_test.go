@@ -214,3 +214,61 @@ func TestWhatIsNoFind(t *testing.T) {
 		t.Errorf("%d of four events are marked as no finds", n)
 	}
 }
+
+// A list of a long log compares its newest part word by word, names the rest, and adds what the index finds there.
+func TestHistoryOfALongLog(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	const said = 12000
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := s.LoadEvents(t.Context(), func(yield func(sql.LoadedEvent) bool) {
+		for i := range int64(said) {
+			text := "the weather is fine"
+			switch i {
+			case 100:
+				text = "the password of the quokka"
+			case 200:
+				text = "xquokkax"
+			}
+			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+				Seq: i + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: begin.Add(time.Duration(i) * time.Minute),
+			}}) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 12002")
+	seqs := func(q memory.Seek) (out []int64, from int64) {
+		t.Helper()
+		q.Limit, q.Chars = 5, 100
+		finds, err := s.History(t.Context(), c.reader.Key, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range finds.Events {
+			out = append(out, f.Seq)
+		}
+		return out, finds.From
+	}
+	for name, tt := range map[string]struct {
+		q    memory.Seek
+		want []int64
+		from int64
+	}{
+		"the index adds old ones":      {memory.Seek{Words: "quokka"}, []int64{103}, 7003},
+		"the next part":                {memory.Seek{Words: "quokka", Through: 7002}, []int64{103}, 2003},
+		"the last part, word by word":  {memory.Seek{Words: "quokka", Through: 2002}, []int64{203, 103}, 0},
+		"a range":                      {memory.Seek{Words: "quokka", From: 150, Through: 4000}, []int64{203}, 0},
+		"a time":                       {memory.Seek{Words: "quokka", Until: begin.Add(150 * time.Minute)}, []int64{103}, 0},
+		"a time without words":         {memory.Seek{Since: begin.Add(100 * time.Minute), Until: begin.Add(102 * time.Minute)}, []int64{104, 103}, 0},
+		"nothing there":                {memory.Seek{Words: "quokka", From: 7100}, nil, 0},
+		"the newest, as many as asked": {memory.Seek{Words: "weather"}, []int64{12002, 12001, 12000, 11999, 11998}, 7003},
+	} {
+		if got, from := seqs(tt.q); !slices.Equal(got, tt.want) || from != tt.from {
+			t.Errorf("%s: found %v, compared from %d; want %v from %d", name, got, from, tt.want, tt.from)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 				continue // it was erased meanwhile
 			}
 			h.Path, h.Seq, h.At = eventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
-			h.Content = x.query.Piece(e.Content, maxBody)
+			h.Content = x.query.Piece(e.Content, x.chars)
 			h.Who = speaker(e.Role, e.SenderNick, e.SenderID)
 		}
 		hits = append(hits, h)

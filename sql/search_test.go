@@ -31,7 +31,7 @@ func TestPathsLeadToMemories(t *testing.T) {
 		if len(hits) != 1 {
 			t.Fatalf("%s: found %+v", zone, hits)
 		}
-		got, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, 10, zone)
+		got, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, memory.LogReader{Location: zone})
 		if err != nil || !strings.Contains(got, "deploy on Friday") {
 			t.Errorf("%s: %s leads to %q (%v)", zone, hits[0].Path, got, err)
 		}
@@ -68,7 +68,8 @@ func TestLongBodies(t *testing.T) {
 		t.Errorf("of the long message %d characters were found: %.300q", len([]rune(h)), h)
 	}
 	for query, want := range map[string]int{"": 9, "needle": 3} {
-		events, err := s.History(t.Context(), c.reader.Key, query, 0, 50)
+		finds, err := s.History(t.Context(), c.reader.Key, memory.Seek{Words: query, Limit: 50, Chars: 2000})
+		events := finds.Events
 		if err != nil || len(events) != want {
 			t.Fatalf("history of %q has %d events (%v), want %d", query, len(events), err, want)
 		}
@@ -80,13 +81,20 @@ func TestLongBodies(t *testing.T) {
 				t.Errorf("history of %q reads %d characters of event %d, and its message: %v", query, len([]rune(e.Content)), e.Seq, e.Message)
 			}
 		}
-		lines := memory.EventLines(events, time.UTC)
-		if found := strings.Contains(lines, "the Needle is here"); found != (query != "") {
+		text := ""
+		for _, e := range events {
+			if e.Cut != (e.Seq == 3 || e.Seq == 9) {
+				t.Errorf("history of %q: event %d is cut: %t", query, e.Seq, e.Cut)
+			}
+			text += e.Content
+		}
+		if found := strings.Contains(text, "the Needle is here"); found != (query != "") {
 			t.Errorf("history of %q shows the words in the middle of a long message: %t", query, found)
 		}
 	}
-	if events, err := s.History(t.Context(), c.reader.Key, "needle filler nowhere nothing", 0, 1); err != nil || len(events) != 1 || events[0].Seq != 9 {
-		t.Errorf("events with half of the words are %.300v (%v), want the newest", events, err)
+	q := memory.Seek{Words: "needle filler nowhere nothing", Limit: 1, Chars: 2000}
+	if finds, err := s.History(t.Context(), c.reader.Key, q); err != nil || len(finds.Events) != 1 || finds.Events[0].Seq != 9 {
+		t.Errorf("events with half of the words are %.300v (%v), want the newest", finds, err)
 	}
 }
 
@@ -96,11 +104,12 @@ func TestAbsurdLimits(t *testing.T) {
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
 	for limit, want := range map[int]int{1 << 40: 2, -1: 0} {
-		events, err := s.History(t.Context(), c.reader.Key, "", 0, limit)
-		if err != nil || len(events) != want {
-			t.Errorf("limit %d: history has %d events (%v), want %d", limit, len(events), err, want)
+		finds, err := s.History(t.Context(), c.reader.Key, memory.Seek{Limit: limit, Chars: limit})
+		if err != nil || len(finds.Events) != want {
+			t.Errorf("limit %d: history has %d events (%v), want %d", limit, len(finds.Events), err, want)
 		}
-		if events, err = s.Range(t.Context(), c.reader.Key, 0, 9, limit); err != nil || len(events) != want {
+		events, err := s.Range(t.Context(), c.reader.Key, 0, 9, limit)
+		if err != nil || len(events) != want {
 			t.Errorf("limit %d: the range has %d events (%v), want %d", limit, len(events), err, want)
 		}
 		if _, err := s.Pinned(t.Context(), c.reader, limit); err != nil {

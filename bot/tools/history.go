@@ -2,27 +2,51 @@ package tools
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/sessions"
 )
 
 type historyArgs struct {
 	Query  string `json:"query"`
+	Range  span   `json:"range"`
+	Since  string `json:"since"`
+	Until  string `json:"until"`
 	Before int64  `json:"before"`
 	Limit  int    `json:"limit"`
+	Page   int    `json:"page"`
 }
 
 var historySpec = bot.ToolSpec{
-	Name:        "query_history",
-	Description: "Read this conversation's original messages, also those that were compacted, newest first.",
+	Name:        sessions.HistoryTool,
+	Description: "Read this conversation's original messages, also compacted ones: a range whole, or finds by words or time, the newest.",
 	Schema: object(nil, map[string]any{
-		"query": field("string", "words that must occur; empty for all"), "before": field("integer", "only messages before this number"),
-		"limit": field("integer", "messages, 1 to 50, default 20"),
+		"query": field("string", "words that must occur"), "range": field("string", "message numbers: 12 or 10-20"),
+		"since": field("string", "YYYY-MM-DD or YYYY-MM-DD HH:MM"), "until": field("string", "the same"),
+		"before": field("integer", "only older than this number"), "limit": field("integer", "1 to 50, default 20"),
+		"page": field("integer", "of a long message"),
 	}),
 }
+
+// span is a range of numbers. Some models write a single number without quotes.
+type span string
+
+// UnmarshalJSON takes a string, a number or null.
+func (s *span) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`)
+	if text != "null" {
+		*s = span(text)
+	}
+	return nil
+}
+
+// findChars is how much of one find's content a list shows, in characters.
+const findChars = 2000
 
 type historian struct {
 	store memory.Store
@@ -30,13 +54,81 @@ type historian struct {
 }
 
 func (h historian) call(ctx context.Context, in bot.ToolInput, a historyArgs) (string, error) {
-	if a.Limit < 1 || a.Limit > 50 {
-		a.Limit = 20
-	}
-	events, err := h.store.History(ctx, in.Lease.Key, a.Query, a.Before, a.Limit)
+	q, err := h.seek(a)
 	if err != nil {
-		return "", trouble(ctx, err, "query_history: the log can't be read at the moment")
+		return "", err
 	}
-	slices.Reverse(events)
-	return memory.EventLines(events, h.loc), nil
+	log := logReader(h.store, in, h.loc)
+	var text string
+	if q.From > 0 && q.Words == "" && q.Since.IsZero() && q.Until.IsZero() {
+		text, err = log.Whole(ctx, q.From, q.Through, a.Page, func(span string, page int) string {
+			if page == 1 {
+				page = 0
+			}
+			return memory.CallOf(sessions.HistoryTool, "range", span, "page", page)
+		})
+	} else {
+		text, err = log.Find(ctx, q, sessions.ReadCall, func(seq int64) string {
+			return memory.CallOf(sessions.HistoryTool, "query", a.Query, "range", string(a.Range), "since", a.Since, "until", a.Until, "before", seq, "limit", a.Limit)
+		})
+	}
+	if errors.Is(err, memory.ErrUnreadable) {
+		err = trouble(ctx, err, "query_history: the log can't be read at the moment")
+	}
+	return text, err
+}
+
+// seek reads the arguments. Its errors are written for the model.
+func (h historian) seek(a historyArgs) (q memory.Seek, err error) {
+	q = memory.Seek{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
+	if q.Limit < 1 || q.Limit > 50 {
+		q.Limit = 20
+	}
+	if a.Range != "" {
+		var ok bool
+		if q.From, q.Through, ok = memory.ParseSpan(string(a.Range)); !ok {
+			return q, fmt.Errorf("range %q: want message numbers such as 12 or 10-20", memory.HeadOf(string(a.Range)))
+		}
+	}
+	if a.Before > 0 && (q.Through == 0 || q.Through >= a.Before) {
+		if q.Through = a.Before - 1; q.Through < max(1, q.From) {
+			return q, fmt.Errorf("there is nothing before %d to read here", a.Before)
+		}
+	}
+	if q.Since, _, err = h.at("since", a.Since); err != nil {
+		return q, err
+	}
+	var day bool
+	if q.Until, day, err = h.at("until", a.Until); err != nil {
+		return q, err
+	}
+	switch {
+	case day:
+		q.Until = q.Until.AddDate(0, 0, 1)
+	case !q.Until.IsZero():
+		q.Until = q.Until.Add(time.Minute)
+	}
+	return q, nil
+}
+
+// at reads a time of the group's zone; day reports whether it is a whole day.
+func (h historian) at(name, text string) (at time.Time, day bool, err error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return at, false, nil
+	}
+	if at, err = time.ParseInLocation(time.DateOnly, text, h.loc); err == nil {
+		return at, true, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateTime, time.RFC3339} {
+		if at, err = time.ParseInLocation(layout, text, h.loc); err == nil {
+			return at, false, nil
+		}
+	}
+	return at, false, fmt.Errorf("%s %q: want YYYY-MM-DD or YYYY-MM-DD HH:MM", name, memory.HeadOf(text))
+}
+
+// logReader reads the log of the session that a call came from, and of no other.
+func logReader(store memory.Store, in bot.ToolInput, loc *time.Location) memory.LogReader {
+	return memory.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

@@ -29,6 +29,12 @@ type searcher struct {
 	loc   *time.Location
 }
 
+// A find shows at least so many characters, next to so many bytes for its path, time and speaker.
+const (
+	leastFind = 40
+	findFrame = 120
+)
+
 func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errors.New("query is empty: give words to look for")
@@ -36,7 +42,11 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 	if a.Limit < 1 || a.Limit > 20 {
 		a.Limit = 8
 	}
-	hits, err := s.store.Search(ctx, in.Reader, memory.Query{Text: a.Query, Limit: a.Limit})
+	q := memory.Query{Text: a.Query, Limit: a.Limit}
+	if in.Room > 0 { // for one find, with its head; a character takes at most four bytes
+		q.Chars = max(leastFind, (in.Room/a.Limit-findFrame)/4)
+	}
+	hits, err := s.store.Search(ctx, in.Reader, q)
 	if err != nil {
 		return "", trouble(ctx, err, "memory_search: the memory can't be read at the moment")
 	}
@@ -45,6 +55,9 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 	}
 	var b strings.Builder
 	for _, h := range hits {
+		if rs := []rune(h.Content); q.Chars > 0 && len(rs) > q.Chars+1 { // its path reads the whole
+			h.Content = string(rs[:q.Chars]) + "…"
+		}
 		b.WriteString(memory.HitLine(h, s.loc))
 	}
 	return b.String(), nil

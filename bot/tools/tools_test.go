@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -26,8 +27,8 @@ type shelf struct {
 	events  []sessions.Event
 	key     sessions.Key
 	query   string
-	before  int64
 	limit   int
+	seek    memory.Seek
 	err     error
 }
 
@@ -41,9 +42,24 @@ func (s *shelf) Search(_ context.Context, r memory.Reader, q memory.Query) ([]me
 	return s.hits, s.err
 }
 
-func (s *shelf) History(_ context.Context, key sessions.Key, query string, before int64, limit int) ([]sessions.Event, error) {
-	s.key, s.query, s.before, s.limit = key, query, before, limit
-	return s.events, s.err
+func (s *shelf) History(_ context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	s.key, s.seek, s.limit = key, q, q.Limit
+	var out memory.Finds
+	for _, e := range s.events {
+		out.Events = append(out.Events, memory.Find{Event: e})
+	}
+	return out, s.err
+}
+
+func (s *shelf) Range(_ context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
+	s.key = key
+	var out []sessions.Event
+	for _, e := range slices.Backward(s.events) {
+		if e.Seq > from && e.Seq <= through && len(out) < limit {
+			out = append(out, e)
+		}
+	}
+	return out, s.err
 }
 
 func (s *shelf) Pinned(_ context.Context, r memory.Reader, _ int) ([]memory.Memory, error) {
@@ -66,7 +82,7 @@ var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection 
 // shelved has one result that was moved out of the view of the session r/c.
 type shelved struct{}
 
-var bigResult = strings.Repeat("0123456789", 50) + "\nthe end"
+var bigResult = strings.Repeat("0123456789", 700) + "\nthe end"
 
 func (shelved) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
 	if key != "r/c" || blob != sessions.BlobOf(bigResult) {
@@ -80,8 +96,8 @@ func TestStoredResult(t *testing.T) {
 	t.Parallel()
 	path := sessions.BlobPath(sessions.BlobOf(bigResult))
 	for arguments, want := range map[string]string{
-		`{"path":"` + path + `"}`:                                          "the end",
-		`{"path":"` + path + `","from":2,"lines":1}`:                       "lines 2-2 of 4",
+		`{"path":"` + path + `"}`:                                          `page 1 of 2; next: memory_get {"path":"` + path + `","page":2}` + "\n0123456789",
+		`{"path":"` + path + `","page":2}`:                                 "the end",
 		`{"path":"` + sessions.BlobPath(sessions.BlobOf("another")) + `"}`: "[Content unavailable: ",
 	} {
 		got, err := run(t, &shelf{}, "memory_get", arguments)
@@ -151,6 +167,14 @@ func TestCalls(t *testing.T) {
 		{"memory_get", `{"path":"memory/group/2026-11-20.md#7"}`, "#6|the old plan|OUTDATED|see #7|#7|the plan|said by u1", false},
 		{"query_history", `{}`, "earlier|later", false},
 		{"query_history", `{"before":"x"}`, "arguments of query_history", true},
+		{"query_history", `{"range":"8-9"}`, "#8|earlier|#9|later", false},
+		{"query_history", `{"range":9}`, "#9|later", false},
+		{"query_history", `{"range":"9","before":9}`, "nothing before 9", true},
+		{"query_history", `{"range":"20-10"}`, "10-20", true},
+		{"query_history", `{"range":"70"}`, "no events with the numbers 70", false},
+		{"query_history", `{"since":"yesterday"}`, "YYYY-MM-DD", true},
+		{"query_history", `{"limit":2}`, `older ones: query_history {"before":8,"limit":2}|earlier|later`, false},
+		{"memory_get", `{"path":"session_events/8-9"}`, "earlier|later", false},
 	} {
 		got, err := run(t, full(), c.tool, c.arguments)
 		if (err != nil) != c.fails {
@@ -204,8 +228,9 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	s := &shelf{}
-	if _, err := run(t, s, "query_history", `{"query":"release","before":17}`); err != nil || s.query != "release" || s.before != 17 {
-		t.Errorf("asked %q before %d, %v", s.query, s.before, err)
+	if _, err := run(t, s, "query_history", `{"query":"release","before":17,"since":"2026-11-20","until":"2026-11-21"}`); err != nil || s.seek.Words != "release" ||
+		s.seek.Through != 16 || s.seek.Since.Day() != 20 || s.seek.Until.Day() != 22 {
+		t.Errorf("asked %+v, %v", s.seek, err)
 	}
 }
 

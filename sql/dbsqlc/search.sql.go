@@ -238,7 +238,7 @@ func (q *Queries) EventsFound(ctx context.Context, db DBTX, arg *EventsFoundPara
 
 const eventsHistory = `-- name: EventsHistory :many
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
-    substr(e.content, f.place, $1::int)::text AS content
+    substr(e.content, f.place, $1::int)::text AS content, char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (
     SELECT count(*) AS found,
@@ -247,11 +247,13 @@ CROSS JOIN LATERAL (
     FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
 ) f
 WHERE e.session_key = $4
-  AND (e.seq < $5::bigint OR $5::bigint = 0)
+  AND e.seq >= $5::bigint AND e.seq <= $6::bigint
+  AND e.created_at >= $7 AND e.created_at < $8
+  AND (cardinality($9::bigint[]) = 0 OR e.seq = ANY($9::bigint[]))
   AND e.seq IS NOT NULL
-  AND f.found >= $6::int
+  AND f.found >= $10::int
 ORDER BY e.seq DESC
-LIMIT $7::int
+LIMIT $11::int
 `
 
 type EventsHistoryParams struct {
@@ -259,7 +261,11 @@ type EventsHistoryParams struct {
 	LeadChars  int
 	Patterns   []string
 	SessionKey sessions.Key
-	BeforeSeq  int64
+	FromSeq    int64
+	ThroughSeq int64
+	Since      time.Time
+	Until      time.Time
+	Seqs       []int64
 	MinFound   int
 	MaxRows    int
 }
@@ -274,17 +280,23 @@ type EventsHistoryRow struct {
 	CreatedAt  time.Time
 	Place      int
 	Content    string
+	Chars      int
 }
 
-// EventsHistory lists what was said in a session, newest first: all of it, or what holds at least min_found of the
-// patterns. Of a long body it reads the piece around the first word that is found.
+// EventsHistory lists what was said in a session, newest first: all of a range, or what holds at least min_found of the
+// patterns. Of a long body it reads the piece around the first word that is found. Where seqs are given, only these are
+// compared.
 func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
 	rows, err := db.Query(ctx, eventsHistory,
 		arg.MaxChars,
 		arg.LeadChars,
 		arg.Patterns,
 		arg.SessionKey,
-		arg.BeforeSeq,
+		arg.FromSeq,
+		arg.ThroughSeq,
+		arg.Since,
+		arg.Until,
+		arg.Seqs,
 		arg.MinFound,
 		arg.MaxRows,
 	)
@@ -305,6 +317,7 @@ func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistory
 			&i.CreatedAt,
 			&i.Place,
 			&i.Content,
+			&i.Chars,
 		); err != nil {
 			return nil, err
 		}
@@ -568,6 +581,49 @@ func (q *Queries) EventsUnindexed(ctx context.Context, db DBTX, arg *EventsUnind
 		return nil, err
 	}
 	return items, nil
+}
+
+const eventsWindow = `-- name: EventsWindow :one
+SELECT coalesce(min(w.seq), 0)::bigint AS from_seq
+FROM (
+    SELECT n.seq, sum(octet_length(n.content)) OVER (ORDER BY n.seq DESC) - octet_length(n.content) AS before
+    FROM (
+        SELECT e.seq, e.content FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.seq IS NOT NULL
+          AND e.seq >= $2::bigint AND e.seq <= $3::bigint
+          AND e.created_at >= $4 AND e.created_at < $5
+        ORDER BY e.seq DESC
+        LIMIT $6::int
+    ) n
+) w
+WHERE w.before < $7::bigint
+`
+
+type EventsWindowParams struct {
+	SessionKey sessions.Key
+	FirstSeq   int64
+	ThroughSeq int64
+	Since      time.Time
+	Until      time.Time
+	MaxRows    int
+	MaxBytes   int64
+}
+
+// EventsWindow is where the newest events of a range begin that together have at most max_rows rows and, but for one, at
+// most max_bytes bytes: what is compared with patterns at a time. It is 0 where there are none.
+func (q *Queries) EventsWindow(ctx context.Context, db DBTX, arg *EventsWindowParams) (int64, error) {
+	row := db.QueryRow(ctx, eventsWindow,
+		arg.SessionKey,
+		arg.FirstSeq,
+		arg.ThroughSeq,
+		arg.Since,
+		arg.Until,
+		arg.MaxRows,
+		arg.MaxBytes,
+	)
+	var from_seq int64
+	err := row.Scan(&from_seq)
+	return from_seq, err
 }
 
 const memoriesBacklog = `-- name: MemoriesBacklog :many

@@ -54,10 +54,11 @@ FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsHistory :many
--- EventsHistory lists what was said in a session, newest first: all of it, or what holds at least min_found of the
--- patterns. Of a long body it reads the piece around the first word that is found.
+-- EventsHistory lists what was said in a session, newest first: all of a range, or what holds at least min_found of the
+-- patterns. Of a long body it reads the piece around the first word that is found. Where seqs are given, only these are
+-- compared.
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
-    substr(e.content, f.place, @max_chars::int)::text AS content
+    substr(e.content, f.place, @max_chars::int)::text AS content, char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (
     SELECT count(*) AS found,
@@ -66,11 +67,30 @@ CROSS JOIN LATERAL (
     FROM unnest(@patterns::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
 ) f
 WHERE e.session_key = @session_key
-  AND (e.seq < @before_seq::bigint OR @before_seq::bigint = 0)
+  AND e.seq >= @from_seq::bigint AND e.seq <= @through_seq::bigint
+  AND e.created_at >= @since AND e.created_at < @until
+  AND (cardinality(@seqs::bigint[]) = 0 OR e.seq = ANY(@seqs::bigint[]))
   AND e.seq IS NOT NULL
   AND f.found >= @min_found::int
 ORDER BY e.seq DESC
 LIMIT @max_rows::int;
+
+-- name: EventsWindow :one
+-- EventsWindow is where the newest events of a range begin that together have at most max_rows rows and, but for one, at
+-- most max_bytes bytes: what is compared with patterns at a time. It is 0 where there are none.
+SELECT coalesce(min(w.seq), 0)::bigint AS from_seq
+FROM (
+    SELECT n.seq, sum(octet_length(n.content)) OVER (ORDER BY n.seq DESC) - octet_length(n.content) AS before
+    FROM (
+        SELECT e.seq, e.content FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq IS NOT NULL
+          AND e.seq >= @first_seq::bigint AND e.seq <= @through_seq::bigint
+          AND e.created_at >= @since AND e.created_at < @until
+        ORDER BY e.seq DESC
+        LIMIT @max_rows::int
+    ) n
+) w
+WHERE w.before < @max_bytes::bigint;
 
 -- name: EventsIndex :execrows
 -- EventsIndex stores terms by which events are found. What changed since it was read is left for the next time. Each
