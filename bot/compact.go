@@ -418,7 +418,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 // compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
 func compactTrouble(err error) string {
 	if _, ok := errors.AsType[*ModelError](err); ok {
-		return "model error: " + TroubleOf(err)
+		return "model error: " + string(ClassOf(err))
 	}
 	return err.Error()
 }

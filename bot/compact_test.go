@@ -107,7 +107,7 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		}
 		m.mu.Lock()
 		m.summary = func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Unreachable: true, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
+			return Response{}, &ModelError{Class: Unreachable, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
 		}
 		m.mu.Unlock()
 		if got := told("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {

@@ -214,7 +214,7 @@ func digestTrouble(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "ran out of time"
 	case model:
-		return "model error: " + TroubleOf(err)
+		return "model error: " + string(ClassOf(err))
 	}
 	return "no usable answer"
 }

@@ -17,7 +17,13 @@ func apology(err error, lang string) string {
 		return say(sayTimeout, lang)
 	}
 	switch ClassOf(err) {
-	case Denied:
+	case Timeout:
+		return say(sayTimeout, lang)
+	case Broken:
+		return say(sayBroken, lang)
+	case Unreachable:
+		return say(sayUnreachable, lang)
+	case Denied, Missing:
 		return say(sayDenied, lang)
 	case Refused:
 		return say(sayRefused, lang)
@@ -27,15 +33,6 @@ func apology(err error, lang string) string {
 		return say(sayOverflow, lang)
 	}
 	return say(sayBusy, lang)
-}
-
-// TroubleOf is what ended a call of a model, in a word for those who look after the bot: the error's class, or unreachable
-// where no connection came about. It may stand in tables and logs.
-func TroubleOf(err error) string {
-	if m, ok := errors.AsType[*ModelError](err); ok && m.Unreachable {
-		return "unreachable"
-	}
-	return string(ClassOf(err))
 }
 
 // errNoSummary says that a model answered, if at all, with nothing that passes for a summary.
@@ -50,8 +47,6 @@ func compactReason(err error, lang string) string {
 	}
 	trouble, model := errors.AsType[*ModelError](err)
 	switch {
-	case model && trouble.Unreachable:
-		return [2]string{"连不上模型服务", "the model service can't be reached"}[i]
 	case model:
 		if words, known := modelReasons[trouble.Class]; known {
 			return words[i]
@@ -68,9 +63,13 @@ func compactReason(err error, lang string) string {
 
 // modelReasons are what a model's refusal comes to, in Chinese and English.
 var modelReasons = map[ErrorClass][2]string{
-	Busy:      {"模型服务繁忙", "the model service is busy"},
-	Denied:    {"模型服务拒绝访问，请检查密钥和额度", "the model service denies access: check key and quota"},
-	Overflow:  {"内容超出模型窗口", "it is longer than the model's window"},
-	Refused:   {"模型服务拒绝了其中的内容", "the model service refuses what it says"},
-	Malformed: {"模型服务不接受这个请求", "the model service does not take the request"},
+	Busy:        {"模型服务繁忙", "the model service is busy"},
+	Timeout:     {"模型服务没有及时回答", "the model service did not answer in time"},
+	Broken:      {"模型服务的回答中断或无法读取", "the model service's answer broke off or could not be read"},
+	Unreachable: {"连不上模型服务", "the model service can't be reached"},
+	Missing:     {"模型服务的地址或模型名不存在", "the model service's address or the model does not exist"},
+	Denied:      {"模型服务拒绝访问，请检查密钥和额度", "the model service denies access: check key and quota"},
+	Overflow:    {"内容超出模型窗口", "it is longer than the model's window"},
+	Refused:     {"模型服务拒绝了其中的内容", "the model service refuses what it says"},
+	Malformed:   {"模型服务不接受这个请求", "the model service does not take the request"},
 }

@@ -24,6 +24,8 @@ type Request struct {
 	Tools     []ToolSpec
 	Force     string // name of the tool that must be called; empty for the model's own choice
 	MaxOutput int    // tokens; 0 for the limit that the model is configured with
+	Requests  int    // the most requests that may be made, to all models together; 0: as the models are configured
+	Kind      Kind   // the work that the answer is for
 	// Delta, where set, receives the text as it is streamed, from one goroutine, before Generate returns. After a
 	// retry it may receive a text from its beginning again, announced by reset.
 	Delta func(text string, reset bool)
@@ -55,7 +57,43 @@ type Response struct {
 	Cost      float64 // in the unit of the configured prices; 0 where none are
 	// Forced says how a forced tool was asked for in the end, for models that refuse to be forced.
 	Forced string
+	// Parts are the models that were asked, in order, also with an error. Their usage and cost add up to the response's.
+	Parts []Part
 }
+
+// Part is one model's part in a call.
+type Part struct {
+	Model      string
+	Requests   int
+	Usage      sessions.Usage
+	Cost       float64
+	Took       time.Duration
+	FirstToken time.Duration // of the last request; 0 where the answer came in one piece
+	Err        *ModelError   // nil for the model that answered
+}
+
+// Kind is the work that a call of a model is for.
+type Kind string
+
+// The kinds of calls.
+const (
+	KindTurn          Kind = "turn"
+	KindFlush         Kind = "flush"
+	KindExtract       Kind = "extract" // a flush for the facts alone, apart from the cycle of compactions
+	KindSummary       Kind = "summary"
+	KindDigest        Kind = "digest"
+	KindConsolidation Kind = "consolidation"
+)
+
+// ModelState says whether calls go to a model.
+type ModelState int
+
+// The states of a model.
+const (
+	ModelUp      ModelState = iota
+	ModelOnTrial            // it was down, and the next call tries it
+	ModelDown               // others are asked before it
+)
 
 // Finish says why a model stopped.
 type Finish string
@@ -74,9 +112,7 @@ type ModelError struct {
 	Model  string
 	Status int           // HTTP status; 0 for none
 	After  time.Duration // the provider's Retry-After; 0 for none
-	// Unreachable says that no connection to the endpoint came about: its address is wrong, or nothing listens there.
-	Unreachable bool
-	Err         error
+	Err    error
 }
 
 // ErrorClass sorts failures by what can be done about them.
@@ -84,16 +120,20 @@ type ErrorClass string
 
 // The classes of model errors.
 const (
-	Busy      ErrorClass = "busy"      // rate limit, overload, timeouts, broken streams: retried, then the next model
-	Denied    ErrorClass = "denied"    // key, quota or permission: an operator must act
-	Overflow  ErrorClass = "overflow"  // the request is larger than the window
-	Refused   ErrorClass = "refused"   // content filter
-	Malformed ErrorClass = "malformed" // the provider does not take the request
+	Busy        ErrorClass = "busy"        // rate limit or overload
+	Timeout     ErrorClass = "timeout"     // no answer in time, or one that went quiet
+	Broken      ErrorClass = "broken"      // an answer that broke off, or that is none
+	Unreachable ErrorClass = "unreachable" // no connection: the address is wrong, or nothing listens there
+	Missing     ErrorClass = "missing"     // the address or the model does not exist there: an operator must act
+	Denied      ErrorClass = "denied"      // key, quota or permission: an operator must act
+	Overflow    ErrorClass = "overflow"    // the request is larger than the window
+	Refused     ErrorClass = "refused"     // content filter
+	Malformed   ErrorClass = "malformed"   // the provider does not take the request
 )
 
-// Error is the model's name and the trouble, as [TroubleOf] calls it, for logs; the cause is reached through Unwrap.
+// Error is the model's name and the class, for logs; the cause is reached through Unwrap.
 func (e *ModelError) Error() string {
-	trouble := TroubleOf(e)
+	trouble := string(e.Class)
 	if e.Status != 0 {
 		trouble = fmt.Sprintf("%s (status %d)", trouble, e.Status)
 	}
@@ -114,7 +154,13 @@ func (e *ModelError) Own() bool {
 }
 
 // Temporary reports whether the same request may be answered another time.
-func (e *ModelError) Temporary() bool { return e.Class == Busy }
+func (e *ModelError) Temporary() bool {
+	switch e.Class {
+	case Busy, Timeout, Broken, Unreachable:
+		return true
+	}
+	return false
+}
 
 // Unwrap returns the cause.
 func (e *ModelError) Unwrap() error { return e.Err }

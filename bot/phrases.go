@@ -14,6 +14,8 @@ const (
 	sayCutOff
 	sayRounds
 	sayBusy
+	sayBroken
+	sayUnreachable
 	sayDenied
 	sayRefused
 	sayMalformed
@@ -80,20 +82,22 @@ const (
 
 // phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
 var phrases = map[phrase][2]string{
-	sayHere:      {"我在。有什么可以帮你？发 /help 看我能做什么。", "I'm here. How can I help? Send /help to see what I can do."},
-	sayEmpty:     {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
-	sayCutOff:    {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
-	sayRounds:    {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
-	sayBusy:      {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
-	sayDenied:    {"模型服务暂时不可用，需要管理员处理，已记录。请稍后再试。", "The model service is not available until an administrator looks at it; this has been recorded. Please try again later."},
-	sayRefused:   {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
-	sayMalformed: {"这条消息我暂时处理不了，已记录下来。请换个说法再试。", "I can't process this message at the moment; it has been recorded. Please try again in other words."},
-	sayOverflow:  {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
-	sayTimeout:   {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
-	sayDead:      {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
-	sayStale:     {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please tell me what you still need."},
-	sayOverQuota: {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
-	sayNotAdmin:  {"这个命令只有管理员可以用。", "Only administrators can use this command."},
+	sayHere:        {"我在。有什么可以帮你？发 /help 看我能做什么。", "I'm here. How can I help? Send /help to see what I can do."},
+	sayEmpty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
+	sayCutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	sayRounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
+	sayBusy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
+	sayBroken:      {"模型服务的回答没能完整收到，已记录。请再发一次。", "The answer of the model service did not arrive whole; this has been recorded. Please ask again."},
+	sayUnreachable: {"现在连不上模型服务，已记录。请稍后再试。", "The model service can't be reached at the moment; this has been recorded. Please try again later."},
+	sayDenied:      {"模型服务暂时不可用，需要管理员处理，已记录。请稍后再试。", "The model service is not available until an administrator looks at it; this has been recorded. Please try again later."},
+	sayRefused:     {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
+	sayMalformed:   {"这条消息我暂时处理不了，已记录下来。请换个说法再试。", "I can't process this message at the moment; it has been recorded. Please try again in other words."},
+	sayOverflow:    {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
+	sayTimeout:     {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
+	sayDead:        {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
+	sayStale:       {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please tell me what you still need."},
+	sayOverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
+	sayNotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},

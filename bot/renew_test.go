@@ -25,7 +25,7 @@ func TestNewSaysWhatIsOwed(t *testing.T) {
 		}
 		m.mu.Lock()
 		m.flush = func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Unreachable: true, Err: errors.New("connection refused")}
+			return Response{}, &ModelError{Class: Unreachable, Err: errors.New("connection refused")}
 		}
 		m.mu.Unlock()
 		want(t, "told without memory", renewed("n1"), say(sayRenewedOwed, "zh"))

@@ -161,8 +161,8 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 			return o, err
 		}
 		if o.answer = a; err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Str("class", TroubleOf(err)).Msg("Model gave no answer")
-			b.metrics.modelErrors.WithLabelValues(TroubleOf(err)).Inc()
+			zerolog.Ctx(ctx).Error().Err(err).Str("class", string(ClassOf(err))).Msg("Model gave no answer")
+			b.metrics.modelErrors.WithLabelValues(string(ClassOf(err))).Inc()
 			o.text = apology(err, t.lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}

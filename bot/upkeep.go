@@ -230,7 +230,7 @@ func flushTrouble(err error) string {
 	case errors.Is(err, memory.ErrStorage):
 		return "storage"
 	}
-	return "model error: " + TroubleOf(err)
+	return "model error: " + string(ClassOf(err))
 }
 
 // flushFirst makes sure that the cycle was flushed, as far as the events that are to leave the view, and says how that

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"ebb/bot"
 	"ebb/sessions"
@@ -29,6 +30,8 @@ type choice struct {
 type delta struct {
 	Content   loose       `json:"content"`
 	Refusal   loose       `json:"refusal"`
+	Reasoning loose       `json:"reasoning_content"`
+	Thinking  loose       `json:"reasoning"` // OpenRouter's word for it, and that of newer vLLM
 	ToolCalls []callDelta `json:"tool_calls"`
 }
 
@@ -93,6 +96,9 @@ type answer struct {
 	finish  string
 	usage   sessions.Usage
 	choices bool // there was one
+	began   time.Time
+	first   time.Duration // from began to the first token
+	tokens  int           // chunks that brought a word, a thought, a piece of a call, or the end
 
 	filter thinkFilter
 	parts  []*callParts
@@ -122,6 +128,9 @@ func (a *answer) add(c chunk) (show string, undo bool) {
 		d := ch.Delta
 		if d == nil {
 			d = ch.Message
+		}
+		if ch.Finish != "" || d != nil && (d.Content+d.Refusal+d.Reasoning+d.Thinking != "" || len(d.ToolCalls) > 0) {
+			a.tokens++
 		}
 		if d != nil {
 			for _, t := range d.ToolCalls {
@@ -216,13 +225,17 @@ func (m *model) response(a answer) bot.Response {
 	case a.finish == "":
 		r.Finish = bot.FinishStop
 	}
+	r.Cost = m.cost(a.usage)
+	return r
+}
+
+// cost is what usage takes at m's prices.
+func (m *model) cost(u sessions.Usage) float64 {
 	cached := m.PriceCached
 	if cached == 0 {
 		cached = m.PriceIn
 	}
-	u := a.usage
-	r.Cost = (float64(u.Prompt-u.Cached)*m.PriceIn + float64(u.Cached)*cached + float64(u.Completion)*m.PriceOut) / 1e6
-	return r
+	return (float64(u.Prompt-u.Cached)*m.PriceIn + float64(u.Cached)*cached + float64(u.Completion)*m.PriceOut) / 1e6
 }
 
 // newCallID names a call that the provider did not name. It is random since it must be unlike all others in a session.

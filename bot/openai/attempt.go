@@ -13,6 +13,8 @@ import (
 
 var (
 	errTimeout = errors.New("no answer within the attempt's time")
+	errFirst   = errors.New("no token within the time for the first one")
+	errShare   = errors.New("the model's share of the time is over")
 	errIdle    = errors.New("the stream went quiet")
 	errBroken  = errors.New("the stream broke off")
 	errEmpty   = errors.New("the answer has no choices")
@@ -24,23 +26,27 @@ const (
 )
 
 // attempt makes one HTTP exchange. With an error the answer has the usage that the provider told, and nothing else.
-func (c *Client) attempt(ctx context.Context, m *model, cl call, out *sink) (answer, *bot.ModelError) {
+func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
 	x := &exchange{extra: cl.extra, stream: cl.stream}
-	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
+	began := time.Now()
+	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
 	defer stop()
 	tctx, cancel := context.WithCancelCause(tctx)
 	defer cancel(nil)
 
-	a := answer{tools: cl.tools}
+	a := answer{tools: cl.tools, began: began}
 	var err error
 	if cl.stream {
-		err = c.stream(tctx, cancel, m, cl, x, &a, out)
+		err = s.stream(tctx, cancel, cl, x, &a)
 	} else {
-		err = plain(tctx, m, cl, x, &a)
+		err = plain(tctx, s.m, cl, x, &a)
 	}
-	if cause := context.Cause(tctx); err != nil && cause != nil && ctx.Err() == nil {
+	cause := context.Cause(tctx)
+	if err != nil && cause != nil && s.caller.Err() == nil {
 		err = cause // says more than "context canceled"
 	}
+	s.flows = a.tokens > 0
+	s.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !s.flows
 	if err == nil && !a.choices {
 		err = errEmpty
 	}
@@ -48,8 +54,12 @@ func (c *Client) attempt(ctx context.Context, m *model, cl call, out *sink) (ans
 		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
 	}
 	if err != nil {
-		return answer{usage: a.usage}, c.failure(ctx, m, x, err)
+		return answer{usage: a.usage}, s.failure(s.caller, s.m, x, err)
 	}
+	if cl.stream && x.body != nil {
+		s.m.whole.Store(true)
+	}
+	s.part.FirstToken = a.first
 	return a, nil
 }
 
@@ -67,21 +77,30 @@ func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error
 	return nil
 }
 
-// stream asks for the answer in pieces and passes the text on as it comes.
-func (c *Client) stream(ctx context.Context, cancel context.CancelCauseFunc, m *model, cl call, x *exchange, a *answer, out *sink) error {
-	idle := time.AfterFunc(c.idle, func() { cancel(errIdle) })
+// stream asks for the answer in pieces and passes the text on as it comes. While another model could answer, the first
+// token has a deadline. Each token after the first one has a deadline too: a chunk without a token is no sign of life.
+func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl call, x *exchange, a *answer) error {
+	silence, why := s.m.Timeout, errTimeout
+	if !s.last {
+		silence, why = s.m.FirstToken, errFirst
+	}
+	due := time.Now().Add(silence)
+	first := time.AfterFunc(silence, func() { cancel(why) })
+	defer first.Stop()
+	idle := time.AfterFunc(24*time.Hour, func() { cancel(errIdle) })
 	defer idle.Stop()
-	s, err := m.api.CreateChatCompletionStream(ctx, cl.req)
+	events, err := s.m.api.CreateChatCompletionStream(ctx, cl.req)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }() // read to its end or given up: nothing is left to lose
+	defer func() { _ = events.Close() }() // read to its end or given up: nothing is left to lose
 	for {
-		line, err := s.RecvRaw()
+		line, err := events.RecvRaw()
 		idle.Stop() // the caller's time with the text does not count
 		done := err == nil && string(line) == endMark
+		before := a.tokens
 		if err == nil && !done {
-			err = a.line(line, out)
+			err = a.line(line, s.out)
 		}
 		if done || err != nil {
 			if err == nil || a.finish != "" {
@@ -95,13 +114,18 @@ func (c *Client) stream(ctx context.Context, cancel context.CancelCauseFunc, m *
 			}
 			break
 		}
-		if a.finish != "" {
-			idle.Reset(min(c.idle, lingerAfterFinish))
-		} else {
-			idle.Reset(c.idle)
+		if a.tokens > before {
+			first.Stop()
+			due = time.Now().Add(s.idle)
+		}
+		switch {
+		case a.finish != "":
+			idle.Reset(min(s.idle, lingerAfterFinish))
+		case a.tokens > 0:
+			idle.Reset(time.Until(due))
 		}
 	}
-	out.text(a.end())
+	s.out.text(a.end())
 	if x.rest != nil {
 		idle.Reset(lingerAfterDone)
 		_, _ = io.CopyN(io.Discard, x.rest, 4096)
@@ -119,6 +143,9 @@ func (a *answer) line(b []byte, out *sink) error {
 		return parseFailure(0, b)
 	}
 	show, undo := a.add(c)
+	if a.first == 0 && a.tokens > 0 {
+		a.first = time.Since(a.began)
+	}
 	if out == nil {
 		return nil
 	}

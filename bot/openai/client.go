@@ -12,8 +12,8 @@ import (
 	"ebb/bot"
 )
 
-// Generate asks the requested model and, when it cannot answer, the others in order. An error is a *bot.ModelError, and the
-// response then holds the usage and cost of answers that were no use, if any.
+// Generate asks the requested model and, when it cannot answer, the others in order; a model that is known to be down is
+// asked last. An error is a *bot.ModelError, and the response then holds the usage and cost of answers that were no use.
 func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, error) {
 	order, err := c.order(r.Model)
 	if err != nil {
@@ -23,41 +23,25 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 		err := fmt.Errorf("forcing tool %q, which the request does not offer", r.Force)
 		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: order[0].Name, Err: err}
 	}
-	out := &sink{delta: r.Delta}
-	var failed []*bot.ModelError
-	var spent bot.Response
-	for _, m := range order {
-		resp, merr := c.ask(ctx, m, r, out)
-		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
-		spent = bot.Response{Usage: resp.Usage, Cost: resp.Cost}
+	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta}}
+	for left := order; len(left) > 0; {
+		var s slot
+		s, left = k.next(left)
+		resp, merr := k.take(s, len(left))
 		if merr == nil {
 			return resp, nil
 		}
-		failed = append(failed, merr)
 		if merr.Class == bot.Overflow || merr.Class == bot.Refused || ctx.Err() != nil {
-			return spent, merr
+			return k.spent, merr
 		}
-		if len(failed) < len(order) {
-			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", m.Name).Str("class", bot.TroubleOf(merr)).Msg("Model failed, asking the next")
+		if k.Requests > 0 && k.made >= k.Requests {
+			break
+		}
+		if len(left) > 0 {
+			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", s.m.Name).Str("class", string(merr.Class)).Msg("Model failed, asking the next")
 		}
 	}
-	return spent, verdict(failed)
-}
-
-// Check sends a request for one token to the named model, once, without fallback. The error is a *bot.ModelError.
-func (c *Client) Check(ctx context.Context, name string) error {
-	order, err := c.order(name)
-	if err != nil {
-		return &bot.ModelError{Class: bot.Malformed, Model: name, Err: err}
-	}
-	r := bot.Request{MaxOutput: 1, Messages: []bot.ChatMessage{
-		{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: "ping"},
-	}}
-	m := order[0]
-	if _, merr := c.retry(ctx, m, func() call { return m.build(r, rungNone) }, 0, &sink{}); merr != nil {
-		return merr
-	}
-	return nil
+	return k.spent, verdict(k.failed)
 }
 
 // order is the requested model, then the rest as they are configured.
@@ -77,41 +61,9 @@ func (c *Client) order(name string) ([]*model, error) {
 	return order, nil
 }
 
-func (c *Client) ask(ctx context.Context, m *model, r bot.Request, out *sink) (bot.Response, *bot.ModelError) {
-	if r.Force != "" {
-		return c.forced(ctx, m, r, out)
-	}
-	a, err := c.retry(ctx, m, func() call { return m.build(r, rungNone) }, m.Retries, out)
-	if err != nil {
-		return bot.Response{}, err
-	}
-	return m.response(a), nil
-}
-
-// retry asks m until it answers, refuses, or has been asked retries+1 times. A request that only needs another form
-// for this provider is sent again in that form at once. With an error the answer has the usage of the last attempt.
-func (c *Client) retry(ctx context.Context, m *model, build func() call, retries int, out *sink) (answer, *bot.ModelError) {
-	for n := 0; ; {
-		cl := build()
-		out.reset()
-		a, err := c.attempt(ctx, m, cl, out)
-		if err == nil {
-			return a, nil
-		}
-		if err.Class == bot.Malformed && m.adapt(cl, err) {
-			continue
-		}
-		if err.Class != bot.Busy || n >= retries || ctx.Err() != nil || !c.rest(ctx, n, err.After) {
-			return a, err
-		}
-		zerolog.Ctx(ctx).Debug().Err(err).Str("model", m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
-		n++
-	}
-}
-
 // rest waits before the next attempt, and reports false at once when that attempt could not be made in time.
-func (c *Client) rest(ctx context.Context, n int, after time.Duration) bool {
-	d := min(c.backoff<<min(n, 16), maxBackoff)
+func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration) bool {
+	d := min(backoff<<min(n, 16), maxBackoff)
 	d = d/2 + rand.N(d/2+1)
 	if after > 0 {
 		d = after + rand.N(after/10+1) // not all at the moment the provider named
@@ -132,7 +84,7 @@ func (c *Client) rest(ctx context.Context, n int, after time.Duration) bool {
 	}
 }
 
-// verdict is the error of a call that no model answered: a busy model makes it worth another try later, otherwise
+// verdict is the error of a call that no model answered: one that may pass makes it worth another try later, otherwise
 // the first model's error counts, since that is the one that was asked for.
 func verdict(failed []*bot.ModelError) *bot.ModelError {
 	if len(failed) == 1 {
@@ -142,7 +94,7 @@ func verdict(failed []*bot.ModelError) *bot.ModelError {
 	var all []error
 	for _, e := range failed {
 		all = append(all, e)
-		if e.Class == bot.Busy && pick.Class != bot.Busy {
+		if e.Temporary() && !pick.Temporary() {
 			pick = e
 		}
 	}

@@ -99,6 +99,7 @@ func TestPlainAndStreamedAnswersAgree(t *testing.T) {
 			t.Parallel()
 			s := openaitest.NewServer(t, reply, reply)
 			c := clientOf(t, 0, s)
+			c.models[0].whole.Store(true)
 			r := ask("问题")
 			plain, err := c.Generate(t.Context(), r)
 			if err != nil {
@@ -177,7 +178,9 @@ func TestFaultsAreRetried(t *testing.T) {
 				if streamed {
 					r.Delta = h.delta
 				}
-				resp, err := clientOf(t, 2, s).Generate(t.Context(), r)
+				c := clientOf(t, 2, s)
+				c.models[0].whole.Store(!streamed)
+				resp, err := c.Generate(t.Context(), r)
 				if err != nil {
 					t.Fatal(err)
 				}

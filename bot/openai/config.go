@@ -5,8 +5,9 @@
 // # The way of a call
 //
 //	Generate          client.go    the requested model, then the others in the order of the configuration
-//	  forced          force.go     how a tool is forced, from the strictest way that the model has not refused yet
-//	    retry         client.go    the same request again, within the caller's deadline
+//	  take            calling.go   one model's part: its share of the time, and what its breaker learns (breaker.go)
+//	    forced        force.go     how a tool is forced, from the strictest way that the model has not refused yet
+//	    retry         calling.go   the same request again, within the model's share
 //	      attempt     attempt.go   one HTTP exchange, streamed or not
 //	        exchange  exchange.go  what go-openai hides: headers, raw bodies, extra fields, where a stream really ended
 //	        answer    answer.go    chunks put together: text without thinking, tool calls by index, usage
@@ -51,6 +52,8 @@ type ModelConfig struct {
 	MaxOutput int
 	// Timeout bounds one attempt, from the connection to the last byte. Default 120 s.
 	Timeout time.Duration
+	// FirstToken bounds the time to the first token, a thought included, while another model could answer. Default 30 s.
+	FirstToken time.Duration
 	// Temperature is left to the provider where nil.
 	Temperature *float32
 	// Retries is this model's own number of retries, where it is not 0.
@@ -62,7 +65,8 @@ type ModelConfig struct {
 
 const (
 	defaultTimeout = 120 * time.Second
-	idleTimeout    = 60 * time.Second // no chunk for so long ends a stream
+	defaultFirst   = 30 * time.Second
+	idleTimeout    = 60 * time.Second // no token for so long ends a stream that has begun
 	firstBackoff   = 500 * time.Millisecond
 	maxBackoff     = 20 * time.Second
 	maxRetryAfter  = 60 * time.Second // a provider that wants a longer rest is left for the next model
@@ -84,10 +88,12 @@ var _ bot.Model = (*Client)(nil)
 type model struct {
 	ModelConfig
 	api              *goopenai.Client
+	breaker          *breaker
 	rung             atomic.Int32 // the strictest way to force a tool that was not refused
 	noStreamOptions  atomic.Bool
 	completionTokens atomic.Bool // wants max_completion_tokens
 	ownOutput        atomic.Bool // takes no longer answers than MaxOutput
+	whole            atomic.Bool // answers in one piece where it is asked for a stream
 }
 
 // New checks the configuration and returns a client; it sends nothing.
@@ -140,11 +146,14 @@ func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
 	if mc.Timeout <= 0 {
 		mc.Timeout = defaultTimeout
 	}
+	if mc.FirstToken <= 0 {
+		mc.FirstToken = defaultFirst
+	}
 	mc.APIKey = strings.TrimSpace(mc.APIKey) // a line break from a secret file would break the header
 	conf := goopenai.DefaultConfig(mc.APIKey)
 	conf.BaseURL = mc.BaseURL
 	conf.HTTPClient = doer{&http.Client{Transport: c.transport}}
-	m := &model{ModelConfig: mc, api: goopenai.NewClientWithConfig(conf)}
+	m := &model{ModelConfig: mc, breaker: newBreaker(mc.FirstToken), api: goopenai.NewClientWithConfig(conf)}
 	m.completionTokens.Store(wantsCompletionTokens(mc.Model))
 	return m, nil
 }

@@ -78,8 +78,12 @@ func (e *providerError) class() bot.ErrorClass {
 			return bot.Refused
 		}
 		return bot.Denied
-	case s == 408 || s == 409 || s == 425 || s == 429 || s >= 500:
+	case s == 408 || s == 504:
+		return bot.Timeout
+	case s == 409 || s == 425 || s == 429 || s >= 500:
 		return bot.Busy
+	case s == 404 || s == 405 || s == 410:
+		return bot.Missing
 	case s == 413:
 		return bot.Overflow
 	case s == 0 && saysBusy.MatchString(words):
@@ -100,10 +104,14 @@ func (e *providerError) class() bot.ErrorClass {
 
 // failure classifies the error of an attempt and takes keys out of its text.
 func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *bot.ModelError {
-	e := &bot.ModelError{Class: bot.Busy, Model: m.Name, Status: x.status, After: x.after, Unreachable: noConnection(err)}
+	e := &bot.ModelError{Class: troubleOf(err), Model: m.Name, Status: x.status, After: x.after}
 	var perr *providerError
 	switch {
 	case ctx.Err() != nil: // the caller's end, whatever it looked like from here
+		e.Class = bot.Busy
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			e.Class = bot.Timeout
+		}
 		e.Err = fmt.Errorf("asking the model: %w", ctx.Err())
 		if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
 			e.Err = fmt.Errorf("asking the model: %w: %w", cause, ctx.Err())
@@ -112,8 +120,6 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	case x.status >= 300:
 		perr = parseFailure(x.status, x.body)
 	case errors.As(err, &perr):
-	case badRequest(err):
-		e.Class = bot.Malformed
 	}
 	if perr != nil {
 		e.Class, err = perr.class(), perr
@@ -123,13 +129,22 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	return e
 }
 
-// noConnection reports whether an attempt ended before there was a connection.
-func noConnection(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op == "dial"
+// troubleOf is the class of an error that the provider did not put into words.
+func troubleOf(err error) bot.ErrorClass {
+	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {
+		if errors.Is(err, e) {
+			return bot.Timeout
+		}
 	}
-	_, ok := errors.AsType[*net.DNSError](err)
-	return ok
+	_, dns := errors.AsType[*net.DNSError](err)
+	op, dial := errors.AsType[*net.OpError](err)
+	switch {
+	case dns, dial && op.Op == "dial":
+		return bot.Unreachable
+	case badRequest(err):
+		return bot.Malformed
+	}
+	return bot.Broken
 }
 
 // badRequest names the errors of go-openai's own checks: nothing was sent.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -69,11 +68,11 @@ func (r rung) refused(err *bot.ModelError) bool {
 // forced walks down the rungs until the tool was called. A rung that the provider refuses is remembered and not tried
 // again; an answer in prose only makes this one call go on to the rungs that tell the model in words. What those answers
 // took is part of what is returned, with an error too.
-func (c *Client) forced(ctx context.Context, m *model, r bot.Request, out *sink) (bot.Response, *bot.ModelError) {
+func (s *slot) forced() (bot.Response, *bot.ModelError) {
+	m, r := s.m, s.Request
 	var spent bot.Response // Usage and Cost of answers that were no use
 	for way := rung(m.rung.Load()); ; {
-		at := way
-		a, err := c.retry(ctx, m, func() call { return m.build(r, at) }, m.Retries, out)
+		a, err := s.retry(way)
 		resp := m.response(a)
 		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
 		spent = bot.Response{Usage: resp.Usage, Cost: resp.Cost}

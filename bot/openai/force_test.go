@@ -51,6 +51,7 @@ func TestAForcedToolIsAskedForInAWayTheModelTakes(t *testing.T) {
 				t.Parallel()
 				s := openaitest.NewServer(t, refusing(way))
 				c := clientOf(t, 0, s)
+				c.models[0].whole.Store(!streamed)
 				for i, requests := range []int{int(way) + 1, 1} {
 					before := len(s.Requests())
 					r := forcing("存下来")

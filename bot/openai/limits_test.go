@@ -34,11 +34,8 @@ func TestHangsEnd(t *testing.T) {
 			t.Parallel()
 			c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Hang(), openaitest.Text("好")))
 			c.models[0].Timeout = time.Second // of both attempts: the second must not run into it on a busy machine
-			r := ask("你好")
-			if streamed {
-				r.Delta = new(heard).delta
-			}
-			resp, err := c.Generate(t.Context(), r)
+			c.models[0].whole.Store(!streamed)
+			resp, err := c.Generate(t.Context(), ask("你好"))
 			if err != nil || resp.Text != "好" {
 				t.Errorf("got %+v, %v", resp, err)
 			}
@@ -135,7 +132,7 @@ func TestCheckAsksForOneToken(t *testing.T) {
 	s := openaitest.New(openaitest.Options{APIKey: testKey})
 	defer s.Close()
 	c := clientOf(t, 5, s)
-	if err := c.Check(t.Context(), ""); err != nil {
+	if err := c.CheckAnswer(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(s.Requests()[0].Raw["max_tokens"]); got != "1" {
@@ -146,8 +143,8 @@ func TestCheckAsksForOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wrong.Close()
-	class(t, wrong.Check(t.Context(), "x"), bot.Denied)
-	class(t, wrong.Check(t.Context(), "y"), bot.Malformed)
+	class(t, wrong.CheckAnswer(t.Context(), "x"), bot.Denied)
+	class(t, wrong.CheckAnswer(t.Context(), "y"), bot.Malformed)
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -19,12 +19,13 @@ type call struct {
 	tools  map[string]bool // the names on offer: they tell a repeated name from a piece of one
 }
 
-// build writes r in the form that m takes, as far as is known, with the tool forced in the way of rung.
+// build writes r in the form that m takes, as far as is known, with the tool forced in the way of rung. It asks for a
+// stream, so that silence shows early, but not where that would lose the usage or is known to be in vain.
 func (m *model) build(r bot.Request, rung rung) call {
 	cl := call{
 		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages)},
 		extra:  map[string]any{},
-		stream: r.Delta != nil,
+		stream: r.Delta != nil || !m.whole.Load() && !m.noStreamOptions.Load(),
 		tools:  map[string]bool{},
 	}
 	if limit := m.outputLimit(r.MaxOutput); m.completionTokens.Load() {

@@ -37,6 +37,7 @@ func TestSplitsDoNotMatter(t *testing.T) {
 		cut := whole.Pieces(rapid.IntRange(1, 9).Draw(rt, "runes")).Split(rapid.IntRange(0, 40).Draw(rt, "bytes"))
 		s.Add(whole, cut)
 		r := ask("问题")
+		c.models[0].whole.Store(true)
 		plain, err := c.Generate(t.Context(), r)
 		if err != nil {
 			rt.Fatal(err)

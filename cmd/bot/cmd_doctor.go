@@ -90,8 +90,8 @@ func checkModels(ctx context.Context, cfg *Config) (string, error) {
 	defer client.Close()
 	var errs []error
 	for _, m := range cfg.LLM.Models {
-		if err := client.Check(ctx, m.Name); err != nil {
-			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, bot.TroubleOf(err), err))
+		if err := client.CheckAnswer(ctx, m.Name); err != nil {
+			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, string(bot.ClassOf(err)), err))
 		}
 	}
 	return fmt.Sprintf("%d of %d answered one token", len(cfg.LLM.Models)-len(errs), len(cfg.LLM.Models)), errors.Join(errs...)

@@ -76,6 +76,9 @@ type ModelConfig struct {
 	MaxOutput int `json:"max_output"`
 	// Timeout bounds one attempt. Default 120 s.
 	Timeout time.Duration `json:"timeout"`
+	// FirstToken bounds the time to the first token of an answer, a thought included, while another model could answer.
+	// Default 30 s.
+	FirstToken time.Duration `json:"first_token_timeout"`
 	// Temperature is 0 to 2; null, the default, leaves it to the provider.
 	Temperature *float64 `json:"temperature"`
 	// PriceIn is the price of a million input tokens, any currency, for the cost of a compaction. Default 0: not counted.
@@ -237,5 +240,5 @@ func defaults(src *source) *Config {
 
 // defaultModel is what an entry of llm.models starts from.
 func defaultModel() ModelConfig {
-	return ModelConfig{MaxOutput: 4096, Timeout: 120 * time.Second, Retries: 3}
+	return ModelConfig{MaxOutput: 4096, Timeout: 120 * time.Second, FirstToken: 30 * time.Second, Retries: 3}
 }

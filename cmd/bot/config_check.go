@@ -142,13 +142,14 @@ func (l *LLMConfig) check(k checker, need Need) {
 func (m *ModelConfig) check(k checker, path string, need Need) {
 	k.required(path+".name", m.Name, "a name")
 	k.required(path+".model", m.Model, "the provider's name of the model")
-	k.httpURL(path+".base_url", m.BaseURL)
+	k.checkModelURL(path+".base_url", m.BaseURL)
 	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
 		// A key that is just empty is for endpoints without one; a variable that is named and not set is an oversight.
 		k.required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
 	}
 	k.want(m.MaxOutput > 0, path+".max_output", m.MaxOutput, "more than 0")
 	k.positive(path+".timeout", m.Timeout)
+	k.positive(path+".first_token_timeout", m.FirstToken)
 	if t := m.Temperature; t != nil {
 		k.want(*t >= 0 && *t <= 2, path+".temperature", *t, "0 to 2, or null")
 	}

@@ -149,6 +149,7 @@ func (c *Config) fit(src *source) {
 	}
 	c.fitOutput(src, reserve, key)
 	c.warnOfIdleRules(src)
+	c.fitModels(src)
 	c.Agent.Memory.Embeddings.warn(c, src, "agent.memory.embeddings.")
 }
 

@@ -227,7 +227,7 @@ func TestSmallWindowLowersMaxOutput(t *testing.T) {
 
 func TestJSONIsLoadable(t *testing.T) {
 	t.Parallel()
-	cfg := mustParse(t, `{"llm": {"models": [{"name": "main", "base_url": "http://h/v1?a=1&b=<2>", "model": "m", "temperature": 0.7}]},
+	cfg := mustParse(t, `{"llm": {"models": [{"name": "main", "api_key": "", "base_url": "http://h/v1?a=1&b=<2>", "model": "m", "temperature": 0.7}]},
 		"agent": {"admins": ["a", "b"], "stale_after": "90m", "turn_timeout": 0.25}}`)
 	out, err := cfg.JSON()
 	if err != nil {

@@ -17,6 +17,7 @@ type Reply struct {
 	contentType string
 	events      []string // data lines sent as they are
 	hang        bool
+	quiet       int // chunks of a stream before it goes quiet; -1: never
 
 	after, delay              time.Duration
 	pieces, split             int
@@ -26,7 +27,7 @@ type Reply struct {
 	counted                   bool
 }
 
-func newReply() Reply { return Reply{breakAfter: -1, endAfter: -1, pieces: 8} }
+func newReply() Reply { return Reply{breakAfter: -1, endAfter: -1, quiet: -1, pieces: 8} }
 
 // Text answers with text.
 func Text(s string) Reply {
@@ -95,6 +96,9 @@ func (r Reply) BreakAfter(n int) Reply { r.breakAfter = n; return r }
 // EndAfter ends a stream cleanly after n chunks, as a proxy does whose provider was lost: no finish reason, no [DONE].
 // A plain answer ends in its middle.
 func (r Reply) EndAfter(n int) Reply { r.endAfter = n; return r }
+
+// QuietAfter sends nothing more after n chunks of a stream, and keeps the connection. With 0 only headers arrive.
+func (r Reply) QuietAfter(n int) Reply { r.quiet = n; return r }
 
 // Slow waits before each chunk of a stream.
 func (r Reply) Slow(d time.Duration) Reply { r.delay = d; return r }

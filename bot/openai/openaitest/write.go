@@ -154,6 +154,11 @@ func (r Reply) writeStream(ctx context.Context, w http.ResponseWriter, req Reque
 	flush := http.NewResponseController(w).Flush
 	var all strings.Builder
 	for i, d := range r.data(req) {
+		if i == r.quiet {
+			_ = flush()
+			<-ctx.Done()
+			panic(http.ErrAbortHandler)
+		}
 		if i == r.breakAfter || i == r.endAfter {
 			r.cut(w, all.String(), flush)
 			return

@@ -1,0 +1,162 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot"
+)
+
+// calling is one call of Generate under way.
+type calling struct {
+	*Client
+	bot.Request
+	caller context.Context //nolint:containedctx // the call's own, beside that of each model's part
+	out    *sink
+	made   int          // requests
+	spent  bot.Response // usage, cost and parts so far
+	failed []*bot.ModelError
+}
+
+// slot is one model's part of a call.
+type slot struct {
+	*calling
+	m     *model
+	pass  pass
+	last  bool            // no model that is up stands behind it
+	ctx   context.Context //nolint:containedctx // ends with the model's share of the time
+	part  bot.Part
+	hangs bool // the last request was given up for its silence
+	flows bool // its answer had begun
+}
+
+// next takes the model to ask out of those that are left: the first one that is up, else the first.
+func (k *calling) next(left []*model) (slot, []*model) {
+	at, p := 0, pass{}
+	for i, m := range left {
+		one, up := m.breaker.enter()
+		if i == 0 || up {
+			at, p = i, one
+		}
+		if up {
+			break
+		}
+	}
+	s := slot{calling: k, m: left[at], pass: p}
+	left = slices.Delete(slices.Clone(left), at, at+1)
+	s.last = !slices.ContainsFunc(left, func(m *model) bool { return m.breaker.state() != bot.ModelDown })
+	return s, left
+}
+
+// take gives the model its share of the time that is left, asks it, and notes how it did. The models behind it have the
+// same share each; the last one has the rest.
+func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
+	s.ctx = k.caller
+	if deadline, ok := k.caller.Deadline(); ok && behind > 0 {
+		var stop context.CancelFunc
+		s.ctx, stop = context.WithTimeoutCause(k.caller, time.Until(deadline)/time.Duration(behind+1), errShare)
+		defer stop()
+	}
+	began := time.Now()
+	s.part = bot.Part{Model: s.m.Name}
+	resp, err := s.ask()
+	s.part.Took, s.part.Usage, s.part.Cost, s.part.Err = time.Since(began), resp.Usage, resp.Cost, err
+	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
+	s.report(err)
+	if err != nil {
+		k.failed = append(k.failed, err)
+		return bot.Response{}, err
+	}
+	resp.Usage, resp.Cost, resp.Parts = k.spent.Usage, k.spent.Cost, k.spent.Parts
+	return resp, nil
+}
+
+// ask waits as long as the provider asked for, and makes the requests.
+func (s *slot) ask() (bot.Response, *bot.ModelError) {
+	if wait := s.pass.wait; wait > 0 && !s.pause(wait) {
+		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))
+		return bot.Response{}, &bot.ModelError{Class: bot.Busy, Model: s.m.Name, Status: http.StatusTooManyRequests, After: wait, Err: err}
+	}
+	if s.Force != "" {
+		return s.forced()
+	}
+	a, err := s.retry(rungNone)
+	if err != nil {
+		return bot.Response{Usage: a.usage, Cost: s.m.cost(a.usage)}, err
+	}
+	return s.m.response(a), nil
+}
+
+// report tells the breaker how the model did. What the request itself is to blame for shows that the model is up.
+func (s *slot) report(err *bot.ModelError) {
+	log := zerolog.Ctx(s.caller).With().Str("model", s.m.Name).Logger()
+	if err == nil || err.Own() || err.Class == bot.Overflow {
+		if s.pass.answered() {
+			log.Info().Msg("Model answers again")
+		}
+		return
+	}
+	if pause := s.pass.end(s.weight(err), err.After); pause > 0 {
+		log.Warn().Str("class", string(err.Class)).Dur("pause_ms", pause).Msg("Model is down: others are asked first until the pause is over")
+	}
+}
+
+// weight is what a failure says about the model, see [enough].
+func (s *slot) weight(err *bot.ModelError) int {
+	switch {
+	case s.part.Requests == 0, errors.Is(s.caller.Err(), context.Canceled):
+		return 0
+	case err.Class == bot.Busy, err.Class == bot.Broken:
+		return s.part.Requests
+	case err.Class != bot.Timeout, s.hangs:
+		return enough
+	case s.flows:
+		return 0 // it was slow
+	}
+	return 1 // the time was up before the model's own deadline
+}
+
+// retry asks the model until it answers, refuses, or was asked as often as it may be. A request that only needs another
+// form for this provider is sent again in that form at once. A model that hangs is not asked again while another could
+// answer. With an error the answer has the usage of the last attempt.
+func (s *slot) retry(way rung) (answer, *bot.ModelError) {
+	for n := 0; ; {
+		cl := s.m.build(s.Request, way)
+		s.out.reset()
+		s.made++
+		s.part.Requests++
+		a, err := s.attempt(cl)
+		if err == nil {
+			return a, nil
+		}
+		if err.Class == bot.Malformed && s.m.adapt(cl, err) {
+			s.made-- // a question of form, once for each provider
+			s.part.Requests--
+			continue
+		}
+		switch {
+		case !err.Temporary(), n >= s.m.Retries, s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
+			return a, err
+		case (s.hangs || err.Class == bot.Unreachable || err.After > patience) && !s.last:
+			return a, err
+		case !rest(s.ctx, s.backoff, n, err.After):
+			return a, err
+		}
+		zerolog.Ctx(s.ctx).Debug().Err(err).Str("model", s.m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
+		n++
+	}
+}
+
+// patience is the longest pause that a provider may ask for while another model could answer.
+const patience = 5 * time.Second
+
+// pause waits until the provider takes requests, and reports false at once where that is too late.
+func (s *slot) pause(d time.Duration) bool {
+	return (s.last || d <= patience) && rest(s.ctx, s.backoff, 0, d)
+}

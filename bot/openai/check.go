@@ -1,0 +1,73 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebb/bot"
+)
+
+// What a check may take, in tokens: a model that thinks needs some before it calls a tool.
+const (
+	checkWord = 1
+	checkCall = 512
+)
+
+var checkSpec = bot.ToolSpec{Name: "report_number", Description: "Reports a number.", Schema: map[string]any{
+	"type": "object", "properties": map[string]any{"number": map[string]any{"type": "integer"}}, "required": []any{"number"},
+}}
+
+// CheckAnswer asks the named model for one token, once, without fallback. The error of a check is a *bot.ModelError.
+func (c *Client) CheckAnswer(ctx context.Context, name string) error {
+	_, err := c.check(ctx, name, bot.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
+	return err
+}
+
+// CheckTool has the named model call a tool, as flushes do, and returns the way in which the model takes that.
+func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
+	resp, err := c.check(ctx, name, bot.Request{
+		MaxOutput: checkCall, Messages: checkMessages("Report the number 7."), Tools: []bot.ToolSpec{checkSpec}, Force: checkSpec.Name,
+	})
+	if err == nil && !called(resp, checkSpec.Name) {
+		err = &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the model answered without the tool that it had to call")}
+	}
+	return resp.Forced, err
+}
+
+// CheckStream reports whether the named model answers in a stream with the usage at its end.
+func (c *Client) CheckStream(ctx context.Context, name string) error {
+	resp, err := c.check(ctx, name, bot.Request{
+		MaxOutput: checkWord, Messages: checkMessages("ping"), Delta: func(string, bool) {},
+	})
+	m := c.find(name)
+	switch {
+	case err != nil:
+		return err
+	case m.whole.Load():
+		return &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the endpoint was asked for a stream and answered in one piece")}
+	case resp.Usage.Prompt == 0:
+		return &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are not counted")}
+	}
+	return nil
+}
+
+func checkMessages(ask string) []bot.ChatMessage {
+	return []bot.ChatMessage{{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: ask}}
+}
+
+// check makes one request to one model.
+func (c *Client) check(ctx context.Context, name string, r bot.Request) (bot.Response, error) {
+	m := c.find(name)
+	if m == nil {
+		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
+	}
+	r.Requests = 1
+	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta}}
+	s, _ := k.next([]*model{m})
+	resp, err := k.take(s, 0)
+	if err != nil {
+		return resp, err
+	}
+	return resp, nil
+}
