@@ -36,9 +36,15 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 	soon, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
 	done, err := b.compact(soon, t.lease, focus, func(sessions.View) string { return triggerManual })
+	trigger := b.settings(t.view.Session).Window.Trigger()
+	full, size := done.TokensBefore >= trigger, []any{thousands(done.TokensBefore), thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
+	case nothingToCompact(err) && full:
+		return say(sayStillFull, t.lang, append([]any{nothingWord(err, t.lang)}, size...)...)
 	case nothingToCompact(err):
 		return say(sayNothingToCompact, t.lang, nothingWord(err, t.lang))
+	case err != nil && done.Outcome == outcomeRejected && full:
+		return say(sayGainedTooLittle, t.lang, size...)
 	case err != nil && done.Outcome == outcomeRejected:
 		return say(sayNoGain, t.lang)
 	case err != nil:
@@ -46,7 +52,34 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 		return say(sayCompactFailed, t.lang, compactReason(err, t.lang))
 	}
 	b.reload(ctx, t)
-	return done.receipt(t.lang)
+	b.upkeep.Wake(t.key) // a backlog goes on in the background
+	left := ""
+	if tokens, parts := b.backlog(t.view); parts > 0 {
+		left = say(sayBacklogLeft, t.lang, thousands(tokens), parts, b.backlogWord(t.view.Session, t.lang))
+	}
+	return done.receipt(t.lang) + left
+}
+
+// backlog is what may leave a view that one attempt does not make small enough: its tokens, and about how many attempts it
+// takes; 0 where one is enough.
+func (b *Bot) backlog(v sessions.View) (tokens, parts int) {
+	set, size := b.settings(v.Session), b.contextSize(v)
+	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, size))
+	if size < set.Window.Trigger() && (set.Policy.Segment == 0 || parts < 2) {
+		return 0, 0
+	}
+	return calibrated(tokens, v.Session.CalibrationFactor), parts
+}
+
+// backlogWord says when a backlog is worked off.
+func (b *Bot) backlogWord(s sessions.Session, lang string) string {
+	switch set := b.settings(s); {
+	case !set.Enabled:
+		return say(sayByHandOnly, lang)
+	case spent(set, s):
+		return say(sayNextDay, lang)
+	}
+	return say(sayOnTheWay, lang)
 }
 
 // reload reads the turn's view anew, after a command has changed it.

@@ -28,6 +28,13 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 		row("这里可用的记忆", "facts known here", "%s", b.known(ctx, t)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
+	if left, parts := b.backlog(t.view); parts > 1 || parts == 1 && spent(set, s) {
+		today := thousands(s.SpentToday)
+		if set.DailyTokens > 0 {
+			today += " / " + thousands(set.DailyTokens)
+		}
+		rows = append(rows, row("积压", "backlog", "%s", say(sayBacklog, t.lang, thousands(left), parts, today, b.backlogWord(s, t.lang))))
+	}
 	if s.Usage.Prompt > 0 {
 		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
 	}

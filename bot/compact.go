@@ -278,13 +278,8 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 			return cut, nil
 		}
 	}
-	if cut, err = p.Plan(w, r.state(r.view, r.tokens)); err != nil {
+	if cut, r.partial, err = p.Part(w, r.state(r.view, r.tokens)); err != nil {
 		return cut, err
-	}
-	if p.Segment == 0 {
-		whole := cut.Through
-		cut = upTo(cut, r.view.Tail, w.Context/2)
-		r.partial = cut.Through < whole
 	}
 	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
 		cut = within(cut, r.view.Tail, s.FlushedSeq)
@@ -297,22 +292,6 @@ func (r *run) version() string {
 	p := r.set.Policy
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", compaction.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
 	return hex.EncodeToString(sum[:8])
-}
-
-// upTo cuts off no more than so many tokens, or one turn: what is committed survives whatever stops the rest of a long
-// backlog.
-func upTo(cut compaction.Cut, tail []sessions.Event, most int) compaction.Cut {
-	at := 0
-	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {
-		if i > 0 && (at == 0 || compaction.TokensOf(tail[:i]) <= most) {
-			at = i
-		}
-	}
-	if at == 0 || at == cut.Index {
-		return cut
-	}
-	source := compaction.TokensOf(tail[:at])
-	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
 }
 
 // cutAt is the cut whose last event is through, where there is one.
@@ -383,8 +362,9 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	return nil
 }
 
-// logFailure records an attempt that changed nothing, and when the next may run: after trouble that may pass, by the
-// clock; after one that gained nothing, when the context has grown.
+// logFailure records an attempt that changed nothing, and when the next may run: by the clock, and after one that gained
+// nothing also when the context has grown. The parts of a backlog are shorter after each failure: see
+// [compaction.Policy.Part].
 func (r *run) logFailure(ctx context.Context, cause error) {
 	s, e := r.view.Session, &r.LogEntry
 	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
@@ -392,14 +372,17 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	switch {
 	case nothingToCompact(cause):
 		e.Outcome, e.Rearm = outcomeNothing, grown
-	case e.Outcome == outcomeRejected:
-		// What can't wait looks at the clock alone.
-		e.Rearm, e.RetryAt = grown, r.now().Add(time.Minute)
 	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), ErrStop), errors.Is(context.Cause(ctx), errInline):
 		e.Outcome = outcomeFailed
 	default:
-		e.Outcome, e.Failures = outcomeFailed, s.CompactFailures+1
+		e.Failures = s.CompactFailures + 1
 		e.RetryAt = r.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+		switch {
+		case e.Outcome != outcomeRejected:
+			e.Outcome = outcomeFailed
+		case !r.partial: // the next attempt at a backlog is another one: its part is shorter
+			e.Rearm = grown
+		}
 	}
 	if r.Trigger == triggerManual { // what a person tries does not put off what would run by itself
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens

@@ -43,8 +43,9 @@ func (b *Bot) every(ctx context.Context, d time.Duration, f func(context.Context
 
 // settle flushes in the background what nobody waits for, one session at a time: owed flushes, those that have been owed
 // for longest first, then sessions at rest. A stop ends it: what it had under way is owed, or left to the flush of the
-// stop.
+// stop. Backlogs are left to the upkeep of their sessions.
 func (b *Bot) settle(ctx context.Context) {
+	b.wakeBacklogs(ctx)
 	look := breaker{}
 	if b.settleDebts(ctx, &look); !look.over() {
 		b.flushIdle(ctx, &look)
@@ -84,6 +85,31 @@ func (b *Bot) settleDebts(ctx context.Context, look *breaker) {
 			}
 		}
 		more = len(owed) == settleLimit
+	}
+}
+
+// wakeBacklogs has the upkeep of sessions go on whose context is over its threshold, although nothing is said there: what
+// an import, an erasure or a smaller window left, what a failure put off, and what the tokens of a day did not suffice for.
+func (b *Bot) wakeBacklogs(ctx context.Context) {
+	least := b.cfg.Compaction.Window.Trigger()
+	for _, own := range b.cfg.Groups {
+		least = min(least, own.Window.Trigger())
+	}
+	var after sessions.Key
+	for more := true; more; {
+		list, err := b.store.Backlogs(ctx, b.leases.Owner(), least, after, settleLimit)
+		if err != nil {
+			quietly(ctx, err, "Backlogs could not be listed")
+			return
+		}
+		for _, s := range list {
+			after = s.Key
+			set := b.settings(s)
+			if set.Enabled && !spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !b.upkeepLock.busy(s.Key) {
+				b.upkeep.Wake(s.Key)
+			}
+		}
+		more = len(list) == settleLimit
 	}
 }
 

@@ -126,12 +126,23 @@ func (b *Bot) pressing(v sessions.View, tokens int) string {
 		return ""
 	case need.Forced:
 		return need.Trigger
-	case b.now().Before(v.Session.CompactRetryAt):
+	case b.now().Before(v.Session.CompactRetryAt), need.Hard && b.backlogged(v, tokens):
 		return ""
 	case need.Hard, set.Policy.Inline && need.Compact:
 		return need.Trigger
 	}
 	return ""
+}
+
+// backlogged reports whether a view that takes so many tokens is too large even after one attempt: then no answer waits for
+// the first of many. They are made in the background, and the emergency view stands in meanwhile.
+func (b *Bot) backlogged(v sessions.View, tokens int) bool {
+	set := b.settings(v.Session)
+	if set.Policy.Mode != compaction.SummaryOnly {
+		return false // shortened results may make the room
+	}
+	cut, partial, err := set.Policy.Part(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, tokens))
+	return err == nil && partial && tokens-calibrated(cut.Source, v.Session.CalibrationFactor) >= set.Window.Usable()
 }
 
 // inline compacts before the model is asked where needed says so, and reloads the turn's view. A compaction that fails

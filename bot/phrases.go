@@ -27,6 +27,13 @@ const (
 	sayNotAdmin
 	sayNothingToCompact
 	sayNoGain
+	sayStillFull
+	sayGainedTooLittle
+	sayBacklog
+	sayBacklogLeft
+	sayOnTheWay
+	sayNextDay
+	sayByHandOnly
 	sayCompactFailed
 	sayUndone
 	sayNothingToUndo
@@ -100,6 +107,13 @@ var phrases = map[phrase][2]string{
 	sayNotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
+	sayStillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
+	sayGainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用；上下文仍为 %s / %s tokens（%d%%），稍后会再试。", "⚠️ This compaction gained too little and was not applied; the context still takes %s / %s tokens (%d%%). It will be tried again."},
+	sayBacklog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s tokens in about %d parts; today's spend %s; %s"},
+	sayBacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s tokens of backlog are left, in about %d parts: %s"},
+	sayOnTheWay:         {"后台继续压缩", "compaction goes on in the background"},
+	sayNextDay:          {"今日用量已用完，UTC 零点后继续", "today's spend is used up, compaction goes on after midnight UTC"},
+	sayByHandOnly:       {"自动压缩已关闭，请再发 /compact", "automatic compaction is off, send /compact again"},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	sayCompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
 	sayUndone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},

@@ -268,6 +268,12 @@ func (s *store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return do(s, "delete", func() (sessions.Deleted, error) { return s.mem.Delete(ctx, key) })
 }
 
+func (s *store) Backlogs(
+	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
+) ([]sessions.Session, error) {
+	return do(s, "backlogs", func() ([]sessions.Session, error) { return s.mem.Backlogs(ctx, owner, tokens, after, limit) })
+}
+
 func (s *store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.mem.Compactions(ctx, key, limit) })
 }

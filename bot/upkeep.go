@@ -149,7 +149,7 @@ func (b *Bot) flushAs(
 		}
 		s.FlushFailures = max(s.FlushFailures, d.Failures)
 	}
-	return b.flush(ctx, l, s, epoch, trigger)
+	return b.flush(ctx, l, s, epoch, s.LastSeq, trigger)
 }
 
 // What asks for a flush, as its receipt tells it.
@@ -166,13 +166,15 @@ const (
 	flushEveryTurn  = "every_turn"
 )
 
-// flush saves what matters of the session's events so far, whatever asked for it: every path to memory comes through
+// flush saves what matters of the session's events up to through, whatever asked for it: every path to memory comes through
 // here, with the session's upkeep locked. What fails is recorded as owed.
-func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, trigger string) (memory.Outcome, error) {
+func (b *Bot) flush(
+	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
+) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
-	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
+	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	out, err := b.flusher.Flush(ctx, memory.Due{
-		Session: s, Lease: l, Through: s.LastSeq, Epoch: epoch, Trigger: trigger, Budget: b.flushBudget(s, trigger),
+		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: b.flushBudget(s, trigger),
 	})
 	b.metrics.flush(out, err)
 	for _, seq := range out.Passed {
@@ -193,8 +195,8 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	failures := s.FlushFailures + 1
 	switch {
 	case errors.Is(context.Cause(ctx), ErrStop), errors.Is(err, sessions.ErrConflict),
-		errors.Is(err, memory.ErrSpent) && out.Through > s.FlushedSeq:
-		failures = s.FlushFailures // cut off, somebody else moved the cursor, or the rest is another day's: not failed
+		out.Through > s.FlushedSeq && (errors.Is(err, memory.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
+		failures = s.FlushFailures // cut off, the cursor was moved by another, or the range is longer than day or deadline: not failed
 	}
 	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
@@ -205,13 +207,17 @@ func (b *Bot) flush(ctx context.Context, l sessions.Lease, s sessions.Session, e
 	return out, err
 }
 
-// flushBudget is what a flush may take of tokens: what is left of the day, and where people ask for it any number.
+// flushBudget is what a flush may take of tokens; 0 for any number, where people ask for it. One of low priority ends where
+// such work may not begin any more, and every other leaves half of the rest of the day to compactions.
 func (b *Bot) flushBudget(s sessions.Session, trigger string) int {
 	daily := b.settings(s).DailyTokens
-	if daily <= 0 || trigger == flushManual || trigger == flushNew {
+	switch trigger {
+	case flushManual, flushNew:
 		return 0
+	case flushDebt, flushIdle, flushCandidates:
+		return min(daily, max(1, daily/lowShare-s.SpentToday))
 	}
-	return max(1, daily-s.SpentToday)
+	return min(daily, max(1, (daily-s.SpentToday)/2))
 }
 
 // flushTrouble is why a flush failed, in words that may stand in a table: never the provider's own.
@@ -237,11 +243,11 @@ func flushTrouble(err error) string {
 // went. A conversation may have grown long past its flush while a summary was slow. A flush that fails does not hold
 // the compaction up: its range stays owed and is read from the log later.
 func (r *run) flushFirst(ctx context.Context, through int64) string {
-	s, p := r.view.Session, r.set.Policy
+	s, p, to := r.view.Session, r.set.Policy, r.flushTo(through)
 	switch {
 	case !p.Flush:
 		return "off"
-	case s.FlushEpoch == s.CompactionCount && s.FlushedSeq >= through:
+	case s.FlushedSeq >= through && (s.FlushEpoch == s.CompactionCount || to < s.LastSeq):
 		return "done before"
 	case s.FlushFailures >= compaction.MaxFlushFailures:
 		return "owed"
@@ -261,13 +267,30 @@ func (r *run) flushFirst(ctx context.Context, through int64) string {
 	case compaction.TriggerOverflow:
 		trigger = flushOverflow
 	}
-	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, trigger)
+	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
 		return "owed"
 	}
 	r.facts, r.saved = out.Facts, out.Receipt.Saved
 	return out.String()
+}
+
+// flushTo is the last event that the flush of an attempt reads: the newest, or of a backlog as much as one part tells and
+// all that leaves. The rest is read with the parts to come.
+func (r *run) flushTo(through int64) int64 {
+	s := r.view.Session
+	room, to := r.set.Window.Counted(s.CalibrationFactor).Context/2, through
+	for _, e := range r.whole {
+		if e.Seq <= s.FlushedSeq {
+			continue
+		}
+		if room -= e.Tokens + compaction.MessageOverhead; room < 0 && e.Seq > through {
+			return to
+		}
+		to = max(to, e.Seq)
+	}
+	return s.LastSeq
 }
 
 // unflushed is about how many tokens the log holds after the flush cursor. What left the view is taken to be like what

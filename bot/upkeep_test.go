@@ -188,7 +188,7 @@ func TestFailingCompactionRests(t *testing.T) {
 		after(5 * time.Minute)
 		w.say("later", "alice", "short")
 		after(10 * time.Second)
-		want(t, "tried later", len(attempts(t, w.store.mem)), 2)
+		want(t, "tried after 1 and 2 minutes, while nothing is said", len(attempts(t, w.store.mem)), 3)
 	})
 }
 

@@ -43,5 +43,5 @@ func (p Policy) batch(w Window, s State, cut Cut) int {
 	}
 	b := BatchSize(TokensOf(s.Tail)/turns, s.Fixed, cut.Recent, summary, p.CachePrice)
 	b = min(int(largerSide*float64(b)), w.Target()/2)
-	return max(b, w.MinBatch(), enough(s.Fixed+s.Standing+TokensOf(s.Tail))+summary)
+	return max(b, w.MinBatch(), minFreed+summary)
 }

@@ -124,8 +124,8 @@ func (p Policy) cooldownMin() int {
 // whose prefix no cache knows.
 const minFreed = 512
 
-// enough is what a compaction of so many tokens must free.
-func enough(before int) int { return max(minFreed, before/10) }
+// maxRatio is the length of a summary, as a part of what it tells, from which on it is no progress.
+const maxRatio = 0.8
 
 // spareSummary is what a summary may take however little it tells, where counts asked for it: three short turns need
 // about as much to be told as they took.
@@ -135,26 +135,29 @@ const spareSummary = 256
 func (p Policy) counts() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }
 
 // Progress is the commit gate: it says why a compaction that was computed must not be committed, or nil. Success means
-// that the context became smaller, not that a model answered. source and summary are the tokens of what is told and of
-// what tells it; where no summary was made, source is 0 and a tenth is not asked: no model was paid for it.
-// A compaction that a count asked for only has to be shorter than its source, or short: its rhythm is the point of it.
+// that the context became smaller, not that a model answered. It is measured against the part that was told, whatever the
+// size of the rest: source and summary are the tokens of what is told and of what tells it. Where no summary was made,
+// source is 0. A compaction that a count asked for only has to be shorter than its source, or short: its rhythm is the
+// point of it.
 func (p Policy) Progress(before, after, source, summary int) error {
 	freed := before - after
-	switch {
-	case source == 0:
-		if freed < minFreed {
-			return fmt.Errorf("frees %d of %d tokens, want at least %d", freed, before, minFreed)
-		}
-	case p.counts():
-		if float64(summary) > max(0.8*float64(source), spareSummary) {
-			return fmt.Errorf("summary of %d tokens for a source of %d", summary, source)
-		}
-	case freed < enough(before):
-		return fmt.Errorf("frees %d of %d tokens, want at least %d", freed, before, enough(before))
-	case float64(summary) >= 0.8*float64(source):
-		return fmt.Errorf("summary of %d tokens for a source of %d", summary, source)
+	switch most := p.MostSummary(source); {
+	case source > 0 && summary > most:
+		return fmt.Errorf("summary of %d tokens for a source of %d, want at most %d", summary, source, most)
+	case source > 0 && p.counts():
+	case freed < minFreed:
+		return fmt.Errorf("frees %d of %d tokens, want at least %d", freed, before, minFreed)
 	}
 	return nil
+}
+
+// MostSummary is the longest summary, in tokens, that counts as progress for a source of so many.
+func (p Policy) MostSummary(source int) int {
+	most := int(maxRatio * float64(source))
+	if p.counts() {
+		return max(most, spareSummary)
+	}
+	return most - 1
 }
 
 // RearmAfter is Session.RearmTokens after a compaction that left, or found, so many tokens. A policy that does not go

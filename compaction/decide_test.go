@@ -114,6 +114,8 @@ type conversation struct {
 	seq   int64
 	text  int              // tokens of the summaries
 	first []sessions.Event // what the last cut left raw
+	// summary is the length of the summary of so many tokens; nil: a quarter of them.
+	summary func(source int) int
 }
 
 func converse(p Policy, w Window) *conversation {
@@ -149,24 +151,27 @@ func (c *conversation) upkeep() bool {
 			return len(shown) > 0
 		}
 	}
-	cut, err := c.p.Plan(c.w, c.s)
+	cut, partial, err := c.p.Part(c.w, c.s)
 	if err != nil {
 		c.s.Session.RearmTokens = c.p.RearmAfter(c.w, c.s.Tokens, false)
 		return false
 	}
 	c.calls++
-	c.tell(cut)
+	c.tell(cut, partial)
 	return c.s.Session.CompactError == ""
 }
 
 // tell has the model tell a cut, and commits it or not.
-func (c *conversation) tell(cut Cut) {
+func (c *conversation) tell(cut Cut, partial bool) {
 	s, before := &c.s.Session, c.s.Tokens
 	source, standing := cut.Source, 0
 	if c.p.Rolling {
 		source, standing = source+c.text, c.text
 	}
 	summary := min(source/4, 800)
+	if c.summary != nil {
+		summary = c.summary(source)
+	}
 	switch c.mood {
 	case "error":
 		s.CompactError, s.CompactFailures = "model error", s.CompactFailures+1
@@ -191,6 +196,9 @@ func (c *conversation) tell(cut Cut) {
 	s.CompactError, s.CompactFailures, s.CompactRetryAt = "", 0, time.Time{}
 	s.CompactionCount++
 	s.CompactedAt, s.RearmTokens = c.s.Now, c.p.RearmAfter(c.w, c.s.Tokens, true)
+	if partial {
+		s.RearmTokens = 0
+	}
 	s.CompactedSeq = cut.Through
 	c.cuts = append(c.cuts, cut)
 }

@@ -50,18 +50,17 @@ func (p Policy) Plan(w Window, s State) (Cut, error) {
 	if at == 0 {
 		return Cut{}, ErrAllRecent
 	}
-	// A call that still waits when nothing else fits has waited in vain.
-	overflows := s.Fixed+s.Standing+TokensOf(s.Tail) >= w.Usable()
-	closed := closedBefore(s.Tail, starts, at, overflows)
+	closed := closedBefore(s.Tail, starts, at, p.overflows(w, s))
 	if closed == 0 || p.Segment > 0 && closed < at { // a segment is whole or not at all
 		return Cut{}, ErrBlockedHead
 	}
 	gone := s.Tail[:closed]
-	cut := Cut{Index: closed, Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}
-	for _, e := range gone {
-		cut.Through = max(cut.Through, e.Seq)
-	}
-	return cut, nil
+	return Cut{Index: closed, Through: lastSeq(gone), Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}, nil
+}
+
+// overflows reports whether a view takes all of the window. A tool call that still waits then has waited in vain.
+func (p Policy) overflows(w Window, s State) bool {
+	return s.Fixed+s.Standing+TokensOf(s.Tail) >= w.Usable()
 }
 
 // segment is where the oldest Segment turns end, if as many turns as the policy wants stay after them; else 0. A turn

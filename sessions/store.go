@@ -87,6 +87,11 @@ type Compactor interface {
 	// ErrNotFound where that has it no more either, or it was never the session's.
 	Blob(ctx context.Context, key Key, blob string) (string, error)
 
+	// Backlogs lists sessions, behind a key in the order of keys, whose context takes at least so many tokens, which rest
+	// neither by size nor by the clock, and whose lease is free, stale or owner's: there a compaction may be due although
+	// nothing is said. A listed session has its Key, ConversationID, TotalTokens, RearmTokens and SpentToday alone.
+	Backlogs(ctx context.Context, owner ReplicaID, tokens int, after Key, limit int) ([]Session, error)
+
 	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
 	// Rearm in the session.
 	Log(ctx context.Context, l Lease, e LogEntry) error

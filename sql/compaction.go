@@ -195,3 +195,23 @@ func (s *Store) logAttempt(
 	e.ID, e.CreatedAt = row.ID, row.CreatedAt
 	return e, err
 }
+
+// Backlogs implements sessions.Store.
+func (s *Store) Backlogs(
+	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
+) ([]sessions.Session, error) {
+	rows, err := s.q.SessionsBacklog(ctx, s.pool, &dbsqlc.SessionsBacklogParams{
+		Owner: string(owner), TtlSeconds: s.ttl.Seconds(), Least: count(tokens), AfterKey: string(after), MaxRows: count(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing backlogs for replica %s: %w", owner, err)
+	}
+	list := make([]sessions.Session, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, sessions.Session{
+			Key: r.SessionKey, ConversationID: r.ConversationID, TotalTokens: r.TotalTokens, RearmTokens: r.RearmTokens,
+			SpentToday: int(r.SpentToday),
+		})
+	}
+	return list, nil
+}

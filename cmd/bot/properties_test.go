@@ -12,7 +12,7 @@ import (
 )
 
 // properties is how many properties of compaction and flush are numbered. docs/compaction.md tells what each says.
-const properties = 91
+const properties = 92
 
 var (
 	propertyRE     = regexp.MustCompile(`\bP(\d{1,2})\b`)

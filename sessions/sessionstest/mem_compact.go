@@ -296,3 +296,23 @@ func (m *Mem) Compactions(_ context.Context, key sessions.Key, limit int) ([]ses
 	slices.SortFunc(list, func(a, b sessions.LogEntry) int { return cmp.Compare(b.ID, a.ID) })
 	return list[:min(len(list), max(limit, 0))], nil
 }
+
+// Backlogs implements sessions.Store.
+func (m *Mem) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := []sessions.Session{}
+	for key, s := range m.sessions {
+		st := s.read()
+		if holder := st.Lease.Owner; key <= after || holder != owner && m.alive(holder) {
+			continue
+		}
+		if st.TotalTokens >= max(tokens, st.RearmTokens) && !st.CompactRetryAt.After(time.Now()) {
+			list = append(list, sessions.Session{
+				Key: key, ConversationID: st.ConversationID, TotalTokens: st.TotalTokens, RearmTokens: st.RearmTokens, SpentToday: st.SpentToday,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b sessions.Session) int { return cmp.Compare(a.Key, b.Key) })
+	return list[:min(len(list), max(limit, 0))], nil
+}

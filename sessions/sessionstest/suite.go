@@ -88,6 +88,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
 		{"a turn that commits after any change of the view adds to it", testViewChangedMidTurn},
 		{"a failed compaction is remembered", testCompactFailed},
+		{"a backlog is listed until it rests", testBacklogs},
 		{"a compaction begins a cycle in which flushes are tried again", testCompactForgivesFlushes},
 		{"results are moved out of the view and read again", testOffload},
 		{"results whose bodies are gone are read from the log", testBlobLogged},

@@ -2,6 +2,7 @@ package sessionstest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -251,4 +252,44 @@ func testCompactForgivesFlushes(b *bench) {
 	if s := b.begin(l, 0).Session; s.FlushFailures != 0 {
 		b.Errorf("after the compaction the session counts %d flushes that failed: it would never flush again", s.FlushFailures)
 	}
+}
+
+func testBacklogs(b *bench) {
+	b.beat(replicaB)
+	l := b.held(2)
+	b.turn(l, 2)
+	tokens := b.begin(l, 0).Session.TotalTokens
+	list := func(owner sessions.ReplicaID, least int, after sessions.Key, want ...sessions.Key) {
+		b.Helper()
+		got, err := b.Store.Backlogs(b.ctx, owner, least, after, 10)
+		b.check(err)
+		keys := []sessions.Key{}
+		for _, s := range got {
+			keys = append(keys, s.Key)
+			if s.TotalTokens < least || s.ConversationID != "cidGroup==" {
+				b.Errorf("listed as %+v", s)
+			}
+		}
+		if !slices.Equal(keys, want) {
+			b.Errorf("for %s with %d tokens behind %q: %v, want %v", owner, least, after, keys, want)
+		}
+	}
+	list(replicaA, tokens, "", key)
+	list(replicaA, tokens+1, "")
+	list(replicaA, tokens, key)
+	list(replicaB, tokens, "") // a living replica holds it
+	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 0); err != nil || len(got) != 0 {
+		b.Errorf("with a limit of none: %v, %v", got, err)
+	}
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{
+		Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(time.Hour), Usage: sessions.Usage{Prompt: 30, Completion: 4},
+	}))
+	list(replicaA, tokens, "") // it rests by the clock
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
+	list(replicaA, tokens, "", key)
+	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 10); err != nil || got[0].SpentToday != 34 {
+		b.Errorf("listed as %+v, %v; want 34 tokens spent", got, err)
+	}
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "nothing", Rearm: tokens + 1}))
+	list(replicaA, tokens, "") // it rests until it has grown
 }

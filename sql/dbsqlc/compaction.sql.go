@@ -554,6 +554,70 @@ func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndone
 	return err
 }
 
+const sessionsBacklog = `-- name: SessionsBacklog :many
+SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s
+WHERE s.total_tokens >= $1::int AND s.total_tokens >= s.rearm_tokens
+  AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now())
+  AND s.session_key > $2::text
+  AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $4::float8))
+ORDER BY s.session_key
+LIMIT $5::int
+`
+
+type SessionsBacklogParams struct {
+	Least      int
+	AfterKey   string
+	Owner      string
+	TtlSeconds float64
+	MaxRows    int
+}
+
+type SessionsBacklogRow struct {
+	SessionKey     sessions.Key
+	ConversationID sessions.ConversationID
+	TotalTokens    int
+	RearmTokens    int
+	SpentToday     int64
+}
+
+// SessionsBacklog lists sessions whose context takes so many tokens and rests neither by size nor by the clock: those behind
+// a key, whose lease is free, stale or owner's.
+func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBacklogParams) ([]SessionsBacklogRow, error) {
+	rows, err := db.Query(ctx, sessionsBacklog,
+		arg.Least,
+		arg.AfterKey,
+		arg.Owner,
+		arg.TtlSeconds,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SessionsBacklogRow
+	for rows.Next() {
+		var i SessionsBacklogRow
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ConversationID,
+			&i.TotalTokens,
+			&i.RearmTokens,
+			&i.SpentToday,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const summariesActive = `-- name: SummariesActive :many
 SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at FROM session_summaries a
 WHERE a.session_key = $1 AND a.status = 'active'

@@ -194,3 +194,18 @@ SELECT a.* FROM session_summaries a WHERE a.session_key = @session_key AND a.id 
 -- SummaryActivate puts a summary into the view.
 UPDATE session_summaries a SET status = 'active', superseded_by = NULL
 WHERE a.session_key = @session_key AND a.id = @id;
+
+-- name: SessionsBacklog :many
+-- SessionsBacklog lists sessions whose context takes so many tokens and rests neither by size nor by the clock: those behind
+-- a key, whose lease is free, stale or owner's.
+SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens,
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
+FROM dingtalk_sessions s
+WHERE s.total_tokens >= @least::int AND s.total_tokens >= s.rearm_tokens
+  AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now())
+  AND s.session_key > @after_key::text
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+ORDER BY s.session_key
+LIMIT @max_rows::int;

@@ -1,0 +1,228 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ebb/compaction"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// defaults are the settings that a configuration without any has.
+var defaults = compaction.Settings{
+	Enabled: true, Policy: compaction.Policies["token_budget"],
+	Window: compaction.Window{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9, Summary: 1200},
+}
+
+// imported is a conversation of so many messages, of so many tokens each, of which nothing was summarised.
+func imported(t *testing.T, settings compaction.Settings, messages, tokens int) *place {
+	t.Helper()
+	p := &place{t: t, url: sqltest.URL(t), facts: &atomic.Int64{}, talk: dialogue{settings: settings, words: func(int) string { return "and now?" }}}
+	s := p.reader()
+	if _, err := s.Beat(t.Context(), "import"); err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Accept(t.Context(), "import", group, said("first", "alice", "it begins"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := sessions.Turn{
+		Taken: []int64{a.EventID}, TakenTokens: []int{tokens}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "so be it", Tokens: tokens}},
+	}
+	if _, err := s.Commit(t.Context(), a.Lease, turn); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resign(t.Context(), "import"); err != nil {
+		t.Fatal(err)
+	}
+	p.exec(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id, tokens)
+		SELECT $1, n, CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'about the ' || n || 'th release of the gateway',
+			CASE n % 2 WHEN 1 THEN 'u-alice' ELSE '' END, CASE n % 2 WHEN 1 THEN 'alice' ELSE '' END,
+			CASE n % 2 WHEN 1 THEN 'i' || n END, $3::int
+		FROM generate_series(3, $2::int) AS n`, string(group), messages, tokens)
+	p.exec(`UPDATE dingtalk_sessions SET last_seq = $2::int, total_tokens = $2::int * ($3::int + $4::int) WHERE session_key = $1`,
+		string(group), messages, tokens, compaction.MessageOverhead)
+	return p
+}
+
+// work has the background work a backlog off until the upkeep has nothing to do.
+func (r *replica) work() sessions.Session {
+	r.t.Helper()
+	r.bot.wakeBacklogs(r.t.Context())
+	ctx, stop := context.WithTimeout(r.t.Context(), 20*patience)
+	defer stop()
+	if err := r.bot.Quiet(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+	return r.place.look()
+}
+
+// priced counts the calls of a model, and has each take so many tokens.
+func priced(calls *atomic.Int64, tokens int, answer func() Response) func(context.Context, Request) (Response, error) {
+	return func(context.Context, Request) (Response, error) {
+		calls.Add(1)
+		a := answer()
+		a.Usage = sessions.Usage{Prompt: tokens}
+		return a, nil
+	}
+}
+
+// A conversation of 18,000 messages and 1.4 million tokens, as an import leaves it, ends under its threshold: in parts that
+// all commit, in the background, with nobody speaking, day by day within the day's tokens, and people are told (P92).
+func TestImportIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	settings := defaults
+	settings.DailyTokens = 1_000_000
+	p := imported(t, settings, 18_000, 74)
+	before := p.look().TotalTokens
+	var summaries, flushes atomic.Int64
+	r := p.run("a", func(r *replica, c *Config) {
+		c.Language = "en"
+		r.model.summary = priced(&summaries, 70_000, func() Response { return text(goodSummary) })
+		r.model.flush = priced(&flushes, 70_000, func() Response {
+			return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1)))
+		})
+	})
+	days := 0
+	for s := p.look(); s.TotalTokens >= settings.Window.Trigger(); days++ {
+		if days == 8 {
+			t.Fatalf("after %d days the context has %d tokens", days, s.TotalTokens)
+		}
+		p.exec("UPDATE dingtalk_sessions SET spent_on = spent_on - 1")
+		left := s.TotalTokens
+		if s = r.work(); s.TotalTokens >= left {
+			t.Fatalf("on day %d the backlog stays at %d tokens: %s", days, left, s.CompactError)
+		}
+		if s.SpentToday > settings.DailyTokens+140_000 { // what began within the day's tokens ends
+			t.Errorf("on day %d upkeep took %d tokens", days, s.SpentToday)
+		}
+		if s.TotalTokens < settings.Window.Trigger() {
+			continue
+		}
+		n := len(r.wire.texts())
+		r.post(said(fmt.Sprint("status", days), "root", "/status"))
+		r.settle()
+		told := strings.Join(r.wire.texts()[n:], "")
+		for _, words := range []string{"backlog: ", "; today's spend 1,", "/ 1,000,000; today's spend is used up, compaction goes on after midnight UTC"} {
+			if !strings.Contains(told, words) {
+				t.Errorf("/status on day %d lacks %q:\n%s", days, words, told)
+			}
+		}
+	}
+	rows := attempts(t, p.reader())
+	for _, e := range rows {
+		if e.Outcome != outcomeCommitted {
+			t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
+		}
+	}
+	// A flush reads 500 messages with one call.
+	if most := before/(settings.Window.Context/2) + 2; len(rows) > most || int(flushes.Load()) > 2*most {
+		t.Errorf("%d attempts and %d flushes for %d tokens, want at most %d", len(rows), flushes.Load(), before, most)
+	}
+	s := p.look()
+	t.Logf("%d tokens: %d attempts, %d summaries and %d flushes of 70000 tokens each, %d days, %d tokens at the end",
+		before, len(rows), summaries.Load(), flushes.Load(), days, s.TotalTokens)
+}
+
+// A model with a smaller window than the conversation was held in.
+func TestSmallerWindowIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]compaction.Window{
+		"24k":  {Context: 24000, Reserve: 4000, Threshold: 12000, Share: 0.5, FlushRatio: 0.9, Summary: 1200},
+		"8192": {Context: 8192, Reserve: 1500, Threshold: 5000, Share: 0.5, FlushRatio: 0.9, Summary: 1200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings := defaults
+			settings.Window = w
+			p := imported(t, settings, 800, 69)
+			r := p.run("a", nil)
+			s := r.work()
+			rows := attempts(t, p.reader())
+			for _, e := range rows {
+				if e.Outcome != outcomeCommitted {
+					t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
+				}
+			}
+			if s.TotalTokens >= w.Trigger() {
+				t.Errorf("%d tokens after %d attempts, the threshold is %d", s.TotalTokens, len(rows), w.Trigger())
+			}
+			t.Logf("58,000 tokens: %d attempts, %d tokens at the end", len(rows), s.TotalTokens)
+		})
+	}
+}
+
+// What undos and erasures reopen is worked off likewise. /compact by hand tells a part and says how much is left; it never
+// says that there is nothing to do while the context is over its threshold.
+func TestReopenedRangeIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	settings := defaults
+	settings.Window = compaction.Window{Context: 24000, Reserve: 4000, Threshold: 12000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
+	p := imported(t, settings, 1600, 69)
+	var refuse atomic.Bool
+	r := p.run("a", func(r *replica, c *Config) {
+		r.model.summary = func(context.Context, Request) (Response, error) {
+			if refuse.Load() {
+				return text("I'm sorry, I cannot help with that."), nil
+			}
+			return text(goodSummary), nil
+		}
+	})
+	r.work()
+	told := func(id, words string) string {
+		t.Helper()
+		n := len(r.wire.texts())
+		r.post(said(id, "root", words))
+		r.settle()
+		return strings.Join(r.wire.texts()[n:], "\n")
+	}
+	refuse.Store(true) // or the background would be faster than the undos
+	for i := 0; p.look().CompactedSeq > 0; i++ {
+		if got := told(fmt.Sprint("undo", i), "/compact undo"); !strings.HasPrefix(got, "↩️") {
+			t.Fatalf("undo %d: %q", i, got)
+		}
+	}
+	if got := told("refused", "/compact"); !strings.HasPrefix(got, "❌") {
+		t.Errorf("with a model that refuses: %q", got)
+	}
+	refuse.Store(false)
+	p.exec("UPDATE dingtalk_sessions SET compact_retry_at = NULL, compact_failures = 0")
+	if got := told("compact", "/compact"); !strings.HasPrefix(got, "✅") || !strings.Contains(got, "积压还剩") || !strings.Contains(got, "后台继续压缩") {
+		t.Errorf("of a backlog /compact says %q", got)
+	}
+	if s := r.work(); s.TotalTokens >= settings.Window.Trigger() {
+		t.Errorf("%d tokens are left: %s", s.TotalTokens, s.CompactError)
+	}
+}
+
+// A model that never gives a usable summary does not use up the day: attempts rest longer and ask for less.
+func TestFailingBacklogRests(t *testing.T) {
+	t.Parallel()
+	settings := defaults
+	settings.DailyTokens = 2_000_000
+	p := imported(t, settings, 4000, 70)
+	r := p.run("a", func(r *replica, c *Config) {
+		r.model.summary = func(_ context.Context, q Request) (Response, error) {
+			a := text("")
+			a.Usage = sessions.Usage{Prompt: 3 * requestTokens(r.bot, q.Messages)} // bodies are shorter than their counts say
+			return a, nil
+		}
+		c.SummaryRetries = 1
+	})
+	for range 20 {
+		p.exec("UPDATE dingtalk_sessions SET compact_retry_at = now()")
+		r.work()
+	}
+	s := p.look()
+	if s.CompactFailures < 20 || s.SpentToday > settings.DailyTokens/2 {
+		t.Errorf("after %d failures %d tokens are spent", s.CompactFailures, s.SpentToday)
+	}
+	if rest := time.Until(s.CompactRetryAt); rest < 15*time.Minute {
+		t.Errorf("the next attempt comes after %v", rest)
+	}
+}
