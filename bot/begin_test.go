@@ -1,7 +1,7 @@
 package bot
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// Nobody is told that a message broke its turns where only the storage was in trouble, however often.
+// Trouble of the storage at the begin of a turn is no attempt, however often it comes.
 func TestBeginInTrouble(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(*store){
@@ -25,28 +25,68 @@ func TestBeginInTrouble(t *testing.T) {
 				w.say("m0", "alice", "q0")
 				after(30 * time.Second)
 				want(t, "texts", w.wire.texts(), []string{"re: alice(u-alice): q0"})
-				want(t, "leases that are in doubt", len(w.bot.unsure.last), 0)
+				want(t, "attempts", w.store.mem.Events(t.Context(), group)[0].Attempts, 0)
 			})
 		})
 	}
 }
 
-// Trouble at the beginning does not hide that a message breaks its turns: of each one attempt stays counted.
-func TestBeginInTroubleCountsBrokenTurns(t *testing.T) {
+// A message whose turn panics, or whose data the storage refuses, is set aside after three turns; its neighbour is answered.
+func TestBrokenTurnsAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*world){
+		"the storage refuses": func(w *world) {
+			w.store.fail(times(maxBroken, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
+		},
+		"a panic": func(w *world) {
+			n := 0
+			w.model.chat = func(_ context.Context, r Request) (Response, error) {
+				if n++; n <= maxBroken {
+					panic("broken")
+				}
+				return text("re: " + lastWords(r)), nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{})
+				breaks(w)
+				w.say("m0", "alice", "q0")
+				after(30 * time.Second)
+				w.say("m1", "bob", "q1")
+				after(time.Second)
+				events := w.store.mem.Events(t.Context(), group)
+				want(t, "state of the message that breaks", events[0].State, sessions.Dead)
+				want(t, "attempts", events[0].Attempts, maxBroken)
+				want(t, "replies", len(w.wire.sends()), 2)
+				want(t, "the neighbour's answer", w.wire.texts()[1], "re: bob(u-bob): q1")
+			})
+		})
+	}
+}
+
+// A turn that loses its lease over and over, to erasures in other conversations, is answered when they end.
+func TestErasuresCountNoAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.store.lose(func(op string) error {
-			if op == "begin" && w.store.called("begin")%2 == 1 { // every turn is begun twice
-				return errors.New("the answer was lost")
-			}
-			return nil
-		})
-		w.store.fail(times(1000, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
+		w := start(t, setup{model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+			time.Sleep(1500 * time.Millisecond) // on the clock of the bubble
+			return text("re: " + lastWords(r)), nil
+		}}})
 		w.say("m0", "alice", "q0")
-		after(30 * time.Second)
-		if n := w.store.mem.Events(t.Context(), group)[0].Attempts; n <= maxBroken {
-			t.Errorf("the message that breaks its turns has %d attempts, want more than %d", n, maxBroken)
+		after(2 * time.Second)
+		w.post(said("m1", "bob", "q1"))
+		for range 5 {
+			after(1200 * time.Millisecond)
+			if _, err := w.store.mem.Erase(t.Context(), group, []int64{1}); err != nil {
+				t.Fatal(err)
+			}
 		}
+		after(5 * time.Second)
+		texts := w.wire.texts()
+		want(t, "replies", len(texts), 2)
+		want(t, "the last reply", texts[len(texts)-1], "re: bob(u-bob): q1")
 	})
 }

@@ -140,12 +140,12 @@ type Bot struct {
 	draining     chan struct{}
 	gate         *gated // bounds the calls of the model; it is the model
 	inHand       *fair  // bounds the turns, each of which holds a view
+	suspects     *suspects
 	stream       *stream
 	last         *lastFlush
 	left         chan sessions.Key // sessions that wait for work which this replica does not begin any more
 	told         told
 	tally        ledger
-	unsure       unsure
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -180,6 +180,7 @@ func New(cfg Config) (*Bot, error) {
 		spare:      semaphore.NewWeighted(maxUpkeep), draining: make(chan struct{}),
 	}
 	b.gate, b.inHand = newGated(cfg.Model, cfg.MaxConcurrent), newFair(turnsPerCall*cfg.MaxConcurrent, b.draining)
+	b.suspects = &suspects{over: b.draining}
 	b.model = b.gate
 	b.stream = &stream{Bot: b, poke: make(chan struct{}, 1)}
 	b.last, b.left = newLastFlush(), make(chan sessions.Key, sweepLimit)

@@ -20,8 +20,9 @@
 //  2. No commit, no 200. A message that comes twice is one row.
 //  3. A session has one owner at a time, by a lease with a term; every write names the term. A wake-up that is lost is
 //     made up for by the sweep (bot.go).
-//  4. What a turn reads is one snapshot. An attempt is counted on the messages it takes, so that one which breaks three
-//     turns is set aside (triage.go).
+//  4. What a turn reads is one snapshot. The messages are marked first. An attempt is counted for a panic, for data that the
+//     storage refuses, and for the death of the process that marked them, and for nothing else (attempt.go). A message with
+//     a counted attempt is taken alone, one at a time in each replica; after three it is set aside (triage.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read anew with each compaction alone, and recall stands behind the question, in that turn's requests alone.
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
@@ -39,7 +40,7 @@
 //
 // Which replica is connected to DingTalk is settled in standby.go. At a stop (drain.go) intake ends, turns in flight finish,
 // active sessions are flushed, the most unsaved first, and the leases are handed over; one in which somebody waits goes first
-// (handover.go). A turn whose begin was lost in trouble with the storage counts no attempt (begin.go). After a kill nothing of that runs, and nothing is lost for it: pending messages and
+// (handover.go). After a kill nothing of that runs, and nothing is lost for it: pending messages and
 // unsent replies are rows that the next owner finds.
 //
 // What nobody waits for is in the background (debts.go, chores.go, digest.go): owed flushes, sessions at rest, what expired,

@@ -47,7 +47,7 @@ func (a *ledger) begin(key sessions.Key, asked []sessions.Event) {
 		a.begun = map[rowID]bool{}
 	}
 	for _, e := range asked {
-		if e.Attempts == 1 {
+		if e.Attempts == 0 {
 			a.begun[rowID{key, e.ID}] = true
 		}
 	}
@@ -62,7 +62,7 @@ func (a *ledger) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range asked {
-		if e.Attempts > 1 && !a.begun[rowID{key, e.ID}] {
+		if e.Attempts > 0 && !a.begun[rowID{key, e.ID}] {
 			a.resumed.Add(1)
 		}
 		delete(a.begun, rowID{key, e.ID})

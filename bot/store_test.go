@@ -161,8 +161,13 @@ func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (session
 	return s.begin(ctx, l, limit, s.mem.Begin)
 }
 
-func (s *store) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, limit, s.mem.BeginAgain)
+func (s *store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, s.mem.BeginAlone)
+}
+
+func (s *store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+	_, err := do(s, "abandon", func() (none, error) { return none{}, s.mem.Abandon(ctx, l, blamed) })
+	return err
 }
 
 func (s *store) begin(

@@ -48,7 +48,7 @@ func (b *Bot) triage(pending []sessions.Event, usable int, now time.Time) plan {
 
 func (b *Bot) kindOf(e sessions.Event, now time.Time) string {
 	switch {
-	case e.Attempts > maxBroken:
+	case e.Attempts >= maxBroken:
 		return kindDead
 	case now.Sub(e.CreatedAt) > b.cfg.StaleAfter:
 		return kindStale

@@ -62,52 +62,46 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if b.outbox.crowded(key) {
 		return false, nil
 	}
-	leave, err := b.inHand.enter(ctx, waiterOf(key))
-	if err != nil {
-		return true, nil // the bot stops: what waits in the log is for whose the session is next
-	}
-	defer leave()
-	if !b.leases.Trusted() { // it may have been a long wait
-		return false, errHeartbeat
-	}
 	ctx = asking(ctx, key)
-	one, stop = context.WithTimeout(ctx, b.cfg.CommitTimeout)
-	defer stop()
-	view, err := b.begin(one, lease)
+	view, leave, err := b.begin(ctx, lease)
+	defer leave()
+	if errors.Is(err, ErrStop) {
+		return true, nil // what waits in the log is for whose the session is next
+	}
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}
-	t := b.open(lease, view)
-	if len(t.asked) == 0 {
-		return false, nil
-	}
-	log = log.With().Str("msg_id", string(t.asked[0].MsgID)).Logger()
+	return b.attempt(ctx, lease, view)
+}
+
+// take answers the messages that a turn takes, commits that, and sends the reply. It reports whether messages still wait.
+func (b *Bot) take(ctx context.Context, t *turn) (more bool, err error) {
+	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
-	b.tally.begin(key, t.asked)
+	b.tally.begin(t.key, t.asked)
 	began := time.Now()
 	a, err := b.answer(ctx, t)
 	if err != nil {
-		return false, b.giveBack(ctx, t, err)
+		return false, fmt.Errorf("turn of session %s: %w", t.key, err)
 	}
 	done, err := b.commit(ctx, t, a)
 	if err != nil {
-		b.outbox.doubt(key) // an answer that was lost may have left a reply behind
-		return false, fmt.Errorf("commit turn of session %s: %w", key, err)
+		b.outbox.doubt(t.key) // an answer that was lost may have left a reply behind
+		return false, fmt.Errorf("commit turn of session %s: %w", t.key, err)
 	}
 	if t.plan.kind == kindStale {
-		b.told.note(key, t.asked)
+		b.told.note(t.key, t.asked)
 	}
 	b.metrics.turn(t.plan.kind, time.Since(began), t.asked, b.now())
-	b.tally.turn(key, t.asked, b.stopping())
+	b.tally.turn(t.key, t.asked, b.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
 	b.outbox.send(ctx, lease, done.Replies, func() {
 		if b.due(t.after(a), a.total) || b.factsDue(t.after(a).Session) {
-			b.upkeep.Wake(key)
+			b.upkeep.Wake(t.key)
 		}
 	})
-	// A message that had broken a turn was taken alone, whatever waits behind it.
-	return len(t.asked) < len(view.Pending) || len(view.Pending) == b.cfg.mergeLimit() || view.Pending[0].Attempts > 1, nil
+	return len(t.asked) < len(t.view.Pending) || t.view.More, nil
 }
 
 // errHeartbeat says that this replica can't be sure of its leases, and waits until it is.
@@ -261,45 +255,35 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	if o.dead {
 		s.Dead, s.Taken, s.TakenTokens, s.TakenTexts, s.Events = s.Taken, nil, nil, nil, nil
 	}
-	for _, e := range t.view.Pending[len(t.asked):] {
-		s.Returned = append(s.Returned, e.ID)
-	}
 	return b.commitUntil(ctx, t.lease, s)
 }
 
 // commitUntil repeats a commit through an outage. A commit whose answer was lost is found out by the retry: its
 // messages are no longer pending.
-func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (sessions.Committed, error) {
+func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
+	err = b.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
+		done, err = b.store.Commit(one, l, s)
+		return err
+	})
+	return done, err
+}
+
+// persist repeats a write while the storage is away, at least once and until ctx ends.
+func (b *Bot) persist(ctx context.Context, trouble string, write func(context.Context) error) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
-		done, err := b.store.Commit(one, l, s)
+		err := write(one)
 		stop()
 		if err == nil || errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused) {
-			return done, err
+			return err
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Commit did not come through, trying again")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg(trouble)
 		select {
 		case <-ctx.Done():
-			return done, err
+			return err
 		case <-time.After(pause):
 		}
 	}
-}
-
-// giveBack uncounts the attempt of messages whose turn was cut off by a stop or by trouble with the storage: nothing is
-// wrong with them. It waits for a storage that is away, and returns the cause.
-func (b *Bot) giveBack(ctx context.Context, t *turn, cause error) error {
-	if errors.Is(cause, sessions.ErrRefused) {
-		return fmt.Errorf("turn of session %s: %w", t.key, cause) // it is their own
-	}
-	s := sessions.Turn{TotalTokens: t.view.Session.TotalTokens, ViewVersion: t.view.Session.ViewVersion, Calibration: t.view.Session.CalibrationFactor}
-	for _, e := range t.view.Pending {
-		s.Returned = append(s.Returned, e.ID)
-	}
-	if _, err := b.commitUntil(ctx, t.lease, s); err != nil {
-		return fmt.Errorf("give back messages of session %s after %w: %w", t.key, cause, err)
-	}
-	return fmt.Errorf("turn of session %s: %w", t.key, cause)
 }
 
 // after is the view as the turn leaves it, without the numbers that its commit gave.

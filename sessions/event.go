@@ -48,7 +48,7 @@ type Event struct {
 	// place. The log keeps the whole.
 	Blob      string
 	State     State
-	Attempts  int // turns that began with it
+	Attempts  int // turns that it broke, as far as is known: see [Store.Begin]
 	Archived  bool
 	CreatedAt time.Time
 	Message   *Message // of a user event: how it came, for the reply

@@ -86,4 +86,7 @@ type View struct {
 	Runs      []ToolRun // calls recorded by an earlier attempt at the pending messages
 	// Gap says what the view leaves out between summaries and tail; empty for nothing. Whoever cuts a view writes it.
 	Gap string
+	// Suspect is how many attempts are counted on the oldest pending message: see [Store.Begin].
+	Suspect int
+	More    bool // other messages wait beside Pending
 }

@@ -32,17 +32,25 @@ type Store interface {
 	// is no such session.
 	Session(ctx context.Context, key Key) (Session, error)
 
-	// Begin opens a turn: it counts an attempt on up to limit of the oldest pending messages and returns the view
-	// with them. Where the oldest was in a turn before that did not commit, it is taken alone: what breaks a turn is
-	// found out that way, and breaks it for nobody else. With limit 0 Begin counts nothing and returns no pending
-	// messages (maintenance, status).
+	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
+	// returns the view with them. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
+	// and returns no pending messages (maintenance, status).
+	//
+	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: the process died of the
+	// message, as far as anybody knows. A mark whose lease was given up, or freed by an erasure, counts nothing. A message
+	// with a counted attempt is a suspect. Where the oldest is one, View.Suspect is its count, nothing is marked, and the
+	// rest of the view is empty but for the session. A suspect behind other messages waits, with all that come after it.
 	Begin(ctx context.Context, l Lease, limit int) (View, error)
 
-	// BeginAgain is Begin after one of the same lease that failed, of which nobody knows whether it counted: no attempt
-	// is counted a second time, and messages of which nothing but that attempt is known are taken together.
-	BeginAgain(ctx context.Context, l Lease, limit int) (View, error)
+	// BeginAlone is Begin on the oldest message alone, suspect or not.
+	BeginAlone(ctx context.Context, l Lease, limit int) (View, error)
 
-	// Commit ends a turn: the taken messages and what it made get their places in the view, in the order given; the
+	// Abandon ends a turn that began under a lease and did not commit: an attempt is counted on the messages blamed, and
+	// no message is marked any more. Where the lease was lost and the turn counted as that of a dead process, that attempt
+	// is taken back. To abandon a turn twice changes nothing.
+	Abandon(ctx context.Context, l Lease, blamed []int64) error
+
+	// Commit ends a turn: messages that Begin marked and the turn did not take wait unmarked, the taken messages and what it made get their places in the view, in the order given; the
 	// session's counters and the outbox row are written with them. All or nothing.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
@@ -190,7 +198,6 @@ type Turn struct {
 	Command    bool    // it is a slash command and what that told, which no search finds
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
-	Returned   []int64 // ids of pending messages whose attempt is not counted after all: they stay pending
 	Reply      *Reply  // nil: nothing to send
 	// ReplyWaits says that the reply waits behind others: it is not sent before it is claimed. Otherwise the commit is the
 	// claim of its first try.

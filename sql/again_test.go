@@ -17,7 +17,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// A turn whose view can't be read counts one attempt, however often it is begun again.
+// A turn whose view can't be read counts no attempt, however often it is begun again.
 func TestAttemptsOfFailedBegins(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -31,13 +31,13 @@ func TestAttemptsOfFailedBegins(t *testing.T) {
 		t.Fatal("a view that nobody can read was read")
 	}
 	for range 4 {
-		if _, err := s.BeginAgain(t.Context(), a.Lease, 10); err == nil {
+		if _, err := s.Begin(t.Context(), a.Lease, 10); err == nil {
 			t.Fatal("a view that nobody can read was read")
 		}
 	}
 	execute(t, pool, `UPDATE dingtalk_session_events SET tool_calls = NULL WHERE msg_id IS NULL`)
-	v, err := s.BeginAgain(t.Context(), a.Lease, 10)
-	if err != nil || len(v.Pending) != 1 || v.Pending[0].Attempts != 1 {
+	v, err := s.Begin(t.Context(), a.Lease, 10)
+	if err != nil || len(v.Pending) != 1 || v.Pending[0].Attempts != 0 {
 		t.Errorf("the turn begins with %+v (%v), want the message at its first attempt", v.Pending, err)
 	}
 }

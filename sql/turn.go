@@ -15,26 +15,26 @@ import (
 
 // Begin implements sessions.Store in two statements.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	v, err := s.begin(ctx, l, limit, false)
+	return s.begin(ctx, l, limit, false)
+}
+
+// BeginAlone implements sessions.Store as Begin does.
+func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, true)
+}
+
+func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+	v, err := s.view(ctx, l, limit, alone)
 	if err != nil {
 		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
 	}
 	return v, nil
 }
 
-// BeginAgain implements sessions.Store as Begin does.
-func (s *Store) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	v, err := s.begin(ctx, l, limit, true)
-	if err != nil {
-		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d again: %w", l.Key, l.Term, err)
-	}
-	return v, nil
-}
-
-func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, again bool) (sessions.View, error) {
+func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), Again: again,
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), Alone: alone,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, sessions.ErrLeaseLost
@@ -42,7 +42,10 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, again bo
 	if err != nil {
 		return v, err
 	}
-	v.Session = toSession(&row.Session, row.SpentToday)
+	v.Session, v.Suspect, v.More = toSession(&row.Session, row.SpentToday), row.Suspect, row.More
+	if v.Suspect > 0 && !alone {
+		return v, nil
+	}
 	if v.Summaries, err = toSummaries(row.Summaries); err != nil {
 		return v, err
 	}
@@ -68,6 +71,17 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, again bo
 		}
 	}
 	return v, nil
+}
+
+// Abandon implements sessions.Store.
+func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+	err := s.q.TurnAbandon(ctx, s.pool, &dbsqlc.TurnAbandonParams{
+		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
+	})
+	if err != nil {
+		return fmt.Errorf("abandoning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return nil
 }
 
 // Commit implements sessions.Store in one statement. An error that is neither sessions.ErrLeaseLost nor ErrConflict may
@@ -115,7 +129,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		// A nil slice would be NULL, whose length is not 0.
 		Taken: append([]int64{}, t.Taken...), TakenTokens: counts(t.TakenTokens),
-		Dead: append([]int64{}, t.Dead...), Returned: append([]int64{}, t.Returned...),
+		Dead:  append([]int64{}, t.Dead...),
 		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
 		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),

@@ -38,6 +38,8 @@ type session struct {
 	blobs     map[string]string
 	job       *job
 	spentOn   string // the day that state.SpentToday is of
+	marks     map[int64]mark
+	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
 }
 
 // outgoing is a row of the outbox with its state.
@@ -120,7 +122,7 @@ func (m *Mem) Accept(
 			}
 		}
 	} else {
-		s = &session{state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}}
+		s = &session{state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]mark{}}
 		s.state.Lease.Term = m.lastID // a session that was deleted and is made anew has another lease than before
 		m.sessions[key] = s
 	}
@@ -149,6 +151,9 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 func (m *Mem) take(s *session, owner sessions.ReplicaID) {
 	l := &s.state.Lease
 	if l.Owner != owner && !m.alive(l.Owner) {
+		if l.Owner != "" {
+			s.fallen = l.Term
+		}
 		l.Owner, l.Term = owner, l.Term+1
 	}
 }

@@ -16,16 +16,12 @@ func (m *Mem) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.
 	return m.begin(ctx, l, limit, false)
 }
 
-// BeginAgain implements sessions.Store.
-func (m *Mem) BeginAgain(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+// BeginAlone implements sessions.Store.
+func (m *Mem) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.begin(ctx, l, limit, true)
 }
 
-func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, again bool) (sessions.View, error) {
-	known := 0 // attempts that say nothing against a message
-	if again {
-		known = 1
-	}
+func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	if err := ctx.Err(); err != nil {
 		return v, err
@@ -36,18 +32,10 @@ func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, again bool
 	if err != nil {
 		return v, err
 	}
-	for _, e := range s.events {
-		if e.State == sessions.Pending && len(v.Pending) < limit {
-			if e.Attempts > known && len(v.Pending) == 0 {
-				limit = 1 // what breaks a turn is taken alone
-			}
-			if !again || e.Attempts == 0 {
-				e.Attempts++
-			}
-			v.Pending = append(v.Pending, *e)
-		}
+	v.Pending, v.Suspect, v.More = s.take(limit, alone)
+	if v.Session = s.read(); v.Suspect > 0 && !alone {
+		return v, nil
 	}
-	v.Session = s.read()
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
 			v.Summaries = append(v.Summaries, *sum)
@@ -66,6 +54,68 @@ func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, again bool
 		}
 	}
 	return v, nil
+}
+
+// mark says which turn has a message, and which one was counted last because its process seemed dead, by their terms.
+type mark struct{ attempt, counted int64 }
+
+// take counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
+// and whether other messages wait.
+func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
+	clear, n := true, 0
+	for _, e := range s.events {
+		if e.State != sessions.Pending || limit <= 0 {
+			continue
+		}
+		if n == limit {
+			return taken, suspect, true
+		}
+		m := s.marks[e.ID]
+		if m.attempt != 0 && m.attempt == s.fallen {
+			e.Attempts++
+			m = mark{counted: m.attempt}
+		}
+		if n == 0 {
+			suspect = e.Attempts
+		}
+		clear = clear && e.Attempts == 0
+		if clear && !alone || alone && n == 0 {
+			m.attempt = s.state.Lease.Term
+			taken = append(taken, *e)
+		} else {
+			more = true
+		}
+		s.marks[e.ID] = m
+		n++
+	}
+	return taken, suspect, more
+}
+
+// Abandon implements sessions.Store.
+func (m *Mem) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[l.Key]
+	if s == nil {
+		return nil
+	}
+	for _, e := range s.events {
+		switch mk := s.marks[e.ID]; {
+		case e.State != sessions.Pending:
+		case mk.attempt == l.Term:
+			if slices.Contains(blamed, e.ID) {
+				e.Attempts++
+			}
+			s.marks[e.ID] = mark{}
+		case mk.counted == l.Term && !slices.Contains(blamed, e.ID):
+			e.Attempts--
+			s.marks[e.ID] = mark{attempt: mk.attempt}
+		}
+	}
+	return nil
 }
 
 // Commit implements sessions.Store.
@@ -128,9 +178,9 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 	for _, id := range t.Dead {
 		s.event(id).State = sessions.Dead
 	}
-	for _, id := range t.Returned {
-		if e := s.event(id); e != nil && e.State == sessions.Pending {
-			e.Attempts = max(e.Attempts-1, 0)
+	for id, mk := range s.marks {
+		if mk.attempt == s.state.Lease.Term {
+			s.marks[id] = mark{counted: mk.counted}
 		}
 	}
 }

@@ -17,8 +17,8 @@ func testBeginOrder(b *bench) {
 		b.Errorf("a turn of three sees %q", got)
 	}
 	for _, e := range v.Pending {
-		if e.Attempts != 1 || e.State != sessions.Pending {
-			b.Errorf("message %s has %d attempts and is %s, want 1 and pending", e.MsgID, e.Attempts, e.State)
+		if e.Attempts != 0 || e.State != sessions.Pending {
+			b.Errorf("message %s has %d attempts and is %s, want 0 and pending", e.MsgID, e.Attempts, e.State)
 		}
 	}
 	b.commit(l, answer(v))
@@ -28,48 +28,6 @@ func testBeginOrder(b *bench) {
 	}
 	if got := contents(v.Tail); got != "1:user:问题 1 2:user:问题 2 3:user:问题 3 4:assistant:答复 " {
 		b.Errorf("its tail is %q", got)
-	}
-}
-
-func testBeginAlone(b *bench) {
-	l := b.held(3)
-	b.begin(l, 2)
-	v := b.begin(l, 10)
-	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-1" || v.Pending[0].Attempts != 2 {
-		b.Fatalf("after a broken turn the next sees %q with %d attempts, want the oldest message alone",
-			contents(v.Pending), v.Pending[0].Attempts)
-	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-2" {
-		b.Errorf("then comes %q, want the second message, which was in the broken turn too, alone", contents(v.Pending))
-	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-3" || v.Pending[0].Attempts != 1 {
-		b.Errorf("then comes %q, want the third message at its first attempt", contents(v.Pending))
-	}
-}
-
-func testBeginAgain(b *bench) {
-	l := b.held(2)
-	again := func(want int) sessions.View {
-		b.Helper()
-		v, err := b.Store.BeginAgain(b.ctx, l, 10)
-		b.check(err)
-		for _, e := range v.Pending {
-			if e.Attempts != want {
-				b.Errorf("message %s has %d attempts, want %d", e.MsgID, e.Attempts, want)
-			}
-		}
-		return v
-	}
-	again(1) // the one before counted nothing
-	b.accept(replicaA, 3)
-	if v := again(1); len(v.Pending) != 3 {
-		b.Errorf("a turn that was begun again sees %q, want all messages", contents(v.Pending))
-	}
-	b.begin(l, 10)
-	if v := again(2); len(v.Pending) != 1 {
-		b.Errorf("a turn that was begun again after a broken one sees %q, want the oldest message alone", contents(v.Pending))
 	}
 }
 
@@ -165,18 +123,6 @@ func testCommitDead(b *bench) {
 	}
 }
 
-func testCommitReturned(b *bench) {
-	l := b.held(3)
-	v := b.begin(l, 10)
-	t := answer(v)
-	t.Taken, t.TakenTokens, t.Returned = t.Taken[:1], t.TakenTokens[:1], t.Taken[1:]
-	b.commit(l, t)
-	v = b.begin(l, 10)
-	if len(v.Pending) != 2 || v.Pending[0].Attempts != 1 || v.Pending[1].Attempts != 1 {
-		b.Errorf("messages that a turn returned come back as %q, want both, at their first attempt", contents(v.Pending))
-	}
-}
-
 func testCommitCounters(b *bench) {
 	l := b.held(1)
 	t := answer(b.begin(l, 10))
@@ -247,7 +193,7 @@ func testToolRuns(b *bench) {
 	b.Expire(b.T, replicaA) // it died
 	b.beat(replicaB)
 	l = b.acquire(replicaB)
-	v := b.begin(l, 10)
+	v := b.alone(l, 1)
 	if want := []sessions.ToolRun{run, done}; !slices.Equal(v.Runs, want) {
 		b.Errorf("the next attempt knows of runs %+v, want %+v", v.Runs, want)
 	}
@@ -272,8 +218,8 @@ func testFencing(b *bench) {
 	} {
 		_, err := b.Store.Begin(b.ctx, stale, 10)
 		b.want(err, sessions.ErrLeaseLost, "beginning with "+name)
-		_, err = b.Store.BeginAgain(b.ctx, stale, 10)
-		b.want(err, sessions.ErrLeaseLost, "beginning again with "+name)
+		_, err = b.Store.BeginAlone(b.ctx, stale, 10)
+		b.want(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
 		b.want(err, sessions.ErrLeaseLost, "committing with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{})
@@ -299,7 +245,7 @@ func testFencing(b *bench) {
 		b.Errorf("fenced writes changed the log from %q to %q", before, got)
 	}
 	v := b.begin(l, 10)
-	if len(v.Pending) != 1 || v.Pending[0].Attempts != 2 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
+	if len(v.Pending) != 1 || v.Pending[0].Attempts != 0 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
 		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
 	}
 	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true whoever holds the lease

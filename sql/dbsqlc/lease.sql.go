@@ -15,7 +15,8 @@ import (
 const leaseAcquire = `-- name: LeaseAcquire :one
 WITH taken AS (
     UPDATE dingtalk_sessions s
-    SET lease_owner = $2::text, lease_term = s.lease_term + 1, updated_at = now()
+    SET lease_owner = $2::text, lease_term = s.lease_term + 1, updated_at = now(),
+        fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
     WHERE s.session_key = $1
       AND s.lease_owner IS DISTINCT FROM $2::text
       AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
@@ -44,6 +45,8 @@ type LeaseAcquireRow struct {
 //
 // The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
 // second, having waited for the row, would compare the joined row of before: both would get the lease.
+//
+// A term that nobody gave up has fallen: its process seems dead.
 func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquireParams) (LeaseAcquireRow, error) {
 	row := db.QueryRow(ctx, leaseAcquire, arg.SessionKey, arg.Owner, arg.TtlSeconds)
 	var i LeaseAcquireRow
@@ -52,7 +55,7 @@ func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquirePa
 }
 
 const leaseLock = `-- name: LeaseLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due FROM dingtalk_sessions s
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
 FOR UPDATE
 `
@@ -106,6 +109,7 @@ func (q *Queries) LeaseLock(ctx context.Context, db DBTX, arg *LeaseLockParams) 
 		&i.SpentTokens,
 		&i.Candidates,
 		&i.PinnedDue,
+		&i.FallenTerm,
 	)
 	return i, err
 }

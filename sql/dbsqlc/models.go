@@ -101,6 +101,8 @@ type Event struct {
 	BlobID      *string
 	Terms       []int64
 	Candidate   bool
+	AttemptTerm *int64
+	CountedTerm *int64
 }
 
 type FlushDebt struct {
@@ -250,6 +252,7 @@ type Session struct {
 	SpentTokens      int64
 	Candidates       int
 	PinnedDue        bool
+	FallenTerm       int64
 }
 
 type SessionSummary struct {

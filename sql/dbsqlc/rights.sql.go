@@ -1485,7 +1485,8 @@ func (q *Queries) ToolRunErase(ctx context.Context, db DBTX, arg *ToolRunErasePa
 const toolRunsOf = `-- name: ToolRunsOf :many
 SELECT r.event_id, r.call_id, r.arguments, r.result,
     EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.state = 'pending' AND e.attempts > 0)::boolean AS theirs
+        WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.state = 'pending'
+            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = $1
 `
 

@@ -45,7 +45,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, maxRows int) ([]FlushD
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -90,6 +90,8 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 			&i.BlobID,
 			&i.Terms,
 			&i.Candidate,
+			&i.AttemptTerm,
+			&i.CountedTerm,
 		); err != nil {
 			return nil, err
 		}
@@ -102,7 +104,7 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 }
 
 const sessionFind = `-- name: SessionFind :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s WHERE s.session_key = $1
 `
@@ -154,13 +156,14 @@ func (q *Queries) SessionFind(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.Session.SpentTokens,
 		&i.Session.Candidates,
 		&i.Session.PinnedDue,
+		&i.Session.FallenTerm,
 		&i.SpentToday,
 	)
 	return i, err
 }
 
 const sessionsList = `-- name: SessionsList :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT $1::int
 `
@@ -218,6 +221,7 @@ func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]Ses
 			&i.Session.SpentTokens,
 			&i.Session.Candidates,
 			&i.Session.PinnedDue,
+			&i.Session.FallenTerm,
 			&i.SpentToday,
 		); err != nil {
 			return nil, err

@@ -142,32 +142,62 @@ func (q *Queries) ToolRunRecord(ctx context.Context, db DBTX, arg *ToolRunRecord
 	return result.RowsAffected(), nil
 }
 
+const turnAbandon = `-- name: TurnAbandon :exec
+UPDATE dingtalk_session_events e SET
+    attempts = greatest(0, e.attempts + CASE
+        WHEN e.attempt_term = $1 THEN (e.id = ANY($2::bigint[]))::int ELSE -1 END),
+    attempt_term = CASE WHEN e.attempt_term = $1 THEN NULL ELSE e.attempt_term END,
+    counted_term = CASE WHEN e.attempt_term = $1 THEN e.counted_term END
+WHERE e.session_key = $3 AND e.state = 'pending'
+  AND (e.attempt_term = $1 OR e.counted_term = $1 AND NOT e.id = ANY($2::bigint[]))
+`
+
+type TurnAbandonParams struct {
+	Term       *int64
+	Blamed     []int64
+	SessionKey sessions.Key
+}
+
+// TurnAbandon ends a turn that did not commit. Marks of its term go, and an attempt is counted on those to blame. The lease
+// is not looked at: where the turn was taken for dead meanwhile, what that counted is taken back.
+func (q *Queries) TurnAbandon(ctx context.Context, db DBTX, arg *TurnAbandonParams) error {
+	_, err := db.Exec(ctx, turnAbandon, arg.Term, arg.Blamed, arg.SessionKey)
+	return err
+}
+
 const turnBegin = `-- name: TurnBegin :one
-WITH counted AS (
+WITH held AS (
+    SELECT h.fallen_term FROM dingtalk_sessions h
+    WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3
+), oldest AS (
+    SELECT p.id, p.attempts, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
+    FROM dingtalk_session_events p, held
+    WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY p.id
+    LIMIT CASE WHEN $4::int > 0 THEN 1 + $4::int ELSE 0 END
+), waiting AS (
+    SELECT o.id, o.attempts + o.fell AS counted, o.fell, CASE
+        WHEN $5::boolean THEN row_number() OVER places = 1
+        ELSE row_number() OVER places <= $4::int AND max(o.attempts + o.fell) OVER places = 0 END AS taken
+    FROM oldest o WINDOW places AS (ORDER BY o.id)
+), marked AS (
     UPDATE dingtalk_session_events e SET
-        attempts = CASE WHEN $4::boolean THEN greatest(e.attempts, 1) ELSE e.attempts + 1 END
-    WHERE e.session_key = $1 AND e.state = 'pending'
-      AND e.id = ANY(ARRAY(
-        SELECT p.id FROM dingtalk_session_events p
-        WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY p.id
-        LIMIT CASE WHEN (
-            SELECT o.attempts FROM dingtalk_session_events o
-            WHERE o.session_key = $1 AND o.state = 'pending' ORDER BY o.id LIMIT 1)
-            > CASE WHEN $4::boolean THEN 1 ELSE 0 END
-            THEN least($5::int, 1) ELSE $5::int END))
-      AND EXISTS (
-        SELECT 1 FROM dingtalk_sessions h
-        WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3)
-    RETURNING e.id
+        attempts = w.counted,
+        counted_term = CASE WHEN w.fell > 0 THEN e.attempt_term ELSE e.counted_term END,
+        attempt_term = CASE WHEN w.taken THEN $3 END
+    FROM waiting w
+    WHERE e.session_key = $1 AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell > 0)
+    RETURNING e.id, w.taken
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
-    coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
+    coalesce((SELECT array_agg(m.id ORDER BY m.id) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
+    coalesce((SELECT w.counted FROM waiting w ORDER BY w.id LIMIT 1), 0)::int AS suspect,
+    EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = $1 AND a.status = 'active'), '[]')::jsonb AS summaries,
     coalesce((SELECT jsonb_agg(to_jsonb(r) ORDER BY r.event_id, r.started_at, r.call_id) FROM tool_runs r
-        WHERE r.session_key = $1 AND r.event_id IN (SELECT counted.id FROM counted)), '[]')::jsonb AS runs,
+        WHERE r.session_key = $1 AND r.event_id IN (SELECT m.id FROM marked m WHERE m.taken)), '[]')::jsonb AS runs,
     set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
 FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
@@ -177,36 +207,37 @@ type TurnBeginParams struct {
 	SessionKey  sessions.Key
 	Owner       string
 	Term        int64
-	Again       bool
 	MaxMessages int
+	Alone       bool
 }
 
 type TurnBeginRow struct {
 	Session           Session
 	SpentToday        int64
 	Pending           []int64
+	Suspect           int
+	More              bool
 	Summaries         []byte
 	Runs              []byte
 	SynchronousCommit string
 }
 
-// TurnBegin counts an attempt on the oldest pending messages and returns the session with all that is read at once:
-// one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
+// TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read at
+// once: one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
 //
-// Where the oldest message was in a turn before, it is taken alone: so a message that breaks its turns is found out.
+// A mark of the fallen term was left by a process that died: it is counted as an attempt here, and nowhere else. A message
+// with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
+// oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
 //
-// again: one before it failed, and nobody knows whether it counted. Then the messages are left with at least one attempt,
-// and one is no sign that a turn was broken.
-//
-// The count must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
-// locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
+// The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
+// locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
 func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) (TurnBeginRow, error) {
 	row := db.QueryRow(ctx, turnBegin,
 		arg.SessionKey,
 		arg.Owner,
 		arg.Term,
-		arg.Again,
 		arg.MaxMessages,
+		arg.Alone,
 	)
 	var i TurnBeginRow
 	err := row.Scan(
@@ -248,8 +279,11 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.SpentTokens,
 		&i.Session.Candidates,
 		&i.Session.PinnedDue,
+		&i.Session.FallenTerm,
 		&i.SpentToday,
 		&i.Pending,
+		&i.Suspect,
+		&i.More,
 		&i.Summaries,
 		&i.Runs,
 		&i.SynchronousCommit,
@@ -308,18 +342,19 @@ WITH held AS (
     WHERE e.session_key = $17 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
-    UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
     FROM held
-    WHERE e.session_key = $17 AND e.id = ANY($28::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $17 AND e.state = 'pending' AND e.attempt_term = $19
+      AND NOT e.id = ANY($1::bigint[]) AND NOT e.id = ANY($2::bigint[])
 ), runs AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = $17 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $29, $30, $31, 'sending', $18::text, NOT $32::boolean,
-        CASE WHEN $32::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $33::float8
+    SELECT held.session_key, $28, $29, $30, 'sending', $18::text, NOT $31::boolean,
+        CASE WHEN $31::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $32::float8
     FROM held
-    WHERE $34::boolean
+    WHERE $33::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -359,7 +394,6 @@ type TurnCommitParams struct {
 	ToolNames        []string
 	Tokens           []int
 	Terms            []string
-	Returned         []int64
 	Target           []byte
 	Body             string
 	Nonce            string
@@ -411,7 +445,6 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.ToolNames,
 		arg.Tokens,
 		arg.Terms,
-		arg.Returned,
 		arg.Target,
 		arg.Body,
 		arg.Nonce,

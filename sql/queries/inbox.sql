@@ -8,8 +8,8 @@ LISTEN ebb;
 --
 -- known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
 -- stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
--- taken from nobody or from a replica whose heartbeat stopped, or its title renewed. An id of 0 says that the same
--- message was committed while this statement ran, where its snapshot cannot see it.
+-- taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title renewed. An id of 0
+-- says that the same message was committed while this statement ran, where its snapshot cannot see it.
 --
 -- A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
 -- than whoever still works on what was there before.
@@ -44,6 +44,11 @@ WITH known AS (
                 SELECT 1 FROM replicas r
                 WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
             THEN s.lease_term ELSE s.lease_term + 1 END,
+        fallen_term = CASE
+            WHEN s.lease_owner IS NULL OR s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
+                SELECT 1 FROM replicas r
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+            THEN s.fallen_term ELSE s.lease_term END,
         lease_owner = CASE
             WHEN EXISTS (
                 SELECT 1 FROM replicas r

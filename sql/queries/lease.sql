@@ -3,9 +3,12 @@
 --
 -- The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
 -- second, having waited for the row, would compare the joined row of before: both would get the lease.
+--
+-- A term that nobody gave up has fallen: its process seems dead.
 WITH taken AS (
     UPDATE dingtalk_sessions s
-    SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now()
+    SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now(),
+        fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
     WHERE s.session_key = @session_key
       AND s.lease_owner IS DISTINCT FROM @owner::text
       AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')

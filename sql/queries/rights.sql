@@ -261,7 +261,8 @@ WHERE o.session_key = @session_key AND (o.target ->> 'staff_id' = @person::text 
 -- name: ToolRunsOf :many
 SELECT r.event_id, r.call_id, r.arguments, r.result,
     EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.state = 'pending' AND e.attempts > 0)::boolean AS theirs
+        WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.state = 'pending'
+            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = @session_key;
 
 -- name: ToolRunErase :exec

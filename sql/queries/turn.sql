@@ -15,44 +15,61 @@ WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pendi
 ORDER BY seq, id;
 
 -- name: TurnBegin :one
--- TurnBegin counts an attempt on the oldest pending messages and returns the session with all that is read at once:
--- one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
+-- TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read at
+-- once: one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
 --
--- Where the oldest message was in a turn before, it is taken alone: so a message that breaks its turns is found out.
+-- A mark of the fallen term was left by a process that died: it is counted as an attempt here, and nowhere else. A message
+-- with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
+-- oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
 --
--- again: one before it failed, and nobody knows whether it counted. Then the messages are left with at least one attempt,
--- and one is no sign that a turn was broken.
---
--- The count must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
--- locked: a count that a replica makes in the moment it loses the lease does no harm, for its commit fails.
-WITH counted AS (
+-- The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
+-- locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
+WITH held AS (
+    SELECT h.fallen_term FROM dingtalk_sessions h
+    WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
+), oldest AS (
+    SELECT p.id, p.attempts, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
+    FROM dingtalk_session_events p, held
+    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
+    LIMIT CASE WHEN @max_messages::int > 0 THEN 1 + @max_messages::int ELSE 0 END
+), waiting AS (
+    SELECT o.id, o.attempts + o.fell AS counted, o.fell, CASE
+        WHEN @alone::boolean THEN row_number() OVER places = 1
+        ELSE row_number() OVER places <= @max_messages::int AND max(o.attempts + o.fell) OVER places = 0 END AS taken
+    FROM oldest o WINDOW places AS (ORDER BY o.id)
+), marked AS (
     UPDATE dingtalk_session_events e SET
-        attempts = CASE WHEN @again::boolean THEN greatest(e.attempts, 1) ELSE e.attempts + 1 END
-    WHERE e.session_key = @session_key AND e.state = 'pending'
-      AND e.id = ANY(ARRAY(
-        SELECT p.id FROM dingtalk_session_events p
-        WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
-        LIMIT CASE WHEN (
-            SELECT o.attempts FROM dingtalk_session_events o
-            WHERE o.session_key = @session_key AND o.state = 'pending' ORDER BY o.id LIMIT 1)
-            > CASE WHEN @again::boolean THEN 1 ELSE 0 END
-            THEN least(@max_messages::int, 1) ELSE @max_messages::int END))
-      AND EXISTS (
-        SELECT 1 FROM dingtalk_sessions h
-        WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term)
-    RETURNING e.id
+        attempts = w.counted,
+        counted_term = CASE WHEN w.fell > 0 THEN e.attempt_term ELSE e.counted_term END,
+        attempt_term = CASE WHEN w.taken THEN @term END
+    FROM waiting w
+    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell > 0)
+    RETURNING e.id, w.taken
 )
 SELECT
     sqlc.embed(s),
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
-    coalesce((SELECT array_agg(counted.id ORDER BY counted.id) FROM counted), '{}')::bigint[] AS pending,
+    coalesce((SELECT array_agg(m.id ORDER BY m.id) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
+    coalesce((SELECT w.counted FROM waiting w ORDER BY w.id LIMIT 1), 0)::int AS suspect,
+    EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,
     coalesce((SELECT jsonb_agg(to_jsonb(r) ORDER BY r.event_id, r.started_at, r.call_id) FROM tool_runs r
-        WHERE r.session_key = @session_key AND r.event_id IN (SELECT counted.id FROM counted)), '[]')::jsonb AS runs,
+        WHERE r.session_key = @session_key AND r.event_id IN (SELECT m.id FROM marked m WHERE m.taken)), '[]')::jsonb AS runs,
     set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnAbandon :exec
+-- TurnAbandon ends a turn that did not commit. Marks of its term go, and an attempt is counted on those to blame. The lease
+-- is not looked at: where the turn was taken for dead meanwhile, what that counted is taken back.
+UPDATE dingtalk_session_events e SET
+    attempts = greatest(0, e.attempts + CASE
+        WHEN e.attempt_term = @term THEN (e.id = ANY(@blamed::bigint[]))::int ELSE -1 END),
+    attempt_term = CASE WHEN e.attempt_term = @term THEN NULL ELSE e.attempt_term END,
+    counted_term = CASE WHEN e.attempt_term = @term THEN e.counted_term END
+WHERE e.session_key = @session_key AND e.state = 'pending'
+  AND (e.attempt_term = @term OR e.counted_term = @term AND NOT e.id = ANY(@blamed::bigint[]));
 
 -- name: TurnCommit :one
 -- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
@@ -112,9 +129,10 @@ WITH held AS (
     WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
-    UPDATE dingtalk_session_events e SET attempts = greatest(e.attempts - 1, 0)
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
     FROM held
-    WHERE e.session_key = @session_key AND e.id = ANY(@returned::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term
+      AND NOT e.id = ANY(@taken::bigint[]) AND NOT e.id = ANY(@dead::bigint[])
 ), runs AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))

@@ -1,0 +1,155 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// newPlace is an empty database.
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
+}
+
+// elsewhere is a message of another group.
+func elsewhere(n int, words string) sessions.Message {
+	m := said(fmt.Sprint("m", n), "alice", words)
+	m.ConversationID = sessions.ConversationID(fmt.Sprint("c", n))
+	return m
+}
+
+// One of many conversations kills the process each time it is answered: it alone is set aside, after three deaths, and all
+// others are answered.
+func TestOnlyWhatKillsIsSetAside(t *testing.T) {
+	t.Parallel()
+	const others = 12
+	p := newPlace(t)
+	deaths := 0
+	for left := 1; left > 0; {
+		var r *replica
+		var asked atomic.Int32
+		first := deaths == 0
+		all := make(chan struct{})
+		name := sessions.ReplicaID(fmt.Sprint("r", deaths))
+		r = p.run(name, func(r *replica, c *Config) {
+			r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+				if asked.Add(1) == others+1 {
+					close(all)
+				}
+				if strings.Contains(lastWords(q), "boom") {
+					if first {
+						<-all
+					}
+					r.die()
+					return Response{}, errDead
+				}
+				if first {
+					select {
+					case <-r.dead:
+						return Response{}, errDead
+					case <-ctx.Done():
+						return Response{}, context.Cause(ctx)
+					}
+				}
+				return text("noted"), nil
+			}
+		})
+		if first {
+			r.post(elsewhere(0, "boom"))
+			for i := range others {
+				r.post(elsewhere(i+1, "hello"))
+			}
+		}
+		await(t, "all is answered, or the process is dead", func() bool {
+			left = one[int](t, p.db(), openWork)
+			return left == 0 || r.isDead()
+		})
+		if r.isDead() {
+			deaths++
+		}
+		r.stop()
+		p.forget(name)
+	}
+	want(t, "deaths", deaths, maxBroken)
+	want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
+	want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
+	want(t, "attempts of the others at most", one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"), 1)
+}
+
+// saved makes memories of the group that eve told of herself, and returns their ids.
+func (p *place) saved(n int) (ids []int64) {
+	p.t.Helper()
+	for i := range n {
+		ids = append(ids, one[int64](p.t, p.db(), `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, said_by, source_session)
+			VALUES ('group', $1, 'profile', $2, decode(md5($2), 'hex'), 'u-eve', 'u-eve', $1) RETURNING id`,
+			string(group), fmt.Sprintf("Eve keeps the key of cabinet %d.", i)))
+	}
+	return ids
+}
+
+// Facts are forgotten one after the other while a slow model answers somebody else: the answer comes after the last one, and
+// the message is not set aside.
+func TestForgettingSetsNothingAside(t *testing.T) {
+	t.Parallel()
+	eve := func(n int, words string) sessions.Message {
+		m := said(fmt.Sprint("eve", n), "eve", words)
+		m.ConversationID, m.ConversationType = "p-eve", sessions.Private
+		return m
+	}
+	for name, forget := range map[string]func(*testing.T, *replica, int, int64){
+		"a member her own": func(_ *testing.T, r *replica, n int, id int64) {
+			r.post(eve(n, fmt.Sprint("/memory forget ", id)))
+			await(r.t, "the fact is forgotten", func() bool {
+				return one[int](r.t, r.place.db(), "SELECT count(*) FROM memories WHERE id = $1", id) == 0
+			})
+		},
+		"an operator": func(t *testing.T, r *replica, _ int, id int64) {
+			if _, err := r.place.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			const facts = 5
+			asked := make(chan chan struct{})
+			r := p.run("a", func(r *replica, c *Config) {
+				c.Rights = r.store
+				r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+					done := make(chan struct{})
+					select {
+					case asked <- done:
+					case <-ctx.Done():
+						return Response{}, context.Cause(ctx)
+					}
+					select {
+					case <-done:
+						return text("noted"), nil
+					case <-ctx.Done():
+						return Response{}, context.Cause(ctx)
+					}
+				}
+			})
+			ids := p.saved(facts)
+			r.post(said("m0", "bob", "How are you?"))
+			for i, id := range ids {
+				answer := <-asked
+				forget(t, r, i, id)
+				close(answer)
+			}
+			close(<-asked)
+			r.settle()
+			want(t, "state", one[string](t, p.db(), "SELECT state FROM dingtalk_session_events WHERE msg_id = 'm0'"), "done")
+			want(t, "attempts", one[int](t, p.db(), "SELECT attempts FROM dingtalk_session_events WHERE msg_id = 'm0'"), 0)
+			want(t, "answers", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE session_key = $1 AND state = 'sent'", group), 1)
+		})
+	}
+}
