@@ -25,7 +25,7 @@ func testBot(t *testing.T, change func(*Config)) *Bot {
 
 // waits makes a pending event: a letter says what, a number how many tokens.
 func waits(what string, now time.Time) sessions.Event {
-	e := sessions.Event{State: sessions.Pending, Content: "words", Attempts: 1, CreatedAt: now.Add(-time.Minute), Message: &sessions.Message{}}
+	e := sessions.Event{State: sessions.Pending, Content: "words", CreatedAt: now.Add(-time.Minute), Message: &sessions.Message{}}
 	switch what {
 	case "command":
 		e.Content = "/status"
@@ -40,9 +40,9 @@ func waits(what string, now time.Time) sessions.Event {
 	case "quota":
 		e.Message.OverQuota, e.Content = true, ""
 	case "broken":
-		e.Attempts = 4
-	case "tried":
 		e.Attempts = 3
+	case "tried":
+		e.Attempts = 2
 	case "large":
 		e.Tokens = 4000
 	}

@@ -96,7 +96,7 @@ func (b *Bot) take(ctx context.Context, t *turn) (more bool, err error) {
 	b.tally.turn(t.key, t.asked, b.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
-	b.outbox.send(ctx, lease, done.Replies, func() {
+	b.outbox.send(ctx, t.lease, done.Replies, func() {
 		if b.due(t.after(a), a.total) || b.factsDue(t.after(a).Session) {
 			b.upkeep.Wake(t.key)
 		}
