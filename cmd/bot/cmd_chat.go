@@ -63,7 +63,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 		cfg.Log.Level = "warn"
 	}
 	in, isFile := app.Stdin.(*os.File)
-	t := &terminal{in: app.Stdin, out: app.Stdout, session: c.Session, answered: make(chan struct{}, 1)}
+	t := &terminal{in: app.Stdin, out: &printable{out: app.Stdout}, session: c.Session, answered: make(chan struct{}, 1)}
 	t.prompt = isFile && isatty.IsTerminal(in.Fd())
 	log := newLogger(cfg.Log, app.Stderr)
 	ctx, stop := context.WithCancel(log.WithContext(ctx))

@@ -132,7 +132,8 @@ func noSession(key string, err error) error {
 	return err
 }
 
-// withStore calls do with the configured database, and the clock that its times are told by.
+// withStore calls do with the configured database, and the clock that its times are told by. From then on the output is
+// [printable]: what people and models wrote is shown.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
 	return withDatabase(ctx, app, f, func(cfg *Config, url string) error {
 		zone, err := time.LoadLocation(cfg.Agent.Timezone)
@@ -144,6 +145,7 @@ func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, 
 			return databaseFault(err)
 		}
 		defer s.Close()
+		app.Stdout = &printable{out: app.Stdout}
 		return needSchema(ctx, url, do(s, clock{zone}))
 	})
 }

@@ -67,7 +67,7 @@ type ModelConfig struct {
 	// Name is how the rest of this file calls it. Required, unique.
 	Name string `json:"name"`
 	// BaseURL is the endpoint up to and including its version, as in https://host/v1. Required.
-	BaseURL string `json:"base_url"`
+	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed, for endpoints that ask for none.
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name of the model. Required.

@@ -99,7 +99,7 @@ func (k checker) httpURL(path, got string) {
 	case strings.Contains(got, "@"):
 		k.fail(path, "got a user name in the URL, want %s", want)
 	default:
-		k.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", path, strconv.Quote(got), "%s", want)
+		k.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", path, strconv.Quote(Endpoint(got).String()), "%s", want)
 	}
 }
 
@@ -142,7 +142,7 @@ func (l *LLMConfig) check(k checker, need Need) {
 func (m *ModelConfig) check(k checker, path string, need Need) {
 	k.required(path+".name", m.Name, "a name")
 	k.required(path+".model", m.Model, "the provider's name of the model")
-	k.checkModelURL(path+".base_url", m.BaseURL)
+	k.checkModelURL(path+".base_url", m.BaseURL.Reveal())
 	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
 		// A key that is just empty is for endpoints without one; a variable that is named and not set is an oversight.
 		k.required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")

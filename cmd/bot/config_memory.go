@@ -38,7 +38,7 @@ type MemoryConfig struct {
 // EmbeddingsConfig is an OpenAI-compatible endpoint for embeddings.
 type EmbeddingsConfig struct {
 	// BaseURL is the endpoint up to and including its version. Default empty: searches go by words alone.
-	BaseURL string `json:"base_url"`
+	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed.
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name of the model. Required with a BaseURL.
@@ -91,9 +91,9 @@ func (m *MemoryConfig) check(k checker) {
 
 func (e *EmbeddingsConfig) check(k checker, at string) {
 	if e.BaseURL != "" || k.failed(at+"base_url") {
-		k.httpURL(at+"base_url", e.BaseURL)
-		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL, "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
-			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL, cut)
+		k.httpURL(at+"base_url", e.BaseURL.Reveal())
+		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL.Reveal(), "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
+			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL.String(), Endpoint(cut).String())
 		}
 		k.required(at+"model", e.Model, "the provider's name of the model")
 	}

@@ -18,7 +18,7 @@ func openEmbedder(e EmbeddingsConfig) (*openai.Embedder, error) {
 		return nil, nil
 	}
 	return openai.NewEmbedder(openai.EmbedConfig{
-		BaseURL: e.BaseURL, APIKey: e.APIKey.Reveal(), Model: e.Model, Dimensions: e.Dimensions, Retries: embedRetries,
+		BaseURL: e.BaseURL.Reveal(), APIKey: e.APIKey.Reveal(), Model: e.Model, Dimensions: e.Dimensions, Retries: embedRetries,
 	})
 }
 

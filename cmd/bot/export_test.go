@@ -85,7 +85,7 @@ func TestExportAndShow(t *testing.T) {
 	useServer(t)
 	t.Parallel()
 	url := sqltest.URL(t)
-	fillLog(t, url)
+	st := fillLog(t, url)
 	getenv := env("DATABASE_URL", url)
 	code, stdout, stderr := runBot(t, getenv, "sessions", "export", string(exportKey), "--json", "-c", referencePath)
 	if code != 0 || stderr != "" {
@@ -123,6 +123,15 @@ func TestExportAndShow(t *testing.T) {
 		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
 			t.Errorf("%v: exit %d\n%s%s\nwant exit %d, %q, %q", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
 		}
+	}
+	if _, err := st.Accept(t.Context(), "me", exportKey, sessions.Message{
+		RobotCode: "robot", ConversationID: "cidExport", ConversationType: sessions.Group, ID: "m7", SenderID: "u1",
+		SenderNick: "\x1b[8m张伟", Kind: "text", Text: "look \x1b]0;evil\x07 here", SentAt: time.Now(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, stdout, _ := runBot(t, getenv, "sessions", "export", string(exportKey), "-c", referencePath); strings.ContainsAny(stdout, "\x1b\x07") || !strings.Contains(stdout, "evil") {
+		t.Errorf("a message's control characters reach the terminal: %q", stdout)
 	}
 	if code, _, stderr := runBot(t, env("DATABASE_URL", sqltest.Empty(t)), "sessions", "list", "-c", referencePath); code != 1 || !strings.Contains(stderr, "run bot migrate") {
 		t.Errorf("without a schema: exit %d, %q; want exit 1 and what to do", code, stderr)

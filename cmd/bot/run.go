@@ -249,7 +249,7 @@ func openModel(cfg *Config) (*openai.Client, error) {
 	conf := openai.Config{Default: cfg.LLM.Default}
 	for _, m := range cfg.LLM.Models {
 		mc := openai.ModelConfig{
-			Name: m.Name, BaseURL: m.BaseURL, APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
+			Name: m.Name, BaseURL: m.BaseURL.Reveal(), APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
 			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceOut: m.PriceOut, Retries: m.Retries,
 		}
 		if m.Temperature != nil {

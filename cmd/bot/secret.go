@@ -38,7 +38,7 @@ func (d DSN) Reveal() string { return string(d) }
 
 var (
 	// dsnKeyword finds password=... and sslpassword=..., in a URL's query and in a keyword string.
-	dsnKeyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
+	dsnKeyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|[^&\s\\])+)`)
 	// dsnUserinfo is for what url.Parse refuses, such as a password with an unescaped slash: it takes up to the last @.
 	dsnUserinfo = regexp.MustCompile(`^([^:/]+://[^:@/]*):.*@`)
 )
@@ -64,3 +64,34 @@ func (d DSN) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, d.String()) 
 
 // MarshalText prints as String does.
 func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Endpoint is an HTTP address that prints with its password and the values of its query as ***: some providers take a key
+// there.
+type Endpoint string
+
+// Reveal returns the whole of it, for the client.
+func (e Endpoint) Reveal() string { return string(e) }
+
+// String returns it with everything that may be a secret as ***.
+func (e Endpoint) String() string {
+	address, query, has := strings.Cut(string(e), "?")
+	address = DSN(address).String()
+	if !has {
+		return address
+	}
+	params := strings.Split(query, "&")
+	for i, p := range params {
+		if name, value, found := strings.Cut(p, "="); found && value != "" {
+			params[i] = name + "=" + mask
+		} else if p != "" {
+			params[i] = mask
+		}
+	}
+	return address + "?" + strings.Join(params, "&")
+}
+
+// Format covers every verb, as Secret's does.
+func (e Endpoint) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, e.String()) }
+
+// MarshalText prints as String does.
+func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }

@@ -63,8 +63,26 @@ func TestDSNString(t *testing.T) {
 		{"host=h user=u password=pw dbname=d", "host=h user=u password=*** dbname=d"},
 		{"host=h password = 'a b\\'c' dbname=d", "host=h password = *** dbname=d"},
 		{"host=h PASSWORD=pw", "host=h PASSWORD=***"},
+		{`host=h password=SE\ SECRETX dbname=d`, "host=h password=*** dbname=d"},
+		{`password=a\\ dbname=d`, "password=*** dbname=d"}, // an escaped backslash, then the end
 	} {
 		if got := DSN(tt.in).String(); got != tt.want {
+			t.Errorf("%q prints as %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestEndpointString(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ in, want string }{
+		{"", ""},
+		{"https://h/v1", "https://h/v1"},
+		{"https://h/v1?key=SECRET", "https://h/v1?key=***"},
+		{"https://h/v1?api-version=2&key=SECRET&", "https://h/v1?api-version=***&key=***&"},
+		{"https://h/v1?SECRET", "https://h/v1?***"},
+		{"https://u:SECRET@h/v1", "https://u:***@h/v1"},
+	} {
+		if got := Endpoint(tt.in).String(); got != tt.want {
 			t.Errorf("%q prints as %q, want %q", tt.in, got, tt.want)
 		}
 	}
