@@ -24,9 +24,9 @@ func (c *Config) fitModels(src *source) {
 		_, given := src.at[path]
 		switch {
 		case !listed || given:
-		case i > 0 && hostOf(m.BaseURL) != hostOf(c.LLM.Models[0].BaseURL):
+		case i > 0 && hostOf(m.BaseURL.Reveal()) != hostOf(c.LLM.Models[0].BaseURL.Reveal()):
 			m.APIKey = ""
-			c.warn(src.warning(path, `no key is sent: %s is another host than that of llm.models[0], whose key is in LLM_API_KEY; say api_key, or "" for none`, hostOf(m.BaseURL)))
+			c.warn(src.warning(path, `no key is sent: %s is another host than that of llm.models[0], whose key is in LLM_API_KEY; say api_key, or "" for none`, hostOf(m.BaseURL.Reveal())))
 		case m.APIKey == "":
 			c.warn(src.warning(path, `no key is sent: LLM_API_KEY is not set; say api_key, or "" for none`))
 		}

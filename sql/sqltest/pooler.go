@@ -29,6 +29,16 @@ type Bouncer struct {
 // Pooler puts a PgBouncer before the server of the database at address. It ends with the test.
 func Pooler(tb testing.TB, address string) *Bouncer {
 	tb.Helper()
+	return PoolerOf(tb, address, `pool_mode = transaction
+default_pool_size = 3
+max_client_conn = 1000
+ignore_startup_parameters = extra_float_digits
+`)
+}
+
+// PoolerOf is [Pooler] with settings of its own, lines of the section pgbouncer.
+func PoolerOf(tb testing.TB, address, settings string) *Bouncer {
+	tb.Helper()
 	b := &Bouncer{tb: tb, server: parse(tb, address), dir: tb.TempDir()}
 	var err error
 	if b.program, err = findPooler(); err != nil {
@@ -44,12 +54,8 @@ listen_addr = 127.0.0.1
 listen_port = %d
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
-default_pool_size = 3
-max_client_conn = 1000
 server_login_retry = 1
-ignore_startup_parameters = extra_float_digits
-`, b.server.Host, b.server.Port, b.server.User, b.port)
+%s`, b.server.Host, b.server.Port, b.server.User, b.port, settings)
 	if err := os.WriteFile(filepath.Join(b.dir, "pooler.ini"), []byte(conf), 0o644); err != nil {
 		tb.Fatal(err)
 	}
