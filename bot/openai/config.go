@@ -116,7 +116,7 @@ func New(cfg Config) (*Client, error) {
 			first = i
 		}
 		c.models = append(c.models, m)
-		keys = append(keys, m.APIKey)
+		keys = append(append(keys, m.APIKey), queryValues(mc.BaseURL)...)
 	}
 	if cfg.Default != "" && first < 0 {
 		return nil, fmt.Errorf("openai: the default model %q is not among the models", cfg.Default)
@@ -183,4 +183,17 @@ func newTransport() *http.Transport {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
+}
+
+// queryValues are what stands in the query of an address: some providers take a key there, and errors repeat the address.
+func queryValues(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var values []string
+	for _, v := range u.Query() {
+		values = append(values, v...)
+	}
+	return values
 }

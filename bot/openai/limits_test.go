@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -203,5 +204,29 @@ func TestOutputLimit(t *testing.T) {
 	}
 	if got := strings.Join(sent, " "); got != "500 700 9000 500 300 500" {
 		t.Errorf("max_tokens %s", got)
+	}
+}
+
+// An error repeats the address that was asked, and a key in its query must not be shown with it.
+func TestErrorShowsNoKeyOfTheAddress(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{Models: []ModelConfig{{
+		Name: "main", Model: "m", BaseURL: "http://" + address + "/v1?token=querysecret", Timeout: time.Second,
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Generate(t.Context(), ask("hello"))
+	if err == nil || strings.Contains(err.Error(), "querysecret") {
+		t.Errorf("a refused connection gives %v", err)
 	}
 }
