@@ -221,8 +221,11 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 		{outcomeFailed, "没有成功，稍后再试", "failed, to be tried again"},
 		{outcomeNothing, "无需压缩", "nothing to do"},
 	}
-	if e.Trigger == triggerUndo {
+	switch e.Trigger {
+	case triggerUndo:
 		words[0] = [3]string{outcomeCommitted, "撤销", "took one back"}
+	case triggerRewrite:
+		words[0] = [3]string{outcomeCommitted, "重写一份摘要", "rewrote one summary"}
 	}
 	i := slices.IndexFunc(words, func(w [3]string) bool { return w[0] == e.Outcome })
 	if i < 0 {

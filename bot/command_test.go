@@ -61,14 +61,14 @@ func TestCommandNumbers(t *testing.T) {
 // A receipt leaves out what there is none of, and counts in good English.
 func TestCommandReceipts(t *testing.T) {
 	t.Parallel()
-	few := memory.Forgotten{Sessions: 1, Memories: 1, Events: 9, Messages: 2, Summaries: 1, Replies: 4, Embeddings: 3}
+	few := memory.Forgotten{Sessions: 1, Memories: 1, Events: 9, Messages: 2, Healed: 2, Summaries: 1, Replies: 4, Embeddings: 3}
 	many := memory.Forgotten{Memories: 3, Messages: 1, Summaries: 2, Blobs: 1}
 	for got, wanted := range map[string]string{
-		receipt(few, "zh"):                      "2 条相关消息、1 份摘要（会用剩下的内容重写）",
-		receipt(few, "en"):                      "2 related messages; 1 summary, to be written again from what is left",
+		receipt(few, "zh"):                      "2 条相关消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
+		receipt(few, "en"):                      "2 related messages; 2 summaries, where their lines are gone; 1 summary, to be written again from what is left",
 		receipt(many, "en"):                     "2 other memories of the same thing; 1 related message; 2 summaries, to be written again from what is left; 1 stored tool result",
 		receipt(memory.Forgotten{}, "zh"):       "",
-		receiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、1 份摘要（会用剩下的内容重写）",
+		receiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
 		receiptOfPerson(many, "en"):             "3 memories; 1 message; 2 summaries, to be written again from what is left; 1 stored tool result",
 		receiptOfPerson(memory.Forgotten{}, ""): "",
 	} {

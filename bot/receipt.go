@@ -18,6 +18,7 @@ func receipt(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},
 		{done.Messages, "条相关消息", "related message|related messages"},
+		{done.Healed, "份摘要中的相关内容", "summary, where its lines are gone|summaries, where their lines are gone"},
 		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
 		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
 	})
@@ -28,6 +29,7 @@ func receiptOfPerson(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{done.Memories, "条记忆", "memory|memories"},
 		{done.Messages, "条消息", "message|messages"},
+		{done.Healed, "份摘要中的相关内容", "summary, where its lines are gone|summaries, where their lines are gone"},
 		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
 		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
 	})

@@ -252,6 +252,11 @@ func (s *store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	return do(s, "undo", func() (sessions.LogEntry, error) { return s.mem.Undo(ctx, l, event, rest) })
 }
 
+func (s *store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+	_, err := do(s, "rewrite", func() (none, error) { return none{}, s.mem.Rewrite(ctx, l, w) })
+	return err
+}
+
 func (s *store) Renew(ctx context.Context, l sessions.Lease) error {
 	_, err := do(s, "renew", func() (none, error) {
 		err := s.mem.Renew(ctx, l)

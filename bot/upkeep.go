@@ -50,7 +50,7 @@ func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
 // due reports whether a view at so many tokens calls for maintenance.
 func (b *Bot) due(v sessions.View, tokens int) bool {
 	need := b.soft(v, tokens)
-	return need.Flush || need.Compact
+	return need.Flush || need.Compact || b.rewriteDue(v)
 }
 
 // maxRounds bounds the compactions of one session in a row. What is due after that waits its turn behind others.
@@ -92,6 +92,8 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 	}
 	b.show(&v)
 	switch need := b.soft(v, b.contextSize(v)); {
+	case b.rewriteDue(v):
+		return true, b.rewrite(ctx, l)
 	case need.Compact:
 		done, err := b.compact(ctx, l, "", func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
 		switch {

@@ -3,6 +3,7 @@ package compaction
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebb/sessions"
@@ -74,8 +75,8 @@ func (e *Engine) Tell(ctx context.Context, t Task) (Draft, error) {
 		Events: t.Events, Target: t.Policy.segmentTarget(t.Target), Most: t.Usable / maxSummaryShare, Focus: t.Focus, Profile: t.Policy.Profile,
 	}
 	first := t.From + 1
-	if t.Policy.Rolling && len(t.Active) > 0 {
-		first, r.Previous = t.Active[0].StartSeq, joined(t.Active)
+	if whole := afterEmptied(t.Active); t.Policy.Rolling && len(whole) > 0 {
+		first, r.Previous = whole[0].StartSeq, joined(whole)
 	}
 	res, err := e.Summarize(ctx, r)
 	d := Draft{Model: res.Model, Usage: res.Usage, Cost: res.Cost, Report: res.Report}
@@ -86,6 +87,17 @@ func (e *Engine) Tell(ctx context.Context, t Task) (Draft, error) {
 	d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: t.Through, Text: res.Text, Tokens: res.Tokens}}
 	e.rollUp(ctx, t, &d)
 	return d, nil
+}
+
+// afterEmptied is the summaries behind the last one that an erasure emptied. That one keeps its place until it is written
+// again: a summary that continued it would have lost its range.
+func afterEmptied(active []sessions.Summary) []sessions.Summary {
+	for i, s := range slices.Backward(active) {
+		if s.Emptied() {
+			return active[i+1:]
+		}
+	}
+	return active
 }
 
 // joined is the text of several summaries.

@@ -1,9 +1,10 @@
-package compaction
+package compaction_test
 
 import (
 	"testing"
 	"time"
 
+	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 )
@@ -17,24 +18,32 @@ func TestGrowth(t *testing.T) {
 			{Seq: 2, Role: sessions.RoleAssistant, Content: "好的，记下了。"},
 		}
 	}
-	count := counter().Count
+	count := compaction.TestCounter().Count
 	for name, f := range map[string]func(string){
 		"Count":    func(s string) { count(s) },
-		"HeadTail": func(s string) { HeadTail(s, 1000) },
-		"Clean":    func(s string) { Clean(s) },
-		"Fence":    func(s string) { Fence("known", s) },
-		"Identify": func(s string) { Identify(s) },
-		"GapNote":  func(s string) { GapNote(events(s), time.UTC, "zh", 12) },
+		"HeadTail": func(s string) { compaction.HeadTail(s, 1000) },
+		"Clean":    func(s string) { compaction.Clean(s) },
+		"Fence":    func(s string) { compaction.Fence("known", s) },
+		"Identify": func(s string) { compaction.Identify(s) },
+		"GapNote":  func(s string) { compaction.GapNote(events(s), time.UTC, "zh", 12) },
 		"transcript": func(s string) {
-			Scribe{Counter: counter(), Location: time.UTC}.Write(events(s), 10000)
+			compaction.Scribe{Counter: compaction.TestCounter(), Location: time.UTC}.Write(events(s), 10000)
 		},
 		"audit": func(s string) {
-			src := AuditSource{Events: events(s)}
-			Heal("## State\nnothing", AuditSummary(src, "## State\nnothing"), 200, count, "zh")
+			src := compaction.AuditSource{Events: events(s)}
+			compaction.Heal("## State\nnothing", compaction.AuditSummary(src, "## State\nnothing"), 200, count, "zh")
 		},
-		"CleanSummary": func(s string) { CleanSummary(s) },
-		"Prune":        func(s string) { Policies["balanced"].Prune(toolTalk(s), count) },
-		"Offload":      func(s string) { Policies["offload"].Offload(Window{}, State{Tail: toolTalk(s)}, count) },
+		"Erasure": func(s string) {
+			e := compaction.NewErasure()
+			e.Said(s)
+			e.Kept(1, s)
+			e.Heal(s+"\n- "+s, 9, 1, 1, func(string) bool { return false })
+		},
+		"CleanSummary": func(s string) { compaction.CleanSummary(s) },
+		"Prune":        func(s string) { compaction.Policies["balanced"].Prune(toolTalk(s), count) },
+		"Offload": func(s string) {
+			compaction.Policies["offload"].Offload(compaction.Window{}, compaction.State{Tail: toolTalk(s)}, count)
+		},
 	} {
 		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage/3, f) })
 	}

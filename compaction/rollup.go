@@ -29,7 +29,7 @@ func (p Policy) rollUpTarget(target int) int {
 // rollUpDue reports whether the active summaries and a new one are too many or too long for one view, where the older
 // ones can become one. A rolling summary takes the others' place anyhow.
 func (p Policy) rollUpDue(active []sessions.Summary, newest int) bool {
-	if p.Rolling || len(active) < 2 {
+	if p.Rolling || len(active) < 2 || len(afterEmptied(active)) < len(active) {
 		return false
 	}
 	return p.RollUpSegments > 0 && len(active)+1 > p.RollUpSegments || p.RollUpTokens > 0 && tokensIn(active)+newest > p.RollUpTokens

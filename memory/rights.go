@@ -121,7 +121,8 @@ type Forgotten struct {
 	Memories   int
 	Events     int
 	Messages   int // of the events: what people and the bot said, calls of tools and their results aside
-	Summaries  int
+	Healed     int // summaries that lost lines
+	Summaries  int // emptied until they are written again
 	Blobs      int
 	Replies    int
 	Embeddings int
@@ -132,6 +133,7 @@ type Forgotten struct {
 func (f *Forgotten) Add(e sessions.Erased) {
 	f.Memories += e.Memories
 	f.Events += e.Events
+	f.Healed += e.Healed
 	f.Summaries += e.Summaries
 	f.Blobs += e.Blobs
 	f.Replies += e.Replies

@@ -65,6 +65,9 @@ type Summary struct {
 	CreatedAt  time.Time
 }
 
+// Emptied reports whether an erasure left nothing of the summary: its range is to be summarized again.
+func (s Summary) Emptied() bool { return s.Text == ErasedText }
+
 // SummaryStatus says whether a summary is in the view.
 type SummaryStatus string
 

@@ -84,6 +84,10 @@ type Compactor interface {
 	// nothing changes, and that row comes back.
 	Undo(ctx context.Context, l Lease, event int64, rest int) (LogEntry, error)
 
+	// Rewrite puts a text in place of an active summary that an erasure emptied, and adds a row to the compaction log.
+	// ErrConflict, and nothing is written, where the summary of that id is not one.
+	Rewrite(ctx context.Context, l Lease, w Rewritten) error
+
 	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, what waits and what is not flushed
 	// yet stay too.
 	Renew(ctx context.Context, l Lease) error
@@ -126,10 +130,10 @@ type Inbox interface {
 // Eraser takes out of a session what must not be kept. It is an administrator's right and needs no lease: whatever turn,
 // flush or compaction is under way fails at its next write, as if its lease were lost, and begins again on what is left.
 type Eraser interface {
-	// Erase wipes what the events at the places seqs say, and whatever was made from it: summaries that tell one of them
-	// say nothing any more, those of the view leave it with all that come after them, and the next compaction tells their
-	// range again; shown texts, bodies, staged text, replies that may repeat the events, and facts that memory has from
-	// them go, and so does the way back to a view that showed them. The rows of the events stay, with [ErasedText].
+	// Erase wipes what the events at the places seqs say, and whatever was made from it: summaries lose the lines that
+	// repeat one of them, and one that can't be healed so reads [ErasedText] until [Compactor.Rewrite]; shown texts, bodies,
+	// staged text, replies that may repeat the events, and facts that memory has from them go. The rows of the events stay,
+	// with [ErasedText], and so do the cursor and the ways back to former views.
 	// ErrNotFound, and nothing is wiped, where there is no such session or one of the places is empty.
 	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
 
@@ -147,11 +151,11 @@ const (
 // Erased is how many rows of each kind were wiped, by [Eraser.Erase].
 type Erased struct {
 	Events    int
-	Summaries int // that told one of the events, whatever their state
+	Healed    int // summaries of the view that lost lines
+	Summaries int // of the view, emptied until they are written again
 	Memories  int // deleted
 	Blobs     int // deleted
 	Replies   int
-	Reopened  int // events that are in the view again until they are told anew
 }
 
 // Deleted is how many rows of each kind were deleted, by [Eraser.Delete].
@@ -251,6 +255,15 @@ type NewSummary struct {
 	Text     string `json:"text"`
 	Tokens   int    `json:"tokens"`
 	Level    int    `json:"level"` // 0: made from events
+}
+
+// Rewritten is a summary that takes the place of one that was emptied.
+type Rewritten struct {
+	ID     int64 // of the summary
+	Text   string
+	Tokens int
+	Growth int      // what is added to the session's TotalTokens
+	Log    LogEntry // of the attempt
 }
 
 // Shown is what a view shows of an event from now on. The log keeps the body.

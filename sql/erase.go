@@ -35,7 +35,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 		if len(missing) > 0 {
 			return fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
 		}
-		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, cursor: row.CompactedSeq}
+		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside}
 		if err := e.do(ctx); err != nil {
 			return err
 		}
@@ -84,17 +84,21 @@ func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *d
 // erasure is one under way.
 type erasure struct {
 	*Store
-	tx     pgx.Tx
-	row    *dbsqlc.Session
-	seqs   []int64 // in order, each once
-	aside  []int64 // ids of messages without a place, each once
-	wiped  []int64 // ids of the summaries that tell one of them
-	cursor int64   // of the view: where it stands after what was done so far
-	who    person  // whom it forgets; nobody where only events are erased
-	// repeats, where the caller sees to the facts, knows what must not be told any more; nil where facts go with the events.
-	repeats func(string) bool
+	unsaid
+	tx      pgx.Tx
+	row     *dbsqlc.Session
+	seqs    []int64 // in order, each once
+	aside   []int64 // ids of messages without a place, each once
+	who     person  // whom it forgets; the zero value where only events are erased
 	vectors int
 	done    sessions.Erased
+}
+
+// unsaid is what must not be said any more, besides what erased events say.
+type unsaid struct {
+	// repeats reports whether a text repeats it, where the caller deletes the facts; nil where facts go with the events.
+	repeats func(string) bool
+	facts   []string // what memory had from the events
 }
 
 // person is somebody by all their names.
@@ -105,7 +109,11 @@ type person struct {
 
 // do takes the steps. What is found by the words of the events comes before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
-	steps := []func(context.Context) error{e.summaries, e.quotes, e.memories, e.events, e.undo, e.bodies}
+	before, err := e.viewTokens(ctx)
+	if err != nil {
+		return err
+	}
+	steps := []func(context.Context) error{e.memories, e.summaries, e.quotes, e.events, e.undo, e.bodies}
 	if len(e.seqs) == 0 {
 		steps = []func(context.Context) error{e.quoted} // nothing is made from what has no place
 	}
@@ -117,46 +125,16 @@ func (e *erasure) do(ctx context.Context) error {
 	if err := e.q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
 		return err
 	}
-	_, err := e.q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: string(e.row.SessionKey), CompactedSeq: e.cursor})
+	after, err := e.viewTokens(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = e.q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: string(e.row.SessionKey), Freed: before - after})
 	return err
 }
 
-// summaries wipes those that tell one of the events. Those of the view leave it with all that come after them: what is
-// left lies end to end, and ends where the cursor goes.
-func (e *erasure) summaries(ctx context.Context) error {
-	key := e.row.SessionKey
-	rows, err := e.q.SummariesCovering(ctx, e.tx, &dbsqlc.SummariesCoveringParams{SessionKey: key, Seqs: e.seqs})
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
-		e.wiped = append(e.wiped, r.ID)
-		if r.Status == sessions.Active {
-			e.cursor = min(e.cursor, r.StartSeq-1)
-		}
-	}
-	if e.done.Summaries = len(e.wiped); len(e.wiped) == 0 {
-		return nil
-	}
-	if err := e.q.EventSummariesErase(ctx, e.tx, &dbsqlc.EventSummariesEraseParams{
-		SessionKey: key, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens, Ids: e.wiped,
-	}); err != nil {
-		return err
-	}
-	if err := e.q.SummariesErase(ctx, e.tx, &dbsqlc.SummariesEraseParams{
-		SessionKey: key, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens, Ids: e.wiped,
-	}); err != nil || e.cursor == e.row.CompactedSeq {
-		return err
-	}
-	e.done.Reopened = int(e.row.CompactedSeq - e.cursor)
-	kept, err := e.q.SummariesKept(ctx, e.tx, &dbsqlc.SummariesKeptParams{SessionKey: key, ThroughSeq: e.cursor})
-	if err != nil {
-		return err
-	}
-	if err := e.q.SummariesUndo(ctx, e.tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: append([]int64{}, kept...)}); err != nil {
-		return err
-	}
-	return e.q.EventsUnarchive(ctx, e.tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: e.cursor})
+func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
+	return e.q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 }
 
 // quotes wipes what repeats the events outside of summaries and memory: replies, the compaction log, other messages.
@@ -223,20 +201,20 @@ func (e *erasure) memories(ctx context.Context) error {
 	if ids, err = e.retold(ctx, e.tx, ids); err != nil {
 		return err
 	}
-	n, vectors, err := e.unmake(ctx, e.tx, ids)
-	e.done.Memories += n
+	facts, vectors, err := e.unmake(ctx, e.tx, ids)
+	e.facts = append(e.facts, facts...)
+	e.done.Memories += len(facts)
 	e.vectors += vectors
 	return err
 }
 
 // unmake deletes memories and removes what was made from them: from the head of views and the ways back to them, from
-// receipts, digests and vectors. It counts the memories and the vectors.
-func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (memories, vectors int, err error) {
+// receipts, digests and vectors. It returns what the memories said, and counts the vectors.
+func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, vectors int, err error) {
 	facts, err := s.deleteFacts(ctx, tx, ids)
 	if err != nil || len(facts) == 0 {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	var contents []string
 	var hashes [][]byte
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, embeddingHash(f.Content))
@@ -248,11 +226,11 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (memories, v
 		func() error { return s.q.DigestsReopen(ctx, tx, ids) },
 	} {
 		if err := step(); err != nil {
-			return 0, 0, err
+			return nil, 0, err
 		}
 	}
 	n, err := s.q.EmbeddingsErase(ctx, tx, hashes)
-	return len(facts), int(n), err
+	return contents, int(n), err
 }
 
 func (e *erasure) events(ctx context.Context) error {
@@ -293,8 +271,7 @@ func (e *erasure) letters(ctx context.Context) error {
 	return err
 }
 
-// undo closes the ways back to views that showed the events, or that lie ahead of the cursor by now. What other ways back
-// show of the events is cut out of them, and so is all memory, as it is from the view.
+// undo removes what the ways back to former views show of the events, and all memory, as it is removed from the view.
 func (e *erasure) undo(ctx context.Context) error {
 	key := e.row.SessionKey
 	rows, err := e.q.CompactionsWithView(ctx, e.tx, key)
@@ -306,10 +283,8 @@ func (e *erasure) undo(ctx context.Context) error {
 		if err := json.Unmarshal(r.ViewBefore, &v); err != nil {
 			return fmt.Errorf("reading the view before compaction %d: %w", r.ID, err)
 		}
-		stands := r.Gen == e.row.Gen && r.UndoneAt == nil
-		ahead := e.cursor < e.row.CompactedSeq && v.Cursor >= e.cursor
-		p := &dbsqlc.CompactionViewSetParams{SessionKey: key, ID: r.ID, Undone: stands && ahead}
-		if stands && !ahead && !slices.ContainsFunc(v.Summaries, func(id int64) bool { return slices.Contains(e.wiped, id) }) {
+		p := &dbsqlc.CompactionViewSetParams{SessionKey: key, ID: r.ID}
+		if r.Gen == e.row.Gen && r.UndoneAt == nil {
 			shown := len(v.Shown)
 			v.Shown = slices.DeleteFunc(v.Shown, func(sh shownBefore) bool { return slices.Contains(e.seqs, sh.Seq) })
 			if len(v.Shown) == shown && v.Pinned == "" {
@@ -327,13 +302,9 @@ func (e *erasure) undo(ctx context.Context) error {
 	return nil
 }
 
-// bodies keeps those that the view refers to now, and no other.
+// bodies deletes those that the view does not refer to any more.
 func (e *erasure) bodies(ctx context.Context) error {
-	key := e.row.SessionKey
-	if err := e.q.BlobsKeep(ctx, e.tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: e.cursor}); err != nil {
-		return err
-	}
-	deleted, err := e.q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: e.cursor})
+	deleted, err := e.q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = int(deleted)
 	return err
 }

@@ -55,8 +55,8 @@ func (s *Store) untell(
 	if err != nil {
 		return 0, 0, err
 	}
-	deleted, vectors, err = s.unmake(ctx, tx, gone)
-	return deleted, vectors + int(n), err
+	facts, vectors, err := s.unmake(ctx, tx, gone)
+	return len(facts), vectors + int(n), err
 }
 
 var (

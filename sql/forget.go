@@ -118,11 +118,11 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 		case memory.ScopeUser: // read where the person speaks: these sessions are erased themselves
 		}
 	}
-	memories, vectors, err := s.unmake(ctx, tx, ids)
+	facts, vectors, err := s.unmake(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
-	done.Memories += memories
+	done.Memories += len(facts)
 	done.Embeddings += vectors
 	return s.q.SessionsFree(ctx, tx, p)
 }

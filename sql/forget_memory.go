@@ -296,16 +296,22 @@ func (u *unsaying) session(ctx context.Context, tx pgx.Tx, key sessions.Key) err
 	if err != nil {
 		return err
 	}
-	return u.wipe(ctx, tx, &row, events, repeats, u.from, u.done)
+	gone := unsaid{repeats: repeats}
+	for _, m := range u.rows {
+		if m.Kind != memory.KindDigest {
+			gone.facts = append(gone.facts, m.Content)
+		}
+	}
+	return u.wipe(ctx, tx, &row, events, gone, u.from, u.done)
 }
 
 // wipe wipes events of a locked session and leaves memory as it is. The turn that asks keeps its session.
 func (s *Store) wipe(
-	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, repeats func(string) bool,
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid,
 	from memory.Asking, done *memory.Forgotten,
 ) error {
 	if seqs, aside, messages := placesOf(events); len(events) > 0 {
-		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, cursor: row.CompactedSeq, repeats: repeats}
+		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, unsaid: gone}
 		if err := e.do(ctx); err != nil {
 			return err
 		}

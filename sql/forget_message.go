@@ -59,11 +59,16 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 			events = append(events, wiped{aside: event, message: true})
 		}
 		u := &unsaying{Store: s, db: tx, from: from, like: like, turns: map[sessions.Key][]turnSpan{}, done: &done}
-		ids, err := u.drawn(ctx, key, said)
+		drawn, err := u.drawn(ctx, key, said)
 		if err != nil {
 			return err
 		}
-		if err := s.wipe(ctx, tx, row, events, like.in, from, &done); err != nil {
+		gone := unsaid{repeats: like.in}
+		ids := make([]int64, len(drawn))
+		for i, m := range drawn {
+			ids[i], gone.facts = m.ID, append(gone.facts, m.Content)
+		}
+		if err := s.wipe(ctx, tx, row, events, gone, from, &done); err != nil {
 			return err
 		}
 		return s.forgetFacts(ctx, tx, ids, key, &done)
@@ -76,12 +81,12 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 
 // drawn lists the memories that a message said: those that no other message of its person can have said, and those that
 // repeat it. A message without a place is in no range: a turn that it broke may have saved what it said.
-func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]int64, error) {
+func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]dbsqlc.MemorySourceRow, error) {
 	rows, err := u.q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
 	}
-	var ids []int64
+	var list []dbsqlc.MemorySourceRow
 	for _, row := range rows {
 		if row.SaidBy != "" && row.SaidBy != said.SenderID {
 			continue
@@ -96,8 +101,8 @@ func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.Mess
 		fact := newLikeness()
 		fact.say(m.Content)
 		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.tells(said.Content) || u.like.in(m.Content) {
-			ids = append(ids, m.ID)
+			list = append(list, m)
 		}
 	}
-	return ids, nil
+	return list, nil
 }

@@ -230,7 +230,7 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	}
 	seqs, _, messages := placesOf(found)
 	g.done.Messages += messages
-	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, cursor: row.CompactedSeq, who: g.who, repeats: g.tells(like)}
+	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, who: g.who, unsaid: unsaid{repeats: g.tells(like)}}
 	if len(seqs) > 0 {
 		err = e.do(ctx)
 	} else {
@@ -362,11 +362,7 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 	if err := g.q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone}); err != nil {
 		return err
 	}
-	now, err := g.q.SessionLock(ctx, tx, key) // the erasure may have moved the cursor
-	if err != nil {
-		return err
-	}
-	_, err = g.q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(key), CompactedSeq: now.CompactedSeq})
+	_, err = g.q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(key)})
 	return err
 }
 

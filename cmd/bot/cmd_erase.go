@@ -55,8 +55,8 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 		}
 		return writeRows(app.Stdout, [][2]string{
 			{"events erased", fmt.Sprint(done.Events)},
-			{"summaries wiped", fmt.Sprint(done.Summaries)},
-			{"events to be told anew", fmt.Sprint(done.Reopened)},
+			{"summaries healed", fmt.Sprint(done.Healed)},
+			{"summaries to be rewritten", fmt.Sprint(done.Summaries)},
 			{"memories deleted", fmt.Sprint(done.Memories)},
 			{"stored results deleted", fmt.Sprint(done.Blobs)},
 			{"replies wiped", fmt.Sprint(done.Replies)},

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -32,51 +34,80 @@ func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessio
 	if len(seqs) == 0 {
 		return done, nil
 	}
-	cursor := s.eraseSummaries(seqs, &done)
+	size := s.viewTokens()
+	s.eraseSummaries(seqs, &done)
 	s.eraseReplies(seqs, &done)
 	for _, seq := range seqs {
 		s.eraseEvent(s.at(seq))
 		done.Events++
 	}
-	s.eraseUndo(seqs, cursor)
-	done.Reopened = int(s.state.CompactedSeq - cursor)
-	s.state.CompactedSeq = cursor
-	for _, e := range s.span(cursor, s.state.LastSeq) {
-		e.Archived = false
-		if sh, ok := s.shown[e.Seq]; ok {
-			s.show(sh) // its body may have been deleted since
-		}
-	}
+	s.eraseUndo(seqs)
 	done.Blobs = s.sweepBlobs()
 	s.job = nil
-	s.erased()
+	s.erased(size - s.viewTokens())
 	m.wake("", "")
 	return done, nil
 }
 
-// eraseSummaries wipes those that tell one of the events, with the log's marks of them, and returns where the cursor goes.
-func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) int64 {
-	cursor := s.state.CompactedSeq
+// viewTokens is the size of what the view shows of summaries and events.
+func (s *session) viewTokens() int {
+	n := 0
 	for _, sum := range s.summaries {
-		if !slices.ContainsFunc(seqs, func(seq int64) bool { return sum.StartSeq <= seq && seq <= sum.EndSeq }) {
+		if sum.Status == sessions.Active {
+			n += sum.Tokens
+		}
+	}
+	for _, e := range s.span(s.state.CompactedSeq, s.state.LastSeq) {
+		n += s.shows(e).Tokens
+	}
+	return n
+}
+
+// eraseSummaries heals those that repeat one of the events, with the log's marks of them.
+func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
+	words := compaction.NewErasure()
+	for _, seq := range seqs {
+		e := s.at(seq)
+		if words.Event(seq); e.Content == sessions.ErasedText {
+			continue
+		}
+		if e.Role == sessions.RoleUser {
+			words.Said(e.Content)
+			continue
+		}
+		words.Told(e.Content)
+		for _, c := range e.ToolCalls {
+			words.Told(c.Arguments)
+		}
+	}
+	for _, e := range s.span(0, s.state.LastSeq) {
+		if !slices.Contains(seqs, e.Seq) && e.Content != sessions.ErasedText {
+			words.Kept(e.Seq, e.SenderNick+": "+e.Content)
+		}
+	}
+	for _, sum := range s.summaries {
+		covers := slices.ContainsFunc(seqs, func(seq int64) bool { return sum.StartSeq <= seq && seq <= sum.EndSeq })
+		if !covers || sum.Text == sessions.ErasedText {
+			continue
+		}
+		before := sum.Text
+		sum.Text, sum.Tokens = words.Heal(before, sum.Tokens, sum.StartSeq, sum.EndSeq, func(string) bool { return false })
+		if sum.Text == before {
 			continue
 		}
 		for _, e := range s.events {
-			if e.Role == sessions.RoleSummary && e.Content == sum.Text {
-				e.Content, e.Tokens = sessions.ErasedText, sessions.ErasedTokens
+			if e.Role == sessions.RoleSummary && e.Content == before {
+				e.Content, e.Tokens = sum.Text, sum.Tokens
 			}
 		}
-		sum.Text, sum.Tokens = sessions.ErasedText, sessions.ErasedTokens
-		if done.Summaries++; sum.Status == sessions.Active {
-			cursor = min(cursor, sum.StartSeq-1)
+		switch {
+		case sum.Status != sessions.Active:
+		case sum.Text == sessions.ErasedText:
+			done.Summaries++
+		default:
+			done.Healed++
 		}
 	}
-	for _, sum := range s.summaries {
-		if sum.Status == sessions.Active && sum.EndSeq > cursor {
-			sum.Status = sessions.Undone
-		}
-	}
-	return cursor
 }
 
 // eraseReplies wipes replies since the first of the events that nobody reads any more, and gives up those to come that
@@ -114,23 +145,14 @@ func (s *session) eraseEvent(e *sessions.Event) {
 	delete(s.shown, e.Seq)
 }
 
-// eraseUndo closes the ways back to views that lie ahead of the cursor by now, or show a summary that was wiped, and cuts
-// the events and all memory out of the others.
-func (s *session) eraseUndo(seqs []int64, cursor int64) {
-	wiped := func(id int64) bool {
-		return slices.ContainsFunc(s.summaries, func(sum *sessions.Summary) bool { return sum.ID == id && sum.Text == sessions.ErasedText })
-	}
+// eraseUndo removes the events and all memory from the ways back to former views.
+func (s *session) eraseUndo(seqs []int64) {
 	for i := range s.log {
 		a := &s.log[i]
 		if a.before == nil {
 			continue
 		}
-		stands := a.gen == s.state.Gen && a.Undone.IsZero()
-		ahead := cursor < s.state.CompactedSeq && a.before.cursor >= cursor
-		if stands && ahead {
-			a.Undone = time.Now()
-		}
-		if !stands || ahead || slices.ContainsFunc(a.before.summaries, wiped) {
+		if a.gen != s.state.Gen || !a.Undone.IsZero() {
 			a.before = nil
 			continue
 		}
@@ -139,22 +161,46 @@ func (s *session) eraseUndo(seqs []int64, cursor int64) {
 	}
 }
 
-// erased writes the counters of an erasure and takes the lease from whoever has it.
-func (s *session) erased() {
+// erased takes what an erasure freed from the size of the context, and the lease from its owner.
+func (s *session) erased(freed int) {
 	st := &s.state
-	st.TotalTokens = 0
-	for _, sum := range s.summaries {
-		if sum.Status == sessions.Active {
-			st.TotalTokens += sum.Tokens
-		}
-	}
-	for _, e := range s.span(st.CompactedSeq, st.LastSeq) {
-		st.TotalTokens += s.shows(e).Tokens
-	}
-	st.RearmTokens, st.Pinned, st.PinnedDue, st.CompactRetryAt = 0, "", true, time.Time{}
+	st.TotalTokens = max(0, st.TotalTokens-int(math.Round(st.CalibrationFactor*float64(freed))))
+	st.Pinned, st.PinnedDue = "", true
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.ViewVersion++
 	st.Lease.Owner = ""
+}
+
+// Rewrite implements sessions.Store.
+func (m *Mem) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(s.summaries, func(sum *sessions.Summary) bool {
+		return sum.ID == w.ID && sum.Status == sessions.Active && sum.Text == sessions.ErasedText
+	})
+	if at < 0 {
+		return fmt.Errorf("rewriting summary %d of session %s: %w", w.ID, l.Key, sessions.ErrConflict)
+	}
+	s.summaries[at].Text, s.summaries[at].Tokens = w.Text, w.Tokens
+	st := &s.state
+	st.TotalTokens = max(0, st.TotalTokens+w.Growth)
+	st.ObservedTokens, st.ObservedSeq = 0, 0
+	st.CompactFailures, st.CompactRetryAt = 0, time.Time{}
+	if st.CompactError != sessions.CompactUndone {
+		st.CompactError = ""
+	}
+	st.ViewVersion++
+	entry := w.Log
+	entry.Outcome = "committed"
+	m.record(s, entry, attempt{})
+	return nil
 }
 
 // Delete implements sessions.Store; memory itself is kept elsewhere.

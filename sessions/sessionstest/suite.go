@@ -108,6 +108,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"an undo brings back what was rolled up", testUndoRollUp},
 		{"a new generation begins with nothing", testRenew},
 		{"what is erased is told by nothing any more", testErase},
+		{"an emptied summary is written again", testEraseRewrite},
 		{"what is erased is shown by nothing any more", testEraseTail},
 		{"what is erased is sent to nobody", testEraseReplies},
 		{"a session is deleted with all it has", testDelete},

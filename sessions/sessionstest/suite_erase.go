@@ -36,29 +36,29 @@ func (b *bench) hidden() {
 	}
 }
 
-// P75: what was erased is in no body, blob or summary any more; cursor and coverage stay valid, and the next compaction
-// tells the range anew.
+// P75: what was erased is in no body, blob or summary any more. A summary that repeats it loses these lines and stays in the
+// view with all others; one with nothing else in it is emptied, until it is written again.
 func testErase(b *bench) {
 	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
 	b.offload(l, 3, 4)
-	first := told(0, 1)
-	b.compact(l, first)
+	b.compact(l, told(0, 1))
 	second := told(1, 3)
-	second.Summaries[0].Text = "about " + secret
+	second.Summaries[0].Text, second.Summaries[0].Tokens = "## 进行中的任务\n- 周会在周三\n- about "+secret+"\n- 午餐吃面", 40
 	second.Pinned = "pinned"
 	b.compact(l, second)
 	b.accept(replicaA, 2)
 	b.turn(l, 1) // 6 and 7
-	third := told(3, 5)
-	b.compact(l, third)
-	job := sessions.Job{From: 5, Through: 7}
+	b.compact(l, told(3, 5))
+	b.undo(l, 60)
+	before := b.begin(l, 0).Session
+	job := sessions.Job{From: 3, Through: 7}
 	_, err := b.Store.OpenJob(b.ctx, l, job)
 	b.check(err)
 	b.check(b.Store.StageJob(b.ctx, l, job, []byte(secret)))
 
 	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
 	b.check(err)
-	if want := (sessions.Erased{Events: 1, Summaries: 1, Reopened: 4}); done != want {
+	if want := (sessions.Erased{Events: 1, Healed: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
 	_, err = b.Store.Begin(b.ctx, l, 0)
@@ -66,40 +66,66 @@ func testErase(b *bench) {
 	_, err = b.Store.Job(b.ctx, key)
 	b.want(err, sessions.ErrNotFound, "reading the job of before")
 	l = b.acquire(replicaA)
-	b.tells(l, "1-1:1:0 ")
-	b.kept(otherBody) // what is in the view again can be read again
+	b.tells(l, "1-1:1:0 2-3:2:0 ")
 	v := b.begin(l, 0)
-	if e := v.Tail[1]; len(v.Tail) != 6 || e.Seq != 3 || e.Content != sessions.ErasedText || e.Tokens != sessions.ErasedTokens || e.Blob != "" ||
-		e.Role != sessions.RoleTool || e.ToolCallID == "" || v.Tail[2].Blob == "" {
-		b.Errorf("after the erasure the view is\n%s", looks(v))
+	if text := v.Summaries[1].Text; text != "## 进行中的任务\n- 周会在周三\n- 午餐吃面" {
+		b.Errorf("the healed summary is %q", text)
 	}
-	tokens := v.Summaries[0].Tokens
-	for _, e := range v.Tail {
-		tokens += e.Tokens
-	}
-	if s := v.Session; s.TotalTokens != tokens || s.RearmTokens != 0 || s.Pinned != "" || s.CompactedSeq != 1 || s.LastSeq != 7 {
-		b.Errorf("after the erasure the session is %+v, want %d tokens", s, tokens)
-	}
-	var states []string
-	for _, sum := range b.Summaries(b.T, key) {
-		states = append(states, fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Status))
-	}
-	if got := strings.Join(states, " "); got != "1-1:active 2-3:undone 4-5:undone" {
-		b.Errorf("the summaries are %s", got)
+	freed := 40 - v.Summaries[1].Tokens
+	if s := v.Session; freed <= 0 || s.TotalTokens != before.TotalTokens-freed || s.RearmTokens != before.RearmTokens || s.RearmTokens == 0 ||
+		s.CompactError != sessions.CompactUndone || s.Pinned != "" || s.CompactedSeq != 3 || s.LastSeq != 7 {
+		b.Errorf("after an erasure that freed %d tokens the session is %+v, before it was %+v", freed, s, before)
 	}
 	b.hidden()
-
-	again := told(1, 7)
-	b.compact(l, again)
-	b.tells(l, "1-1:1:0 2-7:6:0 ")
-	b.undo(l, 0)
+	b.undo(l, 0) // the way back to the view before that summary stays open
 	b.tells(l, "1-1:1:0 ")
-	b.undo(l, 0) // what was undone by the erasure is no step any more
-	b.tells(l, "")
+	if e := b.begin(l, 0).Tail[1]; e.Seq != 3 || e.Content != sessions.ErasedText || e.Tokens != sessions.ErasedTokens || e.Blob != "" ||
+		e.Role != sessions.RoleTool || e.ToolCallID == "" {
+		b.Errorf("after an undo the erased event is %+v", e)
+	}
 	b.hidden()
 }
 
-// What nobody told yet is wiped where it stands, and no undo shows it again.
+// A summary that repeats little else is emptied. It keeps its place until its range is written again, once.
+func testEraseRewrite(b *bench) {
+	l := b.tools(1, bigBody+secret, otherBody)
+	b.compact(l, told(0, 1))
+	second := told(1, 3)
+	second.Summaries[0].Text = "about " + secret
+	b.compact(l, second)
+	b.compact(l, told(3, 5))
+	w := sessions.Rewritten{ID: b.begin(l, 0).Summaries[1].ID, Text: "again", Tokens: 9, Growth: 7, Log: sessions.LogEntry{Trigger: "rewrite"}}
+	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
+	done, err := b.Store.Erase(b.ctx, key, []int64{3})
+	b.check(err)
+	if want := (sessions.Erased{Events: 1, Summaries: 1}); done != want {
+		b.Errorf("the erasure gave %+v, want %+v", done, want)
+	}
+	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrLeaseLost, "rewriting with a lost lease")
+	l = b.acquire(replicaA)
+	b.tells(l, "1-1:1:0 2-3:2:0 4-5:2:0 ")
+	v := b.begin(l, 0)
+	if !v.Summaries[1].Emptied() || v.Summaries[0].Emptied() || v.Summaries[2].Emptied() {
+		b.Errorf("after the erasure the view is\n%s", looks(v))
+	}
+	b.hidden()
+	b.check(b.Store.Rewrite(b.ctx, l, w))
+	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting it once more")
+	now := b.begin(l, 0)
+	if s := now.Summaries[1]; s.Text != "again" || s.Tokens != 9 || now.Session.TotalTokens != v.Session.TotalTokens+7 ||
+		now.Session.ViewVersion == v.Session.ViewVersion {
+		b.Errorf("rewritten the summary is %+v, the session %+v", s, now.Session)
+	}
+	rows, err := b.Store.Compactions(b.ctx, key, 1)
+	b.check(err)
+	if len(rows) != 1 || rows[0].Trigger != "rewrite" || rows[0].Outcome != "committed" {
+		b.Errorf("the log's last row is %+v", rows)
+	}
+	b.undo(l, 0) // takes back a compaction, not the rewriting
+	b.tells(l, "1-1:1:0 2-3:2:0 ")
+}
+
+// What is in no summary yet is wiped where it stands, and no undo shows it again.
 func testEraseTail(b *bench) {
 	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5
 	v := b.begin(l, 0)

@@ -125,7 +125,7 @@ func (h *history) step(s step) {
 		if s.Do == doRolling {
 			start = v.Session.BaseSeq + 1
 		}
-		c.Summaries = []sessions.NewSummary{{StartSeq: start, EndSeq: c.Through, Text: fmt.Sprintf("%d to %d, %d", start, c.Through, s.B)}}
+		c.Summaries = []sessions.NewSummary{{StartSeq: start, EndSeq: c.Through, Text: h.summary(start, c.Through, s.B), Tokens: 40}}
 		c.Shown = h.shorten(v.Tail, c.Through, s, s.B%2 == 0)
 		h.compacts(v, c)
 	case doRollUp:
@@ -134,7 +134,8 @@ func (h *history) step(s step) {
 		}
 		i := s.A % len(v.Summaries)
 		j := i + s.B%(len(v.Summaries)-i)
-		c.Summaries = []sessions.NewSummary{{StartSeq: v.Summaries[i].StartSeq, EndSeq: v.Summaries[j].EndSeq, Text: "rolled up", Level: 1}}
+		c.Summaries = []sessions.NewSummary{{StartSeq: v.Summaries[i].StartSeq, EndSeq: v.Summaries[j].EndSeq, Tokens: 50, Level: 1}}
+		c.Summaries[0].Text = h.summary(c.Summaries[0].StartSeq, c.Summaries[0].EndSeq, s.B)
 		h.compacts(v, c)
 	case doOffload, doPrune:
 		c.Shown = h.shorten(v.Tail, c.Through, s, s.Do == doOffload)
@@ -156,7 +157,7 @@ func (h *history) step(s step) {
 func (h *history) say(s step, tool bool) {
 	h.t.Helper()
 	m := message(len(h.said))
-	m.Text = []string{"你好", "{\"a\":1}", "x\r\n\ty", "😀 [Content unavailable]", " "}[s.A%5]
+	m.Text = []string{"你好", "{\"a\":1}", "x\r\n\ty", "😀 [Content unavailable]", " "}[s.A%5] + wordOf(len(h.said)+1)
 	a, err := h.Store.Accept(h.ctx, replicaA, h.key, m)
 	h.must(err)
 	h.lease = a.Lease
@@ -200,26 +201,67 @@ func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bo
 	return shown
 }
 
-// erase wipes an event. What an undo goes back to after it, if to anything, is a view like any other.
+// wordOf is the word of the message at a place, which no other message has.
+func wordOf(seq int) string {
+	word := " word"
+	for ; seq > 0; seq /= 26 {
+		word += string(rune('a' + seq%26))
+	}
+	return word + "q "
+}
+
+// summary has a line for the word of each message in a range.
+func (h *history) summary(first, last int64, n int) string {
+	text := fmt.Sprintf("%d to %d, %d", first, last, n)
+	for seq := first; seq <= last; seq++ {
+		if e := h.said[seq-1]; e.Role == sessions.RoleUser && e.Content != sessions.ErasedText {
+			text += "\n- 有人说了" + wordOf(int(seq))
+		}
+	}
+	return text
+}
+
+// erase wipes an event. No summary repeats it then; what else summaries repeat stays in them, and they stay in the view.
 func (h *history) erase(seq int64) {
 	h.t.Helper()
+	before, size := map[int64]sessions.Summary{}, h.view().Session.TotalTokens
+	for _, sum := range h.Summaries(h.T, h.key) {
+		before[sum.ID] = sum
+	}
 	done, err := h.Store.Erase(h.ctx, h.key, []int64{seq})
 	h.must(err)
 	h.lease, err = h.Store.Acquire(h.ctx, h.key, replicaA)
 	h.must(err)
 	h.said[seq-1].Content, h.said[seq-1].Tokens = sessions.ErasedText, sessions.ErasedTokens
 	h.before, h.marks, h.erased = nil, nil, true
-	wiped := 0
+	changed := 0
 	for _, sum := range h.Summaries(h.T, h.key) {
-		if sum.StartSeq <= seq && seq <= sum.EndSeq {
-			if wiped++; sum.Status == sessions.Active || sum.Text != sessions.ErasedText {
-				h.t.Fatalf("event %d was erased, and a summary of it is %+v", seq, sum)
-			}
-			h.told[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
+		old := before[sum.ID]
+		if sum.Status != old.Status || sum.Tokens > max(old.Tokens, sessions.ErasedTokens) || strings.Contains(sum.Text, wordOf(int(seq))) {
+			h.t.Fatalf("event %d was erased, and of summary\n%+v\nis left\n%+v", seq, old, sum)
 		}
+		if sum.Text != old.Text && sum.Status == sessions.Active {
+			changed++
+		}
+		lost, lines := 0, 0
+		for i := range h.said {
+			if word := wordOf(i + 1); strings.Contains(old.Text, word) {
+				lines++
+				if !strings.Contains(sum.Text, word) {
+					lost++
+				}
+			}
+		}
+		if lost > 1 && (lines > 1 || sum.Text != sessions.ErasedText) {
+			h.t.Fatalf("erasing event %d took %d lines of\n%s\nleft is\n%s", seq, lost, old.Text, sum.Text)
+		}
+		h.told[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
 	}
-	if done.Summaries != wiped {
-		h.t.Fatalf("erasing event %d wiped %d summaries of %d", seq, done.Summaries, wiped)
+	if done.Summaries+done.Healed != changed {
+		h.t.Fatalf("erasing event %d gave %+v, and changed %d summaries of the view", seq, done, changed)
+	}
+	if now := h.view().Session.TotalTokens; now > size+sessions.ErasedTokens*(changed+1) {
+		h.t.Fatalf("erasing event %d made a context of %d tokens one of %d", seq, size, now)
 	}
 }
 
@@ -282,7 +324,7 @@ func (h *history) holds(s step) {
 	h.t.Helper()
 	v := h.view()
 	st := v.Session
-	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo && s.Do != doErase {
+	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo {
 		h.t.Fatalf("step %+v moved the cursor back from %d to %d", s, h.last.CompactedSeq, st.CompactedSeq)
 	}
 	end, count := st.BaseSeq, 0

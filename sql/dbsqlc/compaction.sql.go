@@ -835,3 +835,48 @@ func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsert
 	)
 	return i, err
 }
+
+const summaryRewrite = `-- name: SummaryRewrite :one
+WITH written AS (
+    UPDATE session_summaries a SET summary = $3::text, tokens = $4::int, model = $5::text
+    WHERE a.session_key = $2 AND a.id = $6 AND a.status = 'active' AND a.summary = $7::text
+    RETURNING a.session_key
+)
+UPDATE dingtalk_sessions s SET
+    view_version = s.view_version + 1,
+    total_tokens = greatest(least(s.total_tokens::bigint + $1::int, 2147483647), 0),
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
+    updated_at = now()
+FROM written WHERE s.session_key = $2
+RETURNING s.session_key
+`
+
+type SummaryRewriteParams struct {
+	Growth     int
+	SessionKey sessions.Key
+	Summary    string
+	Tokens     int
+	Model      string
+	ID         int64
+	Erased     string
+}
+
+// SummaryRewrite puts a text in place of an active summary that was emptied. The context grows by so many tokens.
+func (q *Queries) SummaryRewrite(ctx context.Context, db DBTX, arg *SummaryRewriteParams) (sessions.Key, error) {
+	row := db.QueryRow(ctx, summaryRewrite,
+		arg.Growth,
+		arg.SessionKey,
+		arg.Summary,
+		arg.Tokens,
+		arg.Model,
+		arg.ID,
+		arg.Erased,
+	)
+	var session_key sessions.Key
+	err := row.Scan(&session_key)
+	return session_key, err
+}

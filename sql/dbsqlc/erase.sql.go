@@ -73,27 +73,19 @@ func (q *Queries) BlobsDelete(ctx context.Context, db DBTX, sessionKey sessions.
 }
 
 const compactionViewSet = `-- name: CompactionViewSet :exec
-UPDATE compaction_log c SET
-    view_before = $1,
-    undone_at = CASE WHEN $2::boolean THEN now() ELSE c.undone_at END
-WHERE c.session_key = $3 AND c.id = $4
+UPDATE compaction_log c SET view_before = $1
+WHERE c.session_key = $2 AND c.id = $3
 `
 
 type CompactionViewSetParams struct {
 	ViewBefore []byte
-	Undone     bool
 	SessionKey sessions.Key
 	ID         int64
 }
 
 // CompactionViewSet changes the view that an undo would go back to; without one there is no undo.
 func (q *Queries) CompactionViewSet(ctx context.Context, db DBTX, arg *CompactionViewSetParams) error {
-	_, err := db.Exec(ctx, compactionViewSet,
-		arg.ViewBefore,
-		arg.Undone,
-		arg.SessionKey,
-		arg.ID,
-	)
+	_, err := db.Exec(ctx, compactionViewSet, arg.ViewBefore, arg.SessionKey, arg.ID)
 	return err
 }
 
@@ -217,31 +209,6 @@ func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesPara
 	return items, nil
 }
 
-const eventSummariesErase = `-- name: EventSummariesErase :exec
-UPDATE dingtalk_session_events e SET content = $1::text, tokens = $2::int
-WHERE e.session_key = $3 AND e.role = 'summary' AND e.content IN (
-    SELECT a.summary FROM session_summaries a WHERE a.session_key = $3 AND a.id = ANY($4::bigint[]))
-`
-
-type EventSummariesEraseParams struct {
-	Erased     string
-	Tokens     int
-	SessionKey sessions.Key
-	Ids        []int64
-}
-
-// EventSummariesErase wipes the log's marks of compactions whose summaries are to be wiped. They have no range: a mark
-// is known by its text.
-func (q *Queries) EventSummariesErase(ctx context.Context, db DBTX, arg *EventSummariesEraseParams) error {
-	_, err := db.Exec(ctx, eventSummariesErase,
-		arg.Erased,
-		arg.Tokens,
-		arg.SessionKey,
-		arg.Ids,
-	)
-	return err
-}
-
 const eventsDelete = `-- name: EventsDelete :execrows
 DELETE FROM dingtalk_session_events e WHERE e.session_key = $1 AND ($2::bigint = 0 OR e.id < $2::bigint)
 `
@@ -295,6 +262,51 @@ func (q *Queries) EventsErase(ctx context.Context, db DBTX, arg *EventsErasePara
 	return err
 }
 
+const eventsErased = `-- name: EventsErased :many
+SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq = ANY($2::bigint[]) AND (e.content <> $3::text OR e.tool_calls IS NOT NULL)
+`
+
+type EventsErasedParams struct {
+	SessionKey sessions.Key
+	Seqs       []int64
+	Erased     string
+}
+
+type EventsErasedRow struct {
+	Seq     int64
+	Role    sessions.Role
+	Content string
+	Calls   string
+}
+
+// EventsErased reads what events say that are to be erased.
+func (q *Queries) EventsErased(ctx context.Context, db DBTX, arg *EventsErasedParams) ([]EventsErasedRow, error) {
+	rows, err := db.Query(ctx, eventsErased, arg.SessionKey, arg.Seqs, arg.Erased)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventsErasedRow
+	for rows.Next() {
+		var i EventsErasedRow
+		if err := rows.Scan(
+			&i.Seq,
+			&i.Role,
+			&i.Content,
+			&i.Calls,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const eventsMissing = `-- name: EventsMissing :many
 SELECT w.seq::bigint AS seq FROM unnest($1::bigint[]) AS w (seq)
 WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $2 AND e.seq = w.seq)
@@ -320,6 +332,59 @@ func (q *Queries) EventsMissing(ctx context.Context, db DBTX, arg *EventsMissing
 			return nil, err
 		}
 		items = append(items, seq)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventsStaying = `-- name: EventsStaying :many
+SELECT e.seq::bigint AS seq, concat_ws(': ', e.sender_nick, left(e.content, $1::int))::text AS content
+FROM dingtalk_session_events e
+WHERE e.session_key = $2 AND e.seq BETWEEN $3::bigint AND $4::bigint
+  AND e.seq <> ALL($5::bigint[]) AND e.content <> $6::text
+ORDER BY e.seq DESC
+LIMIT $7::int
+`
+
+type EventsStayingParams struct {
+	MaxChars   int
+	SessionKey sessions.Key
+	StartSeq   int64
+	EndSeq     int64
+	Seqs       []int64
+	Erased     string
+	MaxRows    int
+}
+
+type EventsStayingRow struct {
+	Seq     int64
+	Content string
+}
+
+// EventsStaying reads the beginnings of what the other events of a range say, the newest of them.
+func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStayingParams) ([]EventsStayingRow, error) {
+	rows, err := db.Query(ctx, eventsStaying,
+		arg.MaxChars,
+		arg.SessionKey,
+		arg.StartSeq,
+		arg.EndSeq,
+		arg.Seqs,
+		arg.Erased,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EventsStayingRow
+	for rows.Next() {
+		var i EventsStayingRow
+		if err := rows.Scan(&i.Seq, &i.Content); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -441,17 +506,10 @@ func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey session
 const sessionErased = `-- name: SessionErased :one
 WITH freed AS (
     UPDATE dingtalk_sessions s SET
-        compacted_seq = $2,
         view_version = s.view_version + 1,
-        total_tokens = least(
-            (SELECT coalesce(sum(a.tokens), 0) FROM session_summaries a
-             WHERE a.session_key = $1 AND a.status = 'active')
-            + (SELECT coalesce(sum(coalesce(e.shown_tokens, e.tokens)), 0) FROM dingtalk_session_events e
-               WHERE e.session_key = $1 AND e.seq > $2), 2147483647),
-        rearm_tokens = 0,
+        total_tokens = greatest(least(s.total_tokens - round(s.calibration * $2::bigint), 2147483647), 0),
         observed_tokens = 0,
         observed_seq = 0,
-        compact_retry_at = NULL,
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,
@@ -467,14 +525,14 @@ FROM (SELECT count(*) AS n FROM waiting) w
 `
 
 type SessionErasedParams struct {
-	SessionKey   string
-	CompactedSeq int64
+	SessionKey string
+	Freed      int64
 }
 
-// SessionErased moves the cursor to where it is after an erasure, counts the view anew, and takes the lease from whoever
-// has it: what was read before must not be written after. Where messages wait, every replica is told.
+// SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
+// before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
 func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) (bool, error) {
-	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.CompactedSeq)
+	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.Freed)
 	var notified bool
 	err := row.Scan(&notified)
 	return notified, err
@@ -533,26 +591,30 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 }
 
 const summariesCovering = `-- name: SummariesCovering :many
-SELECT a.id, a.start_seq, a.status FROM session_summaries a
-WHERE a.session_key = $1
-  AND EXISTS (SELECT FROM unnest($2::bigint[]) AS w (seq) WHERE w.seq BETWEEN a.start_seq AND a.end_seq)
+SELECT a.id, a.start_seq, a.end_seq, a.status, a.summary, a.tokens FROM session_summaries a
+WHERE a.session_key = $1 AND a.summary <> $2::text
+  AND EXISTS (SELECT FROM unnest($3::bigint[]) AS w (seq) WHERE w.seq BETWEEN a.start_seq AND a.end_seq)
 ORDER BY a.start_seq, a.id
 `
 
 type SummariesCoveringParams struct {
 	SessionKey sessions.Key
+	Erased     string
 	Seqs       []int64
 }
 
 type SummariesCoveringRow struct {
 	ID       int64
 	StartSeq int64
+	EndSeq   int64
 	Status   sessions.SummaryStatus
+	Summary  string
+	Tokens   int
 }
 
-// SummariesCovering lists the summaries, whatever their state, that tell one of the events.
+// SummariesCovering lists the summaries, whatever their state, that tell one of the events and were not emptied before.
 func (q *Queries) SummariesCovering(ctx context.Context, db DBTX, arg *SummariesCoveringParams) ([]SummariesCoveringRow, error) {
-	rows, err := db.Query(ctx, summariesCovering, arg.SessionKey, arg.Seqs)
+	rows, err := db.Query(ctx, summariesCovering, arg.SessionKey, arg.Erased, arg.Seqs)
 	if err != nil {
 		return nil, err
 	}
@@ -560,7 +622,14 @@ func (q *Queries) SummariesCovering(ctx context.Context, db DBTX, arg *Summaries
 	var items []SummariesCoveringRow
 	for rows.Next() {
 		var i SummariesCoveringRow
-		if err := rows.Scan(&i.ID, &i.StartSeq, &i.Status); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.StartSeq,
+			&i.EndSeq,
+			&i.Status,
+			&i.Summary,
+			&i.Tokens,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -583,57 +652,34 @@ func (q *Queries) SummariesDelete(ctx context.Context, db DBTX, sessionKey sessi
 	return result.RowsAffected(), nil
 }
 
-const summariesErase = `-- name: SummariesErase :exec
+const summaryHeal = `-- name: SummaryHeal :exec
+WITH marks AS (
+    UPDATE dingtalk_session_events e SET content = $1::text, tokens = $2::int
+    WHERE e.session_key = $3 AND e.role = 'summary' AND e.content = $5::text
+)
 UPDATE session_summaries a SET summary = $1::text, tokens = $2::int
-WHERE a.session_key = $3 AND a.id = ANY($4::bigint[])
+WHERE a.session_key = $3 AND a.id = $4
 `
 
-type SummariesEraseParams struct {
-	Erased     string
+type SummaryHealParams struct {
+	Summary    string
 	Tokens     int
 	SessionKey sessions.Key
-	Ids        []int64
+	ID         int64
+	Before     string
 }
 
-func (q *Queries) SummariesErase(ctx context.Context, db DBTX, arg *SummariesEraseParams) error {
-	_, err := db.Exec(ctx, summariesErase,
-		arg.Erased,
+// SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range: it is known by
+// its text.
+func (q *Queries) SummaryHeal(ctx context.Context, db DBTX, arg *SummaryHealParams) error {
+	_, err := db.Exec(ctx, summaryHeal,
+		arg.Summary,
 		arg.Tokens,
 		arg.SessionKey,
-		arg.Ids,
+		arg.ID,
+		arg.Before,
 	)
 	return err
-}
-
-const summariesKept = `-- name: SummariesKept :many
-SELECT a.id FROM session_summaries a
-WHERE a.session_key = $1 AND a.status = 'active' AND a.end_seq <= $2::bigint
-`
-
-type SummariesKeptParams struct {
-	SessionKey sessions.Key
-	ThroughSeq int64
-}
-
-// SummariesKept lists the summaries of the view that end at a place or before it.
-func (q *Queries) SummariesKept(ctx context.Context, db DBTX, arg *SummariesKeptParams) ([]int64, error) {
-	rows, err := db.Query(ctx, summariesKept, arg.SessionKey, arg.ThroughSeq)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const toolRunsDelete = `-- name: ToolRunsDelete :exec
@@ -676,4 +722,23 @@ func (q *Queries) TurnTimes(ctx context.Context, db DBTX, sessionKey sessions.Ke
 		return nil, err
 	}
 	return items, nil
+}
+
+const viewTokens = `-- name: ViewTokens :one
+SELECT (coalesce((SELECT sum(a.tokens) FROM session_summaries a WHERE a.session_key = $1 AND a.status = 'active'), 0)
+    + coalesce((SELECT sum(coalesce(e.shown_tokens, e.tokens)) FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.seq > $2::bigint), 0))::bigint AS tokens
+`
+
+type ViewTokensParams struct {
+	SessionKey sessions.Key
+	AfterSeq   int64
+}
+
+// ViewTokens is the size of what a view shows of summaries and events.
+func (q *Queries) ViewTokens(ctx context.Context, db DBTX, arg *ViewTokensParams) (int64, error) {
+	row := db.QueryRow(ctx, viewTokens, arg.SessionKey, arg.AfterSeq)
+	var tokens int64
+	err := row.Scan(&tokens)
+	return tokens, err
 }

@@ -209,3 +209,22 @@ WHERE s.total_tokens >= @least::int AND s.total_tokens >= s.rearm_tokens
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
 ORDER BY s.session_key
 LIMIT @max_rows::int;
+
+-- name: SummaryRewrite :one
+-- SummaryRewrite puts a text in place of an active summary that was emptied. The context grows by so many tokens.
+WITH written AS (
+    UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text
+    WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND a.summary = @erased::text
+    RETURNING a.session_key
+)
+UPDATE dingtalk_sessions s SET
+    view_version = s.view_version + 1,
+    total_tokens = greatest(least(s.total_tokens::bigint + @growth::int, 2147483647), 0),
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
+    updated_at = now()
+FROM written WHERE s.session_key = @session_key
+RETURNING s.session_key;

@@ -30,27 +30,42 @@ FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
 
 -- name: SummariesCovering :many
--- SummariesCovering lists the summaries, whatever their state, that tell one of the events.
-SELECT a.id, a.start_seq, a.status FROM session_summaries a
-WHERE a.session_key = @session_key
+-- SummariesCovering lists the summaries, whatever their state, that tell one of the events and were not emptied before.
+SELECT a.id, a.start_seq, a.end_seq, a.status, a.summary, a.tokens FROM session_summaries a
+WHERE a.session_key = @session_key AND a.summary <> @erased::text
   AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN a.start_seq AND a.end_seq)
 ORDER BY a.start_seq, a.id;
 
--- name: SummariesKept :many
--- SummariesKept lists the summaries of the view that end at a place or before it.
-SELECT a.id FROM session_summaries a
-WHERE a.session_key = @session_key AND a.status = 'active' AND a.end_seq <= @through_seq::bigint;
+-- name: SummaryHeal :exec
+-- SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range: it is known by
+-- its text.
+WITH marks AS (
+    UPDATE dingtalk_session_events e SET content = @summary::text, tokens = @tokens::int
+    WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content = @before::text
+)
+UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int
+WHERE a.session_key = @session_key AND a.id = @id;
 
--- name: EventSummariesErase :exec
--- EventSummariesErase wipes the log's marks of compactions whose summaries are to be wiped. They have no range: a mark
--- is known by its text.
-UPDATE dingtalk_session_events e SET content = @erased::text, tokens = @tokens::int
-WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content IN (
-    SELECT a.summary FROM session_summaries a WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]));
+-- name: EventsErased :many
+-- EventsErased reads what events say that are to be erased.
+SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND (e.content <> @erased::text OR e.tool_calls IS NOT NULL);
 
--- name: SummariesErase :exec
-UPDATE session_summaries a SET summary = @erased::text, tokens = @tokens::int
-WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]);
+-- name: EventsStaying :many
+-- EventsStaying reads the beginnings of what the other events of a range say, the newest of them.
+SELECT e.seq::bigint AS seq, concat_ws(': ', e.sender_nick, left(e.content, @max_chars::int))::text AS content
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint
+  AND e.seq <> ALL(@seqs::bigint[]) AND e.content <> @erased::text
+ORDER BY e.seq DESC
+LIMIT @max_rows::int;
+
+-- name: ViewTokens :one
+-- ViewTokens is the size of what a view shows of summaries and events.
+SELECT (coalesce((SELECT sum(a.tokens) FROM session_summaries a WHERE a.session_key = @session_key AND a.status = 'active'), 0)
+    + coalesce((SELECT sum(coalesce(e.shown_tokens, e.tokens)) FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint), 0))::bigint AS tokens;
 
 -- name: OutboxErase :execrows
 -- OutboxErase wipes replies that may repeat the events: those that were settled since the first of them was said, which
@@ -134,27 +149,18 @@ ORDER BY c.id;
 
 -- name: CompactionViewSet :exec
 -- CompactionViewSet changes the view that an undo would go back to; without one there is no undo.
-UPDATE compaction_log c SET
-    view_before = @view_before,
-    undone_at = CASE WHEN @undone::boolean THEN now() ELSE c.undone_at END
+UPDATE compaction_log c SET view_before = @view_before
 WHERE c.session_key = @session_key AND c.id = @id;
 
 -- name: SessionErased :one
--- SessionErased moves the cursor to where it is after an erasure, counts the view anew, and takes the lease from whoever
--- has it: what was read before must not be written after. Where messages wait, every replica is told.
+-- SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
+-- before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
 WITH freed AS (
     UPDATE dingtalk_sessions s SET
-        compacted_seq = @compacted_seq,
         view_version = s.view_version + 1,
-        total_tokens = least(
-            (SELECT coalesce(sum(a.tokens), 0) FROM session_summaries a
-             WHERE a.session_key = @session_key AND a.status = 'active')
-            + (SELECT coalesce(sum(coalesce(e.shown_tokens, e.tokens)), 0) FROM dingtalk_session_events e
-               WHERE e.session_key = @session_key AND e.seq > @compacted_seq), 2147483647),
-        rearm_tokens = 0,
+        total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
         observed_tokens = 0,
         observed_seq = 0,
-        compact_retry_at = NULL,
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,

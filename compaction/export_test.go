@@ -1,0 +1,4 @@
+package compaction
+
+// TestCounter is the counter of the tests, for those outside the package.
+var TestCounter = counter
