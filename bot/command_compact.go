@@ -208,9 +208,31 @@ func (b *Bot) compactLog(ctx context.Context, t *turn) string {
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
 		}
-		out.WriteByte('\n')
+		out.WriteString(spentWord(e, t.lang) + "\n")
 	}
 	return out.String()
+}
+
+// spentWord is what an attempt took: the model with its tokens and price, and what became of its flush.
+func spentWord(e sessions.LogEntry, lang string) string {
+	var parts []string
+	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
+		part := fmt.Sprintf("%s %s tokens", e.Model, thousands(tokens))
+		if e.Cost > 0 {
+			part += fmt.Sprintf(" $%.4f", e.Cost)
+		}
+		parts = append(parts, part)
+	}
+	if e.FlushOutcome != "" && e.FlushOutcome != "off" {
+		parts = append(parts, say(sayFlushed, lang, flushWord(e.FlushOutcome, lang)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if lang == "en" {
+		return "; " + strings.Join(parts, "; ")
+	}
+	return "；" + strings.Join(parts, "；")
 }
 
 // outcomeWord is what became of an attempt, in a language.
@@ -234,6 +256,9 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	word := words[i][1]
 	if lang == "en" {
 		word = words[i][2]
+	}
+	if why := reasonIn(e.Error); e.Outcome == outcomeFailed && e.Error != "" {
+		word += say(sayBecause, lang, why.word(lang))
 	}
 	switch {
 	case e.Undone.IsZero():

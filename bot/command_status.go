@@ -52,7 +52,7 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 	case s.CompactError == sessions.CompactUndone:
 		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s tokens", thousands(s.RearmTokens)))
 	case s.CompactError != "":
-		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: outcomeFailed}, t.lang)))
+		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: outcomeFailed, Error: s.CompactError}, t.lang)))
 	}
 	if s.CompactFailures > 0 {
 		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(b.cfg.Location).Format("15:04:05")))

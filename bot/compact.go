@@ -322,7 +322,7 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 	}
 	if err != nil {
 		r.Outcome = outcomeRejected
-		return fmt.Errorf("gains too little: %w", err)
+		return fmt.Errorf("%w: %w", errNoGain, err)
 	}
 	return nil
 }
@@ -398,12 +398,14 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	}
 }
 
-// compactTrouble is why a compaction failed, in words that may stand in the log for admins: never the provider's own.
+// compactTrouble is why a compaction failed, in words that may stand in the log for admins: the reason first, never the
+// provider's own words.
 func compactTrouble(err error) string {
+	why := reasonOf(err)
 	if _, ok := errors.AsType[*ModelError](err); ok {
-		return "model error: " + string(ClassOf(err))
+		return string(reasonModel) + ": " + string(why)
 	}
-	return err.Error()
+	return string(why) + ": " + err.Error()
 }
 
 // within cuts no further than the cycle's flush has read, so that one flush is enough, unless that left less than half of

@@ -40,6 +40,8 @@ const (
 	sayUndoFailed
 	sayLogEmpty
 	sayLogUnreadable
+	sayFlushed
+	sayBecause
 	sayRenewed
 	sayRenewedOwed
 	sayNotRenewed
@@ -121,6 +123,8 @@ var phrases = map[phrase][2]string{
 	sayUndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
 	sayLogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
 	sayLogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
+	sayFlushed:          {"记忆：%s", "memory: %s"},
+	sayBecause:          {"（%s）", " (%s)"},
 	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	sayRenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},

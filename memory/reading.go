@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ebb/sessions"
 )
@@ -205,7 +206,18 @@ func (r *reading) take(ctx context.Context, p part, s Save, model string) error 
 	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
 		return err
 	}
-	if fresh := 2*(len(r.out.Receipt.Saved)-before) >= max(1, len(drafts)); r.dig(p.events, drafts, fresh) {
+	saved := len(r.out.Receipt.Saved) - before
+	if saved == 0 && r.again > 0 { // a second look, and nothing new
+		more, err := r.probe(ctx, p.events)
+		if err != nil {
+			return err
+		}
+		if !more {
+			r.done(p.events)
+			return r.commit(ctx, r.reach(), nil, model)
+		}
+	}
+	if fresh := 2*saved >= max(1, len(drafts)); r.dig(p.events, drafts, fresh) {
 		return nil
 	}
 	return r.commit(ctx, r.reach(), nil, model)
@@ -223,8 +235,7 @@ func (r *reading) dig(events []sessions.Event, drafts []Draft, fresh bool) bool 
 	}
 	switch {
 	case !fresh && known:
-		r.drop(len(events))
-		r.more, r.span, r.left = maxMore, 0, 0
+		r.done(events)
 		return false
 	case fresh && r.again < maxAgain:
 		r.again++
@@ -240,6 +251,42 @@ func (r *reading) dig(events []sessions.Event, drafts []Draft, fresh bool) bool 
 		return false
 	}
 	return true
+}
+
+// done ends with a part that filled its calls, and reads what follows as if nothing had been full.
+func (r *reading) done(events []sessions.Event) {
+	r.drop(len(events))
+	r.more, r.span, r.left = maxMore, 0, 0
+}
+
+// probe reads the second half of a part whose second look brought nothing new, and reports whether that brings something:
+// a model that begins at the beginning each time has not come to it, and one that repeats itself has nothing else to say.
+func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
+	half := slices.Clone(events[len(events)/2:])
+	if len(events) == 1 {
+		text := r.clean(half[0].Content)
+		texts := r.pieces(text, r.tokensOf(text)/2+1)
+		half[0].Content = texts[len(texts)-1]
+	}
+	queue, span, left := r.queue, r.span, r.left
+	r.queue, r.span, r.left = half, 0, 0
+	p, err := r.part(ctx)
+	var save Save
+	var called Called
+	if err == nil {
+		save, called, err = r.ask(ctx, &p)
+	}
+	r.queue, r.span, r.left = queue, span, left
+	r.more++
+	switch {
+	case err != nil && ctx.Err() == nil && ownFault(err):
+		return true, nil // as if it had not been tried
+	case err != nil:
+		return false, r.failed(err)
+	}
+	before := len(r.out.Receipt.Saved)
+	err = r.commit(ctx, r.out.Through, r.route(p.events, save), called.Model)
+	return len(r.out.Receipt.Saved) > before, err
 }
 
 // finish moves the cursor to the end of the range, where it does not stand there yet.

@@ -258,7 +258,7 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 		calls, rows int // at most
 	}{
 		"known facts":    {true, false, 5, 10},
-		"the same facts": {false, false, 11, 16},
+		"the same facts": {false, false, 7, 16}, // two looks and one at the second half; one at each other part
 		"endless facts":  {false, true, 5 * (maxMore + 2), 5 * (maxMore + 4)},
 	} { // of a log of five parts
 		s, calls := &shelf{events: logOf(1200, 10)}, 0
@@ -284,6 +284,24 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 		out, err := f.Flush(t.Context(), d)
 		if err != nil || s.cursor != 1200 || out.Calls > c.calls || len(s.flushes) > c.rows {
 			t.Errorf("%s: %d calls and %d rows, cursor %d, %v", name, out.Calls, len(s.flushes), s.cursor, err)
+		}
+	}
+}
+
+// A part that fills its call is looked at a second time. Where that brings nothing new, one more call ends it.
+func TestASecondLookIsEnough(t *testing.T) {
+	t.Parallel()
+	for name, events := range map[string][]sessions.Event{"many messages": logOf(60, 10), "one message": {
+		{Seq: 1, Role: sessions.RoleUser, SenderID: "u1", SenderNick: "Alice", Content: strings.Repeat("parcels stand in the yard. ", 300)},
+	}} {
+		s := &shelf{events: events}
+		var found []string
+		for i := range MaxFacts {
+			found = append(found, fmt.Sprintf("module %d of the release is due", i))
+		}
+		out, err := flusher(s, modelFunc(func(CallRequest) (Called, error) { return args(facts(found...))() }), 8000).Flush(t.Context(), due(s))
+		if err != nil || out.Calls != 3 || len(s.memories) != MaxFacts || s.cursor != int64(len(events)) {
+			t.Errorf("%s: %d calls, want 3; %d facts, cursor %d, %v", name, out.Calls, len(s.memories), s.cursor, err)
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// U11: /compact log and /status say why an attempt failed, what it took and what became of memory, without the provider's
+// words.
+func TestWhyACompactionFailed(t *testing.T) {
+	t.Parallel()
+	secret := errors.New("dial tcp 10.0.0.1: sk-key refused")
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"unreachable": {&ModelError{Class: Unreachable, Err: secret}, "连不上模型服务"},
+		"denied":      {&ModelError{Class: Denied, Err: secret}, "请检查密钥和额度"},
+		"late":        {context.DeadlineExceeded, "超时"},
+		"other":       {secret, "模型没有给出可用的摘要"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := &script{summary: func(context.Context, Request) (Response, error) { return Response{}, c.err }}
+				w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+				w.fill(5000)
+				after(time.Minute)
+				told := func(id, command string) string {
+					w.post(said(id, "root", command))
+					after(time.Minute)
+					return w.wire.texts()[len(w.wire.sends())-1]
+				}
+				for _, command := range []string{"/status", "/compact log"} {
+					got := told(command, command)
+					if !strings.Contains(got, c.want) || strings.Contains(got, "10.0.0.1") || strings.Contains(got, "sk-key") {
+						t.Errorf("%s: %q, want %q in it", command, got, c.want)
+					}
+				}
+				m.mu.Lock()
+				m.summary = func(context.Context, Request) (Response, error) {
+					return Response{Text: goodSummary, Finish: FinishStop, Model: "cheap", Usage: sessions.Usage{Prompt: 1200, Completion: 34}}, nil
+				}
+				m.mu.Unlock()
+				after(time.Hour)
+				told("again", "/compact")
+				if got := told("log", "/compact log"); !strings.Contains(got, "token_budget/") || !strings.Contains(got, "cheap ") || !strings.Contains(got, "tokens；记忆：") {
+					t.Errorf("the log says nothing of model, tokens and memory: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// What an older release wrote as the reason is not shown as it stands.
+func TestReasonIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]reason{
+		"model error: busy": reason(Busy), "model error: unreachable": "unreachable", "out of time: context deadline exceeded": reasonTimeout,
+		"no usable summary: summarize session x": reasonNoSummary, "summarize session x: dial tcp": "", "": "",
+	} {
+		if got := reasonIn(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	if got := reason("").word("en"); got != "the reason is recorded" {
+		t.Errorf("an unknown reason reads %q", got)
+	}
+}
