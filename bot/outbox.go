@@ -106,8 +106,8 @@ func (o *outbox) doubt(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
-// push queues replies of one conversation and returns those that were not queued before. One that was is claimed by the
-// lease given from now on.
+// push queues replies of one conversation and returns those that were not queued before. From now on those of the session
+// that were are claimed by the newer lease.
 func (o *outbox) push(c conversation, parcels []*parcel) (added []*parcel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,9 +121,16 @@ func (o *outbox) push(c conversation, parcels []*parcel) (added []*parcel) {
 		o.queues[c] = q
 	}
 	for _, p := range parcels {
-		if i := slices.IndexFunc(q.parcels, func(x *parcel) bool { return x.rowID == p.rowID }); i >= 0 {
-			x := q.parcels[i]
-			x.lease, x.maybe = p.lease, x.maybe || p.maybe
+		known := false
+		for _, x := range q.parcels {
+			if x.key == p.key && x.lease.Term < p.lease.Term {
+				x.lease = p.lease
+			}
+			if x.rowID == p.rowID {
+				known, x.maybe = true, x.maybe || p.maybe
+			}
+		}
+		if known {
 			continue
 		}
 		if !begun {
@@ -294,7 +301,9 @@ func (o *outbox) attempt(q *queue, batch []*parcel) {
 	switch {
 	case err != nil:
 		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
+		o.mu.Lock()
 		q.until = o.now().Add(backoff(0, &SendError{}))
+		o.mu.Unlock()
 	case len(outs) == len(batch) && o.leases.Trusted():
 		v := o.try(batch, outs)
 		for _, p := range batch {

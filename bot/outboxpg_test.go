@@ -1,0 +1,147 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// onlookers keep what a group sees: a message that is sent again under its key is known by it.
+type onlookers struct {
+	mu   sync.Mutex
+	seen []sessions.Outgoing
+}
+
+// sends is a send function of a replica that shows its replies to them, unless limited is set: then each try is told to
+// come again after a pause.
+func (r *onlookers) sends(limited *atomic.Bool, pause time.Duration) func(context.Context, sessions.Outgoing) (Sent, error) {
+	return func(_ context.Context, o sessions.Outgoing) (Sent, error) {
+		if limited.Load() {
+			return Sent{}, &SendError{After: pause, Err: errors.New("130101")}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !slices.ContainsFunc(r.seen, func(s sessions.Outgoing) bool { return s.Reply.Nonce == o.Reply.Nonce }) {
+			r.seen = append(r.seen, o)
+		}
+		return arrived, nil
+	}
+}
+
+func (r *onlookers) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all strings.Builder
+	for _, o := range r.seen {
+		all.WriteString(o.Reply.Text + "\n")
+	}
+	return all.String()
+}
+
+// emptyPlace is a new database.
+func emptyPlace(t *testing.T) *place {
+	t.Helper()
+	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
+}
+
+// echo has a replica's model repeat the last words.
+func echo(r *replica) {
+	r.model.chat = func(_ context.Context, q Request) (Response, error) { return text("re: " + lastWords(q)), nil }
+}
+
+// refused waits until a replica has tried to send n messages.
+func (r *replica) refused(n int) {
+	r.t.Helper()
+	await(r.t, "the replies were tried", func() bool { return len(r.wire.sends()) >= n })
+}
+
+// hurry has the replies of a replica be due.
+func (r *replica) hurry() {
+	o := r.bot.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
+		q.until = time.Time{}
+		q.poke()
+	}
+}
+
+// H1: what is erased while its reply waits for the rate limit is not sent after that, whichever process erased it.
+func TestErasedWordsAreNotSent(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(p *place, r *replica){
+		"by the person": func(_ *place, r *replica) { r.post(said("f", "alice", "/forget last")) },
+		"by an operator": func(p *place, r *replica) {
+			if _, err := p.reader().ForgetPerson(p.t.Context(), memory.Forget{Person: "u-alice"}); err != nil {
+				p.t.Fatal(err)
+			}
+			r.post(said("n", "bob", "and now?"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var limited atomic.Bool
+			limited.Store(true)
+			g, p := &onlookers{}, emptyPlace(t)
+			a := p.run("a", func(r *replica, c *Config) {
+				echo(r)
+				r.wire.send, c.Rights = g.sends(&limited, 20*time.Millisecond), r.store
+			})
+			a.post(said("m0", "bob", "good morning"))
+			a.refused(1)
+			a.post(said("m1", "alice", "my code is 4711"))
+			await(t, "the answer is committed", func() bool {
+				return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE body LIKE '%4711%'") == 1
+			})
+			erase(p, a)
+			await(t, "the erasure is answered", func() bool {
+				return one[int](t, p.db(), `SELECT (SELECT count(*) FROM outbox WHERE body LIKE '%4711%')
+					+ (SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending')`) == 0
+			})
+			limited.Store(false)
+			a.settle()
+			if seen := g.text(); strings.Contains(seen, "4711") || !strings.Contains(seen, "good morning") {
+				t.Errorf("the group saw %q, want the first answer and nothing that was erased", seen)
+			}
+			want(t, "rows given up", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'failed'"), 1)
+		})
+	}
+}
+
+// H3: an erasure frees the lease of a session whose replies wait in one replica, and another takes it over: the group sees
+// each reply once, and none is in doubt.
+func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
+	t.Parallel()
+	var limited, free atomic.Bool
+	limited.Store(true)
+	g, p := &onlookers{}, emptyPlace(t)
+	a := p.run("a", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&limited, time.Hour) })
+	b := p.run("b", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&free, 0) })
+	for i := range 3 {
+		a.post(said(fmt.Sprint("m", i), "alice", fmt.Sprint("question ", i)))
+		await(t, "the answer is committed", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox") == i+1 })
+	}
+	p.exec("UPDATE outbox SET next_at = now()") // the pause is over
+	if _, err := p.reader().Erase(t.Context(), group, []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	b.post(said("next", "bob", "question 3"))
+	await(t, "all is answered and sent", func() bool { return one[int](t, p.db(), openWork) == 0 })
+	limited.Store(false)
+	a.hurry()
+	await(t, "the first owner holds no reply", func() bool { return a.bot.outbox.waiting() == 0 })
+	for i := range 4 {
+		want(t, fmt.Sprint("times that answer ", i, " was seen"), strings.Count(g.text(), fmt.Sprint("question ", i)), 1)
+	}
+	want(t, "counted as perhaps doubled", a.bot.tally.doubled.Load()+b.bot.tally.doubled.Load(), 0)
+}
