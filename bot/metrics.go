@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,7 +72,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		turns:        vec("turns_total", "Turns committed, by kind.", "kind"),
 		turnSeconds:  hist("turn_seconds", "Time of a turn from its begin to its commit."),
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
-		replies:      vec("replies_total", "Tries to send a reply, by way and outcome.", "via", "outcome"),
+		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
 		modelTokens:  vec("model_tokens_total", "Tokens as providers reported them, by model and kind.", "model", "kind"),
 		modelErrors:  vec("model_errors_total", "Model calls that failed for good, by class.", "class"),
@@ -104,7 +105,7 @@ func (m *metrics) begin() {
 			v.WithLabelValues(w)
 		}
 	}
-	for _, via := range []string{"", "webhook", "openapi"} { // "": no part of the reply arrived, or it has none
+	for _, via := range []string{noWay, "webhook", "openapi"} {
 		for _, outcome := range []string{"sent", "retried", "given_up"} {
 			m.replies.WithLabelValues(via, outcome)
 		}
@@ -126,6 +127,9 @@ func (m *metrics) usage(r Response) {
 	m.modelTokens.WithLabelValues(r.Model, "completion").Add(float64(clamp(r.Usage.Completion)))
 }
 
+// noWay is the way of a reply of which no part arrived, or that has none: an empty label is no label.
+const noWay = "none"
+
 func (m *metrics) reply(s sessions.Settled) {
 	outcome := "retried"
 	switch {
@@ -134,7 +138,7 @@ func (m *metrics) reply(s sessions.Settled) {
 	case s.Failed:
 		outcome = "given_up"
 	}
-	m.replies.WithLabelValues(s.Via, outcome).Inc()
+	m.replies.WithLabelValues(cmp.Or(s.Via, noWay), outcome).Inc()
 }
 
 func (m *metrics) flush(o memory.Outcome, err error) {

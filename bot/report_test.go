@@ -191,7 +191,7 @@ func TestMetricsBeginAtNothing(t *testing.T) {
 				want(t, name+" "+word, series(t, w, name, word), 0)
 			}
 		}
-		for _, via := range []string{"", "webhook", "openapi"} {
+		for _, via := range []string{"none", "webhook", "openapi"} {
 			for _, outcome := range []string{"sent", "retried", "given_up"} {
 				want(t, "replies "+via+" "+outcome, series(t, w, "ebb_replies_total", outcome, via), 0)
 			}

@@ -269,3 +269,38 @@ func TestKeysAreDistinct(t *testing.T) {
 		}
 	})
 }
+
+// A machine that was suspended has a clock that stood still: only the storage's says that others may have taken the leases.
+// They are asked for again with the first beat after that.
+func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
+	t.Parallel()
+	for _, skew := range []time.Duration{0, ttl} {
+		t.Run(fmt.Sprint(skew), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+				l := sessions.NewLeases(s, "a", ttl)
+				if err := l.Beat(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				l.Learn(opened(t, s.Mem, "a").Lease)
+				s.Expire("a") // the storage's clock goes on
+				if _, err := s.Beat(t.Context(), "b"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Acquire(t.Context(), "k", "b"); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Second)
+				s.skew = skew
+				if err := l.Beat(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				_, err := l.Get(t.Context(), "k")
+				if forgot := errors.Is(err, sessions.ErrLeaseHeld); forgot != (skew > 0) {
+					t.Errorf("after %v by the storage's clock the lease is given out with error %v", skew, err)
+				}
+			})
+		})
+	}
+}

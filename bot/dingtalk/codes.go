@@ -16,7 +16,8 @@ import (
 type class int
 
 const (
-	again      class = iota // unknown or passing: the outbox's backoff decides
+	unknown    class = iota // a code that names no cause: what the message says is the likeliest
+	again                   // passing: the outbox's backoff decides
 	limited                 // too many messages: the conversation is silent for a while
 	busy                    // too many calls of the application: wait a moment
 	exhausted               // the month's quota is used up
@@ -84,7 +85,7 @@ func classOld(code string) class {
 	if len(code) == 6 && strings.HasPrefix(code, "4301") { // unsafe link, text, picture, content
 		return unsendable
 	}
-	return again
+	return unknown
 }
 
 // classify judges an answer that is no success.
@@ -112,7 +113,10 @@ func classify(a answer) class {
 	case http.StatusForbidden:
 		return denied
 	}
-	return again
+	if code == "" {
+		return again
+	}
+	return unknown
 }
 
 // failure is the error for an answer of a class.
@@ -133,6 +137,8 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *bot.SendEr
 		return &bot.SendError{After: waitToken, Err: err}
 	case unsendable:
 		return &bot.SendError{Permanent: true, Err: err}
+	case unknown:
+		return &bot.SendError{Refused: true, Err: err}
 	}
 	return &bot.SendError{Err: err}
 }
@@ -143,7 +149,7 @@ func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 	if code == "0" {
 		return nil
 	}
-	if code == "" && classify(a) == again {
+	if c := classify(a); code == "" && (c == again || c == unknown) {
 		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer has no errcode")}
 	}
 	said := t.words(a)

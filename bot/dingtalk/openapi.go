@@ -77,7 +77,7 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *bot.Se
 	said := t.redact(t.words(a), a.token)
 	code := a.body.str("errcode", "code")
 	switch {
-	case a.status >= 500:
+	case a.status >= 500 || mayHaveArrived(a.status):
 		return &bot.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
 	case a.status == http.StatusOK && !a.intact:
 		return &bot.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}

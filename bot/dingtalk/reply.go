@@ -125,7 +125,7 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 		return lostOnTheWay("posting to the session webhook", err)
 	}
 	switch {
-	case a.status >= 500:
+	case a.status >= 500 || mayHaveArrived(a.status):
 		return &bot.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("posting to the session webhook: status %d", a.status)}
 	case a.status == http.StatusTooManyRequests:
 		return t.tooMany(to, fmt.Errorf("posting to the session webhook: status %d", a.status))
@@ -138,10 +138,15 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	return t.judgeWebhook(to, a)
 }
 
-// mayHaveArrived reports whether a message can be in the group although the answer has this status, 500 or more: what
-// stands before DingTalk's servers says 502 or 504 when an answer does not come back, and a server may fail after it has
-// sent. 503 alone is said before anything is done.
-func mayHaveArrived(status int) bool { return status != http.StatusServiceUnavailable }
+// mayHaveArrived reports whether a message can be in the group although the answer has this status: what stands before
+// DingTalk's servers says 408, 499, 502 or 504 when an answer does not come back, and a server may fail after it has
+// sent. 503 is said before anything is done.
+func mayHaveArrived(status int) bool {
+	return status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusRequestTimeout || status == statusClientClosed
+}
+
+// statusClientClosed is a proxy's word for a request whose sender left before the answer came.
+const statusClientClosed = 499
 
 // lostOnTheWay is the failure of a request that brought no answer.
 func lostOnTheWay(doing string, err error) *bot.SendError {

@@ -112,7 +112,10 @@ var actions = map[string]Action{
 	"too-long":         ErrCode(460101, "message too long, exceed 20000 bytes"),
 	"app-qps":          ErrCode(90018, "the app's QPS is exceeded"),
 	"zero-as-string":   {Name: "errcode as a string", Body: `{"errcode":"0","errmsg":"ok"}`, Effect: true},
+	"unknown-code":     ErrCode(999999, "refused"),
 	// any route
+	"408":              Status(408),
+	"499":              Status(499),
 	"500":              Status(500),
 	"502":              Status(502),
 	"503":              Status(503),

@@ -1,0 +1,135 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ebb/sessions"
+)
+
+// errUnknownCode is a refusal that names no cause.
+var errUnknownCode = &SendError{Refused: true, Err: errors.New("errcode 999999")}
+
+// H6: a reply that is refused under an unknown code holds up the others for a few tries, is given up within minutes, and
+// admins can see it: in the log, in the figures and in its row.
+func TestRefusedReplyIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+			if strings.Contains(o.Reply.Text, "bad") {
+				return Sent{}, errUnknownCode
+			}
+			return arrived, nil
+		})})
+		w.say("m0", "alice", "bad")
+		for i := range maxQueued - 2 {
+			w.say(fmt.Sprint("n", i), "bob", fmt.Sprintf("question %d.", i))
+		}
+		after(10 * time.Second)
+		for i := range maxQueued - 2 {
+			want(t, fmt.Sprint("tries of answer ", i), strings.Count(strings.Join(w.wire.texts(), "\n"), fmt.Sprintf("question %d.", i)), 1)
+		}
+		after(5 * time.Minute)
+		posts := strings.Count(strings.Join(w.wire.texts(), "\n"), "bad")
+		want(t, "tries of the refused one", posts, maxRefusals)
+		want(t, "unsent", len(w.unsent()), 0)
+		lines := slices.DeleteFunc(w.log.lines(t, "Reply did not arrive"), func(l map[string]any) bool { return l["given_up"] != true })
+		if len(lines) != 1 || lines[0]["level"] != "error" {
+			t.Errorf("the log says %v, want one error", lines)
+		}
+	})
+}
+
+// refusals is a plan of what DingTalk refuses under an unknown code: some replies always, some at first.
+type refusals struct {
+	left  []int // of each reply; never: none left
+	gaps  []int // seconds before each question
+	sent  map[int]time.Time
+	order []int
+	posts []int
+}
+
+const never = 1 << 20
+
+var numbered = regexp.MustCompile(`q(\d+)\.`)
+
+func (r *refusals) send(_ context.Context, o sessions.Outgoing) (Sent, error) {
+	var held []int
+	for _, m := range numbered.FindAllStringSubmatch(o.Reply.Text, -1) {
+		var n int
+		_, _ = fmt.Sscan(m[1], &n)
+		held = append(held, n)
+		r.posts[n]++
+	}
+	for _, n := range held {
+		if r.left[n] > 0 {
+			r.left[n]--
+			return Sent{}, errUnknownCode
+		}
+	}
+	for _, n := range held {
+		if _, known := r.sent[n]; known {
+			return Sent{}, fmt.Errorf("answer %d was sent before", n)
+		}
+		r.sent[n] = time.Now()
+	}
+	r.order = append(r.order, held...)
+	return arrived, nil
+}
+
+// Whatever DingTalk refuses for its words: every other reply arrives once, in order, soon, and what is refused is not sent
+// over and over.
+func TestRefusalsHarmNoOtherReply(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(2, 14).Draw(rt, "replies")
+		r := &refusals{sent: map[int]time.Time{}, posts: make([]int, n)}
+		for range n {
+			r.left = append(r.left, rapid.SampledFrom([]int{0, 0, 0, 1, 2, never}).Draw(rt, "refused"))
+			r.gaps = append(r.gaps, rapid.IntRange(0, 4).Draw(rt, "gap"))
+		}
+		plan := slices.Clone(r.left)
+		asked := make([]time.Time, n)
+		open := 0
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, setup{wire: &wire{send: r.send}})
+			for i, gap := range r.gaps {
+				after(time.Duration(gap) * time.Second)
+				asked[i] = time.Now()
+				w.say(fmt.Sprint("m", i), "alice", fmt.Sprintf("q%d.", i))
+			}
+			after(6 * time.Minute)
+			open = len(w.unsent())
+		})
+		if open > 0 {
+			rt.Fatalf("%d replies are open after 6 minutes", open)
+		}
+		if !slices.IsSorted(r.order) {
+			rt.Fatalf("the order was %v", r.order)
+		}
+		troubled := 0
+		for i, refused := range plan {
+			if refused > 0 {
+				troubled++
+			}
+			at, ok := r.sent[i]
+			switch late := at.Sub(asked[i]); {
+			case refused == never && r.posts[i] > maxRefusals+1:
+				rt.Fatalf("reply %d was posted %d times", i, r.posts[i])
+			case refused < never && !ok:
+				rt.Fatalf("reply %d did not arrive", i)
+			case refused < never && late > time.Duration(troubled)*4*time.Second:
+				rt.Fatalf("reply %d arrived after %s, with %d in trouble up to it", i, late, troubled)
+			}
+		}
+	})
+}
