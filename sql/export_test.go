@@ -7,6 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
 )
 
 // OpenTraced is Open, with a tracer that sees every statement before it is sent.
@@ -37,6 +40,11 @@ func OpenCounted(ctx context.Context, o Options, read *atomic.Int64) (*Store, er
 	s.pool.Close()
 	s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
+}
+
+// Hold runs do in a transaction that holds the row of a lease's session.
+func (s *Store) Hold(ctx context.Context, l sessions.Lease, do func() error) error {
+	return s.fenced(ctx, l, func(pgx.Tx, *dbsqlc.Session) error { return do() })
 }
 
 type counted struct {

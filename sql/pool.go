@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -48,7 +49,7 @@ func connect(ctx context.Context, o Options) (*connections, *pgx.ConnConfig, err
 		// to know.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
-		config.AfterConnect = noCompiler // behind a pooler it would meet some connections of others, and not all of ours
+		config.AfterConnect = arrange // behind a pooler it would meet some connections of others, and not all of ours
 	}
 	config.MaxConns = 10
 	if o.MaxConns > 0 {
@@ -118,10 +119,9 @@ func hinted(err error) error {
 	return err
 }
 
-// noCompiler keeps the server from compiling the plans of a connection: it judges by what it guesses a statement to cost,
-// and compiles for tens of milliseconds what a search is done with in two. A server that knows no compiler does without.
-func noCompiler(ctx context.Context, c *pgx.Conn) error {
-	if _, err := dbsqlc.New().CompilerOff(ctx, c); err != nil && c.IsClosed() {
+// arrange sets what is better for a connection. A server that refuses does without.
+func arrange(ctx context.Context, c *pgx.Conn) error {
+	if err := dbsqlc.New().ConnectionSettings(ctx, c); err != nil && c.IsClosed() {
 		return err
 	}
 	return nil
@@ -151,10 +151,16 @@ const (
 	deadlockDetected     = "40P01"
 )
 
+// begin opens a transaction that the server ends, with the connection, after 5 s in which nothing was asked. A process that
+// is frozen or cut off would hold its locks for hours. The setting ends with the transaction: it works through a pooler, too.
+//
+//go:embed orders/begin.sql
+var begin string
+
 // patient runs a transaction, and anew where it clashed with another: do may run more than once.
 func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
-		err := pgx.BeginFunc(ctx, s.pool, do)
+		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, do)
 		if !clashed(ctx, err, tries) {
 			return err
 		}

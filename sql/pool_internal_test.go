@@ -19,6 +19,7 @@ func TestWhatBecomesOfErrors(t *testing.T) {
 		"08P01": wait,         // a pooler that can't reach the server
 		"22021": refuse,       // no character of the encoding
 		"23505": refuse,       // a key that is there
+		"25P03": wait,         // idle in a transaction for too long
 		"25006": wait,         // read-only: demoted, or closed by its keepers
 		"26000": 0,            // a statement that another server connection knows
 		"28P01": 0,            // wrong password

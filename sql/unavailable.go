@@ -15,7 +15,7 @@ import (
 //	clashed      40001 40P01          done again by the store itself, within milliseconds
 //	all others                        done again by the caller, with pauses up to a second, for as long as it takes
 //	Unavailable  of these             waited for at the start, too, where all others end the process: 08 53 57P 58
-//	                                  25006 40 55P03 57014, and connections that can't be made or that broke off
+//	                                  25006 25P03 40 55P03 57014, and connections that can't be made or that broke off
 
 // ErrReadOnly says that the server answers, but takes no writes.
 var ErrReadOnly = errors.New("the database is read-only")
@@ -34,6 +34,6 @@ func Unavailable(err error) bool {
 }
 
 // passing are the beginnings of the codes of what passes: broken connections, clashes, resources used up (a full disk and
-// too many connections among them), locks that are not to be had, statements that took too long, servers that start, stop,
+// too many connections among them), locks that are not to be had, statements that took too long, transactions that idled, servers that start, stop,
 // stand by or can't read their files.
-var passing = []string{"08", "40", "53", "55P03", "57014", "57P", "58", readOnly}
+var passing = []string{"08", "40", "53", "55P03", "57014", "57P", "58", "25P03", readOnly}

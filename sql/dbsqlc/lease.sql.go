@@ -12,6 +12,21 @@ import (
 	"ebb/sessions"
 )
 
+const connectionSettings = `-- name: ConnectionSettings :exec
+SELECT set_config(p.name, v.setting, false)
+FROM pg_catalog.pg_settings p JOIN (VALUES
+    ('jit', 'off'), ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'),
+    ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name
+`
+
+// ConnectionSettings arranges a connection that is not shared, as far as the server knows the settings. The plan compiler is
+// off: the server judges by what it guesses a statement to cost, and compiles for tens of milliseconds what a search is done
+// with in two. The server drops a client that does not acknowledge what it is sent.
+func (q *Queries) ConnectionSettings(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, connectionSettings)
+	return err
+}
+
 const leaseAcquire = `-- name: LeaseAcquire :one
 WITH taken AS (
     UPDATE dingtalk_sessions s

@@ -13,17 +13,6 @@ import (
 	"ebb/sessions"
 )
 
-const compilerOff = `-- name: CompilerOff :one
-SELECT set_config('jit', 'off', false)::text
-`
-
-func (q *Queries) CompilerOff(ctx context.Context, db DBTX) (string, error) {
-	row := db.QueryRow(ctx, compilerOff)
-	var column_1 string
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const eventsBacklog = `-- name: EventsBacklog :many
 SELECT b.session_key, b.id, left(b.content, $1::int)::text AS content, b.listed::int AS listed,
     sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash

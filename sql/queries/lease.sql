@@ -1,3 +1,12 @@
+-- name: ConnectionSettings :exec
+-- ConnectionSettings arranges a connection that is not shared, as far as the server knows the settings. The plan compiler is
+-- off: the server judges by what it guesses a statement to cost, and compiles for tens of milliseconds what a search is done
+-- with in two. The server drops a client that does not acknowledge what it is sent.
+SELECT set_config(p.name, v.setting, false)
+FROM pg_catalog.pg_settings p JOIN (VALUES
+    ('jit', 'off'), ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'),
+    ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name;
+
 -- name: LeaseAcquire :one
 -- LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
 --

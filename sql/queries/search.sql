@@ -1,6 +1,3 @@
--- name: CompilerOff :one
-SELECT set_config('jit', 'off', false)::text;
-
 -- name: EventsBacklog :many
 -- EventsBacklog lists events that no search knows yet: those of older releases, and imports. As many come as together
 -- have no more bytes than max_bytes, but at least one; with each comes how many there are to choose from.
