@@ -53,6 +53,7 @@ type Config struct {
 	MaxToolRounds int  // [8]
 	MaxConcurrent int  // calls of the model under way at once; four times as many turns [32]
 	StaleAfter    time.Duration
+	Gather        time.Duration // from a message to its turn, for others that are sent with it; 0: none
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // of one try to commit [5 s]
 
@@ -146,6 +147,7 @@ type Bot struct {
 	left         chan sessions.Key // sessions that wait for work which this replica does not begin any more
 	told         told
 	tally        ledger
+	gathering    gathering
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11
@@ -374,7 +376,7 @@ func (b *Bot) listen(ctx context.Context) {
 				go b.sweepOnce(ctx)
 				return
 			}
-			b.turns.Wake(key)
+			b.wake(key)
 		})
 		if ctx.Err() != nil {
 			return

@@ -20,7 +20,10 @@
 //  2. No commit, no 200. A message that comes twice is one row.
 //  3. A session has one owner at a time, by a lease with a term; every write names the term. A wake-up that is lost is
 //     made up for by the sweep (bot.go).
-//  4. What a turn reads is one snapshot. The messages are marked first. An attempt is counted for a panic, for data that the
+//  4. What a turn reads is one snapshot. Messages stand in it in the order in which they were sent (createAt, then the order
+//     of reading): a turn waits for those that this replica still stores, and a moment for what is sent together
+//     (gather.go).
+//     The messages are marked first. An attempt is counted for a panic, for data that the
 //     storage refuses, and for the death of the process that marked them, and for nothing else (attempt.go). A message with
 //     a counted attempt is taken alone, one at a time in each replica; after three it is set aside (triage.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is

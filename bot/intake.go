@@ -31,7 +31,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
 	b.leases.Learn(done.Lease)
 	if done.New && done.Lease.Owner == b.leases.Owner() {
-		b.turns.Wake(key)
+		b.wake(key)
 	}
 	return nil
 }

@@ -22,6 +22,13 @@ type Transport interface {
 	Ready() bool
 }
 
+// Receiver is a [Transport] that knows of messages which it received and that are not accepted yet.
+type Receiver interface {
+	// AwaitReceived returns when each message of a conversation that was received before the call is accepted or
+	// refused, or when ctx ends.
+	AwaitReceived(ctx context.Context, c sessions.ConversationID)
+}
+
 // Accept makes a message durable. It returns nil only after the commit.
 type Accept func(ctx context.Context, m sessions.Message) error
 

@@ -45,6 +45,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if !b.leases.Trusted() {
 		return false, errHeartbeat
 	}
+	b.gather(ctx, key)
 	// A statement that hangs takes a turn's place from nobody for long.
 	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 	defer stop()

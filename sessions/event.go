@@ -30,7 +30,7 @@ const (
 // nothing but an erasure does.
 type Event struct {
 	ID   int64 // order of arrival, over all sessions
-	Seq  int64 // order of the view, per session, from 1; 0 while pending, and for summaries, whose place is their range
+	Seq  int64 // order of the view, per session, from 1: turns take messages as they were sent; 0 while pending, and for summaries, whose place is their range
 	Key  Key
 	Role Role
 

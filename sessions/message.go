@@ -35,6 +35,7 @@ type Message struct {
 	OverQuota bool `json:"over_quota,omitempty"`
 
 	SentAt         time.Time `json:"sent_at"` // by DingTalk's clock; zero when the frame had none
+	ReceivedAt     time.Time `json:"-"`       // when this process read it; zero: now
 	Webhook        string    `json:"webhook,omitempty"`
 	WebhookExpires time.Time `json:"webhook_expires,omitzero"`
 }

@@ -80,7 +80,7 @@ const (
 )
 
 // View is what a session's context is assembled from: the active summaries, oldest first, the events after them in
-// the order of the view, and the messages that wait for an answer in the order of arrival.
+// the order of the view, and the messages that wait for an answer in the order in which they were sent.
 type View struct {
 	Session   Session
 	Summaries []Summary

@@ -36,6 +36,9 @@ type Store interface {
 	// returns the view with them. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
 	// and returns no pending messages (maintenance, status).
 	//
+	// The oldest are those that were in a turn before, then those that were sent first: by [Message].SentAt, or by their
+	// arrival where that is missing or an hour off.
+	//
 	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: the process died of the
 	// message, as far as anybody knows. A mark whose lease was given up, or freed by an erasure, counts nothing. A message
 	// with a counted attempt is a suspect. Where the oldest is one, View.Suspect is its count, nothing is marked, and the

@@ -67,6 +67,7 @@ func (s *Store) accept(
 		ConversationID: sessions.ConversationID(clean(string(m.ConversationID))),
 		Content:        clean(m.Text), Message: message,
 		SenderID: sessions.UserID(clean(string(m.SenderID))), SenderNick: clean(m.SenderNick),
+		SentAt: orNil(m.SentAt), Waited: waited(m).Seconds(),
 	})
 	if err != nil {
 		return sessions.Accepted{}, err
@@ -80,6 +81,14 @@ func (s *Store) accept(
 	}
 	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
 	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease}, nil
+}
+
+// waited is how long ago a message was received.
+func waited(m sessions.Message) time.Duration {
+	if m.ReceivedAt.IsZero() {
+		return 0
+	}
+	return time.Since(m.ReceivedAt)
 }
 
 // Waiting implements sessions.Inbox. Pending messages whose session was deleted while they were accepted get it back.

@@ -70,6 +70,9 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone boo
 			v.Tail = append(v.Tail, e)
 		}
 	}
+	slices.SortFunc(v.Pending, func(x, y sessions.Event) int {
+		return slices.Index(row.Pending, x.ID) - slices.Index(row.Pending, y.ID)
+	})
 	return v, nil
 }
 

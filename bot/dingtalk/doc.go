@@ -21,13 +21,17 @@
 //
 // # Decisions
 //
-// The official SDK does the wire format and the websocket's keepalive; its reconnecting is switched off, because it
-// waits three seconds first and closes the old connection before the new one is there. Each connection is a fresh SDK
-// client that this package replaces.
+// The official SDK opens connections and knows the wire format. The connection itself is read here, by one goroutine, since
+// the SDK handles each frame in a goroutine of its own: messages that were sent back to back changed places. The order
+// of reading breaks the tie between messages of one millisecond. For the same reason frames are decoded one after the
+// other; storing them and acknowledging them is not.
+//
+// What was read and is not stored yet is bounded in bytes. At the bound nothing more is read, for no longer than an ack
+// may take: the rest waits in the connection.
 //
 // Splitting leaves room for mentions in every part, so that a reply has the same parts whichever way it is sent, and a
 // send that failed in the middle goes on with the part that is missing.
 //
-// The SDK drops frames whose outer JSON is not what it expects (data that is no string, numbers in headers) before
-// anything here sees them; DingTalk sends none such.
+// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they hold no
+// id to acknowledge. DingTalk sends none such.
 package dingtalk

@@ -7,23 +7,30 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/open-dingtalk/dingtalk-stream-sdk-go/handler"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"github.com/rs/zerolog"
 
 	"ebb/bot"
+	"ebb/sessions"
 )
 
 // maxAccepts bounds the accepts that run at once; more frames wait within the time that their ack has. It is about
 // what a pool of database connections bears.
 const maxAccepts = 32
 
+// Frames that were read and are not stored yet are bounded in bytes and in number. At the bound no further frame is read:
+// the rest waits in the connection, and DingTalk sends again what waits too long for its ack.
+const (
+	maxHeldBytes  = 32 << 20
+	maxHeldFrames = 1024
+)
+
 // notStored is all that DingTalk learns of a message that could not be stored.
 const notStored = "not stored"
 
 var errBroke = errors.New("accept panicked")
 
-// intake takes the frames of every connection.
+// intake takes the messages of every connection.
 type intake struct {
 	t      *Transport
 	accept bot.Accept
@@ -32,49 +39,44 @@ type intake struct {
 	ctx context.Context
 }
 
-// handle is the SDK's handler for bot messages of one connection. Its context is not used: it ends with the connection.
-func (in intake) handle(l *link) handler.IFrameHandler {
-	return func(_ context.Context, f *payload.DataFrame) (*payload.DataFrameResponse, error) {
-		l.busy.Add(1)
-		defer func() {
-			l.done.Store(time.Now().UnixNano())
-			l.busy.Add(-1)
-		}()
-		l.touch()
-		if in.take(f) {
-			ack := payload.NewSuccessDataFrameResponse()
-			ack.Message = "OK"
-			ack.SetData(`{"response":null}`)
-			return ack, nil
-		}
-		ack := payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKInternalError)
-		ack.Message = notStored
-		return ack, nil
-	}
-}
-
-// take decodes and stores one frame and reports whether the message is safe.
-func (in intake) take(f *payload.DataFrame) bool {
+// take decodes a frame of so many bytes and notes its place in its conversation, in the order of its calls. It waits while
+// too much is held already. The function that it returns stores the message, at any time later, and returns the ack.
+func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
 	c := &in.t.counters
 	c.frames.Add(1)
 	log := zerolog.Ctx(in.ctx).With().Str("frame", clip(f.GetMessageId(), 100)).Logger()
-	ctx, cancel := context.WithTimeout(log.WithContext(in.ctx), in.t.timing.accept)
-	defer cancel()
-
+	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
+	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // each frame that is held is let go within the time of its ack
 	m, err := decode(f.Data, in.t.robot())
+	f.Data = "" // the message holds what is needed of it
 	if err != nil {
+		in.t.held.Release(weight)
 		c.unreadable.Add(1)
-		log.Warn().Err(err).Int("bytes", len(f.Data)).Msg("Frame can't be stored")
-		return false
+		log.Warn().Err(err).Int("bytes", bytes).Msg("Frame can't be stored")
+		return refuse
 	}
+	m.ReceivedAt = began
+	stored := in.t.arrivals.add(&m)
+	return func() *payload.DataFrameResponse {
+		defer in.t.held.Release(weight)
+		defer stored()
+		return in.store(log, m)
+	}
+}
+
+// store hands a message in, within the time that its ack has, and returns the ack.
+func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
+	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
+	defer cancel()
 	if m.OverQuota {
 		log.Error().Msg("DingTalk withholds messages: the organisation's push quota is used up")
 	}
+	var err error
 	select {
 	case in.t.slots <- struct{}{}:
-		defer func() { <-in.t.slots }()
 		err = in.guarded(ctx, func() error { return in.accept(ctx, m) })
+		<-in.t.slots
 	case <-ctx.Done():
 		err = fmt.Errorf("waiting for storage: %w", ctx.Err())
 	}
@@ -82,15 +84,25 @@ func (in intake) take(f *payload.DataFrame) bool {
 		err = errors.New("stored too late for an ack") // it is safe, and its repetition will find it stored
 	}
 	if err != nil {
-		c.rejected.Add(1)
-		log.Error().Err(err).Str("msg_id", string(m.ID)).Dur("took_ms", time.Since(began)).Msg("Message not acknowledged")
-		return false
+		in.t.counters.rejected.Add(1)
+		log.Error().Err(err).Str("msg_id", string(m.ID)).Dur("took_ms", time.Since(m.ReceivedAt)).Msg("Message not acknowledged")
+		return refuse()
 	}
-	c.accepted.Add(1)
-	return true
+	in.t.counters.accepted.Add(1)
+	ack := payload.NewSuccessDataFrameResponse()
+	ack.Message = "OK"
+	ack.SetData(`{"response":null}`)
+	return ack
 }
 
-// guarded turns a panic into an error: the SDK would swallow it and leave the frame without an ack.
+// refuse is the ack of a message that is not stored.
+func refuse() *payload.DataFrameResponse {
+	ack := payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKInternalError)
+	ack.Message = notStored
+	return ack
+}
+
+// guarded turns a panic into an error, so that one message never ends the process.
 func (in intake) guarded(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

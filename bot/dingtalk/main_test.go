@@ -14,14 +14,21 @@ import (
 	"ebb/bot"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
+	"ebb/sql/sqltest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ebb/sql.(*Private).keep"), goleak.Cleanup(func(code int) {
 		// The SDK opens connections through the default client.
 		http.DefaultClient.CloseIdleConnections()
+		sqltest.Main(exitCode(code))
 	}))
 }
+
+// exitCode is a run of tests that has ended.
+type exitCode int
+
+func (c exitCode) Run() int { return int(c) }
 
 const (
 	testClient = "dingsimapp0001"

@@ -45,7 +45,7 @@ func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
 		close(replaced)
 	}
 	if l != nil {
-		l.close(time.Now().Add(t.timing.drain), t.timing.settle)
+		l.close(time.Now().Add(t.timing.drain))
 	}
 	t.current.Store(nil)
 	return nil
@@ -93,7 +93,7 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 	if ctx.Err() != nil || expired == nil {
 		deadline = time.Now().Add(t.timing.drain)
 	}
-	l.close(deadline, t.timing.settle)
+	l.close(deadline)
 }
 
 // connect opens a connection after wait, and again until it succeeds. It returns nil when ctx ends.

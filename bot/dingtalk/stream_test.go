@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 )
@@ -453,5 +455,39 @@ func TestEndsAreNamed(t *testing.T) {
 	t.Parallel()
 	if got := fmt.Sprint(stopped, lost, farewell, silent); got != "stopped lost disconnect silent" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// What is read and not stored yet is bounded in bytes: the rest waits in the connection, and is stored afterwards.
+func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	s := simulator(t)
+	tr := newTransport(t, s.URL, nil)
+	const size, bound = 300 << 10, 1 << 20
+	tr.held = semaphore.NewWeighted(bound)
+	storing, stored := make(chan struct{}, 10), make(chan struct{})
+	run(t, s, tr, func(context.Context, sessions.Message) error {
+		storing <- struct{}{}
+		<-stored
+		return nil
+	})
+	var ids []string
+	for range 10 {
+		ids = append(ids, s.Say(dingtalktest.Message{Conversation: "cidRoom", Text: strings.Repeat("x", size)}))
+	}
+	for range bound / size {
+		<-storing
+	}
+	await(t, "the frame that waits for room", func() bool { return tr.Stats().Frames == bound/size+1 })
+	select {
+	case <-storing:
+		t.Error("a frame over the bound was decoded and handed in")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(stored)
+	for _, id := range ids {
+		if ack, err := s.WaitAck(testContext(t), id); err != nil || ack.Code != 200 {
+			t.Fatalf("the ack is %+v, %v", ack, err)
+		}
 	}
 }

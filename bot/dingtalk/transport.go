@@ -11,13 +11,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"ebb/bot"
 	"ebb/sessions"
 )
 
-var _ bot.Transport = (*Transport)(nil)
+var (
+	_ bot.Transport = (*Transport)(nil)
+	_ bot.Receiver  = (*Transport)(nil)
+)
 
 // Config says which DingTalk application to serve and how.
 type Config struct {
@@ -29,7 +33,7 @@ type Config struct {
 	OAPIBase string
 	// RepliesPerMinute bounds the messages sent to one conversation in any minute; 0 for no bound.
 	RepliesPerMinute int
-	// KeepAlive is the silence after which a connection is tried with a ping; 0 for 20 s. The SDK raises less than 3 s to 3 s.
+	// KeepAlive is the silence after which a connection is tried with a ping; 0 for 20 s, and 3 s at least.
 	KeepAlive time.Duration
 	// HTTP sends replies and asks for tokens; nil for one of our own. Its redirect policy is not used: none are followed.
 	HTTP *http.Client
@@ -44,7 +48,9 @@ type Transport struct {
 
 	current  atomic.Pointer[link] // the connection that messages come through; nil for none
 	counters counters
-	slots    chan struct{} // one for each accept that runs
+	slots    chan struct{}       // one for each accept that runs
+	held     *semaphore.Weighted // bytes of the frames that were read and are not stored yet
+	arrivals arrivals
 
 	limits *limits
 	api    *rate.Limiter
@@ -62,7 +68,6 @@ type timing struct {
 	grace   time.Duration // from DingTalk's word to leave until it stops listening
 	quiet   time.Duration // without any frame until a connection is replaced on suspicion
 	drain   time.Duration // at the end of Run, for accepts under way
-	settle  time.Duration // for the SDK to write an ack once its handler returned
 	request time.Duration // for one HTTP request
 }
 
@@ -71,7 +76,7 @@ func defaultTiming() timing {
 	return timing{
 		accept: 2500 * time.Millisecond, open: 10 * time.Second, first: time.Second, longest: time.Minute,
 		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
-		drain: 3 * time.Second, settle: 15 * time.Millisecond, request: 5 * time.Second,
+		drain: 3 * time.Second, request: 5 * time.Second,
 	}
 }
 
@@ -82,7 +87,7 @@ func New(c Config) (*Transport, error) {
 	}
 	c.APIBase = strings.TrimRight(cmp.Or(c.APIBase, "https://api.dingtalk.com"), "/")
 	c.OAPIBase = strings.TrimRight(cmp.Or(c.OAPIBase, "https://oapi.dingtalk.com"), "/")
-	c.KeepAlive = cmp.Or(c.KeepAlive, 20*time.Second)
+	c.KeepAlive = max(cmp.Or(c.KeepAlive, 20*time.Second), 3*time.Second)
 	if _, err := parseBase(c.APIBase); err != nil {
 		return nil, fmt.Errorf("reading the open API's address: %w", err)
 	}
@@ -94,6 +99,7 @@ func New(c Config) (*Transport, error) {
 	t := &Transport{
 		config: c, oapi: oapi, http: httpClient(c.HTTP), timing: defaultTiming(),
 		slots:  make(chan struct{}, maxAccepts),
+		held:   semaphore.NewWeighted(maxHeldBytes),
 		limits: newLimits(c.RepliesPerMinute),
 		api:    rate.NewLimiter(15, 5),
 	}
@@ -105,6 +111,11 @@ func New(c Config) (*Transport, error) {
 func (t *Transport) Ready() bool {
 	l := t.current.Load()
 	return l != nil && l.alive()
+}
+
+// AwaitReceived implements [bot.Receiver].
+func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID) {
+	t.arrivals.wait(ctx, c)
 }
 
 // CheckCredentials asks DingTalk for an access token, past any cached one. Its error names no secret.

@@ -148,6 +148,7 @@ func (r *rig) gatewayConfig(name string) (string, error) {
 			"name": "main", "model": "scripted", "base_url": r.model.URL, "api_key": "none",
 		}}},
 		"cluster":  object{"replica_id": name},
+		"agent":    object{"gather": "0s"}, // the gateway's own time is measured
 		"database": object{"url": r.private.URL(), "max_conns": benchConns},
 		"shutdown": object{"flush": r.flush.String()},
 		"admin":    object{"listen": "127.0.0.1:0"},

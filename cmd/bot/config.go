@@ -104,6 +104,8 @@ type AgentConfig struct {
 	MergePending bool `json:"merge_pending"`
 	// MaxMerged bounds how many messages are answered together. Default 20.
 	MaxMerged int `json:"max_merged"`
+	// Gather is how long a turn waits after a message for others that are sent with it. Default 100 ms; 0: not at all.
+	Gather time.Duration `json:"gather"`
 	// StaleAfter is the age at which a waiting message gets one honest word instead of an answer. Default 30 min.
 	StaleAfter time.Duration `json:"stale_after"`
 	// TurnTimeout bounds a turn, all its model calls and tools together. Default 5 min.
@@ -224,7 +226,7 @@ func defaults(src *source) *Config {
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
 			Name: "Ebb", Language: "zh", SessionScope: "group",
-			MergePending: true, MaxMerged: 20,
+			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},
 			Compaction: defaultCompaction(), Memory: defaultMemory(),

@@ -175,6 +175,7 @@ func (a *AgentConfig) check(k checker) {
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
 	k.oneOf("agent.session_scope", a.SessionScope, []string{"group", "member"})
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
+	k.want(a.Gather >= 0 && a.Gather <= 5*time.Second, "agent.gather", durationText(a.Gather), "0s to 5s")
 	k.positive("agent.stale_after", a.StaleAfter)
 	k.positive("agent.turn_timeout", a.TurnTimeout)
 	k.between("agent.max_tool_rounds", a.MaxToolRounds, 1, 100)

@@ -223,7 +223,7 @@ func (g *gateway) openBot(o options) error {
 		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == connectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
-		StaleAfter:    a.StaleAfter, TurnTimeout: a.TurnTimeout,
+		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
 		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,

@@ -35,6 +35,7 @@ type session struct {
 	runs      []sessions.ToolRun
 	log       []attempt
 	shown     map[int64]sessions.Shown // by place
+	sent      map[int64]time.Time      // by the id of a message: when it was sent
 	blobs     map[string]string
 	job       *job
 	spentOn   string // the day that state.SpentToday is of
@@ -122,7 +123,10 @@ func (m *Mem) Accept(
 			}
 		}
 	} else {
-		s = &session{state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]mark{}}
+		s = &session{
+			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]mark{},
+			sent: map[int64]time.Time{},
+		}
 		s.state.Lease.Term = m.lastID // a session that was deleted and is made anew has another lease than before
 		m.sessions[key] = s
 	}
@@ -133,10 +137,22 @@ func (m *Mem) Accept(
 		ID: m.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
 		SenderNick: msg.SenderNick, MsgID: msg.ID, State: sessions.Pending, CreatedAt: time.Now(), Message: &msg,
 	})
+	s.sent[m.lastID] = sentAt(msg)
 	if to := s.state.Lease.Owner; to != owner {
 		m.wake(to, key)
 	}
 	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease}, nil
+}
+
+// sentAt is when a message was sent, or received where that is not known or can't be true.
+func sentAt(msg sessions.Message) time.Time {
+	switch off := time.Since(msg.SentAt); {
+	case off >= -time.Hour && off <= time.Hour:
+		return msg.SentAt
+	case msg.ReceivedAt.IsZero():
+		return time.Now()
+	}
+	return msg.ReceivedAt
 }
 
 func newState(key sessions.Key, msg sessions.Message) sessions.Session {

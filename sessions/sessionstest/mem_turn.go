@@ -63,9 +63,9 @@ type mark struct{ attempt, counted int64 }
 // and whether other messages wait.
 func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
 	clear, n := true, 0
-	for _, e := range s.events {
-		if e.State != sessions.Pending || limit <= 0 {
-			continue
+	for _, e := range s.waiting() {
+		if limit <= 0 {
+			break
 		}
 		if n == limit {
 			return taken, suspect, true
@@ -89,6 +89,26 @@ func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect i
 		n++
 	}
 	return taken, suspect, more
+}
+
+// waiting lists the messages that wait: those that were in a turn before, then in the order in which they were sent.
+func (s *session) waiting() []*sessions.Event {
+	var waiting []*sessions.Event
+	for _, e := range s.events {
+		if e.State == sessions.Pending {
+			waiting = append(waiting, e)
+		}
+	}
+	fresh := func(e *sessions.Event) int {
+		if e.Attempts == 0 && s.marks[e.ID].attempt == 0 {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(waiting, func(a, b *sessions.Event) int {
+		return cmp.Or(fresh(a)-fresh(b), s.sent[a.ID].Compare(s.sent[b.ID]), cmp.Compare(a.ID, b.ID))
+	})
+	return waiting
 }
 
 // Abandon implements sessions.Store.

@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"math"
 	"slices"
+	"time"
 
 	"ebb/sessions"
 )
@@ -28,6 +29,42 @@ func testBeginOrder(b *bench) {
 	}
 	if got := contents(v.Tail); got != "1:user:问题 1 2:user:问题 2 3:user:问题 3 4:assistant:答复 " {
 		b.Errorf("its tail is %q", got)
+	}
+}
+
+func testBeginSent(b *bench) {
+	b.beat(replicaA)
+	now := time.Now().Truncate(time.Millisecond)
+	for i, m := range []struct{ sent, received time.Time }{
+		{sent: now.Add(2 * time.Second)},
+		{sent: now.Add(time.Second)},
+		{sent: now.Add(time.Second)}, // of the same time: as it arrived
+		{sent: now.Add(time.Second - time.Microsecond)},
+		{},                            // without a time: now
+		{sent: now.AddDate(-1, 0, 0)}, // can't be true
+		{sent: now.AddDate(1, 0, 0), received: now.Add(-time.Second)},
+	} {
+		msg := message(i + 1)
+		msg.SentAt, msg.ReceivedAt = m.sent, m.received
+		_, err := b.Store.Accept(b.ctx, replicaA, key, msg)
+		b.check(err)
+	}
+	l := b.acquire(replicaA)
+	v := b.begin(l, 6)
+	if got := contents(v.Pending); got != "0:user:问题 7 0:user:问题 5 0:user:问题 6 0:user:问题 4 0:user:问题 2 0:user:问题 3 " {
+		b.Fatalf("a turn of six sees %q", got)
+	}
+	// What arrives now and was sent before those stands behind them: they are in a turn.
+	late := message(8)
+	late.SentAt = now.Add(-time.Minute)
+	_, err := b.Store.Accept(b.ctx, replicaA, key, late)
+	b.check(err)
+	if again := b.begin(l, 6); contents(again.Pending) != contents(v.Pending) {
+		b.Errorf("the turn that is begun again sees %q", contents(again.Pending))
+	}
+	b.commit(l, answer(v))
+	if v = b.begin(l, 6); contents(v.Pending) != "0:user:问题 8 0:user:问题 1 " {
+		b.Errorf("the next turn sees %q", contents(v.Pending))
 	}
 }
 

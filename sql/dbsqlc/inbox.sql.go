@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"ebb/sessions"
 )
@@ -34,15 +35,17 @@ WITH known AS (
         WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8))
 ), stored AS (
     INSERT INTO dingtalk_session_events
-        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
-    SELECT $2, 'user', 'pending', $6, $7, $8, $3::text, $9
+        (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)
+    SELECT $2, 'user', 'pending', $6, $7, $8, $3::text, $9,
+        CASE WHEN $10::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
+            THEN $10::timestamptz ELSE now() - interval '1 second' * $11::float8 END
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
         (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
-    SELECT $2, $10, $11, $12, $4::text, $1::text,
+    SELECT $2, $12, $13, $14, $4::text, $1::text,
         coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
@@ -89,6 +92,8 @@ type MessageAcceptParams struct {
 	SenderID         sessions.UserID
 	SenderNick       string
 	Message          []byte
+	SentAt           *time.Time
+	Waited           float64
 	RobotCode        sessions.RobotCode
 	ConversationID   sessions.ConversationID
 	ConversationType sessions.ConversationType
@@ -112,6 +117,9 @@ type MessageAcceptRow struct {
 // A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
 // than whoever still works on what was there before.
 //
+// A time of sending that is an hour off or more can't be true; nor is one known where it is NULL. The time of arrival, by
+// this server's clock, takes its place: waited is how long ago that was.
+//
 // Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAcceptParams) (MessageAcceptRow, error) {
 	row := db.QueryRow(ctx, messageAccept,
@@ -124,6 +132,8 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.SenderID,
 		arg.SenderNick,
 		arg.Message,
+		arg.SentAt,
+		arg.Waited,
 		arg.RobotCode,
 		arg.ConversationID,
 		arg.ConversationType,

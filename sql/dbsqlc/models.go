@@ -103,6 +103,7 @@ type Event struct {
 	Candidate   bool
 	AttemptTerm *int64
 	CountedTerm *int64
+	SentAt      time.Time
 }
 
 type FlushDebt struct {

@@ -14,6 +14,9 @@ LISTEN ebb;
 -- A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
 -- than whoever still works on what was there before.
 --
+-- A time of sending that is an hour off or more can't be true; nor is one known where it is NULL. The time of arrival, by
+-- this server's clock, takes its place: waited is how long ago that was.
+--
 -- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 WITH known AS (
     SELECT e.id FROM dingtalk_session_events e
@@ -26,8 +29,10 @@ WITH known AS (
         WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
 ), stored AS (
     INSERT INTO dingtalk_session_events
-        (session_key, role, state, content, sender_id, sender_nick, msg_id, message)
-    SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message
+        (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)
+    SELECT @session_key, 'user', 'pending', @content, @sender_id, @sender_nick, @msg_id::text, @message,
+        CASE WHEN sqlc.narg(sent_at)::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
+            THEN sqlc.narg(sent_at)::timestamptz ELSE now() - interval '1 second' * @waited::float8 END
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id

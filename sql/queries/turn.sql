@@ -22,21 +22,23 @@ ORDER BY seq, id;
 -- with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
 -- oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
 --
+-- The oldest messages are those that were in a turn before, then those that were sent first.
+--
 -- The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
 -- locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
 WITH held AS (
     SELECT h.fallen_term FROM dingtalk_sessions h
     WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
 ), oldest AS (
-    SELECT p.id, p.attempts, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
+    SELECT p.id, p.attempts, p.attempts = 0 AND p.attempt_term IS NULL AS fresh, p.sent_at, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
     FROM dingtalk_session_events p, held
-    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id
+    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY fresh, p.sent_at, p.id
     LIMIT CASE WHEN @max_messages::int > 0 THEN 1 + @max_messages::int ELSE 0 END
 ), waiting AS (
-    SELECT o.id, o.attempts + o.fell AS counted, o.fell, CASE
+    SELECT o.id, o.attempts + o.fell AS counted, o.fell, row_number() OVER places AS place, CASE
         WHEN @alone::boolean THEN row_number() OVER places = 1
         ELSE row_number() OVER places <= @max_messages::int AND max(o.attempts + o.fell) OVER places = 0 END AS taken
-    FROM oldest o WINDOW places AS (ORDER BY o.id)
+    FROM oldest o WINDOW places AS (ORDER BY o.fresh, o.sent_at, o.id)
 ), marked AS (
     UPDATE dingtalk_session_events e SET
         attempts = w.counted,
@@ -44,13 +46,13 @@ WITH held AS (
         attempt_term = CASE WHEN w.taken THEN @term END
     FROM waiting w
     WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell > 0)
-    RETURNING e.id, w.taken
+    RETURNING e.id, w.taken, w.place
 )
 SELECT
     sqlc.embed(s),
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
-    coalesce((SELECT array_agg(m.id ORDER BY m.id) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
-    coalesce((SELECT w.counted FROM waiting w ORDER BY w.id LIMIT 1), 0)::int AS suspect,
+    coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
+    coalesce((SELECT w.counted FROM waiting w ORDER BY w.place LIMIT 1), 0)::int AS suspect,
     EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,

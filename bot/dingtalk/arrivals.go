@@ -1,0 +1,83 @@
+package dingtalk
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+// maxIdle bounds the conversations of which the time of the last message is kept while none is being stored.
+const maxIdle = 10_000
+
+// arrivals keeps the messages of each conversation that were received and are not stored yet. The zero value is ready.
+type arrivals struct {
+	mu   sync.Mutex
+	open map[sessions.ConversationID]*arriving
+}
+
+// arriving is what is known of one conversation.
+type arriving struct {
+	last    time.Time       // SentAt of the latest message
+	pending []chan struct{} // each closed when its message is stored or refused
+}
+
+// add notes a message, in the order of the calls. DingTalk counts in milliseconds: messages of one millisecond get
+// different times here, in their order. The function that it returns ends the wait for the message.
+func (a *arrivals) add(m *sessions.Message) (done func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.open[m.ConversationID]
+	if c == nil {
+		a.prune()
+		c = &arriving{}
+		a.open[m.ConversationID] = c
+	}
+	if !m.SentAt.IsZero() && m.SentAt.Equal(c.last.Truncate(time.Millisecond)) {
+		m.SentAt = c.last.Add(time.Microsecond)
+	}
+	c.last = m.SentAt
+	stored := make(chan struct{})
+	c.pending = append(c.pending, stored)
+	return func() {
+		close(stored)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		c.pending = slices.DeleteFunc(c.pending, func(ch chan struct{}) bool { return ch == stored })
+	}
+}
+
+// prune makes room for one more conversation; the caller holds the mutex.
+func (a *arrivals) prune() {
+	if a.open == nil {
+		a.open = map[sessions.ConversationID]*arriving{}
+	}
+	if len(a.open) < maxIdle {
+		return
+	}
+	for id, c := range a.open {
+		if len(c.pending) == 0 {
+			delete(a.open, id)
+		}
+	}
+}
+
+// wait returns when each message of the conversation that was received before the call is stored or refused, or when ctx
+// ends.
+func (a *arrivals) wait(ctx context.Context, id sessions.ConversationID) {
+	a.mu.Lock()
+	var pending []chan struct{}
+	if c := a.open[id]; c != nil {
+		pending = slices.Clone(c.pending)
+	}
+	a.mu.Unlock()
+	for _, stored := range pending {
+		select {
+		case <-stored:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

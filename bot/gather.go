@@ -1,0 +1,72 @@
+package bot
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+// receiveWait bounds how long a turn waits for messages that were received and are not stored yet.
+const receiveWait = time.Second
+
+// gathering notes since when sessions have a message that no turn has begun with. The zero value is ready.
+type gathering struct {
+	mu    sync.Mutex
+	since map[sessions.Key]time.Time
+}
+
+// note keeps the time of the first message only: no number of messages after it delays the turn further.
+func (g *gathering) note(key sessions.Key, at time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.since == nil {
+		g.since = map[sessions.Key]time.Time{}
+	}
+	if _, known := g.since[key]; !known {
+		g.since[key] = at
+	}
+}
+
+// first is when the session's first message was noted; zero for none.
+func (g *gathering) first(key sessions.Key) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.since[key]
+}
+
+func (g *gathering) forget(key sessions.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.since, key)
+}
+
+// wake has a turn answer a message that has just been stored.
+func (b *Bot) wake(key sessions.Key) {
+	if b.cfg.Gather > 0 {
+		b.gathering.note(key, time.Now())
+	}
+	b.turns.Wake(key)
+}
+
+// gather waits until messages that were sent together can be taken together, in their order: for a moment after the first
+// of them, and for those that were received here and are still being stored.
+func (b *Bot) gather(ctx context.Context, key sessions.Key) {
+	if first := b.gathering.first(key); !first.IsZero() {
+		moment := time.NewTimer(b.cfg.Gather - time.Since(first))
+		defer moment.Stop()
+		select {
+		case <-moment.C:
+		case <-b.draining:
+		case <-ctx.Done():
+		}
+		b.gathering.forget(key)
+	}
+	if r, ok := b.cfg.Transport.(Receiver); ok {
+		soon, stop := context.WithTimeout(ctx, receiveWait)
+		defer stop()
+		_, conversation := key.Conversation()
+		r.AwaitReceived(soon, conversation)
+	}
+}
