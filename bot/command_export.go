@@ -2,22 +2,26 @@ package bot
 
 import (
 	"context"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
 )
 
-// Of an export a message holds so much, read in pages.
+// An export is read from the storage in batches, and answered in pages: a page is as many bytes as a few messages of
+// DingTalk hold.
 const (
-	exportedBytes = 12_000
-	exportedPage  = 200
+	exportBatch     = 200
+	exportPageBytes = 36_000
 )
 
-// exportCommand is /export me: a person's own data, where nobody else reads it.
+// exportCommand is /export me: a person's own data, where nobody else reads it, a page at a time.
 func (b *Bot) exportCommand(ctx context.Context, t *turn, rest string) string {
-	if word := strings.ToLower(rest); word != "me" && word != "我" {
+	page, ok := exportPage(rest)
+	if !ok {
 		return say(sayExportUsage, t.lang)
 	}
 	a := b.asker(t)
@@ -27,67 +31,102 @@ func (b *Bot) exportCommand(ctx context.Context, t *turn, rest string) string {
 	if !a.Reader.Private {
 		return say(sayExportPrivate, t.lang)
 	}
-	text, whole, err := b.exported(ctx, a, t.lang)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("A person's data could not be exported")
-		return say(sayNoRights, t.lang)
-	}
+	p, err := b.export(ctx, a, t.lang, page)
 	switch {
-	case text == "":
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data failed")
+		return say(sayNoRights, t.lang)
+	case p.page == 0:
 		return say(sayExportEmpty, t.lang)
-	case !whole:
-		text += say(sayExportMore, t.lang, a.Person)
+	case page > p.page:
+		return say(sayNoPage, t.lang, page)
+	case p.page > 1:
+		p.out.WriteString(say(sayExportPage, t.lang, page, p.page))
+		if page < p.page {
+			p.out.WriteString(say(sayExportNext, t.lang, page+1))
+		}
 	}
-	return text
+	return p.out.String()
 }
 
-// exported is a person's data as Markdown, as the robot that is asked was told it, and whether that is all of it.
-func (b *Bot) exported(ctx context.Context, a memory.Asker, lang string) (text string, whole bool, err error) {
-	var out strings.Builder
-	facts, messages := memory.ExportHeads(lang)
-	// add writes a line under its heading, and reports whether there was room.
-	headed := ""
-	add := func(head, line string) bool {
-		if headed != head {
-			headed, line = head, "\n"+head+"\n\n"+line
-		}
-		if out.Len()+len(line) > exportedBytes {
-			return false
-		}
-		out.WriteString(line)
-		return true
+// exportPage reads what stands behind /export: me, and perhaps the number of a page.
+func exportPage(rest string) (page int, ok bool) {
+	words := strings.Fields(narrow(rest))
+	if len(words) == 0 || len(words) > 2 || !strings.EqualFold(words[0], "me") && words[0] != "我" {
+		return 0, false
 	}
+	if len(words) == 1 {
+		return 1, true
+	}
+	page, err := strconv.Atoi(words[1])
+	return page, err == nil && page > 0
+}
+
+// export makes one page of a person's data, as Markdown. It reads all of it: the number of pages is part of the answer.
+func (b *Bot) export(ctx context.Context, a memory.Asker, lang string, page int) (*exportPager, error) {
+	p := &exportPager{want: page}
+	facts, messages := memory.ExportHeads(lang)
 	for after := int64(0); ; {
-		page, err := b.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportedPage)
+		batch, err := b.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
 		if err != nil {
-			return "", false, err
+			return nil, err
 		}
-		for _, m := range page {
+		for _, m := range batch {
 			after = m.ID
-			if !add(facts, memory.ExportFact(m, b.cfg.Location, lang)) {
-				return out.String(), false, nil
-			}
+			p.add(facts, memory.ExportFact(m, b.cfg.Location, lang))
 		}
-		if len(page) < exportedPage {
+		if len(batch) < exportBatch {
 			break
 		}
 	}
 	for after := int64(0); ; {
-		page, err := b.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportedPage)
+		batch, err := b.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
 		if err != nil {
-			return "", false, err
+			return nil, err
 		}
-		for _, s := range page {
+		for _, s := range batch {
 			after = s.Event.ID
-			if isKnown(b.ownWords(s.Event)) {
-				continue
-			}
-			if !add(messages, memory.ExportSaid(s, b.cfg.Location, lang)) {
-				return out.String(), false, nil
+			if !isKnown(b.ownWords(s.Event)) {
+				p.add(messages, memory.ExportSaid(s, b.cfg.Location, lang))
 			}
 		}
-		if len(page) < exportedPage {
-			return strings.TrimSpace(out.String()) + "\n", true, nil
+		if len(batch) < exportBatch {
+			return p, nil
 		}
+	}
+}
+
+// exportPager divides lines into pages and keeps one of them.
+type exportPager struct {
+	want int
+	page int // that lines go to now; 0 before the first
+	size int // of it, in bytes
+	head string
+	out  strings.Builder // the wanted page
+}
+
+// add appends a line under its heading, which is repeated on each page. A line that no page holds is divided.
+func (p *exportPager) add(head, line string) {
+	for line != "" {
+		if p.page == 0 || p.size > 0 && p.size+min(len(line), exportPageBytes) > exportPageBytes {
+			p.page, p.size, p.head = p.page+1, 0, ""
+		}
+		if head != p.head {
+			p.write("\n" + head + "\n\n")
+			p.head = head
+		}
+		n := min(len(line), exportPageBytes)
+		for n < len(line) && !utf8.RuneStart(line[n]) {
+			n--
+		}
+		p.write(line[:n])
+		line = line[n:]
+		p.size += n
+	}
+}
+
+func (p *exportPager) write(text string) {
+	if p.page == p.want {
+		p.out.WriteString(text)
 	}
 }

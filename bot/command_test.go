@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -153,6 +156,8 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			{"root", "/forget @bob", sayNobody, nil},
 			{"alice", "/export", sayExportUsage, nil},
 			{"alice", "/export you", sayExportUsage, nil},
+			{"alice", "/export me 0", sayExportUsage, nil},
+			{"alice", "/export me two", sayExportUsage, nil},
 			{"root", "/new please", sayNewUsage, nil},
 			{"root", "/compact undo it", sayCompactUsage, nil},
 			{"alice", "/dance", sayNoCommand, nil},
@@ -247,8 +252,69 @@ func TestCommandExport(t *testing.T) {
 			"en": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
 		} {
-			text, whole, err := w.bot.exported(t.Context(), memory.Asker{Person: "u-alice"}, lang)
-			want(t, "exported", []any{text, whole, err}, []any{wanted, true, nil})
+			p, err := w.bot.export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "export", []any{strings.TrimSpace(p.out.String()) + "\n", p.page}, []any{wanted, 1})
+		}
+	})
+}
+
+// Pages of an export hold every line, each once, in order and under its heading, however long the lines are.
+func TestExportPagesHoldEverything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			n := rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(exportPageBytes/4, exportPageBytes)).Draw(t, "length")
+			return strings.Repeat("好", n) + "\n"
+		}), 0, 12).Draw(t, "lines")
+		facts := rapid.IntRange(0, len(lines)).Draw(t, "facts")
+		fill := func(page int) *exportPager {
+			p := &exportPager{want: page}
+			for i, line := range lines {
+				p.add(map[bool]string{true: "## facts", false: "## messages"}[i < facts], line)
+			}
+			return p
+		}
+		pages := fill(1).page
+		var all strings.Builder
+		for page := 1; page <= pages; page++ {
+			text := fill(page).out.String()
+			if !strings.HasPrefix(text, "\n## ") || !utf8.ValidString(text) || len(text) > exportPageBytes+100 {
+				t.Fatalf("page %d of %d: %d bytes, begins with %q", page, pages, len(text), text[:min(len(text), 20)])
+			}
+			all.WriteString(strings.NewReplacer("\n## facts\n\n", "", "\n## messages\n\n", "").Replace(text))
+		}
+		if all.String() != strings.Join(lines, "") {
+			t.Fatalf("%d bytes in %d pages, want %d bytes", all.Len(), pages, len(strings.Join(lines, "")))
+		}
+	})
+}
+
+// strangers is a cabinet that keeps nothing of anyone.
+type strangers struct{ cabinet }
+
+func (*strangers) FactsOf(context.Context, sessions.RobotCode, sessions.UserID, int64, int) ([]memory.Memory, error) {
+	return nil, nil
+}
+
+func (*strangers) MessagesOf(context.Context, sessions.RobotCode, sessions.UserID, int64, int) ([]memory.Said, error) {
+	return nil, nil
+}
+
+// A person of whom nothing is kept is answered, and not with silence.
+func TestExportOfNothingIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Rights = &strangers{} }})
+		m := said("m1", "alice", "/export me")
+		m.ConversationID, m.ConversationType = "p-alice", sessions.Private
+		w.post(m)
+		synctest.Wait()
+		texts := w.wire.texts()
+		if len(texts) != 1 || texts[0] != say(sayExportEmpty, "zh") {
+			t.Errorf("answered %q, want %q", texts, say(sayExportEmpty, "zh"))
 		}
 	})
 }

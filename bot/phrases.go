@@ -86,7 +86,8 @@ const (
 	sayForgetHalf
 	sayExportPrivate
 	sayExportEmpty
-	sayExportMore
+	sayExportPage
+	sayExportNext
 )
 
 // phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
@@ -162,7 +163,7 @@ var phrases = map[phrase][2]string{
 	sayNoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
 	sayNewUsage:      {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
 	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`"},
-	sayExportUsage:   {"用法：私聊我发 `/导出我`", "Usage: `/export me`, in a private chat"},
+	sayExportUsage:   {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
 	sayForgetMe: {
 		"⚠️ 这会删除关于你的一切：所有群和私聊里你的消息和我的回答、相关的记忆、摘要里的内容。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记我 确认`。",
 		"⚠️ This deletes everything about you: your messages and my answers in every group and private chat, what I remember, and what summaries tell of it. It can't be taken back.\n\nIf you are sure, reply `/forget me yes` within 10 minutes.",
@@ -179,7 +180,8 @@ var phrases = map[phrase][2]string{
 	sayForgetHalf:      {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
 	sayExportPrivate:   {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
 	sayExportEmpty:     {"我没有保存关于你的任何内容。", "I keep nothing about you."},
-	sayExportMore:      {"\n…内容太长，这里只有最早的一部分。管理员可以给你完整的文件：`bot memory export --person %s`。", "\n… It is too long for a message; this is the beginning. An administrator can give you the whole as a file: `bot memory export --person %s`."},
+	sayExportPage:      {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
+	sayExportNext:      {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
 }
 
 // say is a phrase in a language, zh or en.
