@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,46 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 				want(t, "attempts", events[0].Attempts, maxBroken)
 				want(t, "replies", len(w.wire.sends()), 2)
 				want(t, "the neighbour's answer", w.wire.texts()[1], "re: bob(u-bob): q1")
+			})
+		})
+	}
+}
+
+// Calls of a tool that can't be recorded in time are the storage's trouble: people read the answer once it is back, however
+// long that takes, and the call has its effect once.
+func TestStorageStallsInsideATurn(t *testing.T) {
+	t.Parallel()
+	late := fmt.Errorf("failed to connect: %w", context.DeadlineExceeded)
+	for name, away := range map[string]time.Duration{"for a moment": 3 * time.Second, "for longer than a turn": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var acts atomic.Int32
+				w := start(t, setup{
+					model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+						if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
+							return text("saved"), nil
+						}
+						return calls(call("1", "act", `{"a":1}`)), nil
+					}},
+					config: func(c *Config) {
+						c.Tools, c.TurnTimeout = []Tool{countedTool("act", false, &acts)}, time.Minute
+					},
+				})
+				w.store.fail(func(op string) error {
+					if op == "record" {
+						return late
+					}
+					return nil
+				})
+				w.say("m1", "alice", "remember it")
+				after(away)
+				want(t, "replies while it is away", len(w.wire.texts()), 0)
+				w.store.fail(nil)
+				after(10 * time.Second)
+				want(t, "replies", w.wire.texts(), []string{"saved"})
+				want(t, "effects", acts.Load(), 1)
+				want(t, "attempts", w.store.mem.Events(t.Context(), group)[0].Attempts, 0)
 			})
 		})
 	}

@@ -141,11 +141,11 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 	for slices.ContainsFunc(t.view.Runs, func(r sessions.ToolRun) bool { return r.Call.ID == run.Call.ID }) {
 		run.Call.ID += "+" // some providers number their calls anew in every round
 	}
-	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
+	if err := b.record(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
 	run.Result, run.Finished = b.run(ctx, t, tool, c), true
-	if err := b.store.RecordRun(ctx, t.lease, run); err != nil {
+	if err := b.record(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
 	seen[id] = true
@@ -155,6 +155,15 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 
 // leastBytes is how many bytes a token takes at least, in all but the oddest texts.
 const leastBytes = 2
+
+// record stores a tool call, and waits for a storage that is away: what the model said up to now is not thrown away.
+func (b *Bot) record(ctx context.Context, t *turn, run sessions.ToolRun) error {
+	return b.persist(ctx, "Tool call not recorded, trying again", func(one context.Context) error {
+		err := b.store.RecordRun(one, t.lease, run)
+		t.stalled = t.stalled || err != nil
+		return err
+	})
+}
 
 // run calls the tool; its error becomes the result, so that the model can do better.
 func (b *Bot) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {

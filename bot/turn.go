@@ -35,6 +35,7 @@ type turn struct {
 	sofar          []sessions.Event // what the model and its tools said in this turn up to now
 	size           int              // our own count of the request, not calibrated
 	lang           string
+	stalled        bool   // the storage did not record a tool call at once
 	kept           string // stands in the log for an answer that must not be kept; empty: the answer does itself
 	delta          func(text string, reset bool)
 }
@@ -141,7 +142,7 @@ type outcome struct {
 // answer gives the turn's outcome: from the model, from a command, or a fixed word. Its error means that the
 // messages must be tried again; what a model could not do is an answer too.
 func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
-	work, stop := context.WithTimeout(ctx, b.cfg.TurnTimeout)
+	work, stop := context.WithTimeoutCause(ctx, b.cfg.TurnTimeout, errTurnTime)
 	defer stop()
 	var o outcome
 	switch t.plan.kind {
@@ -152,7 +153,7 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
 		}
-		if err != nil && !isModelTrouble(err) {
+		if err != nil && !t.isModelTrouble(work, err) {
 			return o, err
 		}
 		if o.answer = a; err != nil {
@@ -173,10 +174,17 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	return o, nil
 }
 
-// isModelTrouble tells a model's failure, which people are told of, from the storage's, after which the turn is run again.
-func isModelTrouble(err error) bool {
+// errTurnTime is the cause with which a turn's own deadline ends it.
+var errTurnTime = fmt.Errorf("turn took too long: %w", context.DeadlineExceeded)
+
+// isModelTrouble tells a model's failure, which people read about, from the storage's, after which the turn runs again.
+// Where the storage kept the turn waiting, the turn's deadline is the storage's.
+func (t *turn) isModelTrouble(work context.Context, err error) bool {
+	if context.Cause(work) == errTurnTime { //nolint:errorlint // the cause is that very value
+		return !t.stalled
+	}
 	_, ok := errors.AsType[*ModelError](err)
-	return ok || errors.Is(err, context.DeadlineExceeded)
+	return ok
 }
 
 // dropOpenCalls takes calls from the end that have no result yet.
