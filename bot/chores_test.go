@@ -29,7 +29,7 @@ type attic struct {
 	mem     *sessionstest.Mem // of the sessions that are charged; nil: nobody is
 }
 
-func (a *attic) Charge(_ context.Context, key sessions.Key, u sessions.Usage) error {
+func (a *attic) Charge(_ context.Context, key sessions.Key, u sessions.Usage, _ float64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mem != nil {

@@ -132,7 +132,7 @@ func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 		if d.Attempts+1 >= memory.DigestAttempts {
 			log.Warn().Str("reason", digestTrouble(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 		}
-		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage})
+		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage, Cost: made.Cost})
 	}
 	id, err := b.memory.StoreDigest(ctx, lease, made)
 	switch {
@@ -178,7 +178,7 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 	res, err := teller.Summarize(ctx, compaction.Request{
 		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), Most: digestMost, Profile: compaction.ProfileDay,
 	})
-	made.Usage = res.Usage
+	made.Usage, made.Cost = res.Usage, res.Cost
 	if err != nil {
 		return made, fmt.Errorf("ask for a digest: %w", err)
 	}

@@ -200,7 +200,7 @@ func (b *Bot) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, memory.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // cut off, the cursor was moved by another, or the range is longer than day or deadline: not failed
 	}
-	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost}); oweErr != nil {
+	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost, Cost: out.LostCost}); oweErr != nil {
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
 		log.Warn().Str("reason", flushTrouble(err)).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).

@@ -18,7 +18,7 @@ func (r *reading) ask(ctx context.Context, p *part) (save Save, c Called, err er
 		c, err = r.Model.Call(ctx, p.CallRequest)
 		r.out.Calls++
 		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
-		r.paid = r.paid.Add(c.Usage)
+		r.paid, r.paidCost = r.paid.Add(c.Usage), r.paidCost+c.Cost
 		answered := err == nil
 		if answered {
 			if save, err = saveOf(c); err == nil {

@@ -70,6 +70,7 @@ type Digest struct {
 	StartSeq, EndSeq int64  // the events that it tells
 	At               time.Time
 	Usage            sessions.Usage
+	Cost             float64
 }
 
 // DigestFailure is an attempt that came to nothing.
@@ -78,6 +79,7 @@ type DigestFailure struct {
 	Reason string
 	Counts bool // it is one of the day's [DigestAttempts]
 	Usage  sessions.Usage
+	Cost   float64
 }
 
 // ClockOf reads a time of day such as 04:00.

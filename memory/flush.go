@@ -103,11 +103,12 @@ type Outcome struct {
 	Passed []int64
 	// Refused counts what the model wanted to keep and what is never kept, by kinds such as instruction: once for each time
 	// that it said so.
-	Refused map[string]int
-	Calls   int
-	Usage   sessions.Usage // of all calls
-	Lost    sessions.Usage // of those that no stored part accounts for
-	Cost    float64
+	Refused  map[string]int
+	Calls    int
+	Usage    sessions.Usage // of all calls
+	Lost     sessions.Usage // of those that no stored part accounts for
+	Cost     float64
+	LostCost float64
 }
 
 // String is the outcome as the compaction log tells it.
@@ -159,6 +160,6 @@ func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
 	at := d.Session.FlushedSeq
 	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
 	err := r.read(ctx)
-	r.out.Lost = r.paid
+	r.out.Lost, r.out.LostCost = r.paid, r.paidCost
 	return r.out, err
 }

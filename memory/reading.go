@@ -12,12 +12,13 @@ import (
 // reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
 type reading struct {
 	*Flusher
-	due    Due
-	model  string // that is asked
-	limit  int    // tokens of a transcript; it shrinks when the model finds a request too long
-	halved int    // how often it did
-	out    Outcome
-	paid   sessions.Usage // of calls that no stored part accounts for yet
+	due      Due
+	model    string // that is asked
+	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
+	halved   int    // how often it did
+	out      Outcome
+	paid     sessions.Usage // of calls that no stored part accounts for yet
+	paidCost float64        // of those calls
 
 	page   []sessions.Event // of the talk, for who speaks in it
 	queue  []sessions.Event // those of the page that are not read yet
@@ -310,12 +311,12 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []Draft, mod
 	key := r.due.Session.Key
 	got, err := r.Store.Flush(ctx, r.due.Lease, Flush{
 		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
-		Drafts: drafts, Usage: r.paid, Model: model,
+		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
 	})
 	if err != nil {
 		return fmt.Errorf("store facts of events %d to %d of session %s: %w: %w", r.out.Through+1, through, key, ErrStorage, err)
 	}
-	r.paid = sessions.Usage{}
+	r.paid, r.paidCost = sessions.Usage{}, 0
 	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
 	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
 	r.out.Facts = append(r.out.Facts, drafts...)

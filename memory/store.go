@@ -79,6 +79,7 @@ type Debt struct {
 	Failures int   // in a row
 	Reason   string
 	Usage    sessions.Usage // of calls that nothing was stored from
+	Cost     float64        // of those calls
 }
 
 // Flush is the outcome of an extraction, for [Store.Flush]. A flush of many events is stored part by part.
@@ -91,5 +92,6 @@ type Flush struct {
 	Last    bool   // this is the last part: with it, and only with it, the flush counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
+	Cost    float64
 	Model   string
 }

@@ -116,25 +116,13 @@ func (s *Store) compact(
 	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
 		return done, err
 	}
-	if err := s.spend(ctx, tx, key, c.Log.Usage); err != nil {
+	if err := s.spend(ctx, tx, key, spending{spentSummary, c.Log.Usage, c.Log.Cost}); err != nil {
 		return done, err
 	}
 	return done, s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
 		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
 		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens), Pinned: clean(c.Pinned),
 	})
-}
-
-// spend adds what maintenance took to the session's usage and to that of the day.
-func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, u sessions.Usage) error {
-	p := &dbsqlc.SessionSpendParams{
-		SessionKey: key, PromptTokens: int64(count(u.Prompt)), CachedTokens: int64(count(u.Cached)),
-		CompletionTokens: int64(count(u.Completion)),
-	}
-	if p.Spent = p.PromptTokens + p.CompletionTokens; p.Spent+p.CachedTokens == 0 {
-		return nil
-	}
-	return s.q.SessionSpend(ctx, tx, p)
 }
 
 // Log implements sessions.Store.
@@ -144,7 +132,7 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
 			return err
 		}
-		if err := s.spend(ctx, tx, l.Key, e.Usage); err != nil {
+		if err := s.spend(ctx, tx, l.Key, spending{spentSummary, e.Usage, e.Cost}); err != nil {
 			return err
 		}
 		return s.q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{

@@ -65,8 +65,8 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 }
 
 // Charge implements memory.Keeper.
-func (s *Store) Charge(ctx context.Context, key sessions.Key, u sessions.Usage) error {
-	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, u) }); err != nil {
+func (s *Store) Charge(ctx context.Context, key sessions.Key, u sessions.Usage, cost float64) error {
+	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, spending{spentConsolidation, u, cost}) }); err != nil {
 		return fmt.Errorf("counting what session %s took: %w", key, refused(err))
 	}
 	return nil

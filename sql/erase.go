@@ -355,7 +355,8 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		return done, err
 	}
 	for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
-		s.q.ToolRunsDelete, s.q.DebtsDelete, s.q.DigestsDelete, s.q.FlushesDelete, s.q.JobDelete, s.q.SessionDelete,
+		s.q.ToolRunsDelete, s.q.DebtsDelete, s.q.DigestsDelete, s.q.FlushesDelete, s.q.SpendDelete, s.q.JobDelete,
+		s.q.SessionDelete,
 	} {
 		if err := remove(ctx, tx, key); err != nil {
 			return done, err

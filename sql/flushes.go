@@ -24,6 +24,7 @@ type FlushReceipt struct {
 	Receipt memory.Receipt
 	Model   string
 	Usage   sessions.Usage // of the calls that it took
+	Cost    float64        // of those calls, in the unit of the configured prices
 	Created time.Time
 }
 
@@ -33,7 +34,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 		SessionKey: row.SessionKey, Trigger: clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
 		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
 		Superseded: append([]int64{}, r.Superseded...), Model: clean(f.Model), PromptTokens: int64(count(f.Usage.Prompt)),
-		CompletionTokens: int64(count(f.Usage.Completion)),
+		CachedTokens: int64(count(f.Usage.Cached)), CompletionTokens: int64(count(f.Usage.Completion)), Cost: finite(f.Cost),
 	})
 }
 
@@ -62,7 +63,8 @@ func toReceipts(rows []dbsqlc.MemoryFlush) []FlushReceipt {
 		receipts = append(receipts, FlushReceipt{
 			ID: r.ID, Key: r.SessionKey, Trigger: r.Trigger, Gen: r.Gen, Epoch: r.Epoch, From: r.FromSeq, Through: r.ThroughSeq,
 			Receipt: memory.Receipt{Saved: r.Saved, Duplicate: r.Duplicate, Superseded: r.Superseded}, Model: r.Model,
-			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Completion: int(r.CompletionTokens)}, Created: r.CreatedAt,
+			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			Cost:  r.Cost, Created: r.CreatedAt,
 		})
 	}
 	return receipts

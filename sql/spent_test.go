@@ -1,10 +1,13 @@
 package sql_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -50,7 +53,7 @@ func TestSpentToday(t *testing.T) {
 	}
 	spent(13, all.Add(u))
 	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // who is no more is charged with nothing
-		if err := s.Charge(t.Context(), key, u); err != nil {
+		if err := s.Charge(t.Context(), key, u, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,4 +64,57 @@ func TestSpentToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(26, all.Add(u).Add(u))
+}
+
+// What work beside the answers costs adds up by kind, session, day and month, failed work included.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	u := sessions.Usage{Prompt: 10, Cached: 4, Completion: 3}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.Flush(t.Context(), c.lease, memory.Flush{Through: 1, Usage: u, Cost: 0.5})
+	must(err)
+	must(s.Owe(t.Context(), c.lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
+	compaction := told(0, 1, "s")
+	compaction.Log.Usage, compaction.Log.Cost = u, 2
+	_, err = s.Compact(t.Context(), c.lease, compaction)
+	must(err)
+	execute(t, pool, "UPDATE model_spend SET day = day - 40")
+	must(s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
+	must(s.PutOffDigest(t.Context(), c.lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
+	must(s.Charge(t.Context(), c.reader.Key, u, 4))
+
+	receipts, err := s.Flushes(t.Context(), c.reader.Key, 1)
+	must(err)
+	if receipts[0].Cost != 0.5 || receipts[0].Usage != u {
+		t.Errorf("the receipt says %+v and %v", receipts[0].Usage, receipts[0].Cost)
+	}
+	today, before := time.Now().UTC(), time.Now().UTC().AddDate(0, 0, -40)
+	key := c.reader.Key
+	costs := func(since time.Time, by sql.CostsBy, want ...sql.Cost) {
+		t.Helper()
+		got, err := s.Costs(t.Context(), "", since, by)
+		must(err)
+		if !slices.Equal(got, want) {
+			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
+		}
+	}
+	costs(before, sql.CostsBy{}, sql.Cost{Kind: "consolidation", Usage: u, Cost: 4}, sql.Cost{Kind: "digest", Usage: u, Cost: 0.125},
+		sql.Cost{Kind: "flush", Usage: u.Add(u), Cost: 0.75}, sql.Cost{Kind: "summary", Usage: u.Add(u), Cost: 3})
+	day := today.Format(time.DateOnly)
+	costs(today, sql.CostsBy{Day: true, Session: true}, sql.Cost{Key: key, Period: day, Kind: "consolidation", Usage: u, Cost: 4},
+		sql.Cost{Key: key, Period: day, Kind: "digest", Usage: u, Cost: 0.125}, sql.Cost{Key: key, Period: day, Kind: "summary", Usage: u, Cost: 1})
+	if got, err := s.Costs(t.Context(), key, before, sql.CostsBy{Month: true}); err != nil || len(got) != 5 || got[0].Period != today.Format("2006-01") ||
+		got[4].Period != before.Format("2006-01") {
+		t.Errorf("by month: %+v, %v", got, err)
+	}
+	if got, err := s.Costs(t.Context(), "r/nobody", before, sql.CostsBy{}); err != nil || len(got) != 0 {
+		t.Errorf("of another session: %+v, %v", got, err)
+	}
 }

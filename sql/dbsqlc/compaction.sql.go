@@ -486,37 +486,6 @@ func (q *Queries) SessionRenewed(ctx context.Context, db DBTX, sessionKey sessio
 	return err
 }
 
-const sessionSpend = `-- name: SessionSpend :exec
-UPDATE dingtalk_sessions s SET
-    prompt_tokens = s.prompt_tokens + $1::bigint,
-    cached_tokens = s.cached_tokens + $2::bigint,
-    completion_tokens = s.completion_tokens + $3::bigint,
-    spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-        + $4::bigint,
-    spent_on = (now() AT TIME ZONE 'UTC')::date
-WHERE s.session_key = $5
-`
-
-type SessionSpendParams struct {
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	Spent            int64
-	SessionKey       sessions.Key
-}
-
-// SessionSpend adds what maintenance took to the session's usage and to that of the day.
-func (q *Queries) SessionSpend(ctx context.Context, db DBTX, arg *SessionSpendParams) error {
-	_, err := db.Exec(ctx, sessionSpend,
-		arg.PromptTokens,
-		arg.CachedTokens,
-		arg.CompletionTokens,
-		arg.Spent,
-		arg.SessionKey,
-	)
-	return err
-}
-
 const sessionUndone = `-- name: SessionUndone :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,

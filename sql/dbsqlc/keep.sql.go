@@ -14,7 +14,7 @@ import (
 )
 
 const compactionFlushes = `-- name: CompactionFlushes :many
-SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at FROM compaction_log c
+SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at, f.cached_tokens, f.cost FROM compaction_log c
 JOIN memory_flushes l ON l.session_key = c.session_key AND l.id = c.flush_id
 JOIN memory_flushes f ON f.session_key = l.session_key AND f.gen = l.gen AND f.epoch = l.epoch AND f.id <= l.id
 WHERE c.session_key = $1 AND c.id = $2
@@ -51,6 +51,8 @@ func (q *Queries) CompactionFlushes(ctx context.Context, db DBTX, arg *Compactio
 			&i.PromptTokens,
 			&i.CompletionTokens,
 			&i.CreatedAt,
+			&i.CachedTokens,
+			&i.Cost,
 		); err != nil {
 			return nil, err
 		}
@@ -64,9 +66,9 @@ func (q *Queries) CompactionFlushes(ctx context.Context, db DBTX, arg *Compactio
 
 const flushInsert = `-- name: FlushInsert :exec
 INSERT INTO memory_flushes (session_key, trigger, gen, epoch, from_seq, through_seq, saved, duplicate, superseded, model,
-    prompt_tokens, completion_tokens)
+    prompt_tokens, cached_tokens, completion_tokens, cost)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12)
+    $11, $12, $13, $14)
 `
 
 type FlushInsertParams struct {
@@ -81,7 +83,9 @@ type FlushInsertParams struct {
 	Superseded       []int64
 	Model            string
 	PromptTokens     int64
+	CachedTokens     int64
 	CompletionTokens int64
+	Cost             float64
 }
 
 // FlushInsert is the receipt of a flush, or of a part of one.
@@ -98,13 +102,15 @@ func (q *Queries) FlushInsert(ctx context.Context, db DBTX, arg *FlushInsertPara
 		arg.Superseded,
 		arg.Model,
 		arg.PromptTokens,
+		arg.CachedTokens,
 		arg.CompletionTokens,
+		arg.Cost,
 	)
 	return err
 }
 
 const flushesList = `-- name: FlushesList :many
-SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at FROM memory_flushes f
+SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at, f.cached_tokens, f.cost FROM memory_flushes f
 WHERE $1::text = '' OR f.session_key = $1::text
 ORDER BY f.created_at DESC, f.id DESC
 LIMIT $2::int
@@ -140,6 +146,8 @@ func (q *Queries) FlushesList(ctx context.Context, db DBTX, arg *FlushesListPara
 			&i.PromptTokens,
 			&i.CompletionTokens,
 			&i.CreatedAt,
+			&i.CachedTokens,
+			&i.Cost,
 		); err != nil {
 			return nil, err
 		}

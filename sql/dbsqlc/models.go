@@ -167,6 +167,18 @@ type MemoryFlush struct {
 	PromptTokens     int64
 	CompletionTokens int64
 	CreatedAt        time.Time
+	CachedTokens     int64
+	Cost             float64
+}
+
+type ModelSpend struct {
+	SessionKey       sessions.Key
+	Day              pgtype.Date
+	Kind             string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
 }
 
 type Outbox struct {

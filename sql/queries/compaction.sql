@@ -114,17 +114,6 @@ UPDATE dingtalk_sessions s SET
     updated_at = now()
 WHERE s.session_key = @session_key;
 
--- name: SessionSpend :exec
--- SessionSpend adds what maintenance took to the session's usage and to that of the day.
-UPDATE dingtalk_sessions s SET
-    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
-    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
-    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
-    spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-        + @spent::bigint,
-    spent_on = (now() AT TIME ZONE 'UTC')::date
-WHERE s.session_key = @session_key;
-
 -- name: SessionUndone :exec
 -- SessionUndone moves the cursor back. The session rests for rest tokens more than its context then has: the error is
 -- what policies that go by counts rest for.

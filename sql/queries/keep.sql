@@ -1,9 +1,9 @@
 -- name: FlushInsert :exec
 -- FlushInsert is the receipt of a flush, or of a part of one.
 INSERT INTO memory_flushes (session_key, trigger, gen, epoch, from_seq, through_seq, saved, duplicate, superseded, model,
-    prompt_tokens, completion_tokens)
+    prompt_tokens, cached_tokens, completion_tokens, cost)
 VALUES (@session_key, @trigger, @gen, @epoch, @from_seq, @through_seq, @saved, @duplicate, @superseded, @model,
-    @prompt_tokens, @completion_tokens);
+    @prompt_tokens, @cached_tokens, @completion_tokens, @cost);
 
 -- name: CompactionFlushes :many
 -- CompactionFlushes lists the receipts of the cycle that a compaction ended, in order.

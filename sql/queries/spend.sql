@@ -1,0 +1,35 @@
+-- name: SpendAdd :exec
+-- SpendAdd adds what work beside the answers took to the session's usage and to that of the day.
+WITH one AS (
+    UPDATE dingtalk_sessions s SET
+        prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
+        cached_tokens = s.cached_tokens + @cached_tokens::bigint,
+        completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+        spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
+            + @spent::bigint,
+        spent_on = (now() AT TIME ZONE 'UTC')::date
+    WHERE s.session_key = @session_key
+    RETURNING s.session_key
+)
+INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @prompt_tokens::bigint, @cached_tokens::bigint,
+    @completion_tokens::bigint, @cost::float8
+FROM one
+ON CONFLICT (session_key, day, kind) DO UPDATE SET
+    prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost;
+
+-- name: SpendSums :many
+-- SpendSums adds up by kind and, where it is asked for, by session and by day or month, the newest first. An empty key
+-- stands for all sessions.
+SELECT (CASE WHEN @by_session::boolean THEN m.session_key ELSE '' END)::text AS session,
+    coalesce(to_char(m.day, @period_form::text), '')::text AS period,
+    m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
+    sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
+FROM model_spend m
+WHERE m.day >= @since::date AND (@session_key::text = '' OR m.session_key = @session_key::text)
+GROUP BY 1, 2, 3
+ORDER BY 2 DESC, 1, 3;
+
+-- name: SpendDelete :exec
+DELETE FROM model_spend m WHERE m.session_key = @session_key;
