@@ -1,6 +1,7 @@
 package dingtalk
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -20,6 +21,7 @@ const (
 type message struct {
 	title string
 	text  string   // as the model wrote it, apart from what compose does to mentions
+	place string   // which part it is, as a line of its own; empty for the only one
 	ids   []string // staff ids to mention
 	names []string // of the people to mention
 	plain []string // of those, the ones without a staff id
@@ -36,10 +38,39 @@ func compose(r sessions.Reply) []message {
 			out = append(out, message{title: title, text: text})
 		}
 	}
+	for i := range out {
+		if len(out) > 1 {
+			out[i].place = fmt.Sprintf("(%d/%d)\n\n", i+1, len(out))
+		}
+	}
 	if len(out) > 0 && r.Target.ConversationType == sessions.Group {
 		out[0].address(r.Target.Mentions)
 	}
 	return out
+}
+
+// named is the reply that an outgoing message makes. Where it holds several replies of a group, each says whose it is.
+func named(o sessions.Outgoing) sessions.Reply {
+	r := o.Reply
+	if len(o.Joined) == 0 || r.Target.ConversationType != sessions.Group {
+		return r
+	}
+	var texts []string
+	for _, one := range o.Joined {
+		var whose message
+		whose.address(one.Target.Mentions)
+		names := whose.names
+		if len(names) == 0 {
+			names = whose.ids
+		}
+		text := one.Text
+		if len(names) > 0 {
+			text = "**" + strings.Join(names, "、") + "**\n\n" + text
+		}
+		texts = append(texts, text)
+	}
+	r.Text = strings.Join(texts, "\n\n---\n\n")
+	return r
 }
 
 // address notes whom the message is for: no one twice, and no more than DingTalk takes.
@@ -73,11 +104,11 @@ func (m message) mentioning() string {
 	for _, id := range m.ids {
 		words = append(words, "@"+id)
 	}
-	return lead(append(words, m.plain...), " ", m.text)
+	return lead(append(words, m.plain...), " ", m.place+m.text)
 }
 
 // naming is the text for the open API, which knows no mentions.
-func (m message) naming() string { return lead(m.names, "、", m.text) }
+func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
 
 func lead(words []string, sep, text string) string {
 	if len(words) == 0 {

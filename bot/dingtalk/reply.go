@@ -28,7 +28,7 @@ var (
 // of no use, through the open API. A failure is a [*bot.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, error) {
 	sent := bot.Sent{Part: o.Part}
-	parts := compose(o.Reply)
+	parts := compose(named(o))
 	for i := o.Part; i < len(parts); i++ {
 		uuid := ""
 		if o.Reply.Nonce != "" {

@@ -21,7 +21,8 @@ const (
 )
 
 // split cuts a Markdown text into pieces of at most limit bytes in a JSON string, preferably between paragraphs, then
-// between lines, then between words; never inside a character. The bodies joined are the text. limit must be 1,000 at least.
+// between lines, then between words; never inside a character, nor between a heading and its text. The bodies joined are
+// the text. limit must be 1,000 at least.
 func split(text string, limit int) []piece {
 	var out []piece
 	var f fence
@@ -55,23 +56,33 @@ const (
 func cut(text string, budget int, f fence) (int, fence) {
 	var last [kinds]border
 	pos, used, fresh := 0, 0, false
+	headed := false // a heading stands right before
 	for pos < len(text) {
 		line := text[pos:]
 		if i := strings.IndexByte(line, '\n'); i >= 0 {
 			line = line[:i+1]
 		}
 		next := f.after(line)
-		if pos > 0 {
+		if pos > 0 && !headed {
 			last[borderKind(f, next, fresh)] = border{pos, used, f}
 		}
 		size, whole := jsonLenWithin(line, budget-used)
 		if !whole {
 			return choose(last, border{pos, used, f}, line, budget)
 		}
-		fresh = strings.TrimSpace(line) == "" || f.mark != "" && next.mark == ""
+		blank := strings.TrimSpace(line) == ""
+		headed = f.mark == "" && (isHeading(line) || headed && blank)
+		fresh = blank || f.mark != "" && next.mark == ""
 		pos, used, f = pos+len(line), used+size, next
 	}
 	return pos, f
+}
+
+// isHeading reports whether a line outside code is a heading: one to six # and a blank.
+func isHeading(line string) bool {
+	s := strings.TrimLeft(line, " ")
+	n := len(s) - len(strings.TrimLeft(s, "#"))
+	return len(line)-len(s) < 4 && n > 0 && n < 7 && strings.HasPrefix(s[n:], " ")
 }
 
 // borderKind judges the border before a line: fresh says that a blank line or the end of a code block is before it.

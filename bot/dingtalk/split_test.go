@@ -1,6 +1,7 @@
 package dingtalk
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,6 +98,57 @@ func TestSplitPrefersParagraphs(t *testing.T) {
 	}
 	if len(pieces) > 8 {
 		t.Errorf("6,000 bytes take %d pieces of 1,000", len(pieces))
+	}
+}
+
+// A part never ends with a heading whose text begins the next one.
+func TestSplitKeepsHeadingsWithTheirText(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		var text strings.Builder
+		for i := range rapid.IntRange(3, 60).Draw(r, "sections") {
+			fmt.Fprintf(&text, "%s 第 %d 节%s%s\n\n", strings.Repeat("#", 1+i%6), i, rapid.SampledFrom([]string{"\n", "\n\n"}).Draw(r, "gap"),
+				strings.Repeat(rapid.SampledFrom([]string{"一句话。", "a line\n", "words "}).Draw(r, "words"), rapid.IntRange(1, 120).Draw(r, "length")))
+		}
+		pieces := checkSplit(r, text.String(), rapid.IntRange(1000, 3000).Draw(r, "limit"))
+		for i, p := range pieces[:len(pieces)-1] {
+			lines := strings.Split(strings.TrimSpace(p.body), "\n")
+			if last := lines[len(lines)-1]; strings.HasPrefix(last, "#") && strings.HasSuffix(p.body, "\n") {
+				r.Fatalf("piece %d ends with the heading %q", i, last)
+			}
+		}
+	})
+}
+
+// A reply of several parts says which part is which; the only part does not.
+func TestPartsAreNumbered(t *testing.T) {
+	t.Parallel()
+	parts := compose(sessions.Reply{Text: strings.Repeat("一句话。\n\n", 2000)})
+	for i, m := range parts {
+		mark := fmt.Sprintf("(%d/%d)\n\n", i+1, len(parts))
+		if len(parts) < 2 || !strings.HasPrefix(m.mentioning(), mark) || !strings.HasPrefix(m.naming(), mark) {
+			t.Errorf("part %d of %d begins with %q", i+1, len(parts), clip(m.mentioning(), 20))
+		}
+	}
+	if text := compose(sessions.Reply{Text: "short"})[0].mentioning(); text != "short" {
+		t.Errorf("the only part is %q", text)
+	}
+}
+
+// Replies that waited together say whose each is; in a private chat there is one person.
+func TestJoinedRepliesSayWhoseTheyAre(t *testing.T) {
+	t.Parallel()
+	o := sessions.Outgoing{Reply: sessions.Reply{Text: "one\n\n---\n\ntwo", Target: sessions.Target{ConversationType: sessions.Group}}}
+	for i, who := range []sessions.Mention{{StaffID: "u1", Nick: "张三 **x**"}, {StaffID: "u2"}} {
+		o.Joined = append(o.Joined, sessions.Reply{Text: []string{"one", "two"}[i], Target: sessions.Target{Mentions: []sessions.Mention{who}}})
+		o.Reply.Target.Mentions = append(o.Reply.Target.Mentions, who)
+	}
+	if got := compose(named(o))[0].mentioning(); got != "@u1 @u2 \n\n**张三 x**\n\none\n\n---\n\n**u2**\n\ntwo" {
+		t.Errorf("the group reads %q", got)
+	}
+	o.Reply.Target.ConversationType = sessions.Private
+	if got := compose(named(o))[0].mentioning(); got != "one\n\n---\n\ntwo" {
+		t.Errorf("the person reads %q", got)
 	}
 }
 
