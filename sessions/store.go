@@ -36,7 +36,7 @@ type Store interface {
 	// returns the view with them. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
 	// and returns no pending messages (maintenance, status).
 	//
-	// The oldest are those that were in a turn before, then those that were sent first: by [Message].SentAt, or by their
+	// The oldest are those that are marked, then those that were sent first: by [Message].SentAt, or by their
 	// arrival where that is missing or an hour off.
 	//
 	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: the process died of the

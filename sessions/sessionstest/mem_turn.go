@@ -91,7 +91,7 @@ func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect i
 	return taken, suspect, more
 }
 
-// waiting lists the messages that wait: those that were in a turn before, then in the order in which they were sent.
+// waiting lists the messages that wait: those that are marked, then in the order in which they were sent.
 func (s *session) waiting() []*sessions.Event {
 	var waiting []*sessions.Event
 	for _, e := range s.events {
@@ -100,7 +100,7 @@ func (s *session) waiting() []*sessions.Event {
 		}
 	}
 	fresh := func(e *sessions.Event) int {
-		if e.Attempts == 0 && s.marks[e.ID].attempt == 0 {
+		if s.marks[e.ID].attempt == 0 {
 			return 1
 		}
 		return 0

@@ -22,7 +22,7 @@ ORDER BY seq, id;
 -- with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
 -- oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
 --
--- The oldest messages are those that were in a turn before, then those that were sent first.
+-- The oldest messages are those that are marked, then those that were sent first.
 --
 -- The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
 -- locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
@@ -30,7 +30,7 @@ WITH held AS (
     SELECT h.fallen_term FROM dingtalk_sessions h
     WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
 ), oldest AS (
-    SELECT p.id, p.attempts, p.attempts = 0 AND p.attempt_term IS NULL AS fresh, p.sent_at, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
+    SELECT p.id, p.attempts, p.attempt_term IS NULL AS fresh, p.sent_at, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
     FROM dingtalk_session_events p, held
     WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY fresh, p.sent_at, p.id
     LIMIT CASE WHEN @max_messages::int > 0 THEN 1 + @max_messages::int ELSE 0 END
