@@ -201,7 +201,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	fixed := r.fixed(r.view)
 	task := compaction.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: r.talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
-		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(),
+		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
 			if err == nil && len(events) == maxRaw {

@@ -12,11 +12,15 @@ const (
 
 // Part is the cut that one attempt takes: all that [Policy.Plan] lets leave, or the oldest part of it where that is more
 // than half of the window. Each part is a commit of its own. After each failure in a row the parts are half as long, so
-// that attempts which fail cost less and less. Recent of a part is that of the whole plan.
+// that attempts which fail cost less and less. Recent of a part is that of the whole plan. What no summary can tell with a
+// gain is not begun: ErrTooLittle.
 func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	cut, err = p.Plan(w, s)
 	if err != nil || p.Segment > 0 {
 		return cut, false, err
+	}
+	if source := cut.Source + p.replaced(s); p.Mode != PruneOnly && p.MostSummary(source) < minSummary+HealAllowance(minSummary) {
+		return Cut{}, false, ErrTooLittle
 	}
 	parts := p.parts(w, s, cut.Source)
 	if parts == 1 {
@@ -34,6 +38,14 @@ func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 		return cut, false, nil
 	}
 	return Cut{Index: at, Through: lastSeq(s.Tail[:at]), Source: source, Recent: cut.Recent}, true, nil
+}
+
+// replaced is what a new summary takes the place of besides events, in tokens.
+func (p Policy) replaced(s State) int {
+	if p.Rolling {
+		return s.Standing
+	}
+	return 0
 }
 
 // parts is the number of parts that so many tokens are told in.

@@ -157,7 +157,7 @@ func (p Policy) MostSummary(source int) int {
 	if p.counts() {
 		return max(most, spareSummary)
 	}
-	return most - 1
+	return min(most-1, source-minFreed-2*MessageOverhead)
 }
 
 // RearmAfter is Session.RearmTokens after a compaction that left, or found, so many tokens. A policy that does not go

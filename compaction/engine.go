@@ -26,9 +26,11 @@ type Task struct {
 	From, Through int64
 	Target        int    // tokens of the new summary
 	Focus         string // what an operator asked to keep in mind
-	// Usable is what a request of the chat may hold, in tokens: of a summary that takes more than a quarter of it the
-	// middle is left out.
+	// Usable is what a request of the chat may hold, in tokens: no summary takes more than a quarter of it.
 	Usable int
+	// Source is how many tokens Events take in the view: no summary is longer than [Policy.MostSummary] of them and of the
+	// summaries that it continues. 0: what Events say themselves.
+	Source int
 	// Raw reads the events (from, through] of the log, as Events are. Nil where summaries are only made of summaries.
 	Raw func(ctx context.Context, from, through int64) ([]sessions.Event, error)
 }
@@ -72,8 +74,9 @@ const maxSummaryShare = 4
 // says what the attempt took. What the audit finds never is an error.
 func (e *Engine) Tell(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
-		Events: t.Events, Target: t.Policy.segmentTarget(t.Target), Most: t.Usable / maxSummaryShare, Focus: t.Focus, Profile: t.Policy.Profile,
+		Events: t.Events, Target: t.Policy.segmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
 	}
+	r.Most = t.most(r.Target)
 	first := t.From + 1
 	if whole := afterEmptied(t.Active); t.Policy.Rolling && len(whole) > 0 {
 		first, r.Previous = whole[0].StartSeq, joined(whole)
@@ -98,6 +101,23 @@ func afterEmptied(active []sessions.Summary) []sessions.Summary {
 		}
 	}
 	return active
+}
+
+// most is the longest that a summary may be which was asked to take target tokens: with what a heal adds it still passes the
+// gates of the commit, and leaves the chat its room.
+func (t Task) most(target int) int {
+	source := t.Source
+	if source == 0 {
+		source = TokensOf(t.Events)
+	}
+	if t.Policy.Rolling {
+		source += tokensIn(afterEmptied(t.Active))
+	}
+	most := max(minSummary, t.Policy.MostSummary(source)-HealAllowance(target))
+	if t.Usable > 0 {
+		most = min(most, t.Usable/maxSummaryShare)
+	}
+	return most
 }
 
 // joined is the text of several summaries.

@@ -29,7 +29,7 @@ var modes = map[string]func(ctx context.Context) (Completion, error){
 	"denied":     func(context.Context) (Completion, error) { return Completion{}, trouble{} },
 	"overflow":   func(context.Context) (Completion, error) { return Completion{}, trouble{overflow: true} },
 	"oversize": func(context.Context) (Completion, error) {
-		return Completion{Reply: Reply{Text: gist(3500, 1), Stop: true}}, nil
+		return Completion{Reply: Reply{Text: gist(30000, 1), Stop: true}}, nil
 	},
 	"tool call":     answers(Reply{Text: goodText, Stop: true, Calls: true}),
 	"thinking only": answers(Reply{Text: "<think>the user wants a summary</think>", Stop: true}),
@@ -392,11 +392,11 @@ func TestUnavailableResultsAreCounted(t *testing.T) {
 }
 
 // A text that is longer than asked for is kept. Of one that takes more than a quarter of what a chat may send the middle is
-// left out, so that a model which never minds the length stops no compaction, and one of twice as much is none.
+// left out, so that a model which never minds the length stops no compaction.
 // P31
 func TestLongSummaries(t *testing.T) {
 	t.Parallel()
-	for length, want := range map[int]string{600: "kept", 900: "kept", 1300: "trimmed", 3500: "refused"} {
+	for length, want := range map[int]string{600: "kept", 900: "kept", 1300: "trimmed", 3500: "trimmed", 90000: "refused"} {
 		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
 			return Completion{Reply: Reply{Text: gist(length, 1), Stop: true}}, nil
 		}}
@@ -413,6 +413,42 @@ func TestLongSummaries(t *testing.T) {
 		}
 		if err == nil && d.Summaries[0].Tokens > 1000+HealAllowance(300) {
 			t.Errorf("%d tokens are stored", d.Summaries[0].Tokens)
+		}
+	}
+}
+
+// A wordy summary of terse turns is asked once to be shorter, and else its middle is left out with its identifiers kept: it was
+// paid for, and passes the gate of the commit whatever the policy. P31
+func TestWordySummariesAreShortened(t *testing.T) {
+	t.Parallel()
+	terse := talk(30, 16) // 1,200 tokens, as 12 messages of the seeds' windows take
+	terse[0].Content = "工单 OPS-4711 归张伟"
+	for name, policy := range Policies {
+		for _, obedient := range []bool{true, false} {
+			m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+				a := good()
+				if n == 1 || !obedient {
+					a.Text = gist(1300, 1)
+				}
+				return a, nil
+			}}
+			task := taskOf(policy, terse)
+			task.Source = TokensOf(terse)
+			d, err := engine(m).Tell(t.Context(), task)
+			if err != nil || len(d.Summaries) != 1 {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			got := d.Summaries[0]
+			if err := policy.Progress(80000, 80000-task.Source+got.Tokens, task.Source, got.Tokens); err != nil || got.Tokens > policy.MostSummary(task.Source) {
+				t.Errorf("%s, obedient: %v: %d tokens: %v", name, obedient, got.Tokens, err)
+			}
+			if !strings.Contains(got.Text, "OPS-4711") || len(m.asked) != 2 || d.Report.Trimmed == obedient || d.Report.Repaired != obedient {
+				t.Errorf("%s, obedient: %v: %d calls, %+v: %s", name, obedient, len(m.asked), d.Report, got.Text)
+			}
+			if !strings.Contains(m.asked[1].User, `"at_most":`) {
+				t.Errorf("%s: the second request does not ask for less: %s", name, m.asked[1].User)
+			}
 		}
 	}
 }

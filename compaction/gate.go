@@ -54,7 +54,7 @@ func CheckSummary(r Reply, c Checked) error {
 		return errors.New("the summary was cut off")
 	case c.Source > largeSource && c.Got < shortest(c.Source):
 		return fmt.Errorf("%d tokens are too few for a source of %d", c.Got, c.Source)
-	case c.Source > largeSource && c.Got*10 >= c.Source*8:
+	case c.Source > largeSource && c.Got > 2*c.Source: // a shorter one is wordy, and can be shortened
 		return fmt.Errorf("%d tokens are too many for a source of %d", c.Got, c.Source)
 	case isErrorPage(text):
 		return errors.New("the summary is an error page")

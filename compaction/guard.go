@@ -14,17 +14,17 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	src := AuditSource{
 		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, cleaned: t.cleaned,
 	}
-	by := src.read()
-	found := t.examine(by, text)
+	by, most := src.read(), t.longest(c)
+	found := t.examine(by, text, most)
 	if found.worthAsking() {
-		if mended, again, ok := t.repair(ctx, c, by, text, found); ok {
+		if mended, again, ok := t.repair(ctx, c, by, text, found, most); ok {
 			text, found, t.res.Repaired = mended, again, true
 		}
 	}
 	// A model that never minds the length must not fill the window, nor stop compactions for good: what its text loses
 	// here is in the log.
-	if t.Most > 0 && t.Counter.Count(text) > t.Most {
-		text, _ = t.Counter.shorten(text, t.Most, func(s string) string { return s })
+	if found.tokens > 0 {
+		text, _ = t.Counter.shorten(text, most, func(s string) string { return s })
 		found.Audit, t.res.Trimmed = by.audit(text), true
 	}
 	t.res.note(found.Audit)
@@ -39,11 +39,28 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 // examined is what checking a text against its source found.
 type examined struct {
 	Audit
-	lacks []string // headings
+	lacks  []string // headings
+	tokens int      // of a text that is too long; 0 for one that is not
 }
 
-func (t *telling) examine(by auditor, text string) examined {
-	return examined{Audit: by.audit(text), lacks: t.layout.lacking(text, t.Language)}
+func (t *telling) examine(by auditor, text string, most int) examined {
+	found := examined{Audit: by.audit(text), lacks: t.layout.lacking(text, t.Language)}
+	if n := t.Counter.Count(text); most > 0 && n > most {
+		found.tokens = n
+	}
+	return found
+}
+
+// longest is how many tokens the summary so far may take once it tells a chunk, with room for what a heal adds; 0 for any
+// number. It is shorter than what it tells, where that is long enough for the comparison to say something.
+func (t *telling) longest(c chunk) int {
+	most := t.Most
+	if source := TokensOf(c.events) + t.Counter.Count(t.res.Text); source > largeSource {
+		if n := int(maxRatio*float64(source)) - HealAllowance(t.Target); most == 0 || n < most {
+			most = n
+		}
+	}
+	return most
 }
 
 // goodRecall is the share of identifiers from which on a text is not written again for the rest: they are cheaper to
@@ -51,20 +68,28 @@ func (t *telling) examine(by auditor, text string) examined {
 const goodRecall = 0.9
 
 // worthAsking reports whether the model should mend the text. What it made up, or a section that it left out, is nothing
-// that an addition mends.
+// that an addition mends, and to leave the middle out of a text that is too long is the last resort.
 func (e examined) worthAsking() bool {
-	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall
+	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall || e.tokens > 0
+}
+
+// betterThan compares two texts: one of a fitting length is better, whatever identifiers it lacks.
+func (e examined) betterThan(old examined) bool {
+	if (e.tokens > 0) != (old.tokens > 0) {
+		return e.tokens == 0
+	}
+	return e.faults() < old.faults()
 }
 
 func (e examined) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
 // repair asks once for a better text, and reports whether one came. No trouble is worth a second try.
-func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, found examined) (string, examined, bool) {
+func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, found examined, most int) (string, examined, bool) {
 	user := t.focus
 	if len(found.lacks) > 0 {
 		user += Fence("sections", strings.Join(found.lacks, "\n")) + "\n\n"
 	}
-	user += RepairPrompt(text, found.Audit, t.Language)
+	user += RepairPrompt(text, found.Audit, found.tokens, most, t.Language)
 	system := t.instruction(true)
 	used := t.Counter.Count(system) + int(float64(t.Counter.Count(user))*estimateMargin) + requestFrame
 	r := CompleteRequest{Model: t.model, System: system, User: user, MaxOutput: min(t.mostOutput(), t.Context-used)}
@@ -76,8 +101,8 @@ func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, 
 		zerolog.Ctx(ctx).Warn().Err(err).Str("model", r.Model).Msg("Summary not repaired by its model")
 		return "", examined{}, false
 	}
-	again := t.examine(by, mended)
-	return mended, again, again.faults() < found.faults()
+	again := t.examine(by, mended, most)
+	return mended, again, again.betterThan(found)
 }
 
 // maxNoted bounds the lists of a report, and noted one entry of them in characters.
@@ -95,7 +120,7 @@ func (r *Report) note(a Audit) {
 func (r *Report) merge(other Report) {
 	r.Recall, r.Precision = min(r.Recall, other.Recall), min(r.Precision, other.Precision)
 	r.Missing, r.Invented = few(r.Missing, other.Missing), few(r.Invented, other.Invented)
-	r.Repaired, r.Healed = r.Repaired || other.Repaired, r.Healed || other.Healed
+	r.Repaired, r.Healed, r.Trimmed = r.Repaired || other.Repaired, r.Healed || other.Healed, r.Trimmed || other.Trimmed
 }
 
 // few adds to a list as far as a report's goes.

@@ -19,10 +19,11 @@ type Cut struct {
 }
 
 // Why there is nothing to compact. None is a failure: no model is asked, and asking again before the context has
-// changed is of no use. ErrBlockedHead is an ErrAllRecent too.
+// changed is of no use. ErrBlockedHead and ErrTooLittle are an ErrAllRecent too.
 var (
 	ErrAllRecent       = errors.New("everything in the view is recent")
 	ErrBlockedHead     = fmt.Errorf("blocked_head: a tool call that waits for its result begins the view: %w", ErrAllRecent)
+	ErrTooLittle       = fmt.Errorf("too little can leave to be worth a summary: %w", ErrAllRecent)
 	ErrSystemDominates = errors.New("system_dominates: system prompt, tools and pinned memory leave no room for a conversation")
 )
 

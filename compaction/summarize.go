@@ -61,7 +61,7 @@ type Request struct {
 	Previous string // the summary that the new one continues; empty for none
 	Events   []sessions.Event
 	Target   int    // tokens
-	Most     int    // tokens; of a longer text the middle is left out, and one of twice as many is none. 0: no bound
+	Most     int    // tokens; a longer text is asked once to be shorter, then its middle is left out. 0: no bound
 	Focus    string // what an operator asked to keep in mind; data, not instruction
 	Profile  Profile
 	// Summaries says that Events are older summaries, of role summary. Elsewhere those are passed over: what they tell
@@ -243,9 +243,6 @@ func (t *telling) ask(ctx context.Context, r CompleteRequest, events []sessions.
 	}
 	if err := CheckSummary(a.Reply, against); err != nil {
 		return a, "", err
-	}
-	if t.Most > 0 && tokens > 2*t.Most {
-		return a, "", fmt.Errorf("the summary takes %d tokens, want at most %d", tokens, t.Most)
 	}
 	return a, text, nil
 }

@@ -72,8 +72,8 @@ func (w Window) faults() faults {
 // roomFor looks for budgets that no conversation fits into.
 func (w Window) roomFor(f *faults) {
 	least := LeastBudget // of Trigger
-	if float64(w.MaxTokens()) > 0.9*float64(w.Trigger()) {
-		least = int(math.Ceil(LeastBudget / 0.7)) // Target is a part of Trigger then
+	if w.MaxTokens() > w.mostTarget() {
+		least = int(math.Ceil(LeastBudget / mostTarget)) // Target is a part of Trigger then
 	}
 	switch {
 	case w.Context <= least:
@@ -116,13 +116,20 @@ func (w Window) Trigger() int { return min(w.Threshold, w.Usable()) }
 // FlushAt is where memory is flushed; always below Trigger.
 func (w Window) FlushAt() int { return min(int(float64(w.Trigger())*w.FlushRatio), w.Trigger()-1) }
 
-// Target is what a compaction aims at. It lies clearly below Trigger, so that one that was triggered always has
-// something to do.
-func (w Window) Target() int {
-	if m := w.MaxTokens(); float64(m) <= 0.9*float64(w.Trigger()) {
-		return m
-	}
-	return int(0.7 * float64(w.Trigger()))
+// Target is what a compaction aims at: MaxTokens, but clearly below Trigger, so that one that was triggered always has
+// something to do. It never falls when MaxTokens grows.
+func (w Window) Target() int { return min(w.MaxTokens(), w.mostTarget()) }
+
+// mostTarget is the largest Target, whatever the share.
+func (w Window) mostTarget() int { return int(mostTarget * float64(w.Trigger())) }
+
+// mostTarget is the part of Trigger that Target takes at most.
+const mostTarget = 0.9
+
+// IdleShare reports whether Share is so large that a smaller one would do the same, and that one.
+func (w Window) IdleShare() (enough float64, idle bool) {
+	enough = math.Ceil(1e4*float64(w.mostTarget()+1)/float64(w.Context)) / 1e4 // a product may be rounded down
+	return enough, w.Share > enough
 }
 
 // leastBatch is the least growth between two compactions that is worth one in any window, in tokens.

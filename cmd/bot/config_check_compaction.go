@@ -143,7 +143,7 @@ func (c *Config) fit(src *source) {
 		if g.ReserveTokens < reserve {
 			reserve, key = g.ReserveTokens, groupPath(id)+".reserve_tokens"
 		}
-		if g.AutoCompactThreshold != comp.AutoCompactThreshold || g.Usable() != comp.Usable() {
+		if g.AutoCompactThreshold != comp.AutoCompactThreshold || g.Usable() != comp.Usable() || g.MaxHistoryShare != comp.MaxHistoryShare {
 			g.fit(c, src, groupPath(id)+".")
 		}
 	}
@@ -250,11 +250,17 @@ func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) 
 // Usable is what a request may hold at most, in tokens.
 func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
 
-// fit warns of a threshold that is never reached.
+// fit warns of a threshold that is never reached, and of a share that has no effect.
 func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	if usable := s.Usable(); s.AutoCompactThreshold > usable {
 		c.Warnings = append(c.Warnings, src.warning(at+"auto_compact_threshold",
 			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable))
+	}
+	w := s.settings(c.policies).Window
+	_, given := src.at[at+"max_history_share"]
+	if enough, idle := w.IdleShare(); idle && given {
+		c.warn(src.warning(at+"max_history_share", "%g keeps no more than %g does: a compaction aims at 0.9 of auto_compact_threshold (%d) at most",
+			s.MaxHistoryShare, enough, w.Trigger()))
 	}
 }
 

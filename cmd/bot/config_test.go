@@ -225,6 +225,21 @@ func TestSmallWindowLowersMaxOutput(t *testing.T) {
 	}
 }
 
+// A share that keeps no more than a smaller one does is warned of where it stands in the file, and only there.
+func TestShareWithoutEffectIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[string]string{
+		`"max_history_share": 0.6, `:  "test.jsonc:1:48: agent.compaction.max_history_share: 0.6 keeps no more than 0.5626 does",
+		`"max_history_share": 0.56, `: "",
+		``:                            "",
+	} {
+		cfg := mustParse(t, `{"agent": {"compaction": {`+share+`"auto_compact_threshold": 80000}}}`)
+		if got := strings.Join(cfg.Warnings, "\n"); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: warnings are %q, want %q", share, got, want)
+		}
+	}
+}
+
 func TestJSONIsLoadable(t *testing.T) {
 	t.Parallel()
 	cfg := mustParse(t, `{"llm": {"models": [{"name": "main", "api_key": "", "base_url": "http://h/v1?a=1&b=<2>", "model": "m", "temperature": 0.7}]},
