@@ -270,6 +270,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
 	defer stopLow(ErrStop)
 	background.Go(func() error { b.every(low, settleEvery, b.settle); return nil })
+	background.Go(func() error { b.every(low, time.Minute, b.rest); return nil })
 	background.Go(func() error { b.keep(low); return nil })
 	background.Go(func() error { b.digests(low); return nil })
 

@@ -52,6 +52,22 @@ func (b *Bot) settle(ctx context.Context) {
 	}
 }
 
+// restAfter is how long nothing is said in a session before its lease is given up, where all is flushed or owed. Else it is
+// kept until the idle flush had its time: a stop flushes the sessions whose lease it holds.
+const restAfter = 5 * time.Minute
+
+// rest gives up the leases of sessions at rest.
+func (b *Bot) rest(ctx context.Context) {
+	n, err := b.leases.Rest(ctx, restAfter, idleAfter+restAfter, func(key sessions.Key) bool {
+		return b.turns.Busy(key) || b.upkeep.Busy(key) || b.upkeepLock.busy(key) || b.outbox.holds(key)
+	})
+	if err != nil {
+		quietly(ctx, err, "Leases at rest not given up")
+	} else if n > 0 {
+		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Leases at rest given up")
+	}
+}
+
 // breaker counts the model calls of one look that ran out of time, one after another.
 type breaker struct{ timeouts int }
 

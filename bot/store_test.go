@@ -141,6 +141,10 @@ func (s *store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaI
 	return do(s, "acquire", func() (sessions.Lease, error) { return s.mem.Acquire(ctx, k, o) })
 }
 
+func (s *store) Rest(ctx context.Context, o sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	return do(s, "rest", func() ([]sessions.Key, error) { return s.mem.Rest(ctx, o, keys, rest, unflushed) })
+}
+
 func (s *store) Resign(ctx context.Context, o sessions.ReplicaID) (int, error) {
 	return do(s, "resign", func() (int, error) { return s.mem.Resign(ctx, o) })
 }

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,10 +22,16 @@ type Leases struct {
 	ttl   time.Duration
 
 	mu    sync.Mutex
-	held  map[Key]Lease
+	held  map[Key]heldLease
 	alive time.Time // when the last beat that came through was sent
 	since time.Time // when the first beat that Keep missed was sent; zero: none was missed since one came through
 	clock clock
+}
+
+// heldLease is a lease with the time of its last use.
+type heldLease struct {
+	Lease
+	used time.Time
 }
 
 // clock is that of the storage, as it was read once, and goes on by this machine's monotonic one: whatever the time of
@@ -40,7 +47,7 @@ func (c clock) now() time.Time {
 
 // NewLeases returns the leases of owner, none yet. ttl is the time to live that the store counts with.
 func NewLeases(store Leaser, owner ReplicaID, ttl time.Duration) *Leases {
-	return &Leases{store: store, owner: owner, ttl: ttl, held: map[Key]Lease{}}
+	return &Leases{store: store, owner: owner, ttl: ttl, held: map[Key]heldLease{}}
 }
 
 // Owner is the replica whose leases these are.
@@ -129,17 +136,21 @@ func (l *Leases) Trusted() bool {
 // Get returns the session's lease, from memory where it is known.
 func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
 	l.mu.Lock()
-	lease, ok := l.held[key]
+	h, ok := l.held[key]
+	if ok {
+		h.used = time.Now()
+		l.held[key] = h
+	}
 	l.mu.Unlock()
 	if ok {
-		return lease, nil
+		return h.Lease, nil
 	}
 	lease, err := l.store.Acquire(ctx, key, l.owner)
 	if err != nil {
 		return Lease{}, err
 	}
 	l.mu.Lock()
-	l.held[key] = lease
+	l.held[key] = heldLease{lease, time.Now()}
 	l.mu.Unlock()
 	return lease, nil
 }
@@ -152,7 +163,7 @@ func (l *Leases) Learn(lease Lease) {
 		return // a slow answer tells of an older term
 	}
 	if lease.Owner == l.owner {
-		l.held[lease.Key] = lease
+		l.held[lease.Key] = heldLease{lease, time.Now()}
 	} else {
 		delete(l.held, lease.Key)
 	}
@@ -162,9 +173,42 @@ func (l *Leases) Learn(lease Lease) {
 func (l *Leases) Drop(key Key) (Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lease, ok := l.held[key]
+	h, ok := l.held[key]
 	delete(l.held, key)
-	return lease, ok
+	return h.Lease, ok
+}
+
+// restBatch is how many leases are given up in one statement.
+const restBatch = 500
+
+// Rest gives up the leases of sessions at rest, as [Leaser.Rest] does: of those that were not used for as long and are not
+// busy. A replica holds no more leases than it has active sessions. It returns how many it gave up.
+func (l *Leases) Rest(ctx context.Context, rest, unflushed time.Duration, busy func(Key) bool) (int, error) {
+	var idle []Key
+	since := time.Now().Add(-rest)
+	l.mu.Lock()
+	for key, h := range l.held {
+		if !h.used.After(since) {
+			idle = append(idle, key)
+		}
+	}
+	l.mu.Unlock()
+	n := 0
+	for batch := range slices.Chunk(slices.DeleteFunc(idle, busy), restBatch) {
+		freed, err := l.store.Rest(ctx, l.owner, batch, rest, unflushed)
+		if err != nil {
+			return n, err
+		}
+		l.mu.Lock()
+		for _, key := range freed {
+			if !l.held[key].used.After(since) { // else the next write finds out that it is lost
+				delete(l.held, key)
+			}
+		}
+		l.mu.Unlock()
+		n += len(freed)
+	}
+	return n, nil
 }
 
 // Check forgets the session's lease where err says that it is lost, and returns err.

@@ -189,6 +189,10 @@ type Leaser interface {
 	// Release gives up one lease, where it is the current one. Where messages wait, other replicas are woken with the
 	// session's key.
 	Release(ctx context.Context, l Lease) error
+	// Rest gives up those of owner's leases of keys whose sessions rest, and returns their keys. Nothing was said for so
+	// long, no message waits, no reply is unsent and no compaction is under way; and everything is flushed or owed, or
+	// nothing was said for as long as unflushed.
+	Rest(ctx context.Context, owner ReplicaID, keys []Key, rest, unflushed time.Duration) ([]Key, error)
 	// Resign gives up all leases of owner at once, wakes other replicas where work waits, and removes its heartbeat.
 	// It returns the number of leases.
 	Resign(ctx context.Context, owner ReplicaID) (int, error)

@@ -106,7 +106,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsFreeParams{Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
+	p := &dbsqlc.SessionsFreeParams{Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}, Users: []string{}}
 	for _, sc := range scopes {
 		switch sc.Scope {
 		case memory.ScopeTeam:
@@ -115,7 +115,11 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 			p.Groups = append(p.Groups, sc.ScopeID)
 		case memory.ScopeSession:
 			p.SessionKeys = append(p.SessionKeys, sc.ScopeID)
-		case memory.ScopeUser: // read where the person speaks: these sessions are erased themselves
+		case memory.ScopeUser:
+			p.Users = append(p.Users, sc.ScopeID)
+			if sc.SourceGroup != "" {
+				p.Groups = append(p.Groups, sc.SourceGroup)
+			}
 		}
 	}
 	facts, vectors, err := s.unmake(ctx, tx, ids)

@@ -76,6 +76,20 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
+// Rest implements sessions.Leaser.
+func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	p := &dbsqlc.LeasesRestParams{Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds()}
+	p.SessionKeys = make([]string, len(keys))
+	for i, key := range keys {
+		p.SessionKeys[i] = string(key)
+	}
+	freed, err := s.q.LeasesRest(ctx, s.pool, p)
+	if err != nil {
+		return nil, fmt.Errorf("giving up leases at rest of replica %s: %w", owner, err)
+	}
+	return freed, nil
+}
+
 // Resign implements sessions.Leaser.
 func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
 	row, err := s.q.LeasesResign(ctx, s.pool, string(owner))

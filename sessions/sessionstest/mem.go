@@ -217,6 +217,30 @@ func (m *Mem) Release(_ context.Context, l sessions.Lease) error {
 	return nil
 }
 
+// Rest implements sessions.Leaser. What is owed is kept elsewhere.
+func (m *Mem) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var freed []sessions.Key
+	for _, key := range keys {
+		s := m.sessions[key]
+		if s == nil || s.state.Lease.Owner != owner || s.job != nil {
+			continue
+		}
+		quiet := time.Since(s.state.LastActiveAt)
+		if quiet < rest || s.state.FlushedSeq < s.state.LastSeq && quiet < unflushed {
+			continue
+		}
+		if slices.ContainsFunc(s.events, func(e *sessions.Event) bool { return e.State == sessions.Pending }) ||
+			slices.ContainsFunc(s.outbox, func(o *outgoing) bool { return !o.settled }) {
+			continue
+		}
+		s.state.Lease.Owner = ""
+		freed = append(freed, key)
+	}
+	return freed, nil
+}
+
 // Resign implements sessions.Leaser.
 func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.mu.Lock()

@@ -373,3 +373,47 @@ func testResign(b *bench) {
 		b.Errorf("the next term is %d, want %d", next.Term, l.Term+1)
 	}
 }
+
+// A replica keeps the leases of sessions in which there is something to do, and gives up those of sessions at rest.
+func testRest(b *bench) {
+	keys := []sessions.Key{key, "robot/elsewhere"}
+	rest := func(owner sessions.ReplicaID, rest, unflushed time.Duration) int {
+		b.Helper()
+		freed, err := b.Store.Rest(b.ctx, owner, keys, rest, unflushed)
+		b.check(err)
+		return len(freed)
+	}
+	l := b.held(1)
+	if n := rest(replicaA, 0, 0); n != 0 {
+		b.Error("the lease of a session with a waiting message was given up")
+	}
+	done := b.turn(l, 1)
+	if n := rest(replicaA, 0, 0); n != 0 {
+		b.Error("the lease of a session with an unsent reply was given up")
+	}
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true}))
+	job := sessions.Job{Through: 2}
+	_, err := b.Store.OpenJob(b.ctx, l, job)
+	b.check(err)
+	if n := rest(replicaA, 0, 0); n != 0 {
+		b.Error("the lease of a session with a compaction under way was given up")
+	}
+	b.compact(l, told(0, 2))
+	for name, n := range map[string]int{
+		"another replica's":   rest(replicaB, 0, 0),
+		"an active session's": rest(replicaA, time.Hour, 0),
+		"an unflushed one's":  rest(replicaA, 0, time.Hour),
+	} {
+		if n != 0 {
+			b.Errorf("%s lease was given up", name)
+		}
+	}
+	if n := rest(replicaA, 0, 0); n != 1 {
+		b.Errorf("%d leases were given up, want that of the session at rest", n)
+	}
+	_, err = b.Store.Begin(b.ctx, l, 0)
+	b.want(err, sessions.ErrLeaseLost, "going on with a lease that was given up")
+	if a := b.accept(replicaB, 2); a.Lease.Owner != replicaB {
+		b.Errorf("the next message found the lease %+v, want it taken by the replica that accepted it", a.Lease)
+	}
+}

@@ -187,6 +187,57 @@ func (q *Queries) LeasesResign(ctx context.Context, db DBTX, owner string) (Leas
 	return i, err
 }
 
+const leasesRest = `-- name: LeasesRest :many
+WITH resting AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.session_key = ANY($1::text[]) AND h.lease_owner = $2::text
+      AND h.last_active_at <= now() - interval '1 second' * $3::float8
+      AND (h.flushed_seq >= h.last_seq OR h.last_active_at <= now() - interval '1 second' * $4::float8
+        OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = h.session_key AND d.through_seq >= h.last_seq))
+      AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending')
+      AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+      AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key)
+    ORDER BY h.session_key FOR UPDATE SKIP LOCKED
+)
+UPDATE dingtalk_sessions s SET lease_owner = NULL
+FROM resting WHERE s.session_key = resting.session_key
+RETURNING s.session_key
+`
+
+type LeasesRestParams struct {
+	SessionKeys      []string
+	Owner            string
+	RestSeconds      float64
+	UnflushedSeconds float64
+}
+
+// LeasesRest frees those of some leases of a replica whose sessions rest: no message waits, no reply is unsent, no compaction
+// is under way, and what was said is flushed or owed, or was said too long ago for that. A row that is locked is in use.
+func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, leasesRest,
+		arg.SessionKeys,
+		arg.Owner,
+		arg.RestSeconds,
+		arg.UnflushedSeconds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const replicaBeat = `-- name: ReplicaBeat :one
 WITH beat AS (
     INSERT INTO replicas (id) VALUES ($1::text)

@@ -719,12 +719,13 @@ func (q *Queries) MemoryPromoted(ctx context.Context, db DBTX, arg *MemoryPromot
 }
 
 const memoryScopes = `-- name: MemoryScopes :many
-SELECT DISTINCT m.scope, m.scope_id FROM memories m WHERE m.id = ANY($1::bigint[])
+SELECT DISTINCT m.scope, m.scope_id, m.source_group FROM memories m WHERE m.id = ANY($1::bigint[])
 `
 
 type MemoryScopesRow struct {
-	Scope   memory.Scope
-	ScopeID string
+	Scope       memory.Scope
+	ScopeID     string
+	SourceGroup string
 }
 
 // MemoryScopes lists where memories can be read.
@@ -737,7 +738,7 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 	var items []MemoryScopesRow
 	for rows.Next() {
 		var i MemoryScopesRow
-		if err := rows.Scan(&i.Scope, &i.ScopeID); err != nil {
+		if err := rows.Scan(&i.Scope, &i.ScopeID, &i.SourceGroup); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1372,14 +1373,18 @@ WITH held AS (
     SELECT h.session_key FROM dingtalk_sessions h
     WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
       AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
-        OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/')))
+        OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
+        OR (h.conversation_type = '1' AND h.session_key IN (
+            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($5::text[]) AND u.sender_id <> '')))
     ORDER BY h.session_key FOR UPDATE
 ), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
     FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key
 )
-SELECT pg_notify('ebb', '|' || freed.session_key) FROM freed
+SELECT pg_notify('ebb', '|' || f.session_key) FROM freed f
+WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+   OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
 `
 
 type SessionsFreeParams struct {
@@ -1387,16 +1392,19 @@ type SessionsFreeParams struct {
 	Teams       []string
 	SessionKeys []string
 	Groups      []string
+	Users       []string
 }
 
 // SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
-// from the one that asks. Every replica is told.
+// from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
+// it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
 func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) error {
 	_, err := db.Exec(ctx, sessionsFree,
 		arg.Asking,
 		arg.Teams,
 		arg.SessionKeys,
 		arg.Groups,
+		arg.Users,
 	)
 	return err
 }

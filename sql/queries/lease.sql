@@ -50,6 +50,24 @@ WITH freed AS (
 SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
 FROM (SELECT count(*) AS n FROM waiting) w;
 
+-- name: LeasesRest :many
+-- LeasesRest frees those of some leases of a replica whose sessions rest: no message waits, no reply is unsent, no compaction
+-- is under way, and what was said is flushed or owed, or was said too long ago for that. A row that is locked is in use.
+WITH resting AS (
+    SELECT h.session_key FROM dingtalk_sessions h
+    WHERE h.session_key = ANY(@session_keys::text[]) AND h.lease_owner = @owner::text
+      AND h.last_active_at <= now() - interval '1 second' * @rest_seconds::float8
+      AND (h.flushed_seq >= h.last_seq OR h.last_active_at <= now() - interval '1 second' * @unflushed_seconds::float8
+        OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = h.session_key AND d.through_seq >= h.last_seq))
+      AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending')
+      AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+      AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key)
+    ORDER BY h.session_key FOR UPDATE SKIP LOCKED
+)
+UPDATE dingtalk_sessions s SET lease_owner = NULL
+FROM resting WHERE s.session_key = resting.session_key
+RETURNING s.session_key;
+
 -- name: LeasesResign :one
 -- LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
 WITH freed AS (

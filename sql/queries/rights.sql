@@ -295,23 +295,28 @@ VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner:
 
 -- name: SessionsFree :exec
 -- SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
--- from the one that asks. Every replica is told.
+-- from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
+-- it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
 WITH held AS (
     SELECT h.session_key FROM dingtalk_sessions h
     WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
       AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
-        OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/')))
+        OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
+        OR (h.conversation_type = '1' AND h.session_key IN (
+            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
     ORDER BY h.session_key FOR UPDATE
 ), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
     FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key
 )
-SELECT pg_notify('ebb', '|' || freed.session_key) FROM freed;
+SELECT pg_notify('ebb', '|' || f.session_key) FROM freed f
+WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+   OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'));
 
 -- name: MemoryScopes :many
 -- MemoryScopes lists where memories can be read.
-SELECT DISTINCT m.scope, m.scope_id FROM memories m WHERE m.id = ANY(@ids::bigint[]);
+SELECT DISTINCT m.scope, m.scope_id, m.source_group FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: FlushesForget :exec
 -- FlushesForget takes ids from receipts.

@@ -1,0 +1,126 @@
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// Wherever a fact could be read, a turn or a compaction under way that has read it writes nothing: in the private chats of
+// its person, and in the other sessions of the group. Conversations that can't read it go on.
+func TestForgettingAFactEndsItsReaders(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	readers := map[string]*chat{"private chat": newChat(t, s, "dm", "u", true), "session of another member": {t: t, store: s, reader: memory.Reader{
+		Key: sessions.NewKey(robot, "cid", "v"), Robot: robot, Conversation: "cid", Users: []sessions.UserID{"v"},
+	}}}
+	others := map[string]*chat{"another group": newChat(t, s, "elsewhere", "u", false), "another's private chat": newChat(t, s, "dm2", "v", true)}
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id LIKE 'dm%'")
+	d := about("u", "u keeps 3 turtles")
+	d.SourceGroup = memory.GroupID(robot, "cid")
+	id := c.save(d).Saved[0]
+	leases := map[*chat]sessions.Lease{}
+	for _, list := range []map[string]*chat{readers, others} {
+		for _, r := range list {
+			r.say(r.reader.Users[0], "wait")
+			leases[r] = r.lease
+		}
+	}
+	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+		t.Fatal(err)
+	}
+	pinned := "- u keeps 3 turtles"
+	for name, r := range readers {
+		if _, err := s.Commit(t.Context(), leases[r], sessions.Turn{Pinned: &pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+			t.Errorf("a turn under way in the %s ended with %v", name, err)
+		}
+		if _, err := s.Compact(t.Context(), leases[r], sessions.Compaction{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+			t.Errorf("a compaction under way in the %s ended with %v", name, err)
+		}
+	}
+	for name, r := range others {
+		if _, err := s.Begin(t.Context(), leases[r], 0); err != nil {
+			t.Errorf("in %s a turn ended with %v", name, err)
+		}
+	}
+	gone(t, pool, "turtles")
+}
+
+// One forgotten fact of the team wakes the sessions in which a message waits, and no other, however many have a lease.
+func TestForgettingATeamFactWakesFew(t *testing.T) {
+	t.Parallel()
+	const leased, waiting = 20000, 3
+	url := sqltest.URL(t)
+	s, pool := open(t, url)
+	c := newChat(t, s, "cid", "u", false)
+	id := must[memory.Memory](t)(s.Promote(t.Context(), c.save(from(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner)
+		SELECT $1::text || '/g' || i, $1::text, 'g' || i, '2', 'a' FROM generate_series(1, $2::int) i`, string(robot), leased)
+	for i := range waiting {
+		must[sessions.Accepted](t)(s.Accept(t.Context(), "a", sessions.NewKey(robot, sessions.ConversationID(fmt.Sprintf("g%d", i+1)), ""), sessions.Message{
+			RobotCode: robot, ConversationID: sessions.ConversationID(fmt.Sprintf("g%d", i+1)), ConversationType: sessions.Group, ID: "m", SenderID: "v", Text: "hello",
+		}))
+	}
+	conn := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	if _, err := conn.Exec(t.Context(), "LISTEN ebb"); err != nil {
+		t.Fatal(err)
+	}
+
+	// Messages go on arriving meanwhile, at a steady rate.
+	arriving, stop := context.WithCancel(t.Context())
+	slowest := make(chan time.Duration, 1)
+	go func() {
+		var most time.Duration
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; arriving.Err() == nil; i++ {
+			began := time.Now()
+			_, err := s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+				RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint("late", i)), SenderID: "v", Text: "hi",
+			})
+			if err != nil {
+				t.Errorf("a message was not accepted: %v", err)
+			}
+			most = max(most, time.Since(began))
+			<-tick.C
+		}
+		slowest <- most
+	}()
+	began := time.Now()
+	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+		t.Error(err)
+	}
+	took := time.Since(began)
+	stop()
+	t.Logf("forgetting took %s; of the messages that arrived meanwhile the slowest took %s to accept", took, <-slowest)
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_sessions WHERE lease_owner IS NOT NULL AND conversation_id LIKE 'g%'"); n != 0 {
+		t.Errorf("%d sessions that may have read the fact keep their leases", n)
+	}
+	execute(t, pool, "SELECT pg_notify('ebb', 'last')")
+	var woken []string
+	for {
+		n := must[*pgconn.Notification](t)(conn.WaitForNotification(t.Context()))
+		if n.Payload == "last" {
+			break
+		}
+		if n.Payload != "|"+string(c.reader.Key) { // in the session where it was said messages wait, too
+			woken = append(woken, n.Payload)
+		}
+	}
+	slices.Sort(woken)
+	if len(woken) != waiting {
+		t.Errorf("%d sessions were woken, want the %d in which a message waits: %.200q", len(woken), waiting, woken)
+	}
+}
