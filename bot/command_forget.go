@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const (
 
 // What may stand behind a command that asks to be confirmed.
 var (
-	yesWords = []string{"yes", "y", "sure", "ok", "确认", "确定", "是", "是的"}
+	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
 	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
 	please   = []string{"please", "pls", "请", "吧", "！", "!"}
 )
@@ -69,21 +70,116 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 		return say(sayNotAdmin, t.lang)
 	case sure && !b.askedBefore(ctx, t, who):
 		return say(sayNotAsked, t.lang)
-	case self && !sure:
-		return say(sayForgetMe, t.lang)
 	}
-	if self {
-		return b.forgetPerson(ctx, t, asked.SenderID)
+	p := memory.Person{ID: asked.SenderID}
+	if !self {
+		var why string
+		if p, why = b.personNamed(ctx, t, who); why != "" {
+			return why
+		}
 	}
-	p, why := b.personNamed(ctx, t, who)
-	switch {
-	case why != "":
-		return why
-	case !sure:
-		return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Messages,
-			p.Last.In(b.cfg.Location).Format("2006-01-02 15:04"), strings.TrimPrefix(who, "@"))
+	if !sure {
+		before, previewed := b.previewed(ctx, t.key, asked)
+		sure = previewed && strings.EqualFold(before, who) // said twice
+	}
+	if !sure {
+		return b.forgetPreview(ctx, t, p, who)
 	}
 	return b.forgetPerson(ctx, t, p.ID)
+}
+
+// forgetting is what to forget of a person, asked for by the turn's message.
+func (t *turn) forgetting(who sessions.UserID) memory.Forget {
+	asked := t.asked[0]
+	return memory.Forget{
+		Robot: t.view.Session.RobotCode, Person: who, Self: who == asked.SenderID,
+		From: memory.Asking{Lease: t.lease, Event: asked.ID},
+	}
+}
+
+// maxTitles is how many groups a preview names.
+const maxTitles = 5
+
+// forgetPreview says what would be deleted, and asks whether that is meant. Which groups a person is in is told to nobody
+// but them: in a group there are numbers alone.
+func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who string) string {
+	f := t.forgetting(p.ID)
+	found, err := b.cfg.Rights.PreviewForget(ctx, f)
+	switch {
+	case errors.Is(err, memory.ErrTooOften):
+		return say(sayForgetOften, t.lang, memory.MaxErasures)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("What is kept of a person could not be counted")
+		return say(sayNoRights, t.lang)
+	}
+	what := previewInWords(found, t.lang)
+	if what == "" {
+		what = say(sayForgetLittle, t.lang)
+	}
+	titles := slices.DeleteFunc(slices.Clone(found.Groups), func(title string) bool { return title == "" })
+	if t.view.Session.ConversationType == sessions.Private && f.Self && len(titles) > 0 {
+		if len(titles) > maxTitles {
+			titles = append(titles[:maxTitles], "…")
+		}
+		what += say(sayForgetWhere, t.lang, strings.Join(titles, say(sayComma, t.lang)))
+	}
+	if f.Self {
+		return say(sayForgetMe, t.lang, what)
+	}
+	return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(b.cfg.Location).Format("2006-01-02 15:04"), what,
+		strings.TrimPrefix(who, "@"))
+}
+
+// confirmations reads a bare yes or no right behind a preview as the command that it answers. The log tells, so that it
+// holds on every replica and after a restart.
+func (b *Bot) confirmations(ctx context.Context, v *sessions.View) {
+	if b.cfg.Rights == nil {
+		return
+	}
+	for i := range v.Pending {
+		e := &v.Pending[i]
+		who, answer := forgetWords(forgetMe + " " + b.ownWords(*e))
+		if who != forgetMe || answer == answerNone {
+			continue
+		}
+		if who, previewed := b.previewed(ctx, v.Session.Key, *e); previewed {
+			e.Content = "/forget " + who + " " + map[answerTo]string{answerYes: "yes", answerNo: "no"}[answer]
+		}
+	}
+}
+
+// previewed reports whom a message's sender was shown a preview of before they wrote the message: it was asked for by the
+// message before it, not long ago, and answered.
+func (b *Bot) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who string, previewed bool) {
+	before, err := b.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, 1)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
+	}
+	if len(before) == 0 || before[0].State != sessions.Done || e.CreatedAt.Sub(before[0].CreatedAt) > confirmWithin {
+		return "", false
+	}
+	who, answer := b.forgetOf(before[0])
+	if answer != answerNone || who == "" || who == forgetLast || memoryID(narrow(who)) > 0 {
+		return "", false
+	}
+	reply, err := b.memory.Range(ctx, key, before[0].Seq, before[0].Seq+1, 1)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the preview")
+	}
+	return who, len(reply) == 1 && reply[0].Role == sessions.RoleAssistant && !reply[0].CreatedAt.After(e.CreatedAt)
+}
+
+// forgetOf reads a message as the command that has something forgotten; who is empty for another.
+func (b *Bot) forgetOf(e sessions.Event) (who string, answer answerTo) {
+	name, rest := parseCommand(b.ownWords(e))
+	switch name {
+	case "忘记我":
+		rest = forgetMe + " " + rest
+	case "forget", "忘记":
+	default:
+		return "", answerNone
+	}
+	return forgetWords(rest)
 }
 
 // Whom or what /forget is about, besides a name.
@@ -157,15 +253,10 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
 			continue
 		}
-		name, rest := parseCommand(b.ownWords(e))
-		switch name {
-		case "忘记我":
-			rest = "me " + rest
-		case "forget", "忘记":
-		default:
+		whom, answer := b.forgetOf(e)
+		if whom == "" {
 			continue
 		}
-		whom, answer := forgetWords(rest)
 		return answer == answerNone && strings.EqualFold(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
 	}
 	return false
@@ -194,20 +285,19 @@ func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.P
 
 // forgetPerson wipes a person. Their own reply goes to the conversation and names nobody, for a reply is stored too.
 func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) string {
-	asked := t.asked[0]
-	self := who == asked.SenderID
-	done, err := b.cfg.Rights.ForgetPerson(ctx, memory.Forget{
-		Robot: t.view.Session.RobotCode, Person: who, Self: self,
-		From: memory.Asking{Lease: t.lease, Event: asked.ID},
-	})
+	f := t.forgetting(who)
+	done, err := b.cfg.Rights.ForgetPerson(ctx, f)
+	if errors.Is(err, memory.ErrTooOften) {
+		return say(sayForgetOften, t.lang, memory.MaxErasures)
+	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
 		return say(sayForgetHalf, t.lang)
 	}
 	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
 		Int("summaries", done.Summaries).Msg("A person was forgotten")
-	if self {
-		t.asked[0] = nameless(asked)
+	if f.Self {
+		t.asked[0] = nameless(t.asked[0])
 		t.view.Pending[0] = nameless(t.view.Pending[0])
 	}
 	b.goOn(ctx, t, done.Lease)

@@ -84,6 +84,10 @@ const (
 	sayPersonForgotten
 	sayForgotBefore
 	sayForgetHalf
+	sayForgetOften
+	sayForgetLittle
+	sayForgetWhere
+	sayComma
 	sayExportPrivate
 	sayExportEmpty
 	sayExportPage
@@ -165,12 +169,12 @@ var phrases = map[phrase][2]string{
 	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`"},
 	sayExportUsage:   {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
 	sayForgetMe: {
-		"⚠️ 这会删除关于你的一切：所有群和私聊里你的消息和我的回答、相关的记忆、摘要里的内容。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记我 确认`。",
-		"⚠️ This deletes everything about you: your messages and my answers in every group and private chat, what I remember, and what summaries tell of it. It can't be taken back.\n\nIf you are sure, reply `/forget me yes` within 10 minutes.",
+		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",
+		"⚠️ This deletes everything about you: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" within 10 minutes.",
 	},
 	sayForgetWho: {
-		"⚠️ 这会删除关于 %s 的一切（%d 条消息，最近 %s），无法恢复。\n\n确定的话，请在 10 分钟内回复 `/忘记 @%s 确认`。",
-		"⚠️ This deletes everything about %s (%d messages, the last of %s), for good.\n\nIf you are sure, reply `/forget @%s yes` within 10 minutes.",
+		"⚠️ 这会删除关于 %s（最近一次说话：%s）的一切：%s。别人说的话会保留。无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”，或 `/忘记 @%s 确认`。",
+		"⚠️ This deletes everything about %s, who spoke last at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
 	},
 	sayNobody:          {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
 	sayWhich:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
@@ -178,6 +182,10 @@ var phrases = map[phrase][2]string{
 	sayPersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
 	sayForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
 	sayForgetHalf:      {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
+	sayForgetOften:     {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
+	sayForgetLittle:    {"现在没有保存什么", "nothing is kept at the moment"},
+	sayForgetWhere:     {"（群：%s）", " (groups: %s)"},
+	sayComma:           {"、", ", "},
 	sayExportPrivate:   {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
 	sayExportEmpty:     {"我没有保存关于你的任何内容。", "I keep nothing about you."},
 	sayExportPage:      {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},

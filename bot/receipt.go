@@ -35,6 +35,19 @@ func receiptOfPerson(done memory.Forgotten, lang string) string {
 	})
 }
 
+// previewInWords lists what would be deleted of a person, and where.
+func previewInWords(p memory.Preview, lang string) string {
+	return inWords(lang, []deleted{
+		{p.Messages, "条消息", "message|messages"},
+		{p.Answers, "条我的回答", "answer of mine|answers of mine"},
+		{p.Facts, "条记忆", "memory|memories"},
+		{p.DigestLines, "行日报", "line of digests|lines of digests"},
+		{p.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
+		{len(p.Groups), "个群", "group|groups"},
+		{p.Private, "个私聊", "private chat|private chats"},
+	})
+}
+
 func inWords(lang string, things []deleted) string {
 	var parts []string
 	for _, c := range things {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ebb/sessions"
@@ -47,8 +48,11 @@ type Rights interface {
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
 
 	// ForgetPerson wipes everything of a person; see [Forget]. What it did stands where it fails, and doing it again does
-	// the rest.
+	// the rest. [ErrTooOften] where the person asked for it [MaxErasures] times today.
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
+
+	// PreviewForget counts what [Rights.ForgetPerson] would wipe, and changes nothing.
+	PreviewForget(ctx context.Context, f Forget) (Preview, error)
 
 	// FactsOf lists the memories about a person and those that the person said, superseded ones too, oldest first, at
 	// most limit of those with an id above after: what one robot was told, or any where it is empty. Another robot's
@@ -98,12 +102,33 @@ type Asking struct {
 	Only sessions.UserID
 }
 
+// MaxErasures is how often a person may have themself forgotten on one day, of UTC: it costs others the summaries.
+const MaxErasures = 3
+
+// ErrTooOften is returned where a person asks for it once more.
+var ErrTooOften = errors.New("everything about the person was erased often enough today")
+
+// Preview counts what forgetting a person would wipe.
+type Preview struct {
+	Messages    int // that they said
+	Answers     int // of the bot: to them, or repeating them
+	Facts       int
+	DigestLines int
+	Summaries   int      // to be written again from what is left
+	Groups      []string // titles of the groups where they spoke
+	Private     int      // private chats
+}
+
 // Forget says whom to forget.
 //
 // It deletes the memories about the person and those that they said, former values too, in all scopes; their private
-// chats and the sessions that are theirs alone; and in groups it wipes their messages, what the bot did and said to
-// answer them or to repeat them, what others quote of them, and everything that was made from these: summaries, stored
-// bodies, vectors, digests, replies, work in hand. The rows of wiped messages stay, without words and without a name.
+// chats and the sessions that are theirs alone; and in groups where they spoke it wipes their messages, what the bot did
+// and said to answer them, to repeat them or to name them, what others quote of them, and everything that was made from
+// these: summaries, stored bodies, vectors, digests, replies, work in hand. The rows of wiped messages stay, without words
+// and without a name.
+//
+// What others said stays, whatever it says, and so does what the bot told others in private. A nick counts as a whole word
+// in the bot's own words, where nobody else goes by it; an identifier where nobody else said it, and the bot did not before.
 type Forget struct {
 	Robot  sessions.RobotCode // whose conversations; empty: those of every robot
 	Person sessions.UserID

@@ -88,6 +88,16 @@ func without(text string, repeats func(string) bool) string {
 	return strings.Join(kept, "\n")
 }
 
+// linesThat counts the lines of a text that repeat something.
+func linesThat(text string, repeats func(string) bool) (n int) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if repeats(line) {
+			n++
+		}
+	}
+	return n
+}
+
 func withoutSentences(line string, repeats func(string) bool) string {
 	kept := slices.DeleteFunc(sentence.FindAllString(line, -1), repeats)
 	return strings.TrimSpace(strings.Join(kept, ""))

@@ -20,25 +20,37 @@ const logPage = 2000
 func (s *Store) places(
 	ctx context.Context, tx pgx.Tx, key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool,
 ) (found []wiped, err error) {
-	answer, last := false, sessions.RoleTool
+	turns := newAnswers()
 	add := func(e *dbsqlc.LogWalkRow) {
 		if e.Content != sessions.ErasedText || e.Calls != "" {
 			found = append(found, wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
 		}
 	}
-	err = s.walk(ctx, tx, key, func(e *dbsqlc.LogWalkRow) {
-		if e.Role == sessions.RoleUser {
-			answer = answer && last == sessions.RoleUser // else a new turn begins
-			if theirs(e) {
-				answer = true
-				add(e)
-			}
-		} else if answer || repeats(e.Content) || repeats(e.Calls) {
+	err = s.walk(ctx, tx, key, 0, func(e *dbsqlc.LogWalkRow) {
+		if turns.next(e, e.Role == sessions.RoleUser && theirs(e)) ||
+			e.Role != sessions.RoleUser && (repeats(e.Content) || repeats(e.Calls)) {
 			add(e)
 		}
-		last = e.Role
 	})
 	return found, err
+}
+
+// answers tells in a walk through a log which events are messages of theirs, or were done and said to answer them.
+type answers struct {
+	under bool // a message of theirs is among what the turn took
+	last  sessions.Role
+}
+
+func newAnswers() answers { return answers{last: sessions.RoleTool} }
+
+func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
+	wipe := a.under
+	if e.Role == sessions.RoleUser {
+		a.under = a.under && a.last == sessions.RoleUser || theirs // else a new turn begins
+		wipe = theirs
+	}
+	a.last = e.Role
+	return wipe
 }
 
 // wiped is an event that is to be wiped, and whether people saw it as a message.
@@ -63,10 +75,10 @@ func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	return seqs, aside, messages
 }
 
-// walk reads a session's log in the order of the view.
-func (s *Store) walk(ctx context.Context, tx pgx.Tx, key sessions.Key, see func(*dbsqlc.LogWalkRow)) error {
-	for after := int64(0); ; {
-		rows, err := s.q.LogWalk(ctx, tx, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
+// walk reads a session's log behind a place, in the order of the view.
+func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
+	for {
+		rows, err := s.q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -2,11 +2,9 @@ package sql
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -16,73 +14,123 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// ForgetPerson implements memory.Rights. Each session is one transaction; those where the person said nothing come first,
-// since what the bot repeats there is known by what it has from the others; the one that asks comes last, with memory, so
+// maxErasing is how many people are forgotten, or counted for a preview, at a time in one process: messages that arrive
+// meanwhile need connections, too.
+const maxErasing = 2
+
+// ForgetPerson implements memory.Rights. Each session is one transaction; the one that asks comes last, with memory, so
 // that a process that ends before that is asked again.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
-	done := memory.Forgotten{Lease: f.From.Lease}
-	if f.Person == "" {
-		return done, fmt.Errorf("forgetting nobody: %w", sessions.ErrRefused)
-	}
-	g := &forgetting{Store: s, f: f, done: &done, like: newLikeness()}
-	err := g.run(ctx)
+	g, done, err := s.forgetting(ctx, f)
 	if err != nil {
-		return done, fmt.Errorf("forgetting a person: %w", refused(err))
+		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
-	return done, nil
+	defer done()
+	err = g.run(ctx)
+	return *g.done, forgettingError(err)
+}
+
+func forgettingError(err error) error {
+	if err != nil {
+		return fmt.Errorf("forgetting a person: %w", refused(err))
+	}
+	return nil
 }
 
 // forgetting is one person's forgetting under way.
 type forgetting struct {
 	*Store
-	f      memory.Forget
-	who    person
-	labels []string // how the bot writes the person's name: nobody else's words have it
-	like   likeness // of what must not be repeated anywhere
-	told   []string // what memory has of the person, some of it
-	done   *memory.Forgotten
+	f     memory.Forget
+	who   person
+	rows  []dbsqlc.PersonSessionsRow   // the sessions that have something of them
+	facts []dbsqlc.MemoriesOfPersonRow // about them, or said by them
+	told  []dbsqlc.MemoriesOfPersonRow // of the facts: those that are looked for in nearly the same words
+	done  *memory.Forgotten
 }
 
-func (g *forgetting) run(ctx context.Context) error {
+// maxTold is how many facts are looked for in nearly the same words.
+const maxTold = 200
+
+// forgetting finds out where a person is, once it is its turn. The caller calls done at the end.
+func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting, done func(), err error) {
+	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
+	if f.Person == "" {
+		return nil, nil, fmt.Errorf("forgetting nobody: %w", sessions.ErrRefused)
+	}
+	select {
+	case s.erasing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, forgettingError(context.Cause(ctx))
+	}
 	if err := g.identify(ctx); err != nil {
-		return err
+		<-s.erasing
+		return nil, nil, forgettingError(err)
+	}
+	return g, func() { <-s.erasing }, nil
+}
+
+// identify learns the person's names, where they are, and what memory has of them.
+func (g *forgetting) identify(ctx context.Context) error {
+	who := string(g.f.Person)
+	if g.f.Self {
+		times, err := g.q.PersonErasures(ctx, g.pool, g.hash())
+		if err != nil {
+			return err
+		}
+		if times >= memory.MaxErasures {
+			return memory.ErrTooOften
+		}
 	}
 	if err := g.q.SessionsRevive(ctx, g.pool); err != nil {
 		return err
 	}
-	rows, err := g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{
-		Person: string(g.f.Person), Robot: string(g.f.Robot),
-	})
+	nicks, err := g.q.PersonNicks(ctx, g.pool, who)
 	if err != nil {
 		return err
 	}
-	told, err := g.toldIn(ctx, rows)
+	g.who = person{id: g.f.Person, nicks: nicks}
+	g.rows, err = g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{Person: who, Robot: string(g.f.Robot)})
 	if err != nil {
 		return err
 	}
-	rows = append(told, rows...)
-	asking := g.f.From.Lease.Key
-	for _, r := range rows {
+	g.facts, err = g.q.MemoriesOfPerson(ctx, g.pool, g.theirs())
+	for _, m := range g.facts {
+		if m.Kind != memory.KindDigest && len(g.told) < maxTold && utf8.RuneCountInString(m.Content) >= minPhraseHan {
+			g.told = append(g.told, m)
+		}
+	}
+	return err
+}
+
+// hash is what the person's erasures are counted under.
+func (g *forgetting) hash() []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, g.f.Person))
+	return sum[:]
+}
+
+func (g *forgetting) run(ctx context.Context) error {
+	asking, spoke := g.f.From.Lease.Key, false
+	for _, r := range g.rows {
 		if r.SessionKey == asking {
+			spoke = r.Spoke
 			continue
 		}
-		alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
-		err = g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
-			*g.done = before // it may run more than once
-			if alone {
-				return g.delete(ctx, tx, r.SessionKey, 0)
-			}
-			return g.session(ctx, tx, row)
-		})
-		if err != nil && !errors.Is(err, sessions.ErrNotFound) { // somebody deleted it meanwhile
+		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // somebody deleted it meanwhile
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
+		}
+	}
+	var sv *survey
+	if spoke {
+		var err error
+		if sv, err = g.survey(ctx, asking); err != nil {
+			return fmt.Errorf("session %s: %w", asking, err)
 		}
 	}
 	before := *g.done
 	return g.patient(ctx, func(tx pgx.Tx) error {
 		*g.done = before
 		if asking != "" {
-			if err := g.asking(ctx, tx, asking); err != nil {
+			if err := g.asking(ctx, tx, asking, sv); err != nil {
 				return fmt.Errorf("session %s: %w", asking, err)
 			}
 		}
@@ -90,85 +138,28 @@ func (g *forgetting) run(ctx context.Context) error {
 	})
 }
 
-// tellingPage is how many sessions are looked through at a time.
-const tellingPage = 500
-
-// toldIn lists sessions besides some where the person said nothing and the bot told something of them.
-func (g *forgetting) toldIn(ctx context.Context, besides []dbsqlc.PersonSessionsRow) ([]dbsqlc.PersonSessionsRow, error) {
-	listed := map[sessions.Key]bool{}
-	for _, r := range besides {
-		listed[r.SessionKey] = true
-	}
-	words := slices.Concat(g.like.words, g.told)
-	var told []dbsqlc.PersonSessionsRow
-	for after, more := sessions.Key(""), len(words) > 0; more; {
-		keys, err := g.q.SessionKeys(ctx, g.pool, &dbsqlc.SessionKeysParams{
-			AfterKey: string(after), Robot: string(g.f.Robot), MaxRows: tellingPage,
-		})
-		if err != nil {
-			return nil, err
-		}
-		if more = len(keys) == tellingPage; len(keys) == 0 {
-			break
-		}
-		after = keys[len(keys)-1]
-		var among []string
-		for _, k := range keys {
-			if !listed[k] {
-				among = append(among, string(k))
-			}
-		}
-		if len(among) == 0 {
-			continue
-		}
-		found, err := g.q.SessionsTellingOf(ctx, g.pool, &dbsqlc.SessionsTellingOfParams{SessionKeys: among, Words: words})
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			told = append(told, dbsqlc.PersonSessionsRow{
-				SessionKey: f.SessionKey, RobotCode: f.RobotCode, ConversationID: f.ConversationID, ConversationType: f.ConversationType,
-			})
+// one forgets the person in one session, in a transaction of its own.
+func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
+	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+	var sv *survey
+	if r.Spoke && !alone {
+		var err error
+		if sv, err = g.survey(ctx, r.SessionKey); err != nil {
+			return err
 		}
 	}
-	return told, nil
-}
-
-// identify learns the person's names, and what memory has of them.
-func (g *forgetting) identify(ctx context.Context) error {
-	nicks, err := g.q.PersonNicks(ctx, g.pool, string(g.f.Person))
-	if err != nil {
-		return err
-	}
-	g.who = person{id: g.f.Person, nicks: nicks}
-	g.labels = []string{"(" + string(g.f.Person) + ")"}
-	if sessions.Outside(g.f.Person) {
-		g.labels = append(g.labels, string(g.f.Person))
-		for _, n := range nicks {
-			g.labels = append(g.labels, sessions.Speaker(n, g.f.Person))
+	return g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		*g.done = before // it may run more than once
+		if alone {
+			return g.delete(ctx, tx, r.SessionKey, 0)
 		}
-	}
-	facts, err := g.q.MemoriesOfPerson(ctx, g.pool, g.theirs())
-	if err != nil {
-		return err
-	}
-	g.like.words = slices.Clone(g.labels)
-	for _, m := range facts {
-		if m.Kind == memory.KindDigest { // it tells of others too
-			continue
-		}
-		g.like.learn(m.Content)
-		if len(g.told) < maxTold && utf8.RuneCountInString(m.Content) >= minPhraseHan {
-			g.like.say(m.Content)
-			g.told = append(g.told, datesIn.ReplaceAllString(m.Content, ""))
-		}
-	}
-	return nil
+		return g.session(ctx, tx, row, sv)
+	})
 }
 
 // theirs is what tells the person's memories from others'.
 func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
-	return &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), Words: g.labels, RobotSessions: g.robotSessions()}
+	return &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), RobotSessions: g.robotSessions()}
 }
 
 // robotSessions is what the keys of the sessions begin with that it is about.
@@ -178,9 +169,6 @@ func (g *forgetting) robotSessions() string {
 	}
 	return robotSessions(g.f.Robot)
 }
-
-// maxTold is how many facts are looked for in sessions where the person said nothing.
-const maxTold = 200
 
 // alone reports whether a session is the person's alone: their private chat, or theirs among the sessions of a group.
 func (g *forgetting) alone(
@@ -206,7 +194,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	if err != nil {
 		return err
 	}
-	g.done.Messages += int(messages)
+	g.done.Messages += int(messages.Messages + messages.Answers)
 	gone, err := g.Store.delete(ctx, tx, key, asked)
 	g.done.Sessions++
 	g.done.Add(sessions.Erased{
@@ -215,23 +203,25 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	return err
 }
 
-// session wipes the person from a session that others have too.
-func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
-	key := row.SessionKey
-	like, err := g.likeIn(ctx, tx, key)
-	if err != nil {
-		return err
+// session wipes the person from a session that others have too. Without a survey they never spoke there: then what others
+// quote of them goes, and what memory has of them, but nothing of the bot's own.
+func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
+	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
+	messages, err := 0, error(nil)
+	if sv != nil {
+		if err := g.look(ctx, tx, sv); err != nil {
+			return err
+		}
+		e.seqs, _, messages = placesOf(sv.places())
+		e.repeats = sv.traits.repeats
+		for _, m := range g.facts {
+			if m.Kind != memory.KindDigest {
+				e.unsaid.facts = append(e.unsaid.facts, m.Content)
+			}
+		}
 	}
-	found, err := g.places(ctx, tx, key, func(e *dbsqlc.LogWalkRow) bool {
-		return e.SenderID == g.f.Person || g.names(e.Content)
-	}, like.in)
-	if err != nil {
-		return err
-	}
-	seqs, _, messages := placesOf(found)
 	g.done.Messages += messages
-	e := &erasure{Store: g.Store, tx: tx, row: row, seqs: seqs, who: g.who, unsaid: unsaid{repeats: g.tells(like)}}
-	if len(seqs) > 0 {
+	if len(e.seqs) > 0 {
 		err = e.do(ctx)
 	} else {
 		err = e.quoted(ctx)
@@ -242,103 +232,59 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	g.done.Sessions++
 	g.done.Add(e.done)
 	g.done.Embeddings += e.vectors
-	if err := g.facts(ctx, tx, key, like); err != nil {
+	if err := g.factsOf(ctx, tx, row.SessionKey, sv); err != nil {
 		return err
 	}
-	return g.unname(ctx, tx, row, like)
+	return g.unname(ctx, tx, row, e.repeats)
 }
 
-// tells is what reports whether a text repeats the person or names them.
-func (g *forgetting) tells(like *likeness) func(string) bool {
-	return func(text string) bool {
-		return like.in(text) || slices.ContainsFunc(g.who.nicks, func(n string) bool {
-			return utf8.RuneCountInString(n) > 1 && strings.Contains(text, n)
-		})
-	}
+func never(string) bool { return false }
+
+// ofThem reports whether a fact from a session is the person's: about them, said by them, or said by nobody known and a
+// repetition of them. What others said stays.
+func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
+	return m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person ||
+		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
 }
 
-// names reports whether a message of somebody is a command that names the person.
-func (g *forgetting) names(content string) bool {
-	if content = strings.TrimSpace(content); !strings.HasPrefix(content, "/") && !strings.HasPrefix(content, "／") {
-		return false
-	}
-	return strings.Contains(content, string(g.f.Person)) ||
-		slices.ContainsFunc(g.who.nicks, func(n string) bool { return strings.Contains(content, n) })
-}
-
-// likeIn is what repeats the person in one session: besides what does anywhere, the marks of what they said there and
-// nobody else did.
-func (g *forgetting) likeIn(ctx context.Context, tx pgx.Tx, key sessions.Key) (*likeness, error) {
-	own, others := map[string]bool{}, map[string]bool{}
-	err := g.walk(ctx, tx, key, func(e *dbsqlc.LogWalkRow) {
-		switch {
-		case e.Role != sessions.RoleUser || e.Content == sessions.ErasedText:
-		case e.SenderID == g.f.Person:
-			marksOf(e.Content, own)
-		default:
-			marksOf(e.Content, others)
-		}
-	})
-	waiting, err2 := g.q.WaitingOf(ctx, tx, &dbsqlc.WaitingOfParams{SessionKey: key, Person: string(g.f.Person)})
-	if err := errors.Join(err, err2); err != nil {
-		return nil, err
-	}
-	for _, text := range waiting {
-		marksOf(text, own)
-	}
-	like := g.like
-	like.marks = maps.Clone(g.like.marks)
-	for m := range own {
-		if !others[m] {
-			like.marks[m] = true
-		}
-	}
-	return &like, nil
-}
-
-// facts deletes what memory has of the person from a session, and what it has from nobody known that repeats them. What
-// others said stays. Digests keep what is not the person's.
-func (g *forgetting) facts(ctx context.Context, tx pgx.Tx, key sessions.Key, like *likeness) error {
+// factsOf deletes what memory has of the person from a session. Digests keep what is not the person's.
+func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, Person: string(g.f.Person)})
 	if err != nil {
 		return err
 	}
-	tells := g.tells(like)
 	var ids, digests []int64
-	for _, m := range drawn {
-		switch {
+	for i := range drawn {
+		switch m := &drawn[i]; {
 		case m.Kind == memory.KindDigest:
-			if tells(m.Content) {
+			if sv != nil && sv.traits.repeats(m.Content) {
 				digests = append(digests, m.ID)
 			}
-		case m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person || m.SaidBy == "" && like.in(m.Content):
+		case g.ofThem(m, sv):
 			ids = append(ids, m.ID)
 		}
 	}
-	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
+	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil || len(digests) == 0 {
 		return err
 	}
-	return g.digests(ctx, tx, digests, tells)
+	return g.digests(ctx, tx, digests, sv.traits.repeats)
 }
 
 // digests takes the person out of digests.
-func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, tells func(string) bool) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, tells)
+func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
+	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
 	g.done.Memories += memories
 	g.done.Embeddings += vectors
 	return err
 }
 
 // unname takes the person's name from what is left of a session, wipes what waits, and has whoever read it begin again.
-func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, like *likeness) error {
+func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
 	key, who, asked := row.SessionKey, string(g.f.Person), int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
-	if err := g.runs(ctx, tx, key, like); err != nil {
+	if err := g.runs(ctx, tx, key, repeats); err != nil {
 		return err
 	}
 	waiting, err := g.q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
@@ -367,13 +313,13 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 }
 
 // runs wipes calls of the turn under way where the person's messages are in it, or that repeat them.
-func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, like *likeness) error {
+func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	runs, err := g.q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, Person: string(g.f.Person)})
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
-		if !r.Theirs && !like.in(r.Arguments) && !like.in(r.Result) {
+		if !r.Theirs && !repeats(r.Arguments) && !repeats(r.Result) {
 			continue
 		}
 		if err := g.q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
@@ -386,7 +332,7 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, like
 }
 
 // asking wipes the session of the turn that asks, and gives it back to that turn.
-func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	row, err := g.q.SessionLock(ctx, tx, key)
 	if err != nil {
 		return found(err)
@@ -400,7 +346,7 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key) er
 	}
 	spoke := row.ConversationType == sessions.Private && g.f.Self
 	if !g.alone(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
-		if err := g.session(ctx, tx, &row); err != nil {
+		if err := g.session(ctx, tx, &row, sv); err != nil {
 			return err
 		}
 		return g.keepAsking(ctx, tx, &row, g.f.From, g.done)
@@ -421,19 +367,17 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	var ids, digests []int64
-	for _, r := range rows {
-		if r.Kind == memory.KindDigest {
-			digests = append(digests, r.ID)
-		} else {
-			ids = append(ids, r.ID)
-		}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
 	}
 	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
 		return err
 	}
-	if err := g.digests(ctx, tx, digests, g.tells(&g.like)); err != nil {
-		return err
+	if g.f.Self {
+		if err := g.q.PersonErasureCount(ctx, tx, g.hash()); err != nil {
+			return err
+		}
 	}
 	return g.q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{Person: string(g.f.Person), RobotSessions: g.robotSessions()})
 }

@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/sqltest"
 )
 
 func forgetZhang(t *testing.T, s *sql.Store) memory.Forgotten {
@@ -122,4 +124,144 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	}
 	group.Wait()
 	gone(t, pool, "7777", "staff100")
+}
+
+// Whoever has themself forgotten takes nothing of others with them: not what these said, not what the bot told them, whatever
+// nick somebody chooses and whatever they repeat.
+func TestForgettingIsNoWeapon(t *testing.T) {
+	t.Parallel()
+	const eve = sessions.UserID("staff6666")
+	s, pool, c := openChat(t)
+	as := func(nick, text, answer string) {
+		c.said++
+		c.turn(eve, nick, answer, c.speak(fmt.Sprint("eve", c.said), eve, nick, text, nil))
+	}
+	dm := newChat(t, s, "dm", liID, true)
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
+	dm.tell(liID, "我的工单号？", "你的工单是 INC-20261")
+	c.tell(liID, "/etc/nginx/nginx.conf 第 12 行是什么？", "第 12 行写着 listen 443")
+	c.tell(liID, "网关项目什么时候上线？", "项目上线在周五，机器是 KZ-88213")
+	c.tell(liID, "我负责 INC-20261", "好")
+	for _, nick := range []string{"项目", "n", "nginx", "网关", "staff0815"} {
+		as(nick, "记住 INC-20261 和 KZ-88213，发布在周五", "记住了 INC-20261")
+	}
+	c.tell(liID, "/跳舞 项目", "没有这个命令")
+	c.tell(liID, "KZ-88213 在哪？", "KZ-88213 在三楼，项目的机器都在那里，nginx-2 也是")
+	quoting := c.speak("l9", liID, "李娜", "同意", &sessions.Quote{SenderID: "staff0001", Nick: "王芳", Text: "发布在周五"})
+	c.turn(liID, "李娜", "好的", quoting)
+	c.save(from(c, "INC-20261 和 KZ-88213 都很重要", eve, 0))
+	digest(t, pool, c, "# 旧的一天\n- 项目上线了\n- 网关的机器是 KZ-88213\n- 李娜负责 INC-20261", 30)
+
+	const others = `SELECT content || coalesce(message #>> '{quote,text}', '') FROM dingtalk_session_events e
+		WHERE sender_id = 'staff0815' OR (role = 'assistant' AND content NOT LIKE '记住了%' AND content <> $1) ORDER BY id`
+	const digests = "SELECT content FROM memories WHERE kind = 'digest'"
+	before := append(collect(t, pool, others, pgx.RowTo[string], sessions.ErasedText), collect(t, pool, digests, pgx.RowTo[string])...)
+	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: eve, Self: true}))
+	after := append(collect(t, pool, others, pgx.RowTo[string], sessions.ErasedText), collect(t, pool, digests, pgx.RowTo[string])...)
+	if strings.Join(after, "\n") != strings.Join(before, "\n") {
+		t.Errorf("of others there is\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+	}
+	if done.Messages != 10 || done.Memories != 1 || done.Sessions != 1 {
+		t.Errorf("forgetting gave %+v, want five messages with their answers and a fact, of one session", done)
+	}
+	gone(t, pool, string(eve), "记住", "很重要")
+}
+
+// The bot's own words that name a person go where the person spoke: a nick as a whole word, and only where it is one person's.
+func TestForgottenByName(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		nick, answer string
+		goes         bool
+	}{
+		"a whole name":               {"张伟", "网关由张伟负责", true},
+		"at the start":               {"张伟", "张伟：下周休假", true},
+		"a name of three":            {"张伟伟", "今天张伟伟请假", true},
+		"a longer name":              {"张伟", "张伟伟负责网关", false},
+		"a common word":              {"项目", "项目的负责人是李娜", false},
+		"a common word by itself":    {"项目", "关于 项目 的事", true},
+		"a Latin name":               {"alice", "Alice is on leave", true},
+		"a part of a word":           {"alic", "malice and alicante", false},
+		"a part of a path":           {"nginx", "see /etc/nginx/nginx-1", false},
+		"three letters":              {"eve", "eve is on leave", false},
+		"one character":              {"伟", "伟 在三楼", false},
+		"another's name, too":        {"李娜", "由李娜负责", false},
+		"by the id":                  {"n", "由 n(staff4711) 负责", true},
+		"by an identifier of theirs": {"n", "他的车位是 B2-117", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool, c := openChat(t)
+			said := c.speak("z1", zhangID, test.nick, "我的车位是 B2-117", nil)
+			c.turn(zhangID, test.nick, "好", said)
+			asked := c.speak("l1", liID, "李娜", "再说一遍？", nil)
+			c.turn(liID, "李娜", test.answer, asked)
+			p := must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
+			done := forgetZhang(t, s)
+			if left := collect(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content = $1", pgx.RowTo[int64], test.answer); (left[0] == 0) != test.goes {
+				t.Errorf("%d of %q are left", left[0], test.answer)
+			}
+			if p.Messages != 1 || p.Messages+p.Answers != done.Messages || len(p.Groups) != 1 {
+				t.Errorf("the preview was %+v, and forgetting did %+v", p, done)
+			}
+			stays(t, pool, "再说一遍")
+		})
+	}
+}
+
+// A preview counts what then goes, and changes nothing.
+func TestForgetPreview(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	plantPerson(t, s, pool, c)
+	dm := newChat(t, s, "dm", zhangID, true)
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
+	dm.tell(zhangID, "悄悄说 "+secret, "好")
+	dm.save(ofPerson(zhangID, "工资是 "+secret))
+	f := memory.Forget{Robot: robot, Person: zhangID}
+	before := dump(t, pool)
+	p := must[memory.Preview](t)(s.PreviewForget(t.Context(), f))
+	if dump(t, pool) != before {
+		t.Error("a preview changed something")
+	}
+	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	// A digest that is told anew counts as a memory, too.
+	if p.Messages+p.Answers != done.Messages || p.Facts+1 != done.Memories || p.Summaries != done.Summaries || p.DigestLines != 1 ||
+		len(p.Groups) != 1 || p.Private != 1 || p.Messages != 4 {
+		t.Errorf("the preview was %+v, and forgetting did %+v", p, done)
+	}
+}
+
+// A person has themself forgotten a few times a day; administrators as often as they must.
+func TestForgottenTooOften(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	other, _ := open(t, pool.Config().ConnString())
+	mine := memory.Forget{Robot: robot, Person: zhangID, Self: true}
+	for i := range memory.MaxErasures {
+		c.tell(zhangID, fmt.Sprint("hello ", i), "hi")
+		must[memory.Forgotten](t)([]*sql.Store{s, other}[i%2].ForgetPerson(t.Context(), mine))
+	}
+	c.tell(zhangID, "hello again", "hi")
+	for _, store := range []*sql.Store{s, other} {
+		_, err := store.ForgetPerson(t.Context(), mine)
+		_, err2 := store.PreviewForget(t.Context(), mine)
+		if !errors.Is(err, memory.ErrTooOften) || !errors.Is(err2, memory.ErrTooOften) {
+			t.Errorf("once more gave %v, and its preview %v", err, err2)
+		}
+	}
+	stays(t, pool, "hello again")
+	mine.Person = liID
+	c.tell(liID, "something else", "hi")
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
+	forgetZhang(t, s)
+	gone(t, pool, "hello again", string(zhangID))
+	execute(t, pool, "UPDATE person_erasures SET day = day - 1")
+	c.tell(zhangID, "hello tomorrow", "hi")
+	mine.Person = zhangID
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
+	if rows := collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
+		t.Errorf("%d counts are kept, want today's alone", len(rows))
+	}
 }

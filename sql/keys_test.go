@@ -34,7 +34,6 @@ var overAllSessions = map[string]string{
 
 	"DebtsList":       "for admins: a list",
 	"SessionsList":    "for admins: a list",
-	"SessionKeys":     "for admins and for what a person asks to forget: all sessions in portions",
 	"CompactionFind":  "for admins: a row by its number",
 	"CompactionsEnds": "for admins: rows by their numbers",
 	"PeopleNamed":     "for admins: who somebody is, wherever they spoke",

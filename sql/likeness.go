@@ -120,8 +120,13 @@ func (l *likeness) marked(text string, counts func(mark string) bool) bool {
 
 // tells reports whether a text tells one of the sayings.
 func (l *likeness) tells(text string) bool {
+	return len(l.told(text)) > 0
+}
+
+// told lists the sayings that a text tells.
+func (l *likeness) told(text string) (told []int) {
 	if len(l.sayings) == 0 || text == "" {
-		return false
+		return nil
 	}
 	shared := map[int]int{}
 	for g := range gramsOf(text) {
@@ -139,10 +144,10 @@ func (l *likeness) tells(text string) bool {
 			folded = fold(text)
 		}
 		if !slices.ContainsFunc(s.numbers, func(n string) bool { return !strings.Contains(folded, n) }) {
-			return true
+			told = append(told, i)
 		}
 	}
-	return false
+	return told
 }
 
 // pieces are in every text that repeats something, as far as that is cheap to say: one at least of them.

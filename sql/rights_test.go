@@ -148,6 +148,7 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 			c.reader.Key = sessions.NewKey(robot, "cid", "")
 			plantPerson(t, s, pool, c)
 			elsewhere := newChat(t, s, "cid2", liID, false)
+			elsewhere.tell(zhangID, "早上好", "早")
 			elsewhere.turn(liID, "李娜", "张伟伟的手机号是 "+secret, elsewhere.speak("e1", liID, "李娜", "谁的电话？", nil))
 			private := newChat(t, s, "dm", zhangID, true)
 			execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")

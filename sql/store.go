@@ -56,6 +56,8 @@ type Store struct {
 
 	doubt atomic.Int64 // until when it is doubted that messages can be stored, in nanoseconds since 1970
 
+	erasing chan struct{} // a place for each forgetting of a person under way
+
 	meaning     meaning
 	embedWeight float64
 	comparer    comparer
@@ -79,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.LeaseTTL = 5 * time.Second
 	}
 	s := &Store{pool: pool, direct: listen, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
-	s.settles.do = s.settleAll
+	s.settles.do, s.erasing = s.settleAll, make(chan struct{}, maxErasing)
 	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
 	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
 	if err := s.Ping(ctx); err != nil {

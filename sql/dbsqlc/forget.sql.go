@@ -46,18 +46,22 @@ func (q *Queries) DigestsDrop(ctx context.Context, db DBTX, ids []int64) error {
 }
 
 const digestsTelling = `-- name: DigestsTelling :many
-SELECT m.id, m.content, m.scope, m.scope_id, (m.created_at > now() - interval '1 second' * $1::float8)::boolean AS fresh
-FROM memories m
-WHERE m.kind = 'digest' AND (m.id = ANY($2::bigint[]) OR (m.source_session = $3
-  AND EXISTS (SELECT FROM unnest($4::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)))
-ORDER BY m.id
+SELECT d.id, d.content, d.scope, d.scope_id,
+    (d.covers AND d.created_at > now() - interval '1 second' * $1::float8)::boolean AS fresh
+FROM (
+    SELECT m.id, m.content, m.scope, m.scope_id, m.created_at, (m.source_session = $2
+        AND EXISTS (SELECT FROM unnest($3::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)) AS covers
+    FROM memories m WHERE m.kind = 'digest' AND (m.id = ANY($4::bigint[]) OR m.source_session = $2)
+) d
+WHERE d.covers OR d.id = ANY($4::bigint[])
+ORDER BY d.id
 `
 
 type DigestsTellingParams struct {
 	FreshSeconds float64
-	Ids          []int64
 	SessionKey   sessions.Key
 	Seqs         []int64
+	Ids          []int64
 }
 
 type DigestsTellingRow struct {
@@ -69,13 +73,13 @@ type DigestsTellingRow struct {
 }
 
 // DigestsTelling lists the digests of a session that tell one of some events, and those out of a list of memories. Those
-// that are no older than so many seconds can be told anew.
+// that tell of the events and are no older than so many seconds can be told anew.
 func (q *Queries) DigestsTelling(ctx context.Context, db DBTX, arg *DigestsTellingParams) ([]DigestsTellingRow, error) {
 	rows, err := db.Query(ctx, digestsTelling,
 		arg.FreshSeconds,
-		arg.Ids,
 		arg.SessionKey,
 		arg.Seqs,
+		arg.Ids,
 	)
 	if err != nil {
 		return nil, err
@@ -311,86 +315,6 @@ func (q *Queries) MemoriesUnder(ctx context.Context, db DBTX, ids []int64) ([]Me
 			&i.By,
 			&i.Content,
 			&i.Told,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const sessionKeys = `-- name: SessionKeys :many
-SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key > $1::text AND ($2::text = '' OR s.robot_code = $2::text)
-ORDER BY s.session_key LIMIT $3::int
-`
-
-type SessionKeysParams struct {
-	AfterKey string
-	Robot    string
-	MaxRows  int
-}
-
-// SessionKeys lists the sessions of a robot, or of all, behind a key.
-func (q *Queries) SessionKeys(ctx context.Context, db DBTX, arg *SessionKeysParams) ([]sessions.Key, error) {
-	rows, err := db.Query(ctx, sessionKeys, arg.AfterKey, arg.Robot, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []sessions.Key
-	for rows.Next() {
-		var session_key sessions.Key
-		if err := rows.Scan(&session_key); err != nil {
-			return nil, err
-		}
-		items = append(items, session_key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const sessionsTellingOf = `-- name: SessionsTellingOf :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type FROM dingtalk_sessions s
-WHERE s.session_key = ANY($1::text[]) AND EXISTS (
-    SELECT FROM dingtalk_session_events e CROSS JOIN unnest($2::text[]) AS w (word)
-    WHERE e.session_key = s.session_key AND e.role <> 'user'
-      AND (strpos(e.content, w.word) > 0 OR (e.tool_calls IS NOT NULL AND strpos(e.tool_calls::text, w.word) > 0)))
-ORDER BY s.session_key
-`
-
-type SessionsTellingOfParams struct {
-	SessionKeys []string
-	Words       []string
-}
-
-type SessionsTellingOfRow struct {
-	SessionKey       sessions.Key
-	RobotCode        sessions.RobotCode
-	ConversationID   sessions.ConversationID
-	ConversationType sessions.ConversationType
-}
-
-// SessionsTellingOf lists those of some sessions where the bot's own words have one of some words.
-func (q *Queries) SessionsTellingOf(ctx context.Context, db DBTX, arg *SessionsTellingOfParams) ([]SessionsTellingOfRow, error) {
-	rows, err := db.Query(ctx, sessionsTellingOf, arg.SessionKeys, arg.Words)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []SessionsTellingOfRow
-	for rows.Next() {
-		var i SessionsTellingOfRow
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.RobotCode,
-			&i.ConversationID,
-			&i.ConversationType,
 		); err != nil {
 			return nil, err
 		}

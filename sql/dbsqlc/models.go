@@ -202,6 +202,12 @@ type Outbox struct {
 	Refusals   int
 }
 
+type PersonErasure struct {
+	Person []byte
+	Day    pgtype.Date
+	Times  int
+}
+
 type Replica struct {
 	ID          sessions.ReplicaID
 	StartedAt   time.Time

@@ -171,7 +171,7 @@ func (q *Queries) FlushesForget(ctx context.Context, db DBTX, ids []int64) error
 }
 
 const logWalk = `-- name: LogWalk :many
-SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint
 ORDER BY e.seq
@@ -185,11 +185,13 @@ type LogWalkParams struct {
 }
 
 type LogWalkRow struct {
-	Seq      int64
-	Role     sessions.Role
-	SenderID sessions.UserID
-	Content  string
-	Calls    string
+	Seq        int64
+	Role       sessions.Role
+	SenderID   sessions.UserID
+	SenderNick string
+	Content    string
+	Calls      string
+	CreatedAt  time.Time
 }
 
 // LogWalk reads a session's log for an erasure, in the order of the view.
@@ -206,8 +208,10 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 			&i.Seq,
 			&i.Role,
 			&i.SenderID,
+			&i.SenderNick,
 			&i.Content,
 			&i.Calls,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -503,30 +507,37 @@ func (q *Queries) MemoriesForget(ctx context.Context, db DBTX, ids []int64) ([]M
 }
 
 const memoriesOfPerson = `-- name: MemoriesOfPerson :many
-SELECT m.id, m.kind, m.content FROM memories m
-WHERE starts_with(m.source_session, $1::text)
-  AND (m.subject_id = $2::text OR m.said_by = $2::text OR (m.scope = 'user' AND m.scope_id = $2::text)
-   OR EXISTS (SELECT FROM unnest($3::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0))
+SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
+    SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
+    WHERE a.subject_id = $1::text AND a.subject_id <> ''
+    UNION
+    SELECT b.id, b.scope, b.kind, b.content, b.said_at, b.created_at, b.source_session FROM memories b
+    WHERE b.said_by = $1::text AND b.said_by <> ''
+    UNION
+    SELECT c.id, c.scope, c.kind, c.content, c.said_at, c.created_at, c.source_session FROM memories c
+    WHERE c.scope = 'user' AND c.scope_id = $1::text
+) m
+WHERE starts_with(m.source_session, $2::text)
 ORDER BY (m.scope = 'team') DESC, m.id DESC
 `
 
 type MemoriesOfPersonParams struct {
-	RobotSessions string
 	Person        string
-	Words         []string
+	RobotSessions string
 }
 
 type MemoriesOfPersonRow struct {
 	ID      int64
 	Kind    memory.Kind
 	Content string
+	Since   time.Time
 }
 
-// MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too, and those that
-// name the person by their id: of the sessions whose keys begin so, for another robot's person of the same id is somebody
-// else. The team's come first, which most conversations may read.
+// MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too: of the sessions
+// whose keys begin so, for another robot's person of the same id is somebody else. The team's come first, which most
+// conversations may read. since is when it was said.
 func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOfPersonParams) ([]MemoriesOfPersonRow, error) {
-	rows, err := db.Query(ctx, memoriesOfPerson, arg.RobotSessions, arg.Person, arg.Words)
+	rows, err := db.Query(ctx, memoriesOfPerson, arg.Person, arg.RobotSessions)
 	if err != nil {
 		return nil, err
 	}
@@ -534,7 +545,12 @@ func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOf
 	var items []MemoriesOfPersonRow
 	for rows.Next() {
 		var i MemoriesOfPersonRow
-		if err := rows.Scan(&i.ID, &i.Kind, &i.Content); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Content,
+			&i.Since,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -586,7 +602,7 @@ func (q *Queries) MemoriesPromotedBefore(ctx context.Context, db DBTX, arg *Memo
 
 const memoriesUnpromote = `-- name: MemoriesUnpromote :exec
 UPDATE memories m SET promoted_by = ''
-WHERE m.promoted_by = $1::text AND starts_with(m.source_session, $2::text)
+WHERE m.promoted_by = $1::text AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
 `
 
 type MemoriesUnpromoteParams struct {
@@ -908,14 +924,16 @@ func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnamePa
 }
 
 const peopleNamed = `-- name: PeopleNamed :many
+WITH named AS MATERIALIZED (
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = $2::text AND x.sender_id <> ''
+    UNION
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = $2::text AND x.sender_id <> ''
+)
 SELECT e.sender_id, (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages,
     max(e.created_at)::timestamptz AS last_at
-FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+FROM named JOIN dingtalk_session_events e ON e.sender_id = named.sender_id
+JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.role = 'user' AND e.sender_id <> '' AND ($1::text = '' OR s.robot_code = $1::text)
-  AND e.sender_id IN (
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.sender_id = $2::text
-    UNION
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.sender_nick = $2::text)
 GROUP BY e.sender_id
 ORDER BY last_at DESC, e.sender_id
 LIMIT 20
@@ -957,6 +975,33 @@ func (q *Queries) PeopleNamed(ctx context.Context, db DBTX, arg *PeopleNamedPara
 		return nil, err
 	}
 	return items, nil
+}
+
+const personErasureCount = `-- name: PersonErasureCount :exec
+WITH earlier AS (
+    DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
+)
+INSERT INTO person_erasures (person, day) VALUES ($1, (now() AT TIME ZONE 'UTC')::date)
+ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1
+`
+
+// PersonErasureCount counts one more, and drops the counts of earlier days.
+func (q *Queries) PersonErasureCount(ctx context.Context, db DBTX, person []byte) error {
+	_, err := db.Exec(ctx, personErasureCount, person)
+	return err
+}
+
+const personErasures = `-- name: PersonErasures :one
+SELECT coalesce(sum(p.times), 0)::int AS times FROM person_erasures p
+WHERE p.person = $1 AND p.day = (now() AT TIME ZONE 'UTC')::date
+`
+
+// PersonErasures counts a person's erasures of today.
+func (q *Queries) PersonErasures(ctx context.Context, db DBTX, person []byte) (int, error) {
+	row := db.QueryRow(ctx, personErasures, person)
+	var times int
+	err := row.Scan(&times)
+	return times, err
 }
 
 const personMessages = `-- name: PersonMessages :many
@@ -1032,10 +1077,10 @@ func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessag
 
 const personNicks = `-- name: PersonNicks :many
 SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = $1::text
+    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = $1::text AND e.sender_id <> ''
     UNION
     SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = $1::text
+    WHERE e.message #>> '{quote,sender_id}' = $1::text AND e.message #>> '{quote,sender_id}' <> ''
 ) n WHERE n.nick <> ''
 `
 
@@ -1061,20 +1106,21 @@ func (q *Queries) PersonNicks(ctx context.Context, db DBTX, person string) ([]st
 }
 
 const personSessions = `-- name: PersonSessions :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, f.spoke
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
-    SELECT a.session_key, bool_or(a.spoke) AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = $1::text
-        UNION ALL
+    SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
+        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = $1::text AND e.sender_id <> ''
+        UNION
         SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = $1::text
-        UNION ALL
-        SELECT o.session_key, false FROM outbox o
-        WHERE o.target ->> 'staff_id' = $1::text
-           OR o.target -> 'mentions' @> jsonb_build_array(jsonb_build_object('staff_id', $1::text))
-        UNION ALL
-        SELECT m.source_session, false FROM memories m
-        WHERE m.subject_id = $1::text OR m.said_by = $1::text OR (m.scope = 'user' AND m.scope_id = $1::text)
+        WHERE e.message #>> '{quote,sender_id}' = $1::text AND e.message #>> '{quote,sender_id}' <> ''
+        UNION
+        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = $1::text AND o.target ->> 'staff_id' <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.subject_id = $1::text AND m.subject_id <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.said_by = $1::text AND m.said_by <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = $1::text
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
 WHERE $2::text = '' OR s.robot_code = $2::text
@@ -1091,11 +1137,12 @@ type PersonSessionsRow struct {
 	RobotCode        sessions.RobotCode
 	ConversationID   sessions.ConversationID
 	ConversationType sessions.ConversationType
+	Title            string
 	Spoke            bool
 }
 
-// PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Those
-// come first where the person said nothing, for what tells them apart there goes with the others.
+// PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Each
+// place is looked up by an index of its own; those where the person spoke come last.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
 	rows, err := db.Query(ctx, personSessions, arg.Person, arg.Robot)
 	if err != nil {
@@ -1110,6 +1157,7 @@ func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessio
 			&i.RobotCode,
 			&i.ConversationID,
 			&i.ConversationType,
+			&i.Title,
 			&i.Spoke,
 		); err != nil {
 			return nil, err
@@ -1278,6 +1326,51 @@ func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([
 	return items, nil
 }
 
+const saidBy = `-- name: SaidBy :many
+SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.sender_id <> '' AND e.role = 'user'
+  AND e.content <> $3::text AND ($4::bigint = 0 OR e.id < $4::bigint)
+`
+
+type SaidByParams struct {
+	SessionKey sessions.Key
+	Person     string
+	Erased     string
+	Asked      int64
+}
+
+type SaidByRow struct {
+	Content   string
+	CreatedAt time.Time
+	Aside     bool
+}
+
+// SaidBy reads what a person said in a session, also what has no place in the view.
+func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]SaidByRow, error) {
+	rows, err := db.Query(ctx, saidBy,
+		arg.SessionKey,
+		arg.Person,
+		arg.Erased,
+		arg.Asked,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SaidByRow
+	for rows.Next() {
+		var i SaidByRow
+		if err := rows.Scan(&i.Content, &i.CreatedAt, &i.Aside); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sessionKeep = `-- name: SessionKeep :one
 UPDATE dingtalk_sessions s SET lease_owner = $1::text, lease_term = 1 + $2::bigint, view_version = s.view_version + 1
 WHERE s.session_key = $3 RETURNING s.lease_term
@@ -1298,7 +1391,8 @@ func (q *Queries) SessionKeep(ctx context.Context, db DBTX, arg *SessionKeepPara
 }
 
 const sessionMessages = `-- name: SessionMessages :one
-SELECT count(*) FROM dingtalk_session_events e
+SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
+FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $2::text)
   AND ($3::bigint = 0 OR e.id < $3::bigint)
 `
@@ -1309,12 +1403,17 @@ type SessionMessagesParams struct {
 	Asked      int64
 }
 
-// SessionMessages counts the messages of a session that is to be deleted.
-func (q *Queries) SessionMessages(ctx context.Context, db DBTX, arg *SessionMessagesParams) (int64, error) {
+type SessionMessagesRow struct {
+	Messages int64
+	Answers  int64
+}
+
+// SessionMessages counts what people and the bot said in a session that is to be deleted.
+func (q *Queries) SessionMessages(ctx context.Context, db DBTX, arg *SessionMessagesParams) (SessionMessagesRow, error) {
 	row := db.QueryRow(ctx, sessionMessages, arg.SessionKey, arg.Erased, arg.Asked)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var i SessionMessagesRow
+	err := row.Scan(&i.Messages, &i.Answers)
+	return i, err
 }
 
 const sessionRemake = `-- name: SessionRemake :exec
@@ -1530,37 +1629,6 @@ func (q *Queries) ToolRunsOf(ctx context.Context, db DBTX, arg *ToolRunsOfParams
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const waitingOf = `-- name: WaitingOf :many
-SELECT e.content FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.role = 'user' AND e.seq IS NULL
-`
-
-type WaitingOfParams struct {
-	SessionKey sessions.Key
-	Person     string
-}
-
-// WaitingOf reads a person's messages that have no place in the view.
-func (q *Queries) WaitingOf(ctx context.Context, db DBTX, arg *WaitingOfParams) ([]string, error) {
-	rows, err := db.Query(ctx, waitingOf, arg.SessionKey, arg.Person)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var content string
-		if err := rows.Scan(&content); err != nil {
-			return nil, err
-		}
-		items = append(items, content)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -74,12 +74,16 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[])
 
 -- name: DigestsTelling :many
 -- DigestsTelling lists the digests of a session that tell one of some events, and those out of a list of memories. Those
--- that are no older than so many seconds can be told anew.
-SELECT m.id, m.content, m.scope, m.scope_id, (m.created_at > now() - interval '1 second' * @fresh_seconds::float8)::boolean AS fresh
-FROM memories m
-WHERE m.kind = 'digest' AND (m.id = ANY(@ids::bigint[]) OR (m.source_session = @session_key
-  AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)))
-ORDER BY m.id;
+-- that tell of the events and are no older than so many seconds can be told anew.
+SELECT d.id, d.content, d.scope, d.scope_id,
+    (d.covers AND d.created_at > now() - interval '1 second' * @fresh_seconds::float8)::boolean AS fresh
+FROM (
+    SELECT m.id, m.content, m.scope, m.scope_id, m.created_at, (m.source_session = @session_key
+        AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN m.start_seq AND m.end_seq)) AS covers
+    FROM memories m WHERE m.kind = 'digest' AND (m.id = ANY(@ids::bigint[]) OR m.source_session = @session_key)
+) d
+WHERE d.covers OR d.id = ANY(@ids::bigint[])
+ORDER BY d.id;
 
 -- name: DigestsDrop :exec
 -- DigestsDrop leaves the days untold whose digests are not wanted.
@@ -88,18 +92,3 @@ UPDATE memory_digests g SET memory_id = NULL, updated_at = now() WHERE g.memory_
 -- name: DigestTrim :exec
 -- DigestTrim replaces what a digest tells.
 UPDATE memories m SET content = @content, norm_hash = @norm_hash, terms = @terms::bigint[] WHERE m.id = @id;
-
--- name: SessionsTellingOf :many
--- SessionsTellingOf lists those of some sessions where the bot's own words have one of some words.
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type FROM dingtalk_sessions s
-WHERE s.session_key = ANY(@session_keys::text[]) AND EXISTS (
-    SELECT FROM dingtalk_session_events e CROSS JOIN unnest(@words::text[]) AS w (word)
-    WHERE e.session_key = s.session_key AND e.role <> 'user'
-      AND (strpos(e.content, w.word) > 0 OR (e.tool_calls IS NOT NULL AND strpos(e.tool_calls::text, w.word) > 0)))
-ORDER BY s.session_key;
-
--- name: SessionKeys :many
--- SessionKeys lists the sessions of a robot, or of all, behind a key.
-SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key > @after_key::text AND (@robot::text = '' OR s.robot_code = @robot::text)
-ORDER BY s.session_key LIMIT @max_rows::int;

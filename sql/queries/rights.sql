@@ -89,14 +89,16 @@ FROM old WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.id = @prom
 
 -- name: PeopleNamed :many
 -- PeopleNamed finds who spoke, by id or by nick.
+WITH named AS MATERIALIZED (
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = @name::text AND x.sender_id <> ''
+    UNION
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = @name::text AND x.sender_id <> ''
+)
 SELECT e.sender_id, (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages,
     max(e.created_at)::timestamptz AS last_at
-FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+FROM named JOIN dingtalk_session_events e ON e.sender_id = named.sender_id
+JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.role = 'user' AND e.sender_id <> '' AND (@robot::text = '' OR s.robot_code = @robot::text)
-  AND e.sender_id IN (
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.sender_id = @name::text
-    UNION
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.sender_nick = @name::text)
 GROUP BY e.sender_id
 ORDER BY last_at DESC, e.sender_id
 LIMIT 20;
@@ -104,10 +106,10 @@ LIMIT 20;
 -- name: PersonNicks :many
 -- PersonNicks lists the names that a person went by, their own and those in quotes of them.
 SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = @person::text
+    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = @person::text AND e.sender_id <> ''
     UNION
     SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = @person::text
+    WHERE e.message #>> '{quote,sender_id}' = @person::text AND e.message #>> '{quote,sender_id}' <> ''
 ) n WHERE n.nick <> '';
 
 -- name: PersonMessages :many
@@ -131,22 +133,23 @@ ORDER BY e.id DESC
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
--- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Those
--- come first where the person said nothing, for what tells them apart there goes with the others.
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, f.spoke
+-- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Each
+-- place is looked up by an index of its own; those where the person spoke come last.
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
-    SELECT a.session_key, bool_or(a.spoke) AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = @person::text
-        UNION ALL
+    SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
+        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = @person::text AND e.sender_id <> ''
+        UNION
         SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = @person::text
-        UNION ALL
-        SELECT o.session_key, false FROM outbox o
-        WHERE o.target ->> 'staff_id' = @person::text
-           OR o.target -> 'mentions' @> jsonb_build_array(jsonb_build_object('staff_id', @person::text))
-        UNION ALL
-        SELECT m.source_session, false FROM memories m
-        WHERE m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text)
+        WHERE e.message #>> '{quote,sender_id}' = @person::text AND e.message #>> '{quote,sender_id}' <> ''
+        UNION
+        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = @person::text AND o.target ->> 'staff_id' <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.subject_id = @person::text AND m.subject_id <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.said_by = @person::text AND m.said_by <> ''
+        UNION
+        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = @person::text
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
 WHERE @robot::text = '' OR s.robot_code = @robot::text
@@ -154,7 +157,7 @@ ORDER BY f.spoke, s.session_key;
 
 -- name: LogWalk :many
 -- LogWalk reads a session's log for an erasure, in the order of the view.
-SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint
 ORDER BY e.seq
@@ -167,19 +170,26 @@ SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m
 FROM memories m WHERE m.source_session = @session_key;
 
 -- name: MemoriesOfPerson :many
--- MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too, and those that
--- name the person by their id: of the sessions whose keys begin so, for another robot's person of the same id is somebody
--- else. The team's come first, which most conversations may read.
-SELECT m.id, m.kind, m.content FROM memories m
+-- MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too: of the sessions
+-- whose keys begin so, for another robot's person of the same id is somebody else. The team's come first, which most
+-- conversations may read. since is when it was said.
+SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
+    SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
+    WHERE a.subject_id = @person::text AND a.subject_id <> ''
+    UNION
+    SELECT b.id, b.scope, b.kind, b.content, b.said_at, b.created_at, b.source_session FROM memories b
+    WHERE b.said_by = @person::text AND b.said_by <> ''
+    UNION
+    SELECT c.id, c.scope, c.kind, c.content, c.said_at, c.created_at, c.source_session FROM memories c
+    WHERE c.scope = 'user' AND c.scope_id = @person::text
+) m
 WHERE starts_with(m.source_session, @robot_sessions::text)
-  AND (m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text)
-   OR EXISTS (SELECT FROM unnest(@words::text[]) AS w (word) WHERE strpos(m.content, w.word) > 0))
 ORDER BY (m.scope = 'team') DESC, m.id DESC;
 
 -- name: MemoriesUnpromote :exec
 -- MemoriesUnpromote takes a person's name from memories of others that the person promoted.
 UPDATE memories m SET promoted_by = ''
-WHERE m.promoted_by = @person::text AND starts_with(m.source_session, @robot_sessions::text);
+WHERE m.promoted_by = @person::text AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
 
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages that have no place in the view, waiting ones and dead letters: nobody answers
@@ -381,12 +391,27 @@ ORDER BY s.session_key
 LIMIT @max_rows::int;
 
 -- name: SessionMessages :one
--- SessionMessages counts the messages of a session that is to be deleted.
-SELECT count(*) FROM dingtalk_session_events e
+-- SessionMessages counts what people and the bot said in a session that is to be deleted.
+SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
+FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
   AND (@asked::bigint = 0 OR e.id < @asked::bigint);
 
--- name: WaitingOf :many
--- WaitingOf reads a person's messages that have no place in the view.
-SELECT e.content FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND e.seq IS NULL;
+-- name: SaidBy :many
+-- SaidBy reads what a person said in a session, also what has no place in the view.
+SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> '' AND e.role = 'user'
+  AND e.content <> @erased::text AND (@asked::bigint = 0 OR e.id < @asked::bigint);
+
+-- name: PersonErasures :one
+-- PersonErasures counts a person's erasures of today.
+SELECT coalesce(sum(p.times), 0)::int AS times FROM person_erasures p
+WHERE p.person = @person AND p.day = (now() AT TIME ZONE 'UTC')::date;
+
+-- name: PersonErasureCount :exec
+-- PersonErasureCount counts one more, and drops the counts of earlier days.
+WITH earlier AS (
+    DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
+)
+INSERT INTO person_erasures (person, day) VALUES (@person, (now() AT TIME ZONE 'UTC')::date)
+ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1;
