@@ -114,7 +114,7 @@ type Preview struct {
 	Answers     int // of the bot: to them, or repeating them
 	Facts       int
 	DigestLines int
-	Summaries   int      // to be written again from what is left
+	Summaries   int      // of views: that lose lines, or are written again from what is left
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
 }

@@ -212,8 +212,8 @@ func stateAfterForgetting(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *cha
 	t.Helper()
 	c.lease = must[sessions.Lease](t)(s.Acquire(t.Context(), c.reader.Key, "a"))
 	v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5))
-	if v.Session.CompactedSeq != 0 || len(v.Summaries) != 0 || len(v.Pending) != 0 {
-		t.Errorf("the view has %d summaries up to %d and %d pending, want the log told anew", len(v.Summaries), v.Session.CompactedSeq, len(v.Pending))
+	if v.Session.CompactedSeq != 5 || len(v.Summaries) != 1 || v.Summaries[0].Text != sessions.ErasedText || len(v.Pending) != 0 {
+		t.Errorf("the view has summaries %+v up to %d and %d pending, want an empty one to be written again", v.Summaries, v.Session.CompactedSeq, len(v.Pending))
 	}
 	for query, want := range map[string]string{
 		"SELECT content FROM dingtalk_session_events WHERE msg_id = 'l2'":                                                 sessions.QuoteLead("", sessions.ErasedText) + "收到",

@@ -166,7 +166,13 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 			facts[m.ID] = true
 		}
 	}
-	covering, err := g.q.SummariesCovering(ctx, g.pool, &dbsqlc.SummariesCoveringParams{SessionKey: r.SessionKey, Seqs: append([]int64{}, seqs...)})
-	p.Summaries += len(covering)
+	covering, err := g.q.SummariesCovering(ctx, g.pool, &dbsqlc.SummariesCoveringParams{
+		SessionKey: r.SessionKey, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
+	})
+	for _, s := range covering {
+		if s.Status == sessions.Active {
+			p.Summaries++
+		}
+	}
 	return err
 }
