@@ -29,6 +29,7 @@ type witness struct {
 	at    time.Time
 	text  string
 	terms map[string]bool
+	names map[string]bool // terms of the names of who wrote it: they count as naming themselves
 }
 
 // evidence is what a chat's facts are traced back to.
@@ -57,9 +58,7 @@ func evidenceOf(c Chat) evidence {
 		w := witness{voice: v, seq: e.Seq, at: e.CreatedAt, text: text, terms: termsOf(tokensOf(text))}
 		if v == own {
 			w.who = e.SenderID
-			for t := range names[e.SenderID] {
-				w.terms[t] = true
-			}
+			w.names = names[e.SenderID]
 		}
 		for t := range w.terms {
 			ev.seen[t]++
@@ -157,21 +156,33 @@ func (ev evidence) of(content string, by sessions.UserID) support {
 }
 
 // score weighs what of a fact's terms a text holds: rare ones more, those with digits twice. It is not ok where that is
-// too little to support the fact.
+// too little to support the fact. Names of who wrote it count as held, beside words that support the rest of the fact:
+// a nick may be any text, and by itself says nothing.
 func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
-	held := 0
+	held, named := 0, 0
+	for t := range terms {
+		switch {
+		case w.terms[t]:
+			held++
+		case w.names[t]:
+			named++
+		}
+	}
+	rest := len(terms) - named
+	if held == 0 || 2*named > len(terms) || float64(held) < supportShare*float64(rest) || held+named < 2 && len(terms) > 2 {
+		return 0, false
+	}
 	for _, t := range slices.Sorted(maps.Keys(terms)) { // sums in another order differ, and equals would not be equal
-		if !w.terms[t] {
+		if !w.terms[t] && !w.names[t] {
 			continue
 		}
-		held++
 		weight := math.Log(1 + float64(len(ev.witnesses)+1)/(float64(ev.seen[t])+0.5))
 		if hasDigit(t) {
 			weight *= 2
 		}
 		score += weight
 	}
-	return score, held > 0 && float64(held) >= supportShare*float64(len(terms)) && (held >= 2 || len(terms) <= 2)
+	return score, true
 }
 
 // rather reports whether a fact that no text supports has to do with what people said, and no less than with what was

@@ -48,6 +48,25 @@ func privateChat(lines ...string) Chat {
 	return ChatOf(sessions.Session{Key: "r/p", RobotCode: "r", ConversationID: "p", ConversationType: sessions.Private}, heard(lines...))
 }
 
+// A nick is any text that its owner chose: one that reads as a fact does not make its owner say it.
+func TestANickSaysNothing(t *testing.T) {
+	t.Parallel()
+	const fact = "The release date is 5 March"
+	for name, lines := range map[string][]string{
+		"the whole fact":      {"Alice: " + fact, fact + ": fine, ok"},
+		"all but one word":    {"Alice: " + fact, "The release date is 5: see you in March"},
+		"nobody else said it": {fact + ": fine, ok"},
+	} {
+		s := evidenceOf(groupChat(lines...)).of(fact, "")
+		if s.found && s.who != "alice" {
+			t.Errorf("%s: said by %q", name, s.who)
+		}
+		if len(lines) > 1 && s.who != "alice" {
+			t.Errorf("%s: said by %q, want alice, who said it", name, s.who)
+		}
+	}
+}
+
 var routes = map[string]struct {
 	chat Chat
 	fact Fact

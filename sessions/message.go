@@ -5,10 +5,11 @@ import "time"
 // ConversationType tells a private chat from a group, in DingTalk's own words.
 type ConversationType string
 
-// The two kinds of conversation that DingTalk knows.
+// The two kinds of conversation that DingTalk knows. An unknown one is treated as a group: more people may read it.
 const (
 	Private ConversationType = "1"
 	Group   ConversationType = "2"
+	Unknown ConversationType = ""
 )
 
 // Message is what a person said to the robot, decoded from a DingTalk frame. Its JSON form is stored with the event.

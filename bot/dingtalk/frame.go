@@ -67,7 +67,8 @@ func fill(m *sessions.Message, o object) {
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
 
-// conversationType is what the frame says, else what its other fields tell: titles and mentions exist in groups only.
+// conversationType is what the frame says, else what its other fields tell: titles and mentions exist in groups only. A
+// conversation is private only where DingTalk says so.
 func conversationType(o object) sessions.ConversationType {
 	switch t := sessions.ConversationType(o.str("conversationType")); t {
 	case sessions.Private, sessions.Group:
@@ -76,7 +77,7 @@ func conversationType(o object) sessions.ConversationType {
 	if o.str("conversationTitle") != "" || o.has("isInAtList") || len(o.list("atUsers")) > 0 {
 		return sessions.Group
 	}
-	return sessions.Private
+	return sessions.Unknown
 }
 
 // bodyOf is the object that holds what was said: text for text messages, content for all others.

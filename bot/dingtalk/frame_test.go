@@ -258,7 +258,7 @@ func TestDecodeFillsGaps(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	private := dict{"conversationType": nil, "conversationTitle": nil, "isInAtList": nil, "atUsers": nil}
-	if m := mustDecode(t, private); m.ConversationType != sessions.Private {
+	if m := mustDecode(t, private); m.ConversationType != sessions.Unknown {
 		t.Errorf("a message without any sign of a group is of type %q", m.ConversationType)
 	}
 }

@@ -43,7 +43,7 @@ func compose(r sessions.Reply) []message {
 			out[i].place = fmt.Sprintf("(%d/%d)\n\n", i+1, len(out))
 		}
 	}
-	if len(out) > 0 && r.Target.ConversationType == sessions.Group {
+	if len(out) > 0 && r.Target.ConversationType != sessions.Private {
 		out[0].address(r.Target.Mentions)
 	}
 	return out

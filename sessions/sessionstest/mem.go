@@ -131,6 +131,7 @@ func (m *Mem) Accept(
 		m.sessions[key] = s
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)
+	s.learn(msg.ConversationType)
 	m.take(s, owner)
 	m.lastID++
 	s.events = append(s.events, &sessions.Event{
@@ -142,6 +143,18 @@ func (m *Mem) Accept(
 		m.wake(to, key)
 	}
 	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease}, nil
+}
+
+// learn notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.
+func (s *session) learn(kind sessions.ConversationType) {
+	switch was := s.state.ConversationType; {
+	case kind == sessions.Unknown || kind == was || was == sessions.Group:
+		return
+	case was == sessions.Private:
+		s.state.Pinned, s.state.PinnedDue = "", true
+		s.state.ViewVersion++
+	}
+	s.state.ConversationType = kind
 }
 
 // sentAt is when a message was sent, or received where that is not known or can't be true.

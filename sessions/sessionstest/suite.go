@@ -58,6 +58,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"data that can never be kept are refused for good", testRefused},
 		{"accepting the same message at once stores it once", testAcceptAtOnce},
 		{"accepting what databases dislike", testAcceptOddText},
+		{"a conversation is private only where that was said, and only so far", testAcceptKind},
 		{"accepting takes free leases only", testAcceptLease},
 		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
 		{"a turn takes messages in the order in which they were sent", testBeginSent},

@@ -117,6 +117,33 @@ func testAcceptAtOnce(b *bench) {
 	}
 }
 
+func testAcceptKind(b *bench) {
+	b.beat(replicaA)
+	for i, tt := range []struct {
+		said []sessions.ConversationType
+		want sessions.ConversationType
+	}{
+		{[]sessions.ConversationType{""}, ""},
+		{[]sessions.ConversationType{"", sessions.Private, ""}, sessions.Private},
+		{[]sessions.ConversationType{"", sessions.Group, ""}, sessions.Group},
+		{[]sessions.ConversationType{sessions.Private, sessions.Group}, sessions.Group},
+		{[]sessions.ConversationType{sessions.Group, sessions.Private}, sessions.Group},
+	} {
+		k := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprintf("kind-%d", i)), "")
+		for n, kind := range tt.said {
+			m := message(n + 1)
+			m.ConversationType = kind
+			_, err := b.Store.Accept(b.ctx, replicaA, k, m)
+			b.check(err)
+		}
+		s, err := b.Store.Session(b.ctx, k)
+		b.check(err)
+		if s.ConversationType != tt.want {
+			b.Errorf("after frames that said %q the session's type is %q, want %q", tt.said, s.ConversationType, tt.want)
+		}
+	}
+}
+
 func testAcceptOddText(b *bench) {
 	b.beat(replicaA)
 	m := message(1)

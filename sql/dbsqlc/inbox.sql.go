@@ -30,40 +30,46 @@ WITH known AS (
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
     WHERE s.session_key = $2 AND ($4::text = '' OR s.title = $4::text)
+      AND (s.conversation_type IN ('2', $5) OR $5 = '')
       AND (s.lease_owner = $1::text OR EXISTS (
         SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8))
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8))
 ), stored AS (
     INSERT INTO dingtalk_session_events
         (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)
-    SELECT $2, 'user', 'pending', $6, $7, $8, $3::text, $9,
-        CASE WHEN $10::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
-            THEN $10::timestamptz ELSE now() - interval '1 second' * $11::float8 END
+    SELECT $2, 'user', 'pending', $7, $8, $9, $3::text, $10,
+        CASE WHEN $11::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
+            THEN $11::timestamptz ELSE now() - interval '1 second' * $12::float8 END
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
         (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
-    SELECT $2, $12, $13, $14, $4::text, $1::text,
+    SELECT $2, $13, $14, $5, $4::text, $1::text,
         coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
+        conversation_type = CASE WHEN s.conversation_type = '2' OR EXCLUDED.conversation_type = ''
+            THEN s.conversation_type ELSE EXCLUDED.conversation_type END,
+        pinned = CASE WHEN s.conversation_type = '1' AND EXCLUDED.conversation_type = '2' THEN '' ELSE s.pinned END,
+        pinned_due = s.pinned_due OR s.conversation_type = '1' AND EXCLUDED.conversation_type = '2',
+        view_version = s.view_version + (s.conversation_type = '1' AND EXCLUDED.conversation_type = '2')::int,
         lease_term = CASE
             WHEN s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
             THEN s.lease_term ELSE s.lease_term + 1 END,
         fallen_term = CASE
             WHEN s.lease_owner IS NULL OR s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
             THEN s.fallen_term ELSE s.lease_term END,
         lease_owner = CASE
             WHEN EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
@@ -87,6 +93,7 @@ type MessageAcceptParams struct {
 	SessionKey       string
 	MsgID            string
 	Title            string
+	ConversationType sessions.ConversationType
 	TtlSeconds       float64
 	Content          string
 	SenderID         sessions.UserID
@@ -96,7 +103,6 @@ type MessageAcceptParams struct {
 	Waited           float64
 	RobotCode        sessions.RobotCode
 	ConversationID   sessions.ConversationID
-	ConversationType sessions.ConversationType
 }
 
 type MessageAcceptRow struct {
@@ -111,8 +117,9 @@ type MessageAcceptRow struct {
 //
 // known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
 // stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
-// taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title renewed. An id of 0
-// says that the same message was committed while this statement ran, where its snapshot cannot see it.
+// taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title or kind renewed: a
+// group stays one, and what a private chat had pinned is not shown to a group. An id of 0 says that the same message was
+// committed while this statement ran, where its snapshot cannot see it.
 //
 // A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
 // than whoever still works on what was there before.
@@ -127,6 +134,7 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.SessionKey,
 		arg.MsgID,
 		arg.Title,
+		arg.ConversationType,
 		arg.TtlSeconds,
 		arg.Content,
 		arg.SenderID,
@@ -136,7 +144,6 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.Waited,
 		arg.RobotCode,
 		arg.ConversationID,
-		arg.ConversationType,
 	)
 	var i MessageAcceptRow
 	err := row.Scan(

@@ -8,8 +8,9 @@ LISTEN ebb;
 --
 -- known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
 -- stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
--- taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title renewed. An id of 0
--- says that the same message was committed while this statement ran, where its snapshot cannot see it.
+-- taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title or kind renewed: a
+-- group stays one, and what a private chat had pinned is not shown to a group. An id of 0 says that the same message was
+-- committed while this statement ran, where its snapshot cannot see it.
 --
 -- A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
 -- than whoever still works on what was there before.
@@ -24,6 +25,7 @@ WITH known AS (
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND (@title::text = '' OR s.title = @title::text)
+      AND (s.conversation_type IN ('2', @conversation_type) OR @conversation_type = '')
       AND (s.lease_owner = @owner::text OR EXISTS (
         SELECT 1 FROM replicas r
         WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
@@ -44,6 +46,11 @@ WITH known AS (
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
+        conversation_type = CASE WHEN s.conversation_type = '2' OR EXCLUDED.conversation_type = ''
+            THEN s.conversation_type ELSE EXCLUDED.conversation_type END,
+        pinned = CASE WHEN s.conversation_type = '1' AND EXCLUDED.conversation_type = '2' THEN '' ELSE s.pinned END,
+        pinned_due = s.pinned_due OR s.conversation_type = '1' AND EXCLUDED.conversation_type = '2',
+        view_version = s.view_version + (s.conversation_type = '1' AND EXCLUDED.conversation_type = '2')::int,
         lease_term = CASE
             WHEN s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
                 SELECT 1 FROM replicas r
