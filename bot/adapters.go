@@ -10,12 +10,15 @@ import (
 )
 
 // plainModel lets the one model serve summaries and flushes in the words of their packages.
-type plainModel struct{ model Model }
+type plainModel struct {
+	model Model
+	kind  Kind
+}
 
-// Complete answers a summary request: no tools are offered.
+// Complete answers a summary request: no tools are offered. It makes one request: the retries are those of the summary.
 func (p plainModel) Complete(ctx context.Context, r compaction.CompleteRequest) (compaction.Completion, error) {
 	resp, err := p.model.Generate(ctx, Request{
-		Model: r.Model, MaxOutput: r.MaxOutput,
+		Kind: p.kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
 		Messages: []ChatMessage{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
 	c := compaction.Completion{Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
@@ -26,7 +29,7 @@ func (p plainModel) Complete(ctx context.Context, r compaction.CompleteRequest) 
 // Call answers a flush request: the one tool is forced.
 func (p plainModel) Call(ctx context.Context, r memory.CallRequest) (memory.Called, error) {
 	resp, err := p.model.Generate(ctx, Request{
-		Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,
+		Kind: p.kind, Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,
 		Tools:    []ToolSpec{{Name: r.Tool, Description: r.Description, Schema: r.Schema}},
 		Messages: []ChatMessage{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})

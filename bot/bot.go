@@ -60,8 +60,9 @@ type Config struct {
 	// Compaction says how conversations are compacted, Groups how single ones are instead.
 	Compaction      compaction.Settings
 	Groups          map[sessions.ConversationID]compaction.Settings
-	SummaryModel    string // empty: the default model
-	SummaryRetries  int    // [3]
+	SummaryModel    string        // empty: the default model
+	SummaryRetries  int           // requests for one summary, in all [3]
+	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer [1 s]
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
 
@@ -86,6 +87,7 @@ func (c *Config) defaults() {
 	def(&c.StaleAfter, 30*time.Minute)
 	def(&c.TurnTimeout, 5*time.Minute)
 	def(&c.CommitTimeout, 5*time.Second)
+	def(&c.SummaryBackoff, time.Second)
 	def(&c.InlineDeadline, 20*time.Second)
 	def(&c.CompactDeadline, 2*time.Minute)
 	def(&c.Drain, 20*time.Second)
@@ -192,20 +194,19 @@ func New(cfg Config) (*Bot, error) {
 	if err := b.makeFrame(); err != nil {
 		return nil, err
 	}
-	plain := plainModel{b.model}
 	window := cfg.Compaction.Window.Context
 	b.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
-		Model: plain, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
-		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: time.Second,
+		Model: plainModel{b.model, KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
+		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
 	}}
 	b.flusher = &memory.Flusher{
-		Store: cfg.Memory, Model: plain, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
+		Store: cfg.Memory, Model: plainModel{b.model, KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
 		Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
 		Talk: b.talk, Clean: compaction.Clean,
 	}
 	b.consolidator = &memory.Consolidator{
-		Store: cfg.Keeper, Model: plain, Name: cfg.SummaryModel, Fence: compaction.Fence, Count: cfg.Counter.Count,
+		Store: cfg.Keeper, Model: plainModel{b.model, KindConsolidation}, Name: cfg.SummaryModel, Fence: compaction.Fence, Count: cfg.Counter.Count,
 		Language: cfg.Language, Context: window,
 	}
 	return b, nil
@@ -255,6 +256,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
 	}
 	b.metrics = newMetrics(b.cfg.Metrics, b)
+	b.gate.metrics = b.metrics.models
 	b.outbox.metrics, b.outbox.tally = b.metrics, &b.tally
 	if !b.firstBeat(ctx) {
 		return nil // told to stop before there was anything to stop

@@ -282,3 +282,29 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 		}
 	})
 }
+
+// A summary that fails is asked for as often as configured, each time with one request, and given up with an error in the log.
+func TestRequestsForASummaryAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{summary: func(context.Context, Request) (Response, error) {
+			return Response{}, &ModelError{Class: Busy, Model: "main", Err: errors.New("overloaded")}
+		}}
+		w := start(t, setup{model: m, config: func(c *Config) {
+			c.Admins, c.SummaryRetries, c.SummaryBackoff = []sessions.UserID{"u-root"}, 4, 2*time.Second
+		}})
+		w.fill(3000)
+		began := time.Now()
+		w.post(said("c1", "root", "/compact"))
+		after(time.Minute)
+		asked := w.model.requests("summary")
+		want(t, "requests", len(asked), 4)
+		for i, r := range asked {
+			want(t, fmt.Sprintf("requests allowed to call %d, and its kind", i+1), fmt.Sprint(r.Requests, r.Kind), "1summary")
+		}
+		lines := w.log.lines(t, "Summary given up")
+		if len(lines) != 1 || lines[0]["level"] != "error" || lines[0]["model"] != "default" || time.Since(began) < 12*time.Second*8/10 {
+			t.Errorf("the log has %v", lines)
+		}
+	})
+}

@@ -170,6 +170,7 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 		made.At = maxTime(made.At, e.CreatedAt)
 	}
 	teller := *b.engine.Summarizer
+	teller.Model = plainModel{b.model, KindDigest}
 	teller.Language = languageOfDay(events, b.cfg.Language)
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, teller.Context/4)

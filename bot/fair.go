@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"ebb/sessions"
 )
@@ -176,6 +177,8 @@ type gated struct {
 	model  Model
 	calls  *fair
 	upkeep *fair // of the places for calls, those that upkeep may have
+
+	metrics *modelMetrics // nil before the bot runs
 }
 
 func newGated(m Model, most int) *gated {
@@ -200,7 +203,12 @@ func (g *gated) Generate(ctx context.Context, r Request) (Response, error) {
 		return Response{}, noPlace(err)
 	}
 	defer leave()
-	return g.model.Generate(ctx, r)
+	began := time.Now()
+	resp, err := g.model.Generate(ctx, r)
+	if g.metrics != nil {
+		g.metrics.call(r, resp, err, time.Since(began))
+	}
+	return resp, err
 }
 
 func noPlace(err error) error {

@@ -32,12 +32,12 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
 		full := !b.room(t, &a, msgs, first)
-		resp, err := b.model.Generate(ctx, Request{Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
+		resp, err := b.model.Generate(ctx, Request{Kind: KindTurn, Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
+		a.usage = a.usage.Add(resp.Usage) // an error may have taken some, too
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
-		a.usage, a.last, a.model = a.usage.Add(resp.Usage), resp.Usage, resp.Model
-		b.metrics.usage(resp)
+		a.last, a.model = resp.Usage, resp.Model
 		last := full || round > b.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.lang, last)

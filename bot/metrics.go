@@ -19,8 +19,7 @@ type metrics struct {
 	waitSeconds  prometheus.Histogram
 	replies      *prometheus.CounterVec
 	maybeDoubled prometheus.Counter
-	modelTokens  *prometheus.CounterVec
-	modelErrors  *prometheus.CounterVec
+	models       *modelMetrics
 	toolCalls    *prometheus.CounterVec
 	flushes      *prometheus.CounterVec
 	digests      *prometheus.CounterVec
@@ -42,7 +41,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		return c
 	}
 	hist := func(name, help string) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 18)})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: callBuckets(0.001)})
 		r.MustRegister(h)
 		return h
 	}
@@ -74,8 +73,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		modelTokens:  vec("model_tokens_total", "Tokens as providers reported them, by model and kind.", "model", "kind"),
-		modelErrors:  vec("model_errors_total", "Model calls that failed for good, by class.", "class"),
+		models:       newModelMetrics(r, b.cfg.Model),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days told as digests, by outcome: written, nothing, failed.", "outcome"),
@@ -88,18 +86,14 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	return m
 }
 
-// modelTroubles are the words of [TroubleOf].
-var modelTroubles = []string{string(Busy), string(Denied), string(Overflow), string(Refused), string(Malformed), "unreachable"}
-
 // begin has the counters of what alerts look at stand at 0: Prometheus sees no increase in a series that begins with its
 // first event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
-		m.accepted:    {"new", "duplicate", "error"},
-		m.ended:       {string(sessions.Clean), string(sessions.Killed)},
-		m.flushes:     {"saved", "nothing", "failed"},
-		m.digests:     {"written", "nothing", "failed"},
-		m.modelErrors: modelTroubles,
+		m.accepted: {"new", "duplicate", "error"},
+		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
+		m.flushes:  {"saved", "nothing", "failed"},
+		m.digests:  {"written", "nothing", "failed"},
 	} {
 		for _, w := range words {
 			v.WithLabelValues(w)
@@ -119,12 +113,6 @@ func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event, 
 	for _, e := range asked {
 		m.waitSeconds.Observe(max(0, now.Sub(e.CreatedAt).Seconds()))
 	}
-}
-
-func (m *metrics) usage(r Response) {
-	m.modelTokens.WithLabelValues(r.Model, "prompt").Add(float64(clamp(r.Usage.Prompt)))
-	m.modelTokens.WithLabelValues(r.Model, "cached").Add(float64(clamp(r.Usage.Cached)))
-	m.modelTokens.WithLabelValues(r.Model, "completion").Add(float64(clamp(r.Usage.Completion)))
 }
 
 // noWay is the way of a reply of which no part arrived, or that has none: an empty label is no label.

@@ -112,6 +112,7 @@ type ModelError struct {
 	Model  string
 	Status int           // HTTP status; 0 for none
 	After  time.Duration // the provider's Retry-After; 0 for none
+	Next   bool          // another model was not asked, as the call had made its requests: it is asked next time
 	Err    error
 }
 
@@ -155,6 +156,9 @@ func (e *ModelError) Own() bool {
 
 // Temporary reports whether the same request may be answered another time.
 func (e *ModelError) Temporary() bool {
+	if e.Next {
+		return true
+	}
 	switch e.Class {
 	case Busy, Timeout, Broken, Unreachable:
 		return true

@@ -185,7 +185,6 @@ func TestMetricsBeginAtNothing(t *testing.T) {
 			"ebb_restarts_total":          "clean killed",
 			"ebb_memory_flushes_total":    "saved nothing failed",
 			"ebb_daily_digests_total":     "written nothing failed",
-			"ebb_model_errors_total":      "busy denied overflow refused malformed unreachable",
 		} {
 			for word := range strings.FieldsSeq(words) {
 				want(t, name+" "+word, series(t, w, name, word), 0)

@@ -159,7 +159,6 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 		}
 		if o.answer = a; err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Str("class", string(ClassOf(err))).Msg("Model gave no answer")
-			b.metrics.modelErrors.WithLabelValues(string(ClassOf(err))).Inc()
 			o.text = apology(err, t.lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
@@ -210,7 +209,9 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	t.cut, t.half = true, true
 	half := b.settings(t.view.Session).Window.Usable() / 2
 	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recallRoom <= half })
-	return b.loop(ctx, t, b.request(t, v))
+	again, err := b.loop(ctx, t, b.request(t, v))
+	again.usage = again.usage.Add(a.usage)
+	return again, err
 }
 
 // account counts what the turn appends and the context as it would be sent next: by the provider's report where there

@@ -175,7 +175,11 @@ func (b *Bot) flush(
 ) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	out, err := b.flusher.Flush(ctx, memory.Due{
+	flusher := *b.flusher
+	if trigger == flushCandidates || trigger == flushEveryTurn {
+		flusher.Model = plainModel{b.model, KindExtract}
+	}
+	out, err := flusher.Flush(ctx, memory.Due{
 		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: b.flushBudget(s, trigger),
 	})
 	b.metrics.flush(out, err)

@@ -98,7 +98,7 @@ func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, 
 	}
 	_, mended, err := t.ask(ctx, r, c.events)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Str("model", r.Model).Msg("Summary not repaired by its model")
+		zerolog.Ctx(ctx).Warn().Err(err).Str("model", nameOf(r.Model)).Msg("Summary not repaired by its model")
 		return "", examined{}, false
 	}
 	again := t.examine(by, mended, most)

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ type Summarizer struct {
 	Language string // zh or en
 	Location *time.Location
 	Retries  int           // attempts for one chunk, at least 1
-	Backoff  time.Duration // before the second attempt; it doubles
+	Backoff  time.Duration // before the second attempt; each later pause is that much longer
 }
 
 // Request is what to tell.
@@ -192,7 +193,7 @@ func (t *telling) tell(ctx context.Context) error {
 			t.accept(ctx, c, a, text)
 			return nil
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Str("model", c.Model).Int("attempt", try).Msg("Summary not usable")
+		zerolog.Ctx(ctx).Warn().Err(err).Str("model", nameOf(c.Model)).Int("attempt", try).Msg("Summary not usable")
 		err = fmt.Errorf("summarize events %d to %d, attempt %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, try, err)
 		if ctx.Err() != nil {
 			return err
@@ -202,17 +203,21 @@ func (t *telling) tell(ctx context.Context) error {
 		case known && trouble.Overflow() && t.halve(&c):
 			try-- // the same chunk would overflow for ever; a smaller one is a question of its own
 		case (!known || trouble.Temporary() && !trouble.Overflow()) && try < t.Retries && t.model == t.Name:
-			if err := pause(ctx, t.Backoff<<(try-1)); err != nil {
+			if err := pause(ctx, time.Duration(try)*t.Backoff); err != nil {
 				return fmt.Errorf("summarize events %d to %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, err)
 			}
 		case t.model != "":
 			t.model, t.limit, t.halved = "", t.chunkLimit(t.rest), maxHalved
 			c = t.next()
 		default:
+			zerolog.Ctx(ctx).Error().Err(err).Str("model", nameOf(c.Model)).Int("attempts", try).Msg("Summary given up")
 			return err
 		}
 	}
 }
+
+// nameOf is a model's name for the log.
+func nameOf(model string) string { return cmp.Or(model, "default") }
 
 // maxHalved is how often chunks are halved because the model finds them too long.
 const maxHalved = 4

@@ -35,6 +35,7 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 			return k.spent, merr
 		}
 		if k.Requests > 0 && k.made >= k.Requests {
+			merr.Next = !s.last && !merr.Own()
 			break
 		}
 		if len(left) > 0 {
@@ -42,6 +43,15 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 		}
 	}
 	return k.spent, verdict(k.failed)
+}
+
+// States returns whether each model is up.
+func (c *Client) States() map[string]bot.ModelState {
+	states := map[string]bot.ModelState{}
+	for _, m := range c.models {
+		states[m.Name] = m.breaker.state()
+	}
+	return states
 }
 
 // order is the requested model, then the rest as they are configured.

@@ -23,6 +23,7 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
 	k.positive(commonPath+"deadline", c.Deadline)
 	k.between(commonPath+"retries", c.Retries, 1, 10)
+	k.positive(commonPath+"retry_backoff", c.RetryBackoff)
 	k.want(c.Model == "" || llm.has(c.Model), commonPath+"model", strconv.Quote(c.Model),
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }

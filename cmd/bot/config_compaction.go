@@ -16,8 +16,10 @@ type CompactionConfig struct {
 	InlineDeadline time.Duration `json:"inline_deadline"`
 	// Deadline bounds a compaction in the background, retries included. Default 120 s.
 	Deadline time.Duration `json:"deadline"`
-	// Retries is how often a failed summary is asked for again, 1 to 10. Default 3.
+	// Retries bounds the requests for one summary, all models together, 1 to 10. Default 3.
 	Retries int `json:"retries"`
+	// RetryBackoff is the pause before the second request; each later pause is that much longer. Default 1 s.
+	RetryBackoff time.Duration `json:"retry_backoff"`
 	// Model names the model that writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
 	// Groups are settings of single conversations, by their id, on top of the common ones. Default none.
@@ -112,7 +114,7 @@ func defaultCompaction() CompactionConfig {
 			MaxHistoryShare: 0.5, FlushRatio: 0.9, DailyTokens: 2_000_000,
 			PolicyRules: PolicyRules{Flush: "auto"},
 		},
-		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3,
+		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3, RetryBackoff: time.Second,
 		Groups: map[string]CompactionSettings{},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +56,7 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 	}
 	var running atomic.Pointer[gateway]
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	ready := func(ctx context.Context) error {
 		g := running.Load()
 		switch {
@@ -92,6 +93,13 @@ func serve(ctx context.Context, cfg *Config, o options) error {
 	log.Info().Str("replica", string(g.replica)).Str("version", version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
 	return g.bot.Run(ctx)
+}
+
+// buildInfo is a metric that names the release.
+func buildInfo() prometheus.Collector {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ebb", Name: "build_info", Help: "1, with the release and the Go version that it was built with."}, []string{"version", "go"})
+	info.WithLabelValues(version, runtime.Version()).Set(1)
+	return info
 }
 
 // open builds a gateway that is ready to run.
@@ -224,7 +232,7 @@ func (g *gateway) openBot(o options) error {
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
-		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries,
+		Compaction: common, Groups: groups, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
 		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
 		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,

@@ -1,0 +1,91 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ebb/sessions"
+)
+
+// counters are the values of a counter, added up by the value of one label.
+func counters(t *testing.T, r *prometheus.Registry, name, by string) map[string]float64 {
+	t.Helper()
+	all, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			value, cached := "", false
+			for _, l := range m.GetLabel() {
+				if l.GetValue() == "" {
+					t.Errorf("%s has an empty label %s", f.GetName(), l.GetName())
+				}
+				if l.GetName() == by {
+					value = l.GetValue()
+				}
+				cached = cached || l.GetName() == "token" && l.GetValue() == "cached"
+			}
+			if f.GetName() == name && !cached {
+				sums[value] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sums
+}
+
+// The tokens of the metrics are those of the database: of answers, flushes and summaries, of calls that failed too.
+func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	p := imported(t, defaults, 3000, 74)
+	registry := prometheus.NewRegistry()
+	r := p.run("a", func(r *replica, c *Config) {
+		c.Metrics, c.Language = registry, "en"
+		used := func(a Response, prompt int) (Response, error) {
+			a.Usage = sessions.Usage{Prompt: prompt, Cached: prompt / 2, Completion: 7}
+			a.Cost = float64(prompt) / 1000
+			return a, nil
+		}
+		failed := false
+		r.model.chat = func(context.Context, Request) (Response, error) { return used(text("so it is"), 1100) }
+		r.model.summary = func(context.Context, Request) (Response, error) { return used(text(goodSummary), 2300) }
+		r.model.flush = func(context.Context, Request) (Response, error) {
+			if !failed {
+				failed = true
+				a, _ := used(Response{}, 50)
+				return a, &ModelError{Class: Denied, Model: "fake", Err: errors.New("no key")}
+			}
+			return used(saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), 3100)
+		}
+	})
+	r.work()
+	r.post(said("q1", "alice", "And what of the gateway?"))
+	r.settle()
+	r.post(said("q2", "alice", "And its release?"))
+	r.settle()
+	r.work()
+
+	db := p.db()
+	sum := func(query string) float64 { return one[float64](t, db, query) }
+	tokens := counters(t, registry, "ebb_model_tokens_total", "kind")
+	flushes := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM memory_flushes")
+	compactions := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM compaction_log")
+	whole := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM dingtalk_sessions")
+	want(t, "answers", tokens["turn"], 2*1107.0)
+	want(t, "flushes, with the one that failed", tokens["flush"], flushes+57)
+	want(t, "summaries", tokens["summary"], compactions)
+	want(t, "all", tokens["turn"]+tokens["flush"]+tokens["summary"], whole)
+	want(t, "errors of flushes", counters(t, registry, "ebb_model_errors_total", "kind")["flush"], 1)
+	want(t, "errors by class", counters(t, registry, "ebb_model_errors_total", "class")["denied"], 1)
+	if flushes == 0 || compactions == 0 {
+		t.Errorf("%v tokens of flushes and %v of compactions: nothing was compared", flushes, compactions)
+	}
+	// Costs: the receipts and the log have what came through, the sums have all.
+	want(t, "cost of flushes", sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM model_spend WHERE kind = 'flush'"), sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
+	want(t, "cost of summaries", sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM model_spend WHERE kind = 'summary'"), sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))
+}
