@@ -56,7 +56,7 @@
 // /forget in command_forget.go. The words that Ebb says itself are in phrases.go and told.go, what people are told of
 // errors in errors.go, figures for Prometheus in metrics.go, and the account that a process leaves at its end in report.go.
 //
-// Whatever arrives, memory is bounded: so many turns are in hand, and so many calls of the model under way, and who waits for
+// Whatever arrives, memory is bounded: so many turns are in hand, each with one message or 256 KiB of them, and so many calls of the model under way, and who waits for
 // either takes turns by conversation (fair.go). Messages wait in the log, and replies beyond a few of each conversation
 // are not made before the earlier ones are sent (outbox.go).
 //

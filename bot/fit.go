@@ -161,7 +161,7 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) st
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
 		return
 	}
-	v.Pending, v.Runs = t.view.Pending, t.view.Runs
+	v.Pending, v.Runs, v.More = t.view.Pending, t.view.Runs, t.view.More
 	b.show(&v)
 	if v.Session.PinnedDue && t.pinned != nil {
 		v.Session.Pinned = *t.pinned // not committed yet

@@ -33,7 +33,7 @@ type Store interface {
 	Session(ctx context.Context, key Key) (Session, error)
 
 	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
-	// returns the view with them. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
+	// returns the view with them. Beside the oldest these are no more than have [MaxTurnBytes] together. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
 	// and returns no pending messages (maintenance, status).
 	//
 	// The oldest are those that are marked, then those that were sent first: by [Message].SentAt, or by their
@@ -60,6 +60,9 @@ type Store interface {
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
+
+// MaxTurnBytes is how many bytes the messages of a turn have together, unless the first one alone has more.
+const MaxTurnBytes = 256 << 10
 
 // Compactor changes what a session's view shows, and keeps the account of it.
 type Compactor interface {

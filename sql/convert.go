@@ -119,6 +119,9 @@ func toShown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
 		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
 	})
 	e.Blob = orZero(r.BlobID)
+	if e.Message != nil && e.Message.Text == "" {
+		e.Message.Text = e.Content // the same memory
+	}
 	return e, err
 }
 

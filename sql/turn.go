@@ -34,7 +34,7 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bo
 func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), Alone: alone,
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), MaxBytes: sessions.MaxTurnBytes, Alone: alone,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, sessions.ErrLeaseLost

@@ -62,6 +62,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"accepting takes free leases only", testAcceptLease},
 		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
 		{"a turn takes messages in the order in which they were sent", testBeginSent},
+		{"a turn takes no more bytes than it may, and at least one message", testBeginBytes},
 		{"the death of a process is an attempt of what was in its turns", testAttemptsOfTheDead},
 		{"a death is seen also where a message finds it", testAttemptsOfAccept},
 		{"a lease that was given up or freed counts no attempt", testAttemptsSpared},

@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebb/sessions"
 )
@@ -36,6 +37,32 @@ func (b *bench) alone(l sessions.Lease, want int) sessions.View {
 		b.Fatalf("a turn on one message begins with %q and a count of %d, want one with %d", contents(v.Pending), v.Suspect, want)
 	}
 	return v
+}
+
+func testBeginBytes(b *bench) {
+	b.beat(replicaA)
+	var l sessions.Lease
+	for i, bytes := range []int{sessions.MaxTurnBytes + 1, sessions.MaxTurnBytes / 2, sessions.MaxTurnBytes / 2, 1, 1} {
+		m := message(i + 1)
+		m.Text = strings.Repeat("x", bytes)
+		a, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		b.check(err)
+		l = a.Lease
+	}
+	for i, want := range []int{1, 2, 2, 0} {
+		v := b.begin(l, 4)
+		if len(v.Pending) != want || v.More != (i < 2) {
+			b.Fatalf("turn %d takes %d messages, and more wait: %t; want %d", i+1, len(v.Pending), v.More, want)
+		}
+		for _, e := range v.Pending {
+			if e.Message.Text != e.Content {
+				b.Errorf("the message of event %d has another text than the event", e.ID)
+			}
+		}
+		if want > 0 {
+			b.commit(l, answer(v))
+		}
+	}
 }
 
 // dies has the holder of the lease die, and gives the session to another replica.

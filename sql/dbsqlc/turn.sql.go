@@ -15,13 +15,13 @@ import (
 const eventsView = `-- name: EventsView :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, e.message, e.created_at, e.blob_id
+    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 UNION ALL
 SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
     p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, p.message, p.created_at, p.blob_id
+    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id
 FROM dingtalk_session_events p
 WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
 ORDER BY seq, id
@@ -56,7 +56,7 @@ type EventsViewRow struct {
 }
 
 // EventsView reads what a turn needs of the log: the tail after the summaries, as the view shows it, and the messages
-// that wait.
+// that wait. The text of a message that is shown whole comes once, as the content.
 func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]EventsViewRow, error) {
 	rows, err := db.Query(ctx, eventsView,
 		arg.SessionKey,
@@ -170,14 +170,16 @@ WITH held AS (
     SELECT h.fallen_term FROM dingtalk_sessions h
     WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3
 ), oldest AS (
-    SELECT p.id, p.attempts, p.attempt_term IS NULL AS fresh, p.sent_at, (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
+    SELECT p.id, p.attempts, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes,
+        (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
     FROM dingtalk_session_events p, held
     WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY fresh, p.sent_at, p.id
     LIMIT CASE WHEN $4::int > 0 THEN 1 + $4::int ELSE 0 END
 ), waiting AS (
     SELECT o.id, o.attempts + o.fell AS counted, o.fell, row_number() OVER places AS place, CASE
         WHEN $5::boolean THEN row_number() OVER places = 1
-        ELSE row_number() OVER places <= $4::int AND max(o.attempts + o.fell) OVER places = 0 END AS taken
+        ELSE row_number() OVER places <= $4::int AND max(o.attempts + o.fell) OVER places = 0
+            AND (row_number() OVER places = 1 OR sum(o.bytes) OVER places <= $6::int) END AS taken
     FROM oldest o WINDOW places AS (ORDER BY o.fresh, o.sent_at, o.id)
 ), marked AS (
     UPDATE dingtalk_session_events e SET
@@ -209,6 +211,7 @@ type TurnBeginParams struct {
 	Term        int64
 	MaxMessages int
 	Alone       bool
+	MaxBytes    int
 }
 
 type TurnBeginRow struct {
@@ -229,6 +232,8 @@ type TurnBeginRow struct {
 // with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
 // oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
 //
+// Together they have no more than max_bytes, but the oldest is taken whatever it has.
+//
 // The oldest messages are those that are marked, then those that were sent first.
 //
 // The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
@@ -240,6 +245,7 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		arg.Term,
 		arg.MaxMessages,
 		arg.Alone,
+		arg.MaxBytes,
 	)
 	var i TurnBeginRow
 	err := row.Scan(
