@@ -251,7 +251,7 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
 		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model, Marked: t.marked, Pinned: t.pinned,
 		Command: t.plan.kind == kindCommand,
-		Reply:   &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0].ID)},
+		Reply:   &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0])},
 	}
 	if t.plan.kind == kindCommand {
 		s.Appended = 0
@@ -348,9 +348,10 @@ func target(asked []sessions.Event) sessions.Target {
 	return g
 }
 
-// nonce is the reply's idempotency key: the same for every try, whichever process makes it.
-func nonce(key sessions.Key, event int64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, event))
+// nonce is the reply's idempotency key: the same for every try, whichever process makes it. A dead letter that is retried
+// has a new time, and its answer another key than the notice that it was set aside.
+func nonce(key sessions.Key, e sessions.Event) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return noncePrefix + hex.EncodeToString(sum[:12])
 }
 

@@ -13,46 +13,66 @@ import (
 )
 
 // Undo implements sessions.Store.
-func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
-	var entry sessions.LogEntry
-	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		again, err := s.undoneBy(ctx, tx, l.Key, event)
-		if err == nil {
-			entry = again
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		done, err := s.q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: l.Key, Gen: row.Gen})
-		if err != nil {
-			return found(err)
-		}
-		var before viewBefore
-		if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
-			return fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
-		}
-		if err := s.back(ctx, tx, l.Key, before); err != nil {
-			return err
-		}
-		if err := s.q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: l.Key, ID: done.ID}); err != nil {
-			return err
-		}
-		if err := s.q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
-			SessionKey: l.Key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: count(rest),
-			Pinned: before.Pinned,
-		}); err != nil {
-			return err
-		}
-		entry, err = s.logAttempt(ctx, tx, sessions.LogEntry{
-			Key: l.Key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
-			TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
-		}, attempt{gen: row.Gen, askedBy: event})
+func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
+	err = s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		entry, err = s.undo(ctx, tx, row, event, rest)
 		return err
 	})
 	if err != nil {
 		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s at term %d: %w", l.Key, l.Term, refused(err))
 	}
 	return entry, nil
+}
+
+// UndoCompaction is [Store.Undo] for administrators at a shell: it needs no lease. A compaction under way fails, since its
+// cursor has moved; a turn under way appends to the view as it then stands.
+func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
+	err = s.patient(ctx, func(tx pgx.Tx) error {
+		row, err := s.q.SessionLock(ctx, tx, key)
+		if err != nil {
+			return found(err)
+		}
+		entry, err = s.undo(ctx, tx, &row, 0, rest)
+		return err
+	})
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s: %w", key, refused(err))
+	}
+	return entry, nil
+}
+
+// undo takes the newest compaction of a session back, whose row is held. It is found again where the same message asked for
+// it before.
+func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
+	key := row.SessionKey
+	again, err := s.undoneBy(ctx, tx, key, event)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return again, err
+	}
+	done, err := s.q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: key, Gen: row.Gen})
+	if err != nil {
+		return again, found(err)
+	}
+	var before viewBefore
+	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
+		return again, fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
+	}
+	if err := s.back(ctx, tx, key, before); err != nil {
+		return again, err
+	}
+	if err := s.q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
+		return again, err
+	}
+	if err := s.q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
+		SessionKey: key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: count(rest),
+		Pinned: before.Pinned,
+	}); err != nil {
+		return again, err
+	}
+	return s.logAttempt(ctx, tx, sessions.LogEntry{
+		Key: key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
+		TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
+	}, attempt{gen: row.Gen, askedBy: event})
 }
 
 // undoneBy is the undo that a message asked for in an attempt at its turn before this one: pgx.ErrNoRows for none.

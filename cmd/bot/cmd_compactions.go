@@ -16,6 +16,7 @@ import (
 type compactionsCmd struct {
 	List compactionsListCmd `cmd:"" default:"withargs" help:"List attempts at compactions, the newest first."`
 	Show compactionsShowCmd `cmd:"" help:"Show one attempt."`
+	Undo compactionsUndoCmd `cmd:"" help:"Take the newest compaction of a session back. The session then rests until it has grown."`
 }
 
 type compactionsListCmd struct {
@@ -44,11 +45,40 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		rows := views(all, func(e sessions.LogEntry) compactionView { return viewCompaction(e, ends[e.ID]) })
-		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tERROR"
+		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tCOST\tERROR"
 		return table(app.Stdout, c.JSON, rows, head, func(e compactionView) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
-				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), excerpt(e.Error))
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%.4f\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
+				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), e.Cost, ending(e.Error))
 		})
+	})
+}
+
+type compactionsUndoCmd struct {
+	configFlag
+	Session string `arg:"" help:"The session's key, as bot sessions list shows it."`
+}
+
+// Run takes a compaction back. Bots may go on serving.
+func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *Config, s *sql.Store, _ clock) error {
+		session, err := s.Session(ctx, sessions.Key(c.Session))
+		if err != nil {
+			return noSession(c.Session, err)
+		}
+		settings, groups := cfg.compaction()
+		if own, ok := groups[session.ConversationID]; ok {
+			settings = own
+		}
+		e, err := s.UndoCompaction(ctx, session.Key, settings.Window.RearmAfter(0, false))
+		if errors.Is(err, sessions.ErrNotFound) {
+			return usageError{fmt.Errorf("session %s has no compaction to undo; bot compactions list --session shows them", c.Session)}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Stdout, "the last compaction is undone: events %d-%d stand in full again, %d -> %d tokens\n",
+			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)
+		return err
 	})
 }
 

@@ -135,6 +135,11 @@ func noSession(key string, err error) error {
 // withStore calls do with the configured database, and the clock that its times are told by. From then on the output is
 // [printable]: what people and models wrote is shown.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
+	return withConfiguredStore(ctx, app, f, func(_ *Config, s *sql.Store, at clock) error { return do(s, at) })
+}
+
+// withConfiguredStore is withStore for commands that read the config too.
+func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*Config, *sql.Store, clock) error) error {
 	return withDatabase(ctx, app, f, func(cfg *Config, url string) error {
 		zone, err := time.LoadLocation(cfg.Agent.Timezone)
 		if err != nil {
@@ -146,7 +151,7 @@ func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, 
 		}
 		defer s.Close()
 		app.Stdout = &printable{out: app.Stdout}
-		return needSchema(ctx, url, do(s, clock{zone}))
+		return needSchema(ctx, url, do(cfg, s, clock{zone}))
 	})
 }
 
@@ -243,6 +248,15 @@ func (c clock) full(t time.Time) string {
 		return "-"
 	}
 	return c.cell(t) + " " + c.zone.String()
+}
+
+// ending is the end of an error for a table: the cause stands last.
+func ending(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if rs := []rune(s); len(rs) > 120 {
+		s = "…" + string(rs[len(rs)-120:])
+	}
+	return s
 }
 
 // excerpt is the beginning of a text for a table.

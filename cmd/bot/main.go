@@ -40,6 +40,8 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show or export sessions."`
 	Compactions compactionsCmd `cmd:"" help:"The compaction log: what was compacted, why, and what came of it."`
+	Debts       debtsCmd       `cmd:"" help:"List flushes that are owed to memory, and why they failed."`
+	DeadLetters deadLettersCmd `cmd:"" name:"deadletters" help:"List messages that were set aside, or have one answered after all."`
 	Restarts    restartsCmd    `cmd:"" help:"What each process drained, flushed, owed and resumed, from its start to its end."`
 	Memory      memoryCmd      `cmd:"" help:"List, show, export, forget or promote memories."`
 	Bench       benchCmd       `cmd:"" hidden:"" help:"Measure on this machine what the design promises; make bench runs it."`

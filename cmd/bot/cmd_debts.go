@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// debtsCmd is bot debts: what is owed to memory.
+type debtsCmd struct{ listFlags }
+
+// debtView is an owed flush as --json shows it: the events FromSeq+1 to ThroughSeq.
+type debtView struct {
+	Session    sessions.Key `json:"session"`
+	FromSeq    int64        `json:"from_seq"`
+	ThroughSeq int64        `json:"through_seq"`
+	Failures   int          `json:"failures"`
+	Reason     string       `json:"reason"`
+	CreatedAt  time.Time    `json:"created_at"`
+}
+
+func viewDebt(d sql.Debt) debtView {
+	return debtView{Session: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
+}
+
+// Run lists owed flushes, the oldest first.
+func (c debtsCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		all, err := s.Debts(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		head := at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON"
+		return table(app.Stdout, c.JSON, views(all, viewDebt), head, func(d debtView) string {
+			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.Session, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
+		})
+	})
+}
+
+// deadLettersCmd is bot deadletters: messages that were set aside.
+type deadLettersCmd struct {
+	List  deadLettersListCmd  `cmd:"" default:"withargs" help:"List messages that were set aside after they broke their turn three times, the newest first."`
+	Retry deadLettersRetryCmd `cmd:"" help:"Have a message answered after all, as if it came now."`
+}
+
+type deadLettersListCmd struct{ listFlags }
+
+// Run lists dead letters.
+func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+		all, err := s.DeadLetters(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		head := "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT"
+		return table(app.Stdout, c.JSON, views(all, viewEvent), head, func(e eventView) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.said()), e.Session, e.SenderNick, excerpt(e.Content))
+		})
+	})
+}
+
+type deadLettersRetryCmd struct {
+	configFlag
+	ID int64 `arg:"" help:"As bot deadletters list shows it."`
+}
+
+// Run makes a dead letter wait for an answer again.
+func (c deadLettersRetryCmd) Run(ctx context.Context, app *App) error {
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+		key, err := s.RetryDeadLetter(ctx, c.ID)
+		if errors.Is(err, sessions.ErrNotFound) {
+			return usageError{fmt.Errorf("there is no dead letter %d; bot deadletters list shows them", c.ID)}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Stdout, "message %d of session %s waits for an answer\n", c.ID, key)
+		return err
+	})
+}
