@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ const pinnedMemories = 100
 const pinnedShare = 12
 
 // pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
-// the people who talk, then the group's, then the rest; of each the newest first. Facts stand in it whole, so that what
+// the people who talk, then the group's, then the rest; of each the newest of everybody who said one, then the second of everybody. Facts stand in it whole, so that what
 // is forgotten can be found in it.
 func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.settings(v.Session).Window.Trigger()/pinnedShare)
@@ -48,16 +49,23 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 		}
 		return 3
 	}
-	slices.SortStableFunc(ms, func(x, y memory.Memory) int { return rank(x) - rank(y) })
+	ranked, said := make([]rankedMemory, len(ms)), map[rankedMemory]int{}
+	for i, m := range ms {
+		r := rank(m)
+		by := rankedMemory{speaker: m.SaidBy, rank: r}
+		ranked[i] = rankedMemory{content: m.Content, speaker: m.SaidBy, rank: r, nth: said[by]}
+		said[by]++
+	}
+	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
 	var people, shared strings.Builder
-	for _, m := range ms {
-		line := "- " + m.Content + "\n"
+	for _, m := range ranked {
+		line := "- " + m.content + "\n"
 		n := b.counter.Count(line)
 		if n > budget {
 			continue // a shorter one may fit
 		}
 		budget -= n
-		if rank(m) == 0 {
+		if m.rank == 0 {
 			people.WriteString(line)
 		} else {
 			shared.WriteString(line)
@@ -71,6 +79,14 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 		out += "[Scope Memory]\n" + shared.String()
 	}
 	return out, nil
+}
+
+// rankedMemory is a memory in the order of the head of a view: speakers take turns within each rank.
+type rankedMemory struct {
+	content string
+	speaker sessions.UserID
+	rank    int
+	nth     int // memory of its speaker within the rank
 }
 
 // pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten

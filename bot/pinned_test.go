@@ -112,3 +112,26 @@ func TestPinnedBudget(t *testing.T) {
 		}
 	})
 }
+
+// Whoever has a hundred things kept in a group does not push out of the head what others said.
+func TestPinnedFairShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		for i := range 60 {
+			shelf.remember(memory.Memory{Content: prose(i, 8), SaidBy: "u-bob"})
+		}
+		shelf.remember(memory.Memory{Content: "the release is on Friday", SaidBy: "u-alice"})
+		shelf.remember(memory.Memory{Content: "carol owns the login bug", SaidBy: "u-carol"})
+		for i := range 60 {
+			shelf.remember(memory.Memory{Content: prose(60+i, 8), SaidBy: "u-bob"})
+		}
+		w := start(t, setup{shelf: shelf, config: func(c *Config) { c.Remember.PinnedTokens = 120 }})
+		w.say("m1", "dave", "hello")
+		for _, fact := range []string{"the release is on Friday", "carol owns the login bug"} {
+			if pinned := w.state(group).Pinned; !strings.Contains(pinned, fact) || !strings.Contains(pinned, prose(1, 1)) {
+				t.Errorf("%q is not in the head:\n%s", fact, pinned)
+			}
+		}
+	})
+}

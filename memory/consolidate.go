@@ -21,14 +21,15 @@ type Crowded struct {
 	Held    int
 }
 
-// Pile is what may be told together of a crowded scope: memories of one source and about one person, or about nobody in
-// particular. Who may read them is the same.
+// Pile is what may be consolidated of a crowded scope: memories of one source, said by one person, and about one person or
+// about no person in particular. The same people may read them, and a new memory says who said it.
 type Pile struct {
 	Scope   Scope
 	ScopeID string
 	Session sessions.Key
 	Group   string
 	Subject sessions.UserID
+	Speaker sessions.UserID
 	Held    int
 }
 
@@ -179,11 +180,8 @@ func patternOf(old []Memory) (Draft, error) {
 	}
 	for _, m := range old {
 		if m.Scope != first.Scope || m.ScopeID != first.ScopeID || m.SourceGroup != first.SourceGroup ||
-			m.SourceSession != first.SourceSession || m.SubjectID != first.SubjectID {
+			m.SourceSession != first.SourceSession || m.SubjectID != first.SubjectID || m.SaidBy != first.SaidBy {
 			return Draft{}, fmt.Errorf("facts of several sources: %w", sessions.ErrRefused)
-		}
-		if m.SaidBy != first.SaidBy {
-			d.SaidBy = ""
 		}
 		if m.SaidAt.After(d.SaidAt) {
 			d.SaidAt = m.SaidAt

@@ -105,6 +105,7 @@ func TestConsolidatorKeepsSourcesApart(t *testing.T) {
 		"group":   func(m *Memory) { m.SourceGroup = "" },
 		"session": func(m *Memory) { m.SourceSession = "r/p" },
 		"person":  func(m *Memory) { m.SubjectID = "bob" },
+		"speaker": func(m *Memory) { m.SaidBy = "bob" },
 		"scope":   func(m *Memory) { m.ScopeID = "bob" },
 	} {
 		s := crowdOf("parcel 1 waits", "parcel 2 waits", "parcel 3 waits", "parcel 4 waits")

@@ -58,7 +58,8 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 	piles := make([]memory.Pile, 0, len(rows))
 	for _, r := range rows {
 		piles = append(piles, memory.Pile{
-			Scope: c.Scope, ScopeID: c.ScopeID, Session: r.SourceSession, Group: r.SourceGroup, Subject: r.SubjectID, Held: r.Held,
+			Scope: c.Scope, ScopeID: c.ScopeID, Session: r.SourceSession, Group: r.SourceGroup, Subject: r.SubjectID, Speaker: r.SaidBy,
+			Held: r.Held,
 		})
 	}
 	return piles, nil
@@ -75,7 +76,8 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, u sessions.Usage, 
 // Oldest implements memory.Crowd.
 func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
 	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{
-		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject, MaxRows: count(limit),
+		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
+		SaidBy: p.Speaker, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", p.Scope, p.ScopeID, err)

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -63,6 +64,9 @@ func (s *Store) readableRows(
 	})
 	if err != nil {
 		return nil, err
+	}
+	if found == nil { // they come by fair shares
+		slices.SortFunc(rows, func(x, y dbsqlc.MemoriesReadableRow) int { return cmp.Compare(y.ID, x.ID) })
 	}
 	kept := rows[:0]
 	seen := make(map[string][]sessions.UserID, len(rows)) // whom a fact is told of, newest first

@@ -288,8 +288,9 @@ FROM memories m
 WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
   AND m.fact_key = ''
   AND m.source_session = $3 AND m.source_group = $4 AND m.subject_id = $5
+  AND m.said_by = $6
 ORDER BY m.last_seen_at, m.id
-LIMIT $6::int
+LIMIT $7::int
 `
 
 type MemoriesOldestParams struct {
@@ -298,6 +299,7 @@ type MemoriesOldestParams struct {
 	SourceSession sessions.Key
 	SourceGroup   string
 	SubjectID     sessions.UserID
+	SaidBy        sessions.UserID
 	MaxRows       int
 }
 
@@ -318,8 +320,8 @@ type MemoriesOldestRow struct {
 	CreatedAt     time.Time
 }
 
-// MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source and about
-// one person. What expires by itself is left, and what has a key.
+// MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source, said by
+// one person and about one person. What expires by itself is left, and what has a key.
 func (q *Queries) MemoriesOldest(ctx context.Context, db DBTX, arg *MemoriesOldestParams) ([]MemoriesOldestRow, error) {
 	rows, err := db.Query(ctx, memoriesOldest,
 		arg.Scope,
@@ -327,6 +329,7 @@ func (q *Queries) MemoriesOldest(ctx context.Context, db DBTX, arg *MemoriesOlde
 		arg.SourceSession,
 		arg.SourceGroup,
 		arg.SubjectID,
+		arg.SaidBy,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -414,10 +417,10 @@ func (q *Queries) MemoriesOverfull(ctx context.Context, db DBTX, arg *MemoriesOv
 }
 
 const memoriesPiles = `-- name: MemoriesPiles :many
-SELECT m.source_session, m.source_group, m.subject_id, count(*)::int AS held FROM memories m
+SELECT m.source_session, m.source_group, m.subject_id, m.said_by, count(*)::int AS held FROM memories m
 WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
   AND m.fact_key = ''
-GROUP BY m.source_session, m.source_group, m.subject_id
+GROUP BY m.source_session, m.source_group, m.subject_id, m.said_by
 HAVING count(*) > 1
 ORDER BY count(*) DESC, min(m.id)
 `
@@ -431,11 +434,12 @@ type MemoriesPilesRow struct {
 	SourceSession sessions.Key
 	SourceGroup   string
 	SubjectID     sessions.UserID
+	SaidBy        sessions.UserID
 	Held          int
 }
 
-// MemoriesPiles lists what the memories of a scope that may be told as fewer come from and whom they are about, with how
-// many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
+// MemoriesPiles lists what the memories of a scope that may be told as fewer come from, who said them and whom they are about,
+// with how many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
 // be corrected.
 func (q *Queries) MemoriesPiles(ctx context.Context, db DBTX, arg *MemoriesPilesParams) ([]MemoriesPilesRow, error) {
 	rows, err := db.Query(ctx, memoriesPiles, arg.Scope, arg.ScopeID)
@@ -450,6 +454,7 @@ func (q *Queries) MemoriesPiles(ctx context.Context, db DBTX, arg *MemoriesPiles
 			&i.SourceSession,
 			&i.SourceGroup,
 			&i.SubjectID,
+			&i.SaidBy,
 			&i.Held,
 		); err != nil {
 			return nil, err

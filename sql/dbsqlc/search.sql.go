@@ -703,7 +703,8 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXIS
   AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL)
   AND ($9::bigint = 0 OR m.id = $9::bigint)
   AND (m.kind <> 'digest' OR $1::boolean OR $9::bigint > 0) -- a view pins no digest
-ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC, m.id DESC
+ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC,
+    (CASE WHEN NOT $1::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
 LIMIT $10::int
 `
 
@@ -754,7 +755,8 @@ type MemoriesReadableRow struct {
 // private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
 // for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
 //
-// A search narrows it to those that it found by their terms, and what has none yet.
+// A search narrows it to those that it found by their terms, and what has none yet. Else each speaker has a fair share of the
+// rows: the newest of everybody, then the second of everybody, so that one who says much takes the place of none.
 func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesReadableParams) ([]MemoriesReadableRow, error) {
 	rows, err := db.Query(ctx, memoriesReadable,
 		arg.Search,

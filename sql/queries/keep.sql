@@ -111,25 +111,26 @@ ORDER BY held DESC, m.scope, m.scope_id
 LIMIT @max_rows::int;
 
 -- name: MemoriesPiles :many
--- MemoriesPiles lists what the memories of a scope that may be told as fewer come from and whom they are about, with how
--- many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
+-- MemoriesPiles lists what the memories of a scope that may be told as fewer come from, who said them and whom they are about,
+-- with how many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
 -- be corrected.
-SELECT m.source_session, m.source_group, m.subject_id, count(*)::int AS held FROM memories m
+SELECT m.source_session, m.source_group, m.subject_id, m.said_by, count(*)::int AS held FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
   AND m.fact_key = ''
-GROUP BY m.source_session, m.source_group, m.subject_id
+GROUP BY m.source_session, m.source_group, m.subject_id, m.said_by
 HAVING count(*) > 1
 ORDER BY count(*) DESC, min(m.id);
 
 -- name: MemoriesOldest :many
--- MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source and about
--- one person. What expires by itself is left, and what has a key.
+-- MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source, said by
+-- one person and about one person. What expires by itself is left, and what has a key.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.created_at
 FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
   AND m.fact_key = ''
   AND m.source_session = @source_session AND m.source_group = @source_group AND m.subject_id = @subject_id
+  AND m.said_by = @said_by
 ORDER BY m.last_seen_at, m.id
 LIMIT @max_rows::int;
 

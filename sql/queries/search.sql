@@ -180,7 +180,8 @@ WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.conten
 -- private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
 -- for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
 --
--- A search narrows it to those that it found by their terms, and what has none yet.
+-- A search narrows it to those that it found by their terms, and what has none yet. Else each speaker has a fair share of the
+-- rows: the newest of everybody, then the second of everybody, so that one who says much takes the place of none.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
     m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
@@ -203,7 +204,8 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AN
   AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL)
   AND (@id::bigint = 0 OR m.id = @id::bigint)
   AND (m.kind <> 'digest' OR @search::boolean OR @id::bigint > 0) -- a view pins no digest
-ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC, m.id DESC
+ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC,
+    (CASE WHEN NOT @search::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
 LIMIT @max_rows::int;
 
 -- name: MemoriesSaid :many

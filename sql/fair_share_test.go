@@ -1,0 +1,44 @@
+package sql_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// Of what is listed for the head of a view each speaker has a share, however much one of them had kept; and what is
+// consolidated goes by speaker, so that a joined fact says who said it.
+func TestSpeakersShareMemory(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	c.save(from(c, "the release is on Friday", "ann", 1), from(c, "the office opens at eight", "ann", 1))
+	var flood []memory.Draft
+	for i := range 120 {
+		flood = append(flood, from(c, strings.Repeat(fmt.Sprintf("crate%c%c ", 'a'+i%26, 'a'+i/26), 3), "bob", 1))
+	}
+	c.save(flood...)
+	list := must[[]memory.Memory](t)(s.Pinned(t.Context(), c.reader, 100))
+	said := map[sessions.UserID]int{}
+	for i, m := range list {
+		if said[m.SaidBy]++; i > 0 && m.ID > list[i-1].ID {
+			t.Fatalf("memory %d stands behind memory %d", m.ID, list[i-1].ID)
+		}
+	}
+	if said["ann"] != 2 || said["bob"] != 98 {
+		t.Errorf("listed are %v, want both facts of ann and the newest of bob", said)
+	}
+	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), memory.Crowded{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}))
+	if len(piles) != 2 || piles[0].Speaker != "bob" || piles[1].Speaker != "ann" || piles[1].Held != 2 {
+		t.Fatalf("the scope falls into %+v", piles)
+	}
+	for _, m := range must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[1], 10)) {
+		if m.SaidBy != "ann" {
+			t.Errorf("in the pile of ann is %+v", m)
+		}
+	}
+}
