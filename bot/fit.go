@@ -84,6 +84,7 @@ func (b *Bot) contextSize(v sessions.View) int {
 func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	usable := b.settings(t.view.Session).Window.Usable()
 	shrink(t.asked, usable, t.next())
+	t.seen = shownShare(t.view.Pending, t.asked)
 	b.pin(ctx, t)
 	b.recall(ctx, t)
 	projected := func(v sessions.View) int {

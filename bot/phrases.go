@@ -12,6 +12,7 @@ const (
 	sayHere phrase = iota
 	sayEmpty
 	sayCutOff
+	sayShortened
 	sayRounds
 	sayBusy
 	sayBroken
@@ -99,6 +100,7 @@ var phrases = map[phrase][2]string{
 	sayHere:        {"我在。有什么可以帮你？发 /help 看我能做什么。", "I'm here. How can I help? Send /help to see what I can do."},
 	sayEmpty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	sayCutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	sayShortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
 	sayRounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
 	sayBusy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
 	sayBroken:      {"模型服务的回答没能完整收到，已记录。请再发一次。", "The answer of the model service did not arrive whole; this has been recorded. Please ask again."},

@@ -35,6 +35,7 @@ type turn struct {
 	sofar          []sessions.Event // what the model and its tools said in this turn up to now
 	size           int              // our own count of the request, not calibrated
 	lang           string
+	seen           int    // percent of the long messages among the asked that a request shows; 0: all are shown whole
 	stalled        bool   // the storage did not record a tool call at once
 	kept           string // stands in the log for an answer that must not be kept; empty: the answer does itself
 	delta          func(text string, reset bool)
@@ -164,6 +165,9 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 		}
 	default:
 		o.text, o.dead = t.plan.word(t.asked, t.lang, b.cfg.Location), t.plan.kind == kindDead
+	}
+	if t.seen > 0 && len(o.events) > 0 {
+		o.text += say(sayShortened, t.lang, t.seen) // for people alone: the log has the model's words
 	}
 	b.mark(t)
 	o.mute = t.plan.kind == kindStale && b.told.all(t.key, t.asked)

@@ -57,6 +57,20 @@ func shrink(events []sessions.Event, usable int, next int64) {
 	}
 }
 
+// shownShare is how many percent a request shows of those messages that it shows shortened; 0 where it shows all of them whole.
+func shownShare(whole, shown []sessions.Event) int {
+	all, rest := 0, 0
+	for i, e := range shown {
+		if len(e.Content) < len(whole[i].Content) {
+			all, rest = all+len(whole[i].Content), rest+len(e.Content)
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return max(1, 100*rest/all)
+}
+
 // bodyLimit is how many tokens the body of one event takes in a request at most.
 func bodyLimit(usable int) int { return max(256, usable/4) }
 
