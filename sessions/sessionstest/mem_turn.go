@@ -180,12 +180,23 @@ func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (se
 	return c, nil
 }
 
+// dropWebhook removes the webhook from a message that is done with.
+func dropWebhook(e *sessions.Event) {
+	if e.Message == nil {
+		return
+	}
+	m := *e.Message
+	m.Webhook, m.WebhookExpires = "", time.Time{}
+	e.Message = &m
+}
+
 // append gives the turn's messages and events their places.
 func (m *Mem) append(s *session, t sessions.Turn) {
 	for i, id := range t.Taken {
 		e := s.event(id)
 		s.state.LastSeq++
 		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, t.TakenTokens[i]
+		dropWebhook(e)
 	}
 	for _, e := range t.Events {
 		m.lastID++
@@ -198,6 +209,7 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 	}
 	for _, id := range t.Dead {
 		s.event(id).State = sessions.Dead
+		dropWebhook(s.event(id))
 	}
 	for id, mk := range s.marks {
 		if mk.attempt == s.state.Lease.Term {

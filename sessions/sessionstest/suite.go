@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"ebb/sessions"
 )
@@ -140,7 +141,7 @@ func message(n int) sessions.Message {
 	return sessions.Message{
 		RobotCode: "robot", ConversationID: "cidGroup==", ConversationType: sessions.Group, ConversationTitle: "Team",
 		ID: sessions.MessageID(fmt.Sprintf("msg-%d", n)), SenderID: "staff-1", SenderNick: "张三", Kind: "text",
-		Text: fmt.Sprintf("问题 %d", n),
+		Text: fmt.Sprintf("问题 %d", n), Webhook: "https://example.com/hook", WebhookExpires: time.Now().Add(time.Hour).UTC(),
 	}
 }
 

@@ -90,6 +90,10 @@ func testCommitPlaces(b *bench) {
 		b.Errorf("the view is %q, want %q", contents(v.Tail), want)
 	}
 	var tokens []int
+	if w := v.Pending; len(w) != 1 || w[0].Message.Webhook == "" || w[0].Message.WebhookExpires.IsZero() {
+		b.Errorf("waiting are %+v, want one message with its webhook", w)
+	}
+	b.webhooksOf(sessions.Pending)
 	for _, e := range v.Tail {
 		tokens = append(tokens, e.Tokens)
 		if e.State != sessions.Done || e.Archived {
@@ -141,12 +145,23 @@ func testCommitWhole(b *bench) {
 	}
 }
 
+// webhooksOf checks that no message but those in a state has a webhook.
+func (b *bench) webhooksOf(state sessions.State) {
+	b.Helper()
+	for _, e := range b.Log(b.T, key) {
+		if m := e.Message; m != nil && e.State != state && (m.Webhook != "" || !m.WebhookExpires.IsZero() || m.Text == "") {
+			b.Errorf("message %d is %s and kept as %+v, want it without its webhook", e.ID, e.State, m)
+		}
+	}
+}
+
 func testCommitDead(b *bench) {
 	l := b.held(3)
 	v := b.begin(l, 10)
 	t := answer(v)
 	t.Taken, t.TakenTokens, t.Dead = t.Taken[1:2], t.TakenTokens[1:2], t.Taken[:1]
 	b.commit(l, t)
+	b.webhooksOf(sessions.Pending)
 	v = b.begin(l, 10)
 	if contents(v.Tail) != "1:user:问题 2 2:assistant:答复 " || contents(v.Pending) != "0:user:问题 3 " {
 		b.Errorf("after setting a message aside the view is %q and pending %q", contents(v.Tail), contents(v.Pending))

@@ -247,8 +247,8 @@ type DigestsDueRow struct {
 }
 
 // DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
-// those among them on which fewer than least messages came: they are in the list too. A session's log is read through once
-// for each of its days. Days, starts and ends lie side by side.
+// those among them on which fewer than least messages came: they are in the list too. Of a session's log only a day's events
+// are read, by an index. Days, starts and ends lie side by side.
 func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams) ([]DigestsDueRow, error) {
 	rows, err := db.Query(ctx, digestsDue,
 		arg.Days,

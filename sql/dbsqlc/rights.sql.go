@@ -929,13 +929,14 @@ WITH named AS MATERIALIZED (
     UNION
     SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = $2::text AND x.sender_id <> ''
 )
-SELECT e.sender_id, (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages,
-    max(e.created_at)::timestamptz AS last_at
-FROM named JOIN dingtalk_session_events e ON e.sender_id = named.sender_id
-JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.role = 'user' AND e.sender_id <> '' AND ($1::text = '' OR s.robot_code = $1::text)
-GROUP BY e.sender_id
-ORDER BY last_at DESC, e.sender_id
+SELECT named.sender_id, f.nick, f.messages, f.last_at
+FROM named CROSS JOIN LATERAL (
+    SELECT (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
+    FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+    WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND ($1::text = '' OR s.robot_code = $1::text)
+) f
+WHERE f.messages > 0
+ORDER BY f.last_at DESC, named.sender_id
 LIMIT 20
 `
 

@@ -327,6 +327,7 @@ WITH held AS (
         candidate = e.id = ANY($14::bigint[]),
         seq = held.last_seq - cardinality($1::bigint[]) - cardinality($3::text[]) + t.place,
         tokens = t.tokens,
+        message = e.message - 'webhook' - 'webhook_expires',
         terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($20::int[]) AS tokens,
         unnest($21::text[]) AS terms,
@@ -345,7 +346,7 @@ WITH held AS (
         generate_subscripts($3::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead'
+    UPDATE dingtalk_session_events e SET state = 'dead', message = e.message - 'webhook' - 'webhook_expires'
     FROM held
     WHERE e.session_key = $17 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
@@ -418,6 +419,8 @@ type TurnCommitRow struct {
 }
 
 // TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
+//
+// The webhook of a message goes with the reply, and is not kept with the message.
 //
 // No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 // was no longer pending, all must be undone, and only an error does that: hence the division by zero.

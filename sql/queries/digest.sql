@@ -1,7 +1,7 @@
 -- name: DigestsDue :many
 -- DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
--- those among them on which fewer than least messages came: they are in the list too. A session's log is read through once
--- for each of its days. Days, starts and ends lie side by side.
+-- those among them on which fewer than least messages came: they are in the list too. Of a session's log only a day's events
+-- are read, by an index. Days, starts and ends lie side by side.
 WITH due AS MATERIALIZED (
     SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
     FROM dingtalk_sessions s

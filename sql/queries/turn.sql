@@ -80,6 +80,8 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- name: TurnCommit :one
 -- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
 --
+-- The webhook of a message goes with the reply, and is not kept with the message.
+--
 -- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 -- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
 --
@@ -112,6 +114,7 @@ WITH held AS (
         candidate = e.id = ANY(@marked::bigint[]),
         seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
         tokens = t.tokens,
+        message = e.message - 'webhook' - 'webhook_expires',
         terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
         unnest(@taken_terms::text[]) AS terms,
@@ -130,7 +133,7 @@ WITH held AS (
         generate_subscripts(@roles::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead'
+    UPDATE dingtalk_session_events e SET state = 'dead', message = e.message - 'webhook' - 'webhook_expires'
     FROM held
     WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
     RETURNING e.id

@@ -1,0 +1,135 @@
+package sql_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/sqltest"
+)
+
+// fillLog makes a database of many people's logs, replies and facts.
+var fillLog = []string{
+	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
+	 SELECT 'robot/s' || i, 'robot', 's' || i, '2', 200 FROM generate_series(0, 499) i`,
+	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id, created_at, message)
+	 SELECT 'robot/s' || i % 500, i / 500 + 1, 'user', 'said ' || i, 'p' || i % 997, 'nick' || i % 997, 'm' || i, now() - interval '1 minute' * (i / 500),
+	    CASE WHEN i % 10 = 0 THEN jsonb_build_object('text', 'said', 'quote', jsonb_build_object('sender_id', 'p' || i % 991, 'nick', 'q', 'text', 'said'))
+	    ELSE jsonb_build_object('text', 'said') END
+	 FROM generate_series(0, 99999) i`,
+	`INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
+	 SELECT 'robot/s' || i % 500, jsonb_build_object('staff_id', 'p' || i % 997, 'mentions', '[]'::jsonb), 'b', 'sent', 'a', now() FROM generate_series(0, 49999) i`,
+	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
+	 SELECT 'group', 'robot/s' || i % 500, 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s' || i % 500, 'p' || i % 997, 'p' || i % 991,
+	    CASE WHEN i % 50 = 0 THEN 'p' || i % 997 ELSE '' END FROM generate_series(0, 19999) i`,
+	`ANALYZE`,
+}
+
+// A person is found by indexes, however much others have said.
+func TestPersonPlans(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog {
+		execute(t, pool, statement)
+	}
+	q, p := dbsqlc.New(), &planner{Pool: pool}
+	ctx, key := t.Context(), sessions.Key("robot/s7")
+	for name, run := range map[string]func() error{
+		"where they are": func() error {
+			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{Person: "p7", Robot: "robot"})
+			return err
+		},
+		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, "p7"); return err },
+		"by a name": func() error {
+			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{Robot: "robot", Name: "nick7"})
+			return err
+		},
+		"their memories": func() error {
+			_, err := q.MemoriesOfPerson(ctx, p, &dbsqlc.MemoriesOfPersonParams{Person: "p7", RobotSessions: "robot/"})
+			return err
+		},
+		"what they promoted": func() error {
+			return q.MemoriesUnpromote(ctx, p, &dbsqlc.MemoriesUnpromoteParams{Person: "p7", RobotSessions: "robot/"})
+		},
+		"their last message": func() error {
+			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{SessionKey: key, Person: "p7", BeforeID: 1 << 40, MaxRows: 1})
+			return err
+		},
+		"what they said in a session": func() error {
+			_, err := q.SaidBy(ctx, p, &dbsqlc.SaidByParams{SessionKey: key, Person: "p7"})
+			return err
+		},
+		"quotes of them": func() error {
+			_, err := q.QuotesOf(ctx, p, &dbsqlc.QuotesOfParams{SessionKey: key, Person: "p7", Seqs: []int64{}, Aside: []int64{}, Nicks: []string{"nick7"}})
+			return err
+		},
+		"replies to them": func() error {
+			return q.OutboxUnname(ctx, p, &dbsqlc.OutboxUnnameParams{SessionKey: key, Person: "p7", Nicks: []string{}})
+		},
+		"waiting without a session": func() error { return q.SessionsRevive(ctx, p) },
+	} {
+		if err := run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, table := range []string{"dingtalk_session_events", "outbox", "memories"} {
+			if strings.Contains(p.plan, "Seq Scan on "+table) {
+				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
+			}
+		}
+	}
+}
+
+// Of a group's log a digest's day alone is read.
+func TestDigestPlan(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog[:2] {
+		execute(t, pool, statement)
+	}
+	execute(t, pool, "ANALYZE")
+	p, from := &planner{Pool: pool}, yesterday()
+	date := pgtype.Date{Time: from.From, Valid: true}
+	if _, err := dbsqlc.New().DigestsDue(t.Context(), p, &dbsqlc.DigestsDueParams{
+		Days: []pgtype.Date{date}, Starts: []time.Time{from.From}, Ends: []time.Time{from.To}, MaxAttempts: 3, Least: 5, Owner: "a", TtlSeconds: 5, MaxRows: 1000,
+		AfterDay: pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(p.plan, "events_by_time") {
+		t.Errorf("more than the day is read of a log:\n%s", p.plan)
+	}
+}
+
+// Messages that were done with before lose their webhooks as well; one that waits keeps the way to its answer.
+func TestMigrateWebhooks(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	if err := sql.MigrateTo(t.Context(), url, 10); err != nil {
+		t.Fatal(err)
+	}
+	conn := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))
+	if _, err := conn.Exec(t.Context(), `INSERT INTO dingtalk_session_events (session_key, seq, role, state, content, msg_id, message)
+		SELECT 's' || i % 3, CASE WHEN i % 1000 > 0 THEN i END, 'user', CASE i % 1000 WHEN 0 THEN 'pending' ELSE 'done' END, 'hi', i,
+			'{"text": "hi", "webhook": "https://example.com/x", "webhook_expires": "2026-11-22T00:00:00Z"}' FROM generate_series(1, 3500) i`); err != nil {
+		t.Fatal(err)
+	}
+	must[[]sql.Migration](t)(sql.Migrate(t.Context(), url))
+	var done, waiting, texts int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state = 'done' AND message::text LIKE '%webhook%'),
+		count(*) FILTER (WHERE state = 'pending' AND message ? 'webhook'), count(*) FILTER (WHERE message ->> 'text' = 'hi')
+		FROM dingtalk_session_events`).Scan(&done, &waiting, &texts); err != nil {
+		t.Fatal(err)
+	}
+	if done != 0 || waiting != 3 || texts != 3500 {
+		t.Errorf("%d messages keep their webhook, of %d that wait, and %d their text; want 0, 3 and 3500", done, waiting, texts)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
