@@ -1,0 +1,52 @@
+package sql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+)
+
+// A member who forgets one fact of a long conversation takes its lines from every version of the summary. What others said
+// stays told, and the context does not grow.
+func TestForgettingAFactHealsSummaries(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	var told []string
+	at := int64(0)
+	compact := func(through int64, lines ...string) {
+		t.Helper()
+		told = append(told, lines...)
+		one := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: "## 用户与身份\n- " + strings.Join(told, "\n- "), Tokens: 20 * len(told)}
+		must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, sessions.Compaction{From: at, Through: through, Summaries: []sessions.NewSummary{one}}))
+		at = through
+	}
+	c.tell(zhangID, "我女儿叫豆豆，在三小上二年级", "好的，豆豆，记住了") // 3 and 4
+	c.tell(liID, "周会改到周三上午十点", "好的")               // 5 and 6
+	id := c.save(from(c, "张伟的女儿叫豆豆，在三小上二年级", zhangID, 3)).Saved[0]
+	compact(6, "张伟：女儿豆豆读三小二年级", "李娜：周会改到周三上午十点")
+	c.tell(liID, "支付联调的文档在 wiki-4471", "好的") // 7 and 8
+	compact(8, "支付联调的文档：wiki-4471")
+	c.tell(liID, "发布窗口定在周五", "好的") // 9 and 10
+	compact(10, "发布窗口定在周五")
+	before := must[sessions.Session](t)(s.Session(t.Context(), c.reader.Key))
+	done := c.forget(id, zhangID, true)
+	if done.Healed != 1 || done.Summaries != 0 || done.Memories != 1 {
+		t.Errorf("forgetting gave %+v, want one healed summary", done)
+	}
+	gone(t, pool, "豆豆", "三小")
+	want := "## 用户与身份\n- 李娜：周会改到周三上午十点\n- 支付联调的文档：wiki-4471\n- 发布窗口定在周五"
+	if got := collect(t, pool, "SELECT summary FROM session_summaries WHERE status = 'active'", pgx.RowTo[string]); len(got) != 1 || got[0] != want {
+		t.Errorf("the view has %q, want %q", got, want)
+	}
+	now := must[sessions.Session](t)(s.Session(t.Context(), c.reader.Key))
+	if now.TotalTokens > before.TotalTokens || now.CompactedSeq != before.CompactedSeq {
+		t.Errorf("%d tokens up to %d became %d up to %d", before.TotalTokens, before.CompactedSeq, now.TotalTokens, now.CompactedSeq)
+	}
+	if _, err := s.Undo(t.Context(), done.Lease, 0, 0); err != nil {
+		t.Errorf("an undo after that gave %v", err)
+	}
+	gone(t, pool, "豆豆", "三小")
+}
