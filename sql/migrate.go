@@ -99,6 +99,20 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
+// Migrated reports whether any step of the schema was ever taken. It changes nothing, and needs no right to.
+func Migrated(ctx context.Context, url string) (begun bool, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return false, fmt.Errorf("reading the database address: %w", err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close() //nolint:errcheck // nothing was written
+	if err := db.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&begun); err != nil {
+		return false, fmt.Errorf("looking for the schema: %w", err)
+	}
+	return begun, nil
+}
+
 func migrator(url string) (*goose.Provider, func(), error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

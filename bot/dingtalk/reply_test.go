@@ -467,3 +467,24 @@ func TestNewRefusesWhatCanNotWork(t *testing.T) {
 		}
 	}
 }
+
+// An app that the gateway alone refuses, and a gateway that is away, fail the check of the stream; no secret shows.
+func TestCheckStream(t *testing.T) {
+	t.Parallel()
+	s := dingtalktest.NewServer(t, dingtalktest.Fast())
+	if err := newTransport(t, s.URL, nil).CheckStream(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []int{401, 403, 503} {
+		s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteOpen, Action: dingtalktest.Action{
+			Status: status, Body: `{"code":"authFailed","message":"no stream mode for ` + testSecret + `"}`,
+		}})
+		tr := newTransport(t, s.URL, nil)
+		if err := tr.CheckCredentials(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.CheckStream(testContext(t)); err == nil || strings.Contains(err.Error(), testSecret) {
+			t.Errorf("status %d: %v", status, err)
+		}
+	}
+}

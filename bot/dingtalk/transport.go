@@ -126,6 +126,17 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 	return err
 }
 
+// CheckStream asks DingTalk for a ticket to a stream connection, and opens none: a message could be sent to it. Its error
+// names no secret.
+func (t *Transport) CheckStream(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
+	defer cancel()
+	if _, err := t.endpoint(ctx); err != nil {
+		return fmt.Errorf("asking for a stream connection: %s", t.redact(err.Error()))
+	}
+	return nil
+}
+
 func (t *Transport) robot() sessions.RobotCode { return sessions.RobotCode(t.config.ClientID) }
 
 func parseBase(s string) (*url.URL, error) {

@@ -14,8 +14,9 @@ const (
 	checkCall = 512
 )
 
-var checkSpec = bot.ToolSpec{Name: "report_number", Description: "Reports a number.", Schema: map[string]any{
-	"type": "object", "properties": map[string]any{"number": map[string]any{"type": "integer"}}, "required": []any{"number"},
+// checkSpec is the tool of flushes, as small as it can be.
+var checkSpec = bot.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
+	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
 // CheckAnswer asks the named model for one token, once, without fallback. The error of a check is a *bot.ModelError.
@@ -27,7 +28,7 @@ func (c *Client) CheckAnswer(ctx context.Context, name string) error {
 // CheckTool has the named model call a tool, as flushes do, and returns the way in which the model takes that.
 func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
 	resp, err := c.check(ctx, name, bot.Request{
-		MaxOutput: checkCall, Messages: checkMessages("Report the number 7."), Tools: []bot.ToolSpec{checkSpec}, Force: checkSpec.Name,
+		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []bot.ToolSpec{checkSpec}, Force: checkSpec.Name,
 	})
 	if err == nil && !called(resp, checkSpec.Name) {
 		err = &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the model answered without the tool that it had to call")}

@@ -230,3 +230,26 @@ func TestErrorShowsNoKeyOfTheAddress(t *testing.T) {
 		t.Errorf("a refused connection gives %v", err)
 	}
 }
+
+// The checks of the doctor find a model that calls no tool, and an endpoint that does not stream or does not count.
+func TestChecksOfToolsAndStreams(t *testing.T) {
+	t.Parallel()
+	good := clientOf(t, 3, openaitest.NewServer(t, openaitest.Calls("memory_save", `{"nothing_to_save":true}`), openaitest.Text("pong")))
+	if way, err := good.CheckTool(t.Context(), "a"); err != nil || way != "named" {
+		t.Errorf("a tool was called in the way %q: %v", way, err)
+	}
+	if err := good.CheckStream(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	prose := clientOf(t, 3, openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("No.") })))
+	_, err := prose.CheckTool(t.Context(), "a")
+	class(t, err, bot.Malformed)
+	whole := clientOf(t, 3, openaitest.NewServer(t, openaitest.Raw(200, "application/json", `{"choices":[{"message":{"content":"pong"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}`)))
+	class(t, whole.CheckStream(t.Context(), "a"), bot.Malformed)
+	silent := clientOf(t, 3, openaitest.NewServer(t, openaitest.Text("pong").NoUsage()))
+	class(t, silent.CheckStream(t.Context(), "a"), bot.Malformed)
+	denied := clientOf(t, 3, openaitest.NewServer(t, openaitest.Error(401, "", ""), openaitest.Error(401, "", "")))
+	_, err = denied.CheckTool(t.Context(), "a")
+	class(t, err, bot.Denied)
+	class(t, denied.CheckStream(t.Context(), "a"), bot.Denied)
+}

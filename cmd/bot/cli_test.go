@@ -40,6 +40,9 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"no command", env(), nil, 0, "config check", ""},
 		{"help", env(), []string{"--help"}, 0, "Usage: bot <command>", ""},
+		{"help as a word", env(), []string{"help"}, 0, "Usage: bot <command>", ""},
+		{"help of a command as a word", env(), []string{"help", "config", "check"}, 0, "--config=FILE", ""},
+		{"version as a flag", env(), []string{"--version"}, 0, "bot " + version, ""},
 		{"help of a command", env(), []string{"config", "check", "--help"}, 0, "--config=FILE", ""},
 		{"unknown command", env(), []string{"frobnicate"}, 2, "", "bot: unexpected argument frobnicate"},
 		{"unknown flag", env(), []string{"version", "--x"}, 2, "", "bot: unknown flag --x"},
@@ -214,6 +217,16 @@ func TestHealthcheck(t *testing.T) {
 		status["now"] = tt.status
 		if code, _, stderr := runBot(t, env(), "healthcheck", "--addr", tt.addr); code != tt.code {
 			t.Errorf("%s: exit %d (%s), want %d", tt.name, code, stderr, tt.code)
+		}
+	}
+	status["now"] = 200
+	file := filepath.Join(t.TempDir(), "bot.jsonc")
+	for listen, want := range map[string]int{host: 0, "127.0.0.1:1": 1, "": 2} {
+		if err := os.WriteFile(file, []byte(`{"admin": {"listen": "`+listen+`"}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := runBot(t, env(), "healthcheck", "-c", file); code != want {
+			t.Errorf("with admin.listen %q: exit %d, %s", listen, code, stderr)
 		}
 	}
 	server.Close()

@@ -7,10 +7,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
-	"ebb/bot"
 	"ebb/bot/dingtalk"
+	"ebb/bot/openai"
 )
 
 // doctorCmd is bot doctor.
@@ -30,8 +31,11 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	}{
 		{"database", checkDatabase},
 		{"model", checkModels},
+		{"tools", checkTools},
+		{"streaming", checkStreaming},
 		{"embeddings", checkEmbeddings},
 		{"dingtalk", checkDingTalk},
+		{"stream", checkStream},
 		{"clock", checkClock},
 	} {
 		if check.name == "embeddings" && (cfg == nil || cfg.Agent.Memory.Embeddings.BaseURL == "") {
@@ -83,26 +87,46 @@ func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run 
 }
 
 func checkModels(ctx context.Context, cfg *Config) (string, error) {
+	return eachModel(ctx, cfg, "answered one token", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
+}
+
+// checkTools has each model call a tool, on which memory rests.
+func checkTools(ctx context.Context, cfg *Config) (string, error) {
+	return eachModel(ctx, cfg, "called a tool", func(ctx context.Context, c *openai.Client, name string) error {
+		_, err := c.CheckTool(ctx, name)
+		return err
+	})
+}
+
+// checkStreaming has each model answer in a stream, by which one that hangs is found out early.
+func checkStreaming(ctx context.Context, cfg *Config) (string, error) {
+	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
+}
+
+// eachModel checks all models at once.
+func eachModel(ctx context.Context, cfg *Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
 	client, err := openModel(cfg)
 	if err != nil {
 		return "", err
 	}
 	defer client.Close()
-	var errs []error
-	for _, m := range cfg.LLM.Models {
-		if err := client.CheckAnswer(ctx, m.Name); err != nil {
-			errs = append(errs, fmt.Errorf("%s (%s): %s: %w", m.Name, m.Model, string(bot.ClassOf(err)), err))
+	errs := make([]error, len(cfg.LLM.Models))
+	var all sync.WaitGroup
+	for i, m := range cfg.LLM.Models {
+		all.Go(func() { errs[i] = check(ctx, client, m.Name) })
+	}
+	all.Wait()
+	good := len(errs)
+	for _, err := range errs {
+		if err != nil {
+			good--
 		}
 	}
-	return fmt.Sprintf("%d of %d answered one token", len(cfg.LLM.Models)-len(errs), len(cfg.LLM.Models)), errors.Join(errs...)
+	return fmt.Sprintf("%d of %d %s", good, len(errs), did), errors.Join(errs...)
 }
 
 func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
-	d := cfg.DingTalk
-	if d.ClientID == "" || d.ClientSecret == "" {
-		return "", errors.New("dingtalk.client_id or dingtalk.client_secret is empty: there is nothing to ask with")
-	}
-	t, err := dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
+	t, err := openTransport(cfg.DingTalk)
 	if err != nil {
 		return "", err
 	}
@@ -110,6 +134,25 @@ func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
 		return "", err
 	}
 	return "credentials are accepted", nil
+}
+
+// checkStream asks the stream gateway, which refuses an app whose bot is not in stream mode.
+func checkStream(ctx context.Context, cfg *Config) (string, error) {
+	t, err := openTransport(cfg.DingTalk)
+	if err != nil {
+		return "", err
+	}
+	if err := t.CheckStream(ctx); err != nil {
+		return "", fmt.Errorf("%w (is the bot in stream mode?)", err)
+	}
+	return "the gateway offers a connection", nil
+}
+
+func openTransport(d DingTalkConfig) (*dingtalk.Transport, error) {
+	if d.ClientID == "" || d.ClientSecret == "" {
+		return nil, errors.New("dingtalk.client_id or dingtalk.client_secret is empty: there is nothing to ask with")
+	}
+	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }
 
 // maxSkew is how far the clock may be off. Leases use the database's clock, but webhooks expire by ours.

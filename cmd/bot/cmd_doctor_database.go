@@ -30,9 +30,17 @@ func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
 		}
 	}
 	if pending > 0 && !cfg.Database.Migrate {
-		return "", fmt.Errorf("%d migrations are pending and database.migrate is false: run bot migrate", pending)
+		return "", fmt.Errorf("%s pending and database.migrate is false: run bot migrate", countOf(pending, "migration"))
 	}
-	return fmt.Sprintf("%s, %d migrations pending", where, pending), nil
+	return fmt.Sprintf("%s, %s pending", where, countOf(pending, "migration")), nil
+}
+
+// countOf is a number with its noun.
+func countOf(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // checkLeads asks every address. direct is the one that leads to the server itself.

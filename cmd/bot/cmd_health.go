@@ -10,11 +10,21 @@ import (
 
 // healthCmd is bot healthcheck: an image without a shell has nothing else to ask with.
 type healthCmd struct {
-	Addr string `default:"127.0.0.1:8080" help:"host:port as in admin.listen (default: ${default})."`
+	Config string `short:"c" help:"Take the address from admin.listen of this config file."`
+	Addr   string `default:"127.0.0.1:8080" help:"host:port as in admin.listen (default: ${default})."`
 }
 
 // Run asks /healthz and fails unless the answer is 200.
-func (c healthCmd) Run(ctx context.Context) error {
+func (c healthCmd) Run(ctx context.Context, app *App) error {
+	if c.Config != "" {
+		cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+		if err != nil {
+			return err
+		}
+		if c.Addr = cfg.Admin.Listen; c.Addr == "" {
+			return usageError{fmt.Errorf("%s: admin.listen is empty: there is no server to ask", c.Config)}
+		}
+	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return usageError{fmt.Errorf("--addr: %w", err)}

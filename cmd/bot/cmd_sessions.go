@@ -173,6 +173,13 @@ var errOldSchema = errors.New("the database's schema is older than this program:
 // oldSchema is errOldSchema where the database at url, the server's own address, lacks a migration. Another error says why
 // that could not be asked.
 func oldSchema(ctx context.Context, url string) error {
+	begun, err := sql.Migrated(ctx, url)
+	if err != nil {
+		return err
+	}
+	if !begun { // to ask for the state of migrations would create their table
+		return errOldSchema
+	}
 	all, err := sql.Status(ctx, url)
 	if err != nil {
 		return err

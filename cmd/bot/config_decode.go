@@ -71,7 +71,11 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 		child := join(path, name)
 		index, known := fields.index[name]
 		if !known {
-			src.failAt(m.Name.StartOffset, child, "no such key, want one of %s", keyList(fields.names))
+			if near := nearest(this.key, fields.names); near != "" {
+				src.failAt(m.Name.StartOffset, child, "no such key, did you mean %q?", near)
+			} else {
+				src.failAt(m.Name.StartOffset, child, "no such key, want one of %s", keyList(fields.names))
+			}
 			continue
 		}
 		if name != this.key {
@@ -320,4 +324,37 @@ func join(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+// nearest is the name that a key was probably meant to be: the same letters, or at most two other ones in a longer name.
+func nearest(key string, names []string) string {
+	letters := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
+	best, least := "", 3
+	for _, name := range names {
+		if d := distance(letters(key), letters(name)); d < least && 3*d <= len(name) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is how many bytes have to be put in, taken out or changed to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }

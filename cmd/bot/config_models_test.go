@@ -62,3 +62,21 @@ func TestAnAddressOfAFunctionIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A key that is nearly right is told the right one.
+func TestNearKeysAreSuggested(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"dingtalk": {"clientid": "a"}}`:                     `dingtalk.clientid: no such key, did you mean "client_id"?`,
+		`{"dingtalk": {"clientSecret": "a"}}`:                 `did you mean "client_secret"?`,
+		`{"agent": {"compaction": {"Policy": "turns"}}}`:      `agent.compaction.Policy: no such key, did you mean "policy"?`,
+		`{"agent": {"compaction": {"dayly_tokens": 1}}}`:      `did you mean "daily_tokens"?`,
+		`{"agent": {"timeout": "1m"}}`:                        `agent.timeout: no such key, want one of`,
+		`{"llm": {"models": [{"name": "main", "tmp": "x"}]}}`: `no such key, want one of`,
+	} {
+		_, err := parseConfig("f.jsonc", []byte(text), env(), NeedNothing)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

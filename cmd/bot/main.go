@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	_ "time/tzdata" // the zones of agent.timezone, for machines and images without zoneinfo
 
@@ -97,9 +98,7 @@ func execute(ctx context.Context, args []string, app *App) int {
 	if err != nil {
 		return report(app.Stderr, fmt.Errorf("building the command line: %w", err))
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
+	args = canonical(args)
 	cmd, err := parser.Parse(args)
 	switch {
 	case exited != nil:
@@ -108,6 +107,19 @@ func execute(ctx context.Context, args []string, app *App) int {
 		return report(app.Stderr, usageError{fmt.Errorf("%w; bot --help lists the commands", err)})
 	}
 	return report(app.Stderr, cmd.Run())
+}
+
+// canonical takes the usual words for help and the version.
+func canonical(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version" && len(args) == 1:
+		return []string{"version"}
+	}
+	return args
 }
 
 // report prints an error for a person and returns the exit code that goes with it.
