@@ -35,7 +35,7 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
 	soon, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
-	done, err := b.compact(soon, t.lease, focus, func(sessions.View) string { return triggerManual })
+	done, err := b.compact(soon, t.lease, focus, 0, func(sessions.View) string { return triggerManual })
 	trigger := b.settings(t.view.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{thousands(done.TokensBefore), thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
@@ -97,6 +97,9 @@ func (b *Bot) reload(ctx context.Context, t *turn) {
 // shownFacts is how many of the facts that a flush saved a receipt repeats.
 const shownFacts = 5
 
+// poorRecall is the part of the identifiers below which a summary is told of as poor.
+const poorRecall = 0.5
+
 // receipt is what a compaction did, for the person who asked for it.
 func (c compacted) receipt(lang string) string {
 	zh := lang != "en"
@@ -109,7 +112,14 @@ func (c compacted) receipt(lang string) string {
 		fmt.Fprintf(&out, text, args...)
 	}
 	before, after := thousands(c.TokensBefore), thousands(c.TokensAfter)
-	line("✅ 压缩完成：%s → %s tokens，释放 %s", "✅ Compacted: %s → %s tokens, %s freed", before, after, thousands(max(0, c.TokensBefore-c.TokensAfter)))
+	mark, poor := "✅", c.report.Calls > 0 && c.report.Recall < poorRecall
+	if poor {
+		mark = "⚠️"
+	}
+	line("%s 压缩完成：%s → %s tokens，释放 %s", "%s Compacted: %s → %s tokens, %s freed", mark, before, after, thousands(max(0, c.TokensBefore-c.TokensAfter)))
+	if c.grown > 0 {
+		line("（新置顶的记忆占用 %s，已扣除）", " (newly pinned memory takes %s, which is deducted)", thousands(c.grown))
+	}
 	if c.deleted > 0 {
 		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.deleted)
 	}
@@ -124,6 +134,10 @@ func (c compacted) receipt(lang string) string {
 	if c.EndSeq >= c.StartSeq {
 		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
 	}
+	if c.EndSeq < c.StartSeq {
+		line("\n- 没有总结消息", "\n- no event was summarised")
+	}
+	line("，保留原文 %d 条", ", %d stay in full", c.preserved)
 	line("\n- 记忆：%s", "\n- memory: %s", flushWord(c.FlushOutcome, lang))
 	for i, f := range c.facts {
 		if i == shownFacts {
@@ -132,7 +146,10 @@ func (c compacted) receipt(lang string) string {
 		}
 		fmt.Fprintf(&out, "\n  - %s", compaction.HeadTail(strings.Join(strings.Fields(f.Content), " "), 200))
 	}
-	if n := len(c.report.Missing); n > 0 {
+	if poor {
+		line("\n- 模型写的摘要只保留了 %.0f%% 的标识，请核对", "\n- the model's summary kept %.0f%% of the identifiers only, please check it", 100*c.report.Recall)
+	}
+	if n := c.report.Added; n > 0 {
 		line("\n- 补回摘要漏掉的标识 %d 个", "\n- %d identifiers that the summary had left out were put back", n)
 	}
 	line("\n- 用时 %s", "\n- took %s", c.Duration.Round(time.Millisecond))

@@ -24,7 +24,7 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("压缩", "compactions", "%d%s", s.CompactionCount, b.since(t)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
-		row("未整理消息", "events not flushed", "%d%s", s.LastSeq-s.FlushedSeq, b.owed(ctx, t)),
+		row("未整理消息", "events not flushed", "%d%s", unflushed(t.view), b.owed(ctx, t)),
 		row("这里可用的记忆", "facts known here", "%s", b.known(ctx, t)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
@@ -106,4 +106,15 @@ func (b *Bot) since(t *turn) string {
 		return ""
 	}
 	return " (" + at.In(b.cfg.Location).Format("01-02 15:04") + ")"
+}
+
+// unflushed counts the events of a view that no flush has read, and those that left it unread: commands are none of them.
+func unflushed(v sessions.View) int {
+	n := int(max(0, v.Session.CompactedSeq-v.Session.FlushedSeq))
+	for _, e := range v.Tail {
+		if e.Seq > v.Session.FlushedSeq {
+			n++
+		}
+	}
+	return n
 }

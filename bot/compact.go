@@ -32,18 +32,21 @@ func nothingToCompact(err error) bool {
 // compacted is an attempt with what the people who asked for it want to know.
 type compacted struct {
 	sessions.LogEntry
-	report  compaction.Report
-	facts   []memory.Draft // that its flush saved
-	saved   []int64        // the rows that hold them
-	deleted int            // stored tool results that no view needs any more
-	asked   string         // the model that summaries were to be made by
+	report compaction.Report
+	facts  []memory.Draft // that its flush saved
+	saved  []int64        // the rows that hold them
+	// preserved is how many events stay raw, and grown what newly pinned memory takes, in tokens.
+	preserved, grown int
+	deleted          int    // stored tool results that no view needs any more
+	asked            string // the model that summaries were to be made by
 }
 
 // compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
 // through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
 // in the error where nothing was committed. A failed compaction changes nothing but that row. needed names the trigger,
-// or nothing, once the session is ours: a run that was under way may have made the room.
-func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, needed func(sessions.View) string) (compacted, error) {
+// or nothing, once the session is ours: a run that was under way may have made the room. waiting is what the question that
+// waits for it takes, in the provider's tokens.
+func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (compacted, error) {
 	unlock, err := b.upkeepLock.lock(ctx, l.Key)
 	if err != nil {
 		return compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
@@ -54,7 +57,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, neede
 	if err != nil {
 		return compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: b.talk(v.Tail)}
+	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: b.talk(v.Tail), waiting: waiting}
 	b.show(&v)
 	r.view, r.tokens = v, b.contextSize(v)
 	r.asked = b.cfg.SummaryModel
@@ -84,6 +87,7 @@ type run struct {
 	view    sessions.View    // as requests show it
 	whole   []sessions.Event // its tail with whole bodies
 	tokens  int
+	waiting int // of the question that waits, besides tokens
 	began   time.Time
 	partial bool // more is to leave than one attempt takes
 	staged  bool // the draft is kept: whoever commits it counts what it took
@@ -109,7 +113,7 @@ func (r *run) do(ctx context.Context) error {
 	after := r.tokens - calibrated(freed, s.CalibrationFactor)
 	manual := r.Trigger == triggerManual
 	switch {
-	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after, r.tokens-after),
+	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after+r.waiting, r.tokens-after),
 		p.Mode == compaction.PruneOnly && p.Progress(r.tokens, after, 0, 0) == nil && after < r.set.Window.Trigger():
 		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
 	}
@@ -135,7 +139,7 @@ func (r *run) do(ctx context.Context) error {
 func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
-		st := r.state(r.view, r.tokens)
+		st := r.state(r.view, r.tokens+r.waiting)
 		st.Tail = r.whole
 		if r.Trigger != triggerManual {
 			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // what set this off counted the question that waits, too
@@ -148,6 +152,16 @@ func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 		freed += r.tokensOf(one.Seq) - one.Tokens
 	}
 	return shown, freed
+}
+
+// raw counts the events of the view behind a place.
+func (r *run) raw(through int64) (n int) {
+	for _, e := range r.view.Tail {
+		if e.Seq > through {
+			n++
+		}
+	}
+	return n
 }
 
 // tokensOf is what the view shows of an event now.
@@ -330,13 +344,16 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 // audit is what the compaction log keeps of how an attempt was made.
 type audit struct {
 	compaction.Report
-	Memories []int64 `json:"memories,omitempty"` // rows that its flush saved
+	Memories  []int64 `json:"memories,omitempty"` // rows that its flush saved
+	Preserved int     `json:"preserved_count"`    // events that stay raw
+	Pinned    int     `json:"pinned_growth,omitempty"`
 }
 
 // commit writes what changes, with the memory that the view shows from now on.
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
-	text, err := json.Marshal(audit{r.report, r.saved})
+	r.preserved, r.grown = r.raw(c.Through), max(0, calibrated(r.pinnedGrowth(), s.CalibrationFactor))
+	text, err := json.Marshal(audit{r.report, r.saved, r.preserved, r.grown})
 	if err != nil {
 		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
 	}

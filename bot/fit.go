@@ -154,7 +154,8 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) st
 	}
 	work, stop := context.WithTimeoutCause(ctx, b.cfg.InlineDeadline, errInline)
 	defer stop()
-	if _, err := b.compact(work, t.lease, "", needed); err != nil {
+	waiting := calibrated(compaction.TokensOf(t.asked)+t.recallRoom, t.view.Session.CalibrationFactor)
+	if _, err := b.compact(work, t.lease, "", waiting, needed); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
 	}
 	v, err := b.store.Begin(ctx, t.lease, 0)

@@ -74,22 +74,42 @@ func (b *Bot) say(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []Ch
 // squeezed is what is left of a tool result when there is no room for it, in bytes.
 const squeezed = 400
 
-// room makes the request fit into the window by shortening the turn's own tool results, from first on, the oldest
-// first. It reports whether there is room for another round. The log keeps the results whole.
+// room moves the turn's own large tool results out of the request where its policy does so at that size, and makes the
+// request fit into the window: by moving out results, from first on, the oldest first. A reference names the path at which
+// memory_get reads the whole, in this turn too. It reports whether there is room for another round. The log keeps the results
+// whole.
 func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
 	usable, cal := b.settings(t.view.Session).Window.Usable(), t.view.Session.CalibrationFactor
 	if t.half {
 		usable, cal = usable/2, 1
 	}
+	replace := func(i int, text string) {
+		a.estimate -= b.counter.Count(msgs[i].Content) - b.counter.Count(text)
+		msgs[i].Content, t.cut = text, true
+	}
+	set := b.settings(t.view.Session)
+	state := compaction.State{Tail: t.current(), Tokens: calibrated(a.estimate, cal)}
+	shown, _ := set.Policy.Offload(set.Window, state, b.counter.Count)
+	if !set.Enabled {
+		shown = nil
+	}
+	for _, one := range shown {
+		if i := first + int(one.Seq-t.next()) - len(t.asked); one.Text != msgs[i].Content {
+			replace(i, one.Text)
+		}
+	}
 	for i := first; i < len(msgs) && calibrated(a.estimate, cal) >= usable; i++ {
-		m := &msgs[i]
-		if m.Role != "tool" || len(m.Content) <= squeezed {
+		if msgs[i].Role != "tool" || len(msgs[i].Content) <= squeezed {
 			continue
 		}
-		before := b.counter.Count(m.Content)
-		m.Content = compaction.HeadTail(m.Content, squeezed)
-		a.estimate -= before - b.counter.Count(m.Content)
-		t.cut = true
+		whole := a.events[i-first] // what was shortened before is not shortened again
+		text, ok := compaction.Reference(whole)
+		if !ok || b.tools[sessions.GetTool] == nil {
+			text = compaction.HeadTail(whole.Content, squeezed)
+		}
+		if len(text) < len(msgs[i].Content) {
+			replace(i, text)
+		}
 	}
 	if len(msgs) > first && calibrated(a.estimate, cal) >= usable {
 		msgs[len(msgs)-1].Content += noMoreCalls

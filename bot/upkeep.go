@@ -95,7 +95,7 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 	case b.rewriteDue(v):
 		return true, b.rewrite(ctx, l)
 	case need.Compact:
-		done, err := b.compact(ctx, l, "", func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
+		done, err := b.compact(ctx, l, "", 0, func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
 		switch {
 		case err != nil && !nothingToCompact(err):
 			return false, err

@@ -56,6 +56,7 @@ type Report struct {
 	Precision     float64  `json:"precision"`
 	Missing       []string `json:"missing,omitempty"`   // identifiers that had to be added, a few of them
 	Invented      []string `json:"invented,omitempty"`  // identifiers that were marked as found nowhere, a few of them
+	Added         int      `json:"added,omitempty"`     // how many identifiers had to be added
 	Repaired      bool     `json:"repaired,omitempty"`  // a second text of the model took the place of its first
 	Healed        bool     `json:"healed,omitempty"`    // the text was mended without a model
 	Trimmed       bool     `json:"trimmed,omitempty"`   // its middle was left out, for its length

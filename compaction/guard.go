@@ -113,12 +113,13 @@ const (
 
 // note keeps what an audit found, and of several chunks the worst.
 func (r *Report) note(a Audit) {
-	r.merge(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Invented: a.Invented})
+	r.merge(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Added: len(a.Missing), Invented: a.Invented})
 }
 
 // merge adds what another summary's audit found to a report.
 func (r *Report) merge(other Report) {
 	r.Recall, r.Precision = min(r.Recall, other.Recall), min(r.Precision, other.Precision)
+	r.Added += other.Added
 	r.Missing, r.Invented = few(r.Missing, other.Missing), few(r.Invented, other.Invented)
 	r.Repaired, r.Healed, r.Trimmed = r.Repaired || other.Repaired, r.Healed || other.Healed, r.Trimmed || other.Trimmed
 }

@@ -115,6 +115,16 @@ func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sess
 	return shown, freed
 }
 
+// Reference is what a view shows in the place of a result that was moved out, and whether that is worth it: results that
+// read others back stay, and so do short ones.
+func Reference(e sessions.Event) (text string, ok bool) {
+	if e.Role != sessions.RoleTool || reads(e.ToolName) {
+		return "", false
+	}
+	text = offloaded(e)
+	return text, len(text) < len(e.Content)
+}
+
 // offloaded is what the view shows in the place of a result that was moved out.
 func offloaded(e sessions.Event) string {
 	blob := sessions.BlobOf(e.Content)

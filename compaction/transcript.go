@@ -135,7 +135,7 @@ func (s Scribe) lineOf(e sessions.Event) line {
 // tellable is what a summary may know of an event: its words, and the calls that it made.
 func (t cleaned) tellable(e sessions.Event) string {
 	text := t.clean(e.Content)
-	if e.Role == sessions.RoleTool {
+	if e.Role == sessions.RoleTool && e.Blob == "" { // what was moved out is told whole: the view had nothing of it
 		text = clip(text, maxToolText)
 	}
 	for _, c := range e.ToolCalls {

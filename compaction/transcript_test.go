@@ -223,6 +223,9 @@ func TestToolResultsAreClipped(t *testing.T) {
 		if got := cleaned(nil).tellable(sessions.Event{Role: sessions.RoleUser, Content: long}); got != long {
 			t.Errorf("%s: what a person said was cut", unit)
 		}
+		if got := cleaned(nil).tellable(sessions.Event{Role: sessions.RoleTool, Content: long, Blob: "b"}); got != long {
+			t.Errorf("%s: a result that was moved out was cut: the view had nothing of it", unit)
+		}
 		if short := strings.Repeat(unit, 2000); cleaned(nil).tellable(sessions.Event{Role: sessions.RoleTool, Content: short}) != short {
 			t.Errorf("%s: a short result was cut", unit)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // HashEvents is the fingerprint of what events say, in their order: their places, roles, contents and tool calls. It
@@ -34,19 +35,27 @@ func HashEvents(events []Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// AuditOffloads is a compaction's audit, a JSON object or nothing, with the number of moved-out results that it deleted.
-// Anything else is returned as it is.
-func AuditOffloads(audit string, deleted int) string {
+// AuditOffloads is a compaction's audit, a JSON object or nothing, with the moved-out results that it deleted: their number
+// and the paths of the first of them. Anything else is returned as it is.
+func AuditOffloads(audit string, deleted []string) string {
 	fields := map[string]json.RawMessage{}
 	if audit != "" {
 		if err := json.Unmarshal([]byte(audit), &fields); err != nil || fields == nil {
 			return audit
 		}
 	}
-	fields["offloads_deleted"] = json.RawMessage(fmt.Append(nil, deleted))
+	paths := []string{}
+	for _, blob := range slices.Sorted(slices.Values(deleted))[:min(len(deleted), maxDeletedPaths)] {
+		paths = append(paths, BlobPath(blob))
+	}
+	list, _ := json.Marshal(paths) // of strings
+	fields["offloads_deleted"], fields["deleted_files"] = json.RawMessage(fmt.Append(nil, len(deleted))), list
 	b, err := json.Marshal(fields)
 	if err != nil {
 		return audit
 	}
 	return string(b)
 }
+
+// maxDeletedPaths bounds the paths that an audit lists.
+const maxDeletedPaths = 100

@@ -258,6 +258,18 @@ type Compaction struct {
 	Log LogEntry
 }
 
+// Range is the events that a compaction with summaries takes out of the view: what an undo puts back. One that only writes
+// summaries again names what they tell.
+func (c Compaction) Range() (start, end int64) {
+	start = c.From + 1
+	if c.Through == c.From {
+		for _, n := range c.Summaries {
+			start = min(start, n.StartSeq)
+		}
+	}
+	return start, c.Through
+}
+
 // NewSummary tells the events StartSeq to EndSeq.
 type NewSummary struct {
 	StartSeq int64  `json:"start_seq"`

@@ -101,17 +101,15 @@ func (s *Store) compact(
 	if err != nil {
 		return done, err
 	}
-	if done.BlobsDeleted = int(deleted); deleted > 0 {
-		entry.Audit = sessions.AuditOffloads(entry.Audit, done.BlobsDeleted)
+	if done.BlobsDeleted = len(deleted); len(deleted) > 0 {
+		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
 	if err := s.q.JobDelete(ctx, tx, key); err != nil {
 		return done, err
 	}
 	entry.Key, entry.Outcome = key, "committed"
-	for i, n := range c.Summaries {
-		if entry.EndSeq = c.Through; i == 0 || n.StartSeq < entry.StartSeq {
-			entry.StartSeq = n.StartSeq
-		}
+	if len(c.Summaries) > 0 {
+		entry.StartSeq, entry.EndSeq = c.Range()
 	}
 	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
 		return done, err

@@ -305,7 +305,7 @@ func (e *erasure) undo(ctx context.Context) error {
 // bodies deletes those that the view does not refer to any more.
 func (e *erasure) bodies(ctx context.Context) error {
 	deleted, err := e.q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
-	e.done.Blobs = int(deleted)
+	e.done.Blobs = len(deleted)
 	return err
 }
 

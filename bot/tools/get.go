@@ -47,7 +47,10 @@ func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, 
 
 // blob reads a page of a stored result. Only the session's own are found, whatever path the model writes.
 func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getArgs) (string, error) {
-	text, err := g.blobs.Blob(ctx, in.Reader.Key, blob)
+	text, err := currentBlob(in.Current, blob)
+	if err != nil {
+		text, err = g.blobs.Blob(ctx, in.Reader.Key, blob)
+	}
 	if errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Unavailable(blob) + " Run the tool again where its result still matters.", nil
 	}
@@ -55,4 +58,14 @@ func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getAr
 		return "", trouble(ctx, fmt.Errorf("read stored result: %w", err), "memory_get: the result can't be read at the moment")
 	}
 	return memory.Page(text, a.Page, in.Room, func(page int) string { return memory.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
+}
+
+// currentBlob is a result of the running turn, which was moved out of its request and is in no table yet.
+func currentBlob(events []sessions.Event, blob string) (string, error) {
+	for _, e := range events {
+		if e.Role == sessions.RoleTool && sessions.BlobOf(e.Content) == blob {
+			return e.Content, nil
+		}
+	}
+	return "", sessions.ErrNotFound
 }

@@ -105,6 +105,17 @@ func TestStoredResult(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q in it", arguments, err, got, want)
 		}
 	}
+	current := bot.ToolInput{
+		Arguments: `{"path":"` + sessions.BlobPath(sessions.BlobOf("of this turn")) + `"}`, Reader: memory.Reader{Key: "r/c"},
+		Current: []sessions.Event{{Seq: 9, Role: sessions.RoleUser, Content: "x"}, {Seq: 10, Role: sessions.RoleTool, Content: "of this turn"}},
+	}
+	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
+		if tool.Spec().Name == sessions.GetTool {
+			if got, err := tool.Call(t.Context(), current); err != nil || !strings.Contains(got, "of this turn") {
+				t.Errorf("a result of the running turn: %q, %v", got, err)
+			}
+		}
+	}
 	// P72
 	for _, path := range []string{"/etc/passwd", "offloaded/../../etc/passwd", "offloaded/" + strings.Repeat("z", 32) + ".txt"} {
 		if got, err := run(t, &shelf{}, "memory_get", `{"path":"`+path+`"}`); err == nil {

@@ -158,7 +158,11 @@ func viewReceipts(receipts []sql.FlushReceipt) []receiptView {
 // String is the receipt in a row.
 func (r receiptView) String() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
+	if r.EndSeq < r.StartSeq {
+		fmt.Fprintf(&out, "%s, read again up to event %d:", r.Trigger, r.EndSeq) // a call that was full
+	} else {
+		fmt.Fprintf(&out, "%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
+	}
 	for _, part := range []struct {
 		word string
 		ids  []int64
@@ -195,12 +199,13 @@ func viewCompaction(e sessions.LogEntry, end sql.CompactionEnd) compactionView {
 
 // auditWords are what an audit's figures say, in the order in which they are read.
 var auditWords = []struct{ key, says string }{
-	{"source_tokens", "told, tokens"},
+	{"source_tokens", "told, tokens in full"},
 	{"summary_tokens", "summary, tokens"},
 	{"calls", "model calls"},
 	{"fallback", "fallback model"},
 	{"recall", "identifiers kept"},
 	{"precision", "identifiers of the source"},
+	{"added", "identifiers added"},
 	{"missing", "added verbatim"},
 	{"invented", "marked as unverified"},
 	{"repaired", "written again"},
@@ -209,6 +214,9 @@ var auditWords = []struct{ key, says string }{
 	{"roll_up_failed", "not joined"},
 	{"unavailable", "results not readable"},
 	{"offloads_deleted", "offloads deleted"},
+	{"deleted_files", "deleted files"},
+	{"preserved_count", "events preserved"},
+	{"pinned_growth", "newly pinned, tokens"},
 	{"memories", "saved to memory"},
 }
 

@@ -45,10 +45,10 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 	undo := &before{cursor: c.From, summaries: s.active(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
 	entry := c.Log
 	entry.Outcome = "committed"
-	for i, n := range c.Summaries {
-		if entry.EndSeq = c.Through; i == 0 || n.StartSeq < entry.StartSeq {
-			entry.StartSeq = n.StartSeq
-		}
+	if len(c.Summaries) > 0 {
+		entry.StartSeq, entry.EndSeq = c.Range()
+	}
+	for _, n := range c.Summaries {
 		m.summarise(s, n)
 	}
 	if n := len(c.Summaries); n > 0 {
@@ -71,11 +71,11 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 	}
 	s.compacted(c)
 	deleted := s.sweepBlobs()
-	if deleted > 0 {
+	if len(deleted) > 0 {
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
 	m.record(s, entry, attempt{before: undo})
-	return sessions.Compacted{BlobsDeleted: deleted}, nil
+	return sessions.Compacted{BlobsDeleted: len(deleted)}, nil
 }
 
 // refuse says why a compaction must not be, or nil.
@@ -176,21 +176,21 @@ func (s *session) shows(e *sessions.Event) sessions.Event {
 	return v
 }
 
-// sweepBlobs deletes the bodies that no event of the view refers to.
-func (s *session) sweepBlobs() int {
+// sweepBlobs deletes the bodies that no event of the view refers to, and returns their addresses.
+func (s *session) sweepBlobs() (deleted []string) {
 	needed := map[string]bool{}
 	for seq, sh := range s.shown {
 		if seq > s.state.CompactedSeq {
 			needed[sh.Blob] = true
 		}
 	}
-	n := len(s.blobs)
 	for blob := range s.blobs {
 		if !needed[blob] {
 			delete(s.blobs, blob)
+			deleted = append(deleted, blob)
 		}
 	}
-	return n - len(s.blobs)
+	return deleted
 }
 
 // span is the events (from, through] that have a place, in its order.

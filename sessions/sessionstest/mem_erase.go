@@ -42,7 +42,7 @@ func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessio
 		done.Events++
 	}
 	s.eraseUndo(seqs)
-	done.Blobs = s.sweepBlobs()
+	done.Blobs = len(s.sweepBlobs())
 	s.job = nil
 	s.erased(size - s.viewTokens())
 	m.wake("", "")

@@ -3,7 +3,6 @@ package sessionstest
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -186,8 +185,13 @@ func testBlobsCounted(b *bench) {
 	b.kept(bigBody)
 	rows, err := b.Store.Compactions(b.ctx, key, 1)
 	b.check(err)
-	var audit map[string]int
-	if err := json.Unmarshal([]byte(rows[0].Audit), &audit); err != nil || !maps.Equal(audit, map[string]int{"recall": 1, "offloads_deleted": 1}) {
+	var audit struct {
+		Recall  int      `json:"recall"`
+		Deleted int      `json:"offloads_deleted"`
+		Files   []string `json:"deleted_files"`
+	}
+	err = json.Unmarshal([]byte(rows[0].Audit), &audit)
+	if err != nil || audit.Recall != 1 || audit.Deleted != 1 || !slices.Equal(audit.Files, []string{sessions.BlobPath(sessions.BlobOf(otherBody))}) {
 		b.Errorf("the log says of it %s (%v)", rows[0].Audit, err)
 	}
 	if body, err := b.Store.Blob(b.ctx, key, sessions.BlobOf(bigBody)); err != nil || body != bigBody {

@@ -78,11 +78,12 @@ func (q *Queries) BlobsLogged(ctx context.Context, db DBTX, arg *BlobsLoggedPara
 	return items, nil
 }
 
-const blobsSweep = `-- name: BlobsSweep :execrows
+const blobsSweep = `-- name: BlobsSweep :many
 DELETE FROM blobs b
 WHERE b.session_key = $1 AND NOT EXISTS (
     SELECT FROM dingtalk_session_events e
     WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.blob_id = b.blob_id)
+RETURNING b.blob_id
 `
 
 type BlobsSweepParams struct {
@@ -90,13 +91,25 @@ type BlobsSweepParams struct {
 	AfterSeq   int64
 }
 
-// BlobsSweep deletes the bodies that the view after a place does not refer to.
-func (q *Queries) BlobsSweep(ctx context.Context, db DBTX, arg *BlobsSweepParams) (int64, error) {
-	result, err := db.Exec(ctx, blobsSweep, arg.SessionKey, arg.AfterSeq)
+// BlobsSweep deletes the bodies that the view after a place does not refer to, and returns their addresses.
+func (q *Queries) BlobsSweep(ctx context.Context, db DBTX, arg *BlobsSweepParams) ([]string, error) {
+	rows, err := db.Query(ctx, blobsSweep, arg.SessionKey, arg.AfterSeq)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var blob_id string
+		if err := rows.Scan(&blob_id); err != nil {
+			return nil, err
+		}
+		items = append(items, blob_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const eventsShow = `-- name: EventsShow :exec

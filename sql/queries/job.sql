@@ -15,12 +15,13 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id 
   AND NOT EXISTS (SELECT FROM blobs b WHERE b.session_key = @session_key AND b.blob_id = e.blob_id)
 ON CONFLICT DO NOTHING;
 
--- name: BlobsSweep :execrows
--- BlobsSweep deletes the bodies that the view after a place does not refer to.
+-- name: BlobsSweep :many
+-- BlobsSweep deletes the bodies that the view after a place does not refer to, and returns their addresses.
 DELETE FROM blobs b
 WHERE b.session_key = @session_key AND NOT EXISTS (
     SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id = b.blob_id);
+    WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id = b.blob_id)
+RETURNING b.blob_id;
 
 -- name: EventsShow :exec
 -- EventsShow has the view show events otherwise, or whole again.
