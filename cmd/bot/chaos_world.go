@@ -198,7 +198,7 @@ func (w *chaos) gatewayConfig(name, database string) (string, error) {
 			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.id},
 			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
 			"compaction": object{
-				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "inline_deadline": "5s",
+				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
 			},
 			"memory": object{"digest": "", "max_per_scope": 100_000},
 		},

@@ -23,6 +23,7 @@ import (
 const (
 	demoThreshold  = 4000
 	demoWindow     = 16_000
+	demoShare      = 0.175 // of the window: a compaction leaves 0.7 of the threshold
 	demoReserve    = 4000
 	demoFlushRatio = 0.9
 	demoLeaseTTL   = "3s"
@@ -124,7 +125,7 @@ func (s *stage) config(name string) (string, error) {
 		}}},
 		"agent": object{"compaction": object{
 			"auto_compact_threshold": demoThreshold, "context_window": demoWindow, "reserve_tokens": demoReserve,
-			"flush_ratio": demoFlushRatio,
+			"max_history_share": demoShare, "flush_ratio": demoFlushRatio,
 		}},
 		"cluster":  object{"lease_ttl": demoLeaseTTL, "replica_id": "demo-" + name},
 		"database": object{"url": s.url},
