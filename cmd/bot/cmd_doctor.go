@@ -113,7 +113,11 @@ func eachModel(ctx context.Context, cfg *Config, did string, check func(context.
 	errs := make([]error, len(cfg.LLM.Models))
 	var all sync.WaitGroup
 	for i, m := range cfg.LLM.Models {
-		all.Go(func() { errs[i] = check(ctx, client, m.Name) })
+		all.Go(func() {
+			if err := check(ctx, client, m.Name); err != nil { // the error names the model, but not as the provider does
+				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, strings.TrimPrefix(err.Error(), "model "+m.Name+": "))
+			}
+		})
 	}
 	all.Wait()
 	good := len(errs)
