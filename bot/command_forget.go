@@ -100,8 +100,8 @@ func (t *turn) forgetting(who sessions.UserID) memory.Forget {
 // maxTitles is how many groups a preview names.
 const maxTitles = 5
 
-// forgetPreview says what would be deleted, and asks whether that is meant. Which groups a person is in is told to nobody
-// but them: in a group there are numbers alone.
+// forgetPreview says what would be deleted, and asks whether that is meant. A group learns
+// numbers alone, and not where else a person is.
 func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who string) string {
 	f := t.forgetting(p.ID)
 	found, err := b.cfg.Rights.PreviewForget(ctx, f)
@@ -130,7 +130,7 @@ func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who s
 		strings.TrimPrefix(who, "@"))
 }
 
-// confirmations reads a bare yes or no right behind a preview as the command that it answers. The log tells, so that it
+// confirmations reads a bare yes or no right behind a preview as the command that it answers. It reads the log, so that it
 // holds on every replica and after a restart.
 func (b *Bot) confirmations(ctx context.Context, v *sessions.View) {
 	if b.cfg.Rights == nil {

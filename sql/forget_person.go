@@ -115,7 +115,7 @@ func (g *forgetting) run(ctx context.Context) error {
 			spoke = r.Spoke
 			continue
 		}
-		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // somebody deleted it meanwhile
+		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // it was deleted meanwhile
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
 		}
 	}
@@ -240,7 +240,7 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 
 func never(string) bool { return false }
 
-// ofThem reports whether a fact from a session is the person's: about them, said by them, or said by nobody known and a
+// ofThem reports whether a fact from a session is the person's: about them, said by them, or without a known author and a
 // repetition of them. What others said stays.
 func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
 	return m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person ||

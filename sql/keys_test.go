@@ -26,6 +26,7 @@ var overAllSessions = map[string]string{
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 
 	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
+	"SessionsBacklog":          "background: sessions whose logs wait for summaries",
 	"SessionsIdle":             "background: what rests anywhere, twice a minute",
 	"DigestsDue":               "background: days of groups that are not told yet",
 	"EventsBacklog":            "background: events of older releases that no search knows yet",
@@ -41,6 +42,7 @@ var overAllSessions = map[string]string{
 	"PersonMessages":    "a person's rights: what they said anywhere",
 	"PersonNicks":       "a person's rights: their names anywhere",
 	"PersonSessions":    "a person's rights: where they are",
+	"SessionsFree":      "a person's rights: conversations that may have read memory that is no more",
 	"DigestsDrop":       "a person's rights: digests of memory that is no more",
 	"DigestsReopen":     "a person's rights: digests of memory that is no more",
 	"FlushesForget":     "a person's rights: receipts of memory that is no more",

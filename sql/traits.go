@@ -20,7 +20,7 @@ type traits struct {
 	labels  []string // their id, as the bot writes it
 	names   map[string]*trait
 	marks   map[string]*trait
-	words   map[string]*trait // told as a whole
+	words   map[string]*trait // looked for as a whole
 	like    likeness          // sayings
 	sayings []*trait          // of each of like's
 }
@@ -57,7 +57,7 @@ func earliest(set map[string]*trait, key string, since time.Time) {
 	}
 }
 
-// say has a text found again that is told in nearly the same words.
+// say has a text found again in nearly the same words.
 func (t *traits) say(text string, since time.Time) {
 	before := len(t.like.sayings)
 	if t.like.say(text); len(t.like.sayings) > before {
@@ -102,12 +102,12 @@ func (t *traits) bot(text string, at time.Time) []*trait {
 	return append(found, t.named(text)...)
 }
 
-// other takes note of what somebody else said, and by which name.
+// other notes what another person said, and by which name.
 func (t *traits) other(nick, text string) {
 	if tr := t.names[nameIn(nick)]; tr != nil {
 		tr.shared = true
 	}
-	if strings.HasPrefix(text, "[引用 ") { // a quote is of somebody
+	if strings.HasPrefix(text, "[引用 ") { // a quote is not their own words
 		if _, own, ok := strings.Cut(text, "]\n"); ok {
 			text = own
 		}
