@@ -15,6 +15,7 @@ import (
 // frame is what every request of a session begins with. It changes only with the configuration, so that a provider's
 // prompt cache holds.
 type frame struct {
+	name   string // of the bot
 	system string
 	tools  []ToolSpec // sorted by name
 	tokens int        // of both
@@ -22,14 +23,18 @@ type frame struct {
 }
 
 // assemble makes the messages of a request: system, reference (pinned memory and summaries, as data, under the
-// policy's markers), the raw tail, then what is asked. It is pure, and a request goes on where the one before it ended.
-func (f *frame) assemble(v sessions.View, p compaction.Policy, asked []sessions.Event) []ChatMessage {
+// policy's markers), the raw tail, what was recalled for the question, then what is asked: data never stands where the
+// question does. It is pure, and a request goes on where the one before it ended, recalled data aside.
+func (f *frame) assemble(v sessions.View, p compaction.Policy, recalled string, asked []sessions.Event) []ChatMessage {
 	msgs := []ChatMessage{{Role: "system", Content: f.system}}
 	if ref := reference(v, p); ref != "" {
 		msgs = append(msgs, ChatMessage{Role: "user", Content: ref})
 	}
 	clock := clockwork{frame: f, session: v.Session}
-	for _, e := range slices.Concat(v.Tail, asked) {
+	for i, e := range slices.Concat(v.Tail, asked) {
+		if i == len(v.Tail) && recalled != "" {
+			msgs = append(msgs, ChatMessage{Role: "user", Content: recalled})
+		}
 		m, ok := f.message(e, v.Session.ConversationType)
 		if !ok {
 			continue
@@ -46,17 +51,36 @@ func (f *frame) assemble(v sessions.View, p compaction.Policy, asked []sessions.
 func (f *frame) message(e sessions.Event, kind sessions.ConversationType) (ChatMessage, bool) {
 	switch e.Role {
 	case sessions.RoleUser:
-		text := e.Content
-		if kind != sessions.Private {
-			text = sessions.Speaker(e.SenderNick, e.SenderID) + ": " + text
-		}
-		return ChatMessage{Role: "user", Content: text}, true
+		return ChatMessage{Role: "user", Content: f.spoken(e, kind)}, true
 	case sessions.RoleAssistant:
 		return ChatMessage{Role: "assistant", Content: e.Content, ToolCalls: e.ToolCalls}, true
 	case sessions.RoleTool:
 		return ChatMessage{Role: "tool", Content: e.Content, ToolCallID: e.ToolCallID}, true
 	}
 	return ChatMessage{}, false
+}
+
+// spoken is what a person said, with the speaker's name in a group. Nothing in it passes for another speaker, nor for a
+// quote but the one that the message has.
+func (f *frame) spoken(e sessions.Event, kind sessions.ConversationType) string {
+	lead := ""
+	if e.Message != nil {
+		lead = quoteLead(f.name, *e.Message)
+	}
+	own, quotes := strings.CutPrefix(e.Content, lead)
+	var text string
+	switch {
+	case quotes && lead != "":
+		text = sessions.Body(strings.TrimSuffix(lead, "\n")) + "\n" + sessions.Lines(own)
+	case kind == sessions.Private:
+		return sessions.Lines(e.Content)
+	default:
+		text = sessions.Body(e.Content)
+	}
+	if kind == sessions.Private {
+		return text
+	}
+	return sessions.Speaker(e.SenderNick, e.SenderID) + ": " + text
 }
 
 // fenced sets a text of a session between fences. Their mark is drawn from the text itself: what was said in the chat
@@ -117,8 +141,7 @@ func (c *clockwork) before(e sessions.Event) string {
 	c.last = at
 	switch {
 	case first && c.session.ConversationType != sessions.Private && c.session.Title != "":
-		title := strings.Join(strings.Fields(compaction.HeadTail(c.session.Title, 200)), " ")
-		return at.Format("[2006-01-02 15:04 Monday MST") + "; group " + title + "]"
+		return at.Format("[2006-01-02 15:04 Monday MST") + "; group " + sessions.Title(c.session.Title) + "]"
 	case first || newDay:
 		return at.Format("[2006-01-02 15:04 Monday MST]")
 	}

@@ -78,10 +78,10 @@ func aView() sessions.View {
 func TestAssembledRequest(t *testing.T) {
 	t.Parallel()
 	asked := []sessions.Event{user(11, "张伟", "那周五呢？"), user(12, "", "and me"), user(13, "", "and now?")}
-	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, asked)))
+	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, "", asked)))
 	private := aView()
 	private.Session.ConversationType, private.Session.Pinned, private.Summaries = sessions.Private, "", nil
-	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, asked[:1])))
+	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, "", asked[:1])))
 }
 
 // drawEvent is any event that a log may hold, and some that it should not.
@@ -145,14 +145,14 @@ func TestRequestsAreLegal(t *testing.T) {
 			v.Session.Pinned, v.Summaries = "", nil
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
-		msgs := testFrame.assemble(v, aPolicy, asked)
+		msgs := testFrame.assemble(v, aPolicy, "", asked)
 		if why := illegal(msgs); why != "" {
 			t.Fatalf("%s:\n%s", why, written(msgs))
 		}
 		if last := msgs[len(msgs)-1]; last.Content != "bob(id-bob): the question" {
 			t.Fatalf("the end is %+v", last)
 		}
-		if again := written(testFrame.assemble(v, aPolicy, asked)); again != written(msgs) {
+		if again := written(testFrame.assemble(v, aPolicy, "", asked)); again != written(msgs) {
 			t.Fatal("the same view gives other bytes")
 		}
 	})
@@ -178,7 +178,7 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 			tail := v
 			tail.Tail = slices.Clone(v.Tail)
 			shrink(tail.Tail, small.Usable(), 0)
-			msgs := testFrame.assemble(tail, aPolicy, shown)
+			msgs := testFrame.assemble(tail, aPolicy, "", shown)
 			common := len(before) // all but clock and question
 			for i, m := range before[:max(0, common)] {
 				if written([]ChatMessage{m}) != written(msgs[i:i+1]) {
@@ -231,7 +231,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		if blocks != 2 {
 			t.Fatalf("%d blocks, want 2", blocks)
 		}
-		if sys := testFrame.assemble(v, aPolicy, nil)[0].Content; sys != testFrame.system {
+		if sys := testFrame.assemble(v, aPolicy, "", nil)[0].Content; sys != testFrame.system {
 			t.Fatalf("the system message is %q", sys)
 		}
 	})
@@ -250,9 +250,9 @@ func TestEmergencyView(t *testing.T) {
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
-		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, asked))) }
+		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, "", asked))) }
 		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).emergency(v, func(v sessions.View) bool { return size(v) <= room })
-		if why := illegal(testFrame.assemble(got, aPolicy, asked)); why != "" {
+		if why := illegal(testFrame.assemble(got, aPolicy, "", asked)); why != "" {
 			t.Fatal(why)
 		}
 		left := len(v.Tail) - len(got.Tail)
@@ -261,7 +261,7 @@ func TestEmergencyView(t *testing.T) {
 		}
 		if left > 0 {
 			note := compaction.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
-			if !strings.Contains(written(testFrame.assemble(got, aPolicy, asked)), note) {
+			if !strings.Contains(written(testFrame.assemble(got, aPolicy, "", asked)), note) {
 				t.Fatalf("%q is not said", note)
 			}
 		}

@@ -222,7 +222,7 @@ func (b *Bot) makeFrame() error {
 	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
 		return fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &frame{system: strings.TrimSpace(sys.String()), loc: b.cfg.Location}
+	f := &frame{name: b.cfg.Name, system: strings.TrimSpace(sys.String()), loc: b.cfg.Location}
 	f.tokens = b.counter.Count(f.system) + compaction.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()

@@ -27,7 +27,7 @@
 //     storage refuses, and for the death of the process that marked them, and for nothing else (attempt.go). A message with
 //     a counted attempt is taken alone, one at a time in each replica; after three it is set aside (triage.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
-//     read anew with each compaction alone, and recall stands behind the question, in that turn's requests alone.
+//     read anew with each compaction alone, and recall stands right before the question, in that turn's requests alone.
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
 //  7. All of a turn or nothing. While the database is away the commit is tried again: an answer is not thrown away.
 //  8. The row was there before the send and is marked after it. It decides what is sent: only the first try goes from memory,

@@ -105,16 +105,15 @@ func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	return b.request(t, v)
 }
 
-// request assembles the turn's request on a view and notes its size. What memory has on the question comes last.
+// request assembles the turn's request on a view and notes its size. What memory has on the question stands before it.
 func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
-	msgs, recalled := b.frame.assemble(v, b.settings(v.Session).Policy, t.asked), b.beside(t, v)
+	recalled := b.beside(t, v)
 	t.recalledTokens = 0
 	if recalled != "" {
-		msgs = append(msgs, ChatMessage{Role: "user", Content: recalled})
 		t.recalledTokens = b.counter.Count(recalled) + compaction.MessageOverhead
 	}
 	t.size = b.estimate(v, t.asked) + t.recalledTokens
-	return msgs
+	return b.frame.assemble(v, b.settings(v.Session).Policy, recalled, t.asked)
 }
 
 // pressing is the trigger of a compaction that can't wait until the answer is sent; empty for none. Nobody waits for a

@@ -45,13 +45,16 @@ func (b *Bot) keyOf(m sessions.Message) sessions.Key {
 }
 
 // quoted is what stands before a message's own words: what it replies to. It is empty for one that replies to nothing.
-func (b *Bot) quoted(m sessions.Message) string {
+func (b *Bot) quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
+
+// quoteLead is [Bot.quoted] of a bot with a name.
+func quoteLead(bot string, m sessions.Message) string {
 	if m.Quote == nil || m.Quote.Text == "" {
 		return ""
 	}
 	who := m.Quote.Nick
 	if m.Quote.FromBot {
-		who = b.cfg.Name
+		who = bot
 	}
 	return sessions.QuoteLead(who, m.Quote.Text)
 }

@@ -217,7 +217,7 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	one, two := m.w.bot.frame.assemble(v, p, nil), m.w.bot.frame.assemble(v, p, nil)
+	one, two := m.w.bot.frame.assemble(v, p, "", nil), m.w.bot.frame.assemble(v, p, "", nil)
 	if written(one) != written(two) {
 		m.broken("P83: one view has two forms")
 	}

@@ -205,14 +205,9 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 			a.tokens += tokensOf(c.Arguments) + compaction.MessageOverhead
 		}
 	}
-	if last := len(r.Messages) - 1; a.kind == "chat" {
-		// What was recalled stands behind the question, for this turn alone: everything else is as if it were not there.
-		for last > 0 && r.Messages[last].Role != "user" {
-			last-- // over the turn's tool rounds
-		}
-		if strings.HasPrefix(r.Messages[last].Content, recallHead) {
-			a.Messages = slices.Delete(slices.Clone(r.Messages), last, last+1)
-		}
+	if a.kind == "chat" {
+		// What was recalled stands before the question, for this turn alone: everything else is as if it were not there.
+		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m ChatMessage) bool { return strings.HasPrefix(m.Content, recallHead) })
 	}
 	m.mu.Lock()
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,16 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 )
+
+// recallOf is what a request has from memory for its question; empty for nothing.
+func recallOf(r Request) string {
+	for _, m := range r.Messages {
+		if strings.HasPrefix(m.Content, recallHead) {
+			return m.Content
+		}
+	}
+	return ""
+}
 
 // recalling has a bot search memory before it asks the model about something earlier.
 func recalling(c *Config) { c.Remember.Recall, c.Remember.RecallTokens = RecallQuestions, 800 }
@@ -27,7 +38,7 @@ func (w *world) found(hits ...memory.Hit) *[]memory.Query {
 	return &asked
 }
 
-// A question about something earlier goes to the model with what memory has on it, behind the question; what was found
+// A question about something earlier goes to the model with what memory has on it, before the question; what was found
 // enters neither the log nor any later request.
 func TestRecallStandsBesideTheQuestion(t *testing.T) {
 	t.Parallel()
@@ -43,7 +54,7 @@ func TestRecallStandsBesideTheQuestion(t *testing.T) {
 		w.say("m2", "alice", "还记得我们上次定的发布代号吗？")
 		requests := w.model.requests("chat")
 		msgs := requests[1].Messages
-		question, block := msgs[len(msgs)-2], msgs[len(msgs)-1]
+		question, block := msgs[len(msgs)-1], msgs[len(msgs)-2]
 		if !strings.Contains(question.Content, "还记得") || block.Role != "user" {
 			t.Fatalf("the request ends with %+v, %+v", question, block)
 		}
@@ -60,10 +71,10 @@ func TestRecallStandsBesideTheQuestion(t *testing.T) {
 		if len(*asked) != 1 || (*asked)[0].Text != "还记得我们上次定的发布代号吗？" || (*asked)[0].Now.IsZero() {
 			t.Errorf("searched for %+v", *asked)
 		}
-		// The prompt before the block is where the next one begins.
+		// The prompt without the block is where the next one begins.
 		w.say("m3", "alice", "thanks")
 		next := w.model.requests("chat")[2].Messages
-		kept := msgs[:len(msgs)-1]
+		kept := append(slices.Clone(msgs[:len(msgs)-2]), question)
 		want(t, "the beginning of the next request", written(next[:len(kept)]), written(kept))
 		for _, m := range next {
 			if strings.Contains(m.Content, "<<<recall") {
@@ -88,7 +99,7 @@ func TestRecallSaysWhenNothingIsFound(t *testing.T) {
 		w := start(t, setup{config: recalling})
 		w.found()
 		w.say("m1", "alice", "do you remember the name of the cluster?")
-		if block := lastWords(w.model.requests("chat")[0]); !strings.Contains(block, "没有找到") || !strings.Contains(block, "nothing found") {
+		if block := recallOf(w.model.requests("chat")[0]); !strings.Contains(block, "没有找到") || !strings.Contains(block, "nothing found") {
 			t.Errorf("the request ends with %q", block)
 		}
 	})
@@ -159,7 +170,7 @@ func TestRecallIsBounded(t *testing.T) {
 		}
 		w.found(hits...)
 		w.say("m1", "alice", "还记得上次定的代号吗？")
-		block := lastWords(model.requests("chat")[0])
+		block := recallOf(model.requests("chat")[0])
 		if n := counter.Count(block); n > 800 || !strings.Contains(block, "#1 ") {
 			t.Errorf("the block has %d tokens: %.200s", n, block)
 		}
@@ -205,7 +216,7 @@ func TestRecallOfWhatTheViewLacks(t *testing.T) {
 		)
 		w.say("early", "alice", "还记得我们上次定的发布代号吗？")
 		chats := w.model.requests("chat")
-		if block := lastWords(chats[len(chats)-1]); strings.Contains(block, "<<<recall") {
+		if block := recallOf(chats[len(chats)-1]); strings.Contains(block, "<<<recall") {
 			t.Errorf("all that was found stands in the view, and is repeated: %s", block)
 		}
 		for i := range 15 {
@@ -213,7 +224,7 @@ func TestRecallOfWhatTheViewLacks(t *testing.T) {
 		}
 		w.say("late", "alice", "还记得我们上次定的发布代号吗？")
 		chats = w.model.requests("chat")
-		block := lastWords(chats[len(chats)-1])
+		block := recallOf(chats[len(chats)-1])
 		if !strings.Contains(block, "Heron") || !strings.Contains(block, "the office moves in May") || strings.Contains(block, "/status") {
 			t.Errorf("the view lacks the first words and its head, and the request ends with %q", block)
 		}
@@ -227,7 +238,7 @@ func TestRecallOfWhatWasCorrected(t *testing.T) {
 		w := start(t, setup{config: recalling})
 		w.found(memory.Hit{Path: "session_events/1", Seq: 1, Content: "the code name is Egret", Outdated: true})
 		w.say("m1", "alice", "do you remember the code name?")
-		if block := lastWords(w.model.requests("chat")[0]); strings.Contains(block, "Egret") || !strings.Contains(block, "nothing found") {
+		if block := recallOf(w.model.requests("chat")[0]); strings.Contains(block, "Egret") || !strings.Contains(block, "nothing found") {
 			t.Errorf("the request ends with %q", block)
 		}
 	})

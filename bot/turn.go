@@ -115,7 +115,7 @@ var errHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 	usable := b.settings(view.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(view.Pending) && room >= 0; i++ { // no turn takes more
-		view.Pending[i].Tokens = b.counter.Count(view.Pending[i].Content)
+		view.Pending[i].Tokens = b.counter.Count(sessions.Lines(view.Pending[i].Content))
 		room -= view.Pending[i].Tokens
 	}
 	t := &turn{key: lease.Key, lease: lease, view: view}

@@ -30,7 +30,15 @@ func Speaker(nick string, id UserID) string {
 
 // Nick is a nick as it is shown: without brackets, colons, control and invisible characters, on one line, and no longer
 // than anybody's name.
-func Nick(nick string) string {
+func Nick(nick string) string { return label(nick, maxNick) }
+
+// maxTitle bounds what is shown of a group's title, in characters.
+const maxTitle = 60
+
+// Title is a group's title as it is shown, by the rules of [Nick]: members may choose it.
+func Title(title string) string { return label(title, maxTitle) }
+
+func label(nick string, most int) string {
 	nick = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r): // bidi marks and joiners
@@ -40,8 +48,8 @@ func Nick(nick string) string {
 		}
 		return r
 	}, nick)), " ")
-	if rs := []rune(nick); len(rs) > maxNick {
-		return strings.TrimSpace(string(rs[:maxNick])) + "…"
+	if rs := []rune(nick); len(rs) > most {
+		return strings.TrimSpace(string(rs[:most])) + "…"
 	}
 	return nick
 }
