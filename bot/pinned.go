@@ -53,13 +53,13 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{content: m.Content, speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{line: pinnedLine(m), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
 	var people, shared strings.Builder
 	for _, m := range ranked {
-		line := "- " + m.content + "\n"
+		line := m.line
 		n := b.counter.Count(line)
 		if n > budget {
 			continue // a shorter one may fit
@@ -83,10 +83,18 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 
 // rankedMemory is a memory in the order of the head of a view: speakers take turns within each rank.
 type rankedMemory struct {
-	content string
+	line    string
 	speaker sessions.UserID
 	rank    int
 	nth     int // memory of its speaker within the rank
+}
+
+// pinnedLine shows a memory in a line, with its speaker where that is not the person whom it is about.
+func pinnedLine(m memory.Memory) string {
+	if m.SaidBy == "" || m.SaidBy == m.SubjectID {
+		return "- " + m.Content + "\n"
+	}
+	return "- " + m.Content + " (" + m.Source() + ")\n"
 }
 
 // pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten

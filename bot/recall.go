@@ -98,7 +98,7 @@ func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 	pinned := "\n" + sent.Session.Pinned + "\n"
 	return slices.DeleteFunc(slices.Clone(found), func(h memory.Hit) bool {
 		if h.MemoryID != 0 {
-			return strings.Contains(pinned, "\n- "+h.Content+"\n")
+			return strings.Contains(pinned, "\n- "+h.Content+"\n") || strings.Contains(pinned, "\n- "+h.Content+" ("+h.Who+")\n")
 		}
 		return h.Seq > whole.Session.CompactedSeq && !left[h.Seq]
 	})

@@ -190,10 +190,10 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 // of what was retold counts as a text; terms with digits count twice.
 func (ev evidence) rather(content string, retold []string) bool {
 	terms := termsOf(tokensOf(content))
-	held := func(in map[string]bool) (n int) {
+	held := func(in, names map[string]bool) (n int) {
 		for t := range terms {
 			switch {
-			case !in[t]:
+			case !in[t] && !names[t]:
 			case hasDigit(t):
 				n += 2
 			default:
@@ -205,12 +205,12 @@ func (ev evidence) rather(content string, retold []string) bool {
 	said, told := 0, 0
 	for _, w := range ev.witnesses {
 		if w.voice == own {
-			said = max(said, held(w.terms))
+			said = max(said, held(w.terms, w.names))
 		}
 	}
 	for _, text := range retold {
 		for line := range strings.Lines(text) {
-			told = max(told, held(termsOf(tokensOf(line))))
+			told = max(told, held(termsOf(tokensOf(line)), nil))
 		}
 	}
 	return said > 0 && said >= told

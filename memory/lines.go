@@ -34,14 +34,8 @@ func valueLines(ctx context.Context, s Store, r Reader, id int64, loc *time.Loca
 	}
 	out := make([]string, 0, len(values))
 	for _, m := range values {
-		at := m.SaidAt
-		if at.IsZero() {
-			at = m.CreatedAt
-		}
-		line := fmt.Sprintf("- [%s %s #%d] %s", m.Scope, at.In(loc).Format("2006-01-02 15:04"), m.ID, m.Content)
-		if m.SaidBy != "" {
-			line += fmt.Sprintf(" (said by %s)", m.SaidBy)
-		}
+		line := fmt.Sprintf("- [%s %s #%d] %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, m.Content)
+		line += fmt.Sprintf(" (%s)", m.Source())
 		if m.StartSeq > 0 && m.SourceSession == r.Key {
 			line += fmt.Sprintf(" (from session_events/%d)", m.StartSeq)
 		}

@@ -119,7 +119,7 @@ type Hit struct {
 	MemoryID int64  // of a memory; else 0
 	Seq      int64  // of an event; else 0
 	Content  string
-	Who      string
+	Who      string // who said it; of a memory also whom it is about: see [Memory.Source]
 	At       time.Time
 	Score    float64
 	// Why it matched, in short words for a model: terms, a person, a date.

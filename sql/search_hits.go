@@ -34,7 +34,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 		h := memory.Hit{Score: f.Score, Why: f.Why, Outdated: f.Doc.Outdated}
 		if f.Doc.Seq == 0 {
 			m := readMemory(x.found[f.Place].memory)
-			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.memoryPath(m), m.ID, m.Content, string(m.SubjectID), m.CreatedAt
+			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.memoryPath(m), m.ID, m.Content, m.Source(), m.Time()
 		} else {
 			e, ok := events[f.Doc.Seq]
 			if !ok {
