@@ -356,7 +356,7 @@ func TestSearchKeepsScopes(t *testing.T) {
 	}
 
 	hits := private.search("private fact Zhang")
-	if len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/user/") || hits[0].Who != "zhang" {
+	if len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/user/") || hits[0].Who != "said by zhang" {
 		t.Fatalf("the first find is %+v", hits)
 	}
 	var id int64
