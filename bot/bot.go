@@ -60,6 +60,7 @@ type Config struct {
 	// Compaction says how conversations are compacted, Groups how single ones are instead.
 	Compaction      compaction.Settings
 	Groups          map[sessions.ConversationID]compaction.Settings
+	Own             Own           // resolves what a conversation keeps of its own; nil: nothing
 	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary, in all [3]
 	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer [1 s]
@@ -139,6 +140,7 @@ type Bot struct {
 	metrics      *metrics
 	leases       *sessions.Leases
 	upkeepLock   *locks
+	resolved     resolved
 	spare        *semaphore.Weighted // bounds maintenance over all sessions
 	draining     chan struct{}
 	gate         *gated // bounds the calls of the model; it is the model

@@ -19,21 +19,76 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 	if !b.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	words := append(strings.Fields(strings.ToLower(rest)), "")
-	switch undo, log := words[0] == "undo" || words[0] == "撤销", words[0] == "log" || words[0] == "记录"; {
-	case (undo || log) && len(words) > 2:
-		return say(sayCompactUsage, t.lang) // no focus is meant, and nothing is done by mistake
-	case undo:
+	verb, behind, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	words := strings.Fields(strings.ToLower(behind))
+	switch compactVerbs[strings.ToLower(verb)] {
+	case "undo":
+		if len(words) > 0 {
+			return say(sayCompactUsage, t.lang) // no focus is meant, and nothing is done by mistake
+		}
 		return b.undo(ctx, t)
-	case log:
+	case "log":
+		if len(words) > 0 {
+			return say(sayCompactUsage, t.lang)
+		}
 		return b.compactLog(ctx, t)
+	case "policy":
+		return b.setCommand(ctx, t, append([]string{"policy"}, words...))
+	case "set":
+		return b.setCommand(ctx, t, words)
+	case "focus":
+		return b.compactNow(ctx, t, behind)
+	}
+	if meant := nearVerb(strings.ToLower(rest)); meant != "" {
+		return say(sayDidYouMean, t.lang, meant, strings.TrimSpace(rest))
 	}
 	return b.compactNow(ctx, t, rest)
 }
 
-// compactNow compacts at once and tells what it did.
-func (b *Bot) compactNow(ctx context.Context, t *turn, focus string) string {
-	soon, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+// compactVerbs are the words of /compact besides a focus.
+var compactVerbs = map[string]string{
+	"undo": "undo", "撤销": "undo", "log": "log", "记录": "log", "日志": "log", "policy": "policy", "策略": "policy",
+	"set": "set", "设置": "set", "focus": "focus", "重点": "focus",
+}
+
+// nearVerb is the English word of /compact that a single word was meant to be, by one letter; empty for none.
+func nearVerb(word string) string {
+	for _, verb := range []string{"undo", "log", "policy", "set"} {
+		if oneApart(word, verb) {
+			return verb
+		}
+	}
+	return ""
+}
+
+// oneApart reports whether two different words are the same but for one letter: another one, one more or one less, or
+// two that changed places.
+func oneApart(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || a == b {
+		return false
+	}
+	i, j := 0, 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	for j < len(a)-i && a[len(a)-1-j] == b[len(b)-1-j] {
+		j++
+	}
+	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
+	swapped := len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0]
+	return len(restA) <= 1 && len(restB) <= 1 || swapped
+}
+
+// compactNow compacts at once, with settings for this once and a focus, and says what it did.
+func (b *Bot) compactNow(ctx context.Context, t *turn, rest string) string {
+	settings, focus, why := b.overrides(t, rest)
+	if why != "" {
+		return why
+	}
+	soon, stop := context.WithTimeout(forOnce(ctx, settings), b.cfg.CompactDeadline)
 	defer stop()
 	done, err := b.compact(soon, t.lease, focus, 0, func(sessions.View) string { return triggerManual })
 	trigger := b.settings(t.view.Session).Window.Trigger()

@@ -22,6 +22,7 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 		row("上下文", "context", "%s / %s tokens (%d%%)", thousands(tokens), thousands(w.Trigger()), tokens*100/w.Trigger()),
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", thousands(w.Target()), thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
+		row("本会话设置", "own settings", "%s", b.ownSettings(s)),
 		row("压缩", "compactions", "%d%s", s.CompactionCount, b.since(t)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
 		row("未整理消息", "events not flushed", "%d%s", unflushed(t.view), b.owed(ctx, t)),
@@ -66,6 +67,18 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 		fmt.Fprintf(&out, "- %s: %s\n", label, r[2])
 	}
 	return out.String()
+}
+
+// ownSettings are the session's own settings; those that can't be used any more are marked.
+func (b *Bot) ownSettings(s sessions.Session) string {
+	line := settingsLine(s.Settings)
+	if line == "" || b.cfg.Own == nil {
+		return "-"
+	}
+	if _, err := b.resolved.get(b.cfg.Own, s.ConversationID, s.Settings); err != nil {
+		line += " ⚠️ " + err.Error()
+	}
+	return line
 }
 
 // maxKnown is how many facts a status counts.

@@ -22,7 +22,7 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
 			return b.compactCommand(ctx, t, "undo "+rest)
 		}
-	case "压缩记录":
+	case "压缩记录", "压缩日志":
 		return func(b *Bot, ctx context.Context, t *turn, rest string) string {
 			return b.compactCommand(ctx, t, "log "+rest)
 		}
@@ -52,6 +52,9 @@ func commandNamed(name string) func(*Bot, context.Context, *turn, string) string
 // no blank: "/忘记我确认" is 忘记我 and 确认.
 func parseCommand(text string) (name, rest string) {
 	text = strings.TrimSpace(text)
+	if bare := strings.ToLower(strings.Trim(text, "？?！!。 ")); bare == "帮助" || bare == "help" {
+		return bare, ""
+	}
 	if wide, ok := strings.CutPrefix(text, "／"); ok {
 		text = "/" + wide
 	}
@@ -63,6 +66,9 @@ func parseCommand(text string) (name, rest string) {
 		text, rest = text[:at], text[at:]
 	}
 	name, rest = strings.ToLower(text), strings.TrimSpace(rest)
+	if plain, to, ok := strings.Cut(name, "@"); ok && to != "" && commandNamed(plain) != nil && !strings.HasPrefix(plain, "forget") && plain != "忘记" {
+		name, text = plain, plain // as other messengers write it: /help@Ebb
+	}
 	if commandNamed(name) != nil {
 		return name, rest
 	}
@@ -84,7 +90,7 @@ var gluedRE = regexp.MustCompile(`^(?:` +
 	`|(忘记)((?:我|上一条|刚才|[@＠#＃]).*)` +
 	`|(记忆)((?:忘记|删除|团队|查看|显示|[#＃]?[0-9０-９]).*)` +
 	`|(导出)(我.?)` +
-	`|(压缩)(撤销|记录)` +
+	`|(压缩)(撤销|记录|日志|(?:策略|设置|重点).*)` +
 	`|(forget)(me|last|[@＠#＃].*)` +
 	`|(memory)((?:forget|promote|show)?[#＃]?[0-9０-９]+|forget|promote|show)` +
 	`|(export)(me)` +

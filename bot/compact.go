@@ -57,6 +57,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiti
 	if err != nil {
 		return compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
+	v.Session.Settings = onceOr(ctx, v.Session.Settings)
 	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: b.talk(v.Tail), waiting: waiting}
 	b.show(&v)
 	r.view, r.tokens = v, b.contextSize(v)

@@ -41,6 +41,11 @@ const (
 	sayUndoFailed
 	sayLogEmpty
 	sayLogUnreadable
+	saySet
+	saySetUsage
+	sayNotSet
+	sayFileOnly
+	sayDidYouMean
 	sayFlushed
 	sayBecause
 	sayRenewed
@@ -97,7 +102,7 @@ const (
 
 // phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
 var phrases = map[phrase][2]string{
-	sayHere:        {"我在。有什么可以帮你？发 /help 看我能做什么。", "I'm here. How can I help? Send /help to see what I can do."},
+	sayHere:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
 	sayEmpty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	sayCutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
 	sayShortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
@@ -130,14 +135,19 @@ var phrases = map[phrase][2]string{
 	sayUndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
 	sayLogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
 	sayLogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
+	saySet:              {"✅ 已设置：策略 %s，这个会话自己的设置：%s。", "✅ Set: policy %s; this conversation's own settings: %s."},
+	saySetUsage:         {"用法：`/压缩 策略 名称`、`/压缩 设置 键 值`，值写“默认”就改回配置文件里的。现在的设置：%s", "Usage: `/compact policy NAME`, `/compact set KEY VALUE`; the value `default` goes back to the file's. Set now: %s"},
+	sayNotSet:           {"没有改动：%v。", "Nothing changed: %v."},
+	sayFileOnly:         {"没有改动：`%s` 只能由运维人员在配置文件里设置。", "Nothing changed: `%s` is set in the configuration file alone."},
+	sayDidYouMean:       {"什么都没做。是不是想发 `/compact %s`？要以“%s”为重点压缩，请写 `/压缩 重点 …`。", "Nothing was done. Did you mean `/compact %s`? To compact with the focus \"%s\", write `/compact focus …`."},
 	sayFlushed:          {"记忆：%s", "memory: %s"},
 	sayBecause:          {"（%s）", " (%s)"},
 	sayRenewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	sayRenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	sayNotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
 	sayHelp: {
-		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆 [页码]` 我记得关于你和这个群的什么；`/记忆 查看 编号` 看全文；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记 上一条` 删除你刚才发的那条和我的回答，比如误发的密码（`/forget last`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
-		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/new` * begin a new conversation\n- `/memory [page]` what I know about you and this group; `/memory show N` one of it whole; `/memory forget N` deletes it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget last` deletes your last message and my answer, such as a password sent by mistake\n- `/forget me` deletes everything about you; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/压缩 策略 名称`、`/压缩 设置 键 值` * 只改这个会话的压缩方式（`/compact policy`、`/compact set`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆 [页码]` 我记得关于你和这个群的什么；`/记忆 查看 编号` 看全文；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记 上一条` 删除你刚才发的那条和我的回答，比如误发的密码（`/forget last`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 #编号` 删除一条记忆；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
+		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/compact policy NAME`, `/compact set KEY VALUE` * how this conversation alone is compacted\n- `/new` * begin a new conversation\n- `/memory [page]` what I know about you and this group; `/memory show N` one of it whole; `/memory forget N` deletes it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget last` deletes your last message and my answer, such as a password sent by mistake\n- `/forget me` deletes everything about you; `/forget #N` one memory; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
 	},
 
 	sayKnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
@@ -168,7 +178,7 @@ var phrases = map[phrase][2]string{
 	sayNoLast:        {"没有找到你之前的消息。", "I found no earlier message of yours."},
 	sayNoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
 	sayNewUsage:      {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
-	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`"},
+	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`、`/压缩 策略 名称`、`/压缩 设置 键 值`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`, `/compact policy NAME`, `/compact set KEY VALUE`"},
 	sayExportUsage:   {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
 	sayForgetMe: {
 		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",

@@ -261,6 +261,11 @@ func (s *store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	return err
 }
 
+func (s *store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+	_, err := do(s, "configure", func() (none, error) { return none{}, s.mem.Configure(ctx, l, settings) })
+	return err
+}
+
 func (s *store) Renew(ctx context.Context, l sessions.Lease) error {
 	_, err := do(s, "renew", func() (none, error) {
 		err := s.mem.Renew(ctx, l)

@@ -9,14 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// settings are what the session's conversation is compacted by: the group's own, where it has them.
-func (b *Bot) settings(s sessions.Session) compaction.Settings {
-	if own, ok := b.cfg.Groups[s.ConversationID]; ok {
-		return own
-	}
-	return b.cfg.Compaction
-}
-
 // talk leaves commands, and what they told, out of events: they are no part of the conversation.
 func (b *Bot) talk(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event

@@ -35,6 +35,7 @@ type Session struct {
 	PinnedDue         bool    // the next turn reads it anew, too: the session begins, or a memory was taken out of it
 	Candidates        int     // messages after FlushedSeq that look worth remembering
 	Usage             Usage   // of all model calls of the session
+	Settings          string  // the conversation's own, over the file's: a JSON object of keys of agent.compaction; empty for none
 	SpentToday        int     // tokens that flushes and compactions took since midnight UTC, input and output together
 }
 

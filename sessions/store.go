@@ -98,6 +98,9 @@ type Compactor interface {
 	// yet stay too.
 	Renew(ctx context.Context, l Lease) error
 
+	// Configure replaces the session's own settings: a JSON object, or empty for none. The caller has checked them.
+	Configure(ctx context.Context, l Lease, settings string) error
+
 	// Compactions lists the compaction log, newest first, at most limit rows; an empty key stands for all sessions.
 	Compactions(ctx context.Context, key Key, limit int) ([]LogEntry, error)
 

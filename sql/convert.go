@@ -86,7 +86,7 @@ func toSession(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
 		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: orZero(r.CompactedAt), CompactError: r.CompactError,
 		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-		SpentToday: int(spentToday),
+		SpentToday: int(spentToday), Settings: string(r.Settings),
 	}
 }
 

@@ -133,3 +133,14 @@ func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	}
 	return nil
 }
+
+// Configure implements sessions.Store.
+func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		return s.q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})
+	})
+	if err != nil {
+		return fmt.Errorf("configuring session %s at term %d: %w", l.Key, l.Term, refused(err))
+	}
+	return nil
+}

@@ -84,6 +84,7 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"flushes", fmt.Sprint(s.FlushCount)},
 			{"maintenance today", fmt.Sprintf("%d tokens", s.SpentToday)},
 			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
+			{"own settings", s.Settings},
 			{"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
 			{"last active", at.full(s.LastActiveAt)},
 			{"created", at.full(s.CreatedAt)},

@@ -37,6 +37,7 @@ type sessionView struct {
 	RearmTokens      int                       `json:"rearm_tokens"`
 	SpentToday       int                       `json:"spent_today"`
 	Calibration      float64                   `json:"calibration"`
+	Settings         json.RawMessage           `json:"settings,omitzero"` // the conversation's own
 	Usage            usageView                 `json:"usage"`
 	LeaseOwner       sessions.ReplicaID        `json:"lease_owner"`
 	LeaseTerm        int64                     `json:"lease_term"`
@@ -58,6 +59,7 @@ func viewSession(s sessions.Session) sessionView {
 		FlushedSeq: s.FlushedSeq, Generation: s.Gen, CompactionCount: s.CompactionCount, FlushCount: s.FlushCount,
 		CompactFailures: s.CompactFailures, CompactError: s.CompactError, CompactRetryAt: s.CompactRetryAt, CompactedAt: s.CompactedAt,
 		RearmTokens: s.RearmTokens, SpentToday: s.SpentToday, Calibration: s.CalibrationFactor, Usage: usageView(s.Usage),
+		Settings:   json.RawMessage(s.Settings),
 		LeaseOwner: s.Lease.Owner, LeaseTerm: s.Lease.Term, CreatedAt: s.CreatedAt, LastActiveAt: s.LastActiveAt,
 	}
 }

@@ -177,6 +177,20 @@ func (s *session) back(b before) {
 	s.sweepBlobs()
 }
 
+// Configure implements sessions.Store.
+func (m *Mem) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fenced(l)
+	if err == nil {
+		s.state.Settings = settings
+	}
+	return err
+}
+
 // Renew implements sessions.Store.
 func (m *Mem) Renew(ctx context.Context, l sessions.Lease) error {
 	if err := ctx.Err(); err != nil {

@@ -112,6 +112,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"an undo brings back what was rolled up", testUndoRollUp},
 		{"a new generation begins with nothing", testRenew},
 		{"leases of sessions at rest are given up", testRest},
+		{"a session keeps its own settings", testConfigure},
 		{"what is erased is told by nothing any more", testErase},
 		{"an emptied summary is written again", testEraseRewrite},
 		{"what is erased is shown by nothing any more", testEraseTail},

@@ -286,6 +286,7 @@ func testFencing(b *bench) {
 		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
 		b.want(err, sessions.ErrLeaseLost, "undoing with "+name)
 		b.want(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
+		b.want(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
 		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
 		_, err = b.Store.Claim(b.ctx, stale, []int64{reply.ID}, "")

@@ -222,3 +222,23 @@ func testRenew(b *bench) {
 	_, err = b.Store.Undo(b.ctx, l, 0, 0)
 	b.want(err, sessions.ErrNotFound, "undoing across generations")
 }
+
+// S13: a session's own settings stay through whatever happens to it, and go when they are taken back.
+func testConfigure(b *bench) {
+	l := b.held(1)
+	b.turn(l, 1)
+	if s := b.begin(l, 0).Session; s.Settings != "" {
+		b.Errorf("a new session has the settings %q", s.Settings)
+	}
+	b.check(b.Store.Configure(b.ctx, l, `{"tail_turns": 4}`))
+	b.check(b.Store.Configure(b.ctx, l, `{"policy": "turns"}`))
+	b.compact(l, told(0, 2))
+	b.check(b.Store.Renew(b.ctx, l))
+	if s := b.begin(l, 0).Session; s.Settings != `{"policy": "turns"}` {
+		b.Errorf("the settings are %q, want the newest", s.Settings)
+	}
+	b.check(b.Store.Configure(b.ctx, l, ""))
+	if s := b.begin(l, 0).Session; s.Settings != "" {
+		b.Errorf("settings that were taken back are %q", s.Settings)
+	}
+}

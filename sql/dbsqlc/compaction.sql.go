@@ -460,6 +460,20 @@ func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCom
 	return err
 }
 
+const sessionConfigured = `-- name: SessionConfigured :exec
+UPDATE dingtalk_sessions s SET settings = nullif($1::text, '')::jsonb, updated_at = now() WHERE s.session_key = $2
+`
+
+type SessionConfiguredParams struct {
+	Settings   string
+	SessionKey sessions.Key
+}
+
+func (q *Queries) SessionConfigured(ctx context.Context, db DBTX, arg *SessionConfiguredParams) error {
+	_, err := db.Exec(ctx, sessionConfigured, arg.Settings, arg.SessionKey)
+	return err
+}
+
 const sessionRenewed = `-- name: SessionRenewed :exec
 UPDATE dingtalk_sessions s SET
     gen = s.gen + 1,

@@ -272,6 +272,7 @@ type Session struct {
 	Candidates       int
 	PinnedDue        bool
 	FallenTerm       int64
+	Settings         []byte
 }
 
 type SessionSummary struct {

@@ -94,6 +94,9 @@ UPDATE dingtalk_sessions s SET
     updated_at = now()
 WHERE s.session_key = @session_key;
 
+-- name: SessionConfigured :exec
+UPDATE dingtalk_sessions s SET settings = nullif(@settings::text, '')::jsonb, updated_at = now() WHERE s.session_key = @session_key;
+
 -- name: SessionRenewed :exec
 -- SessionRenewed begins a generation. What is not flushed yet stays owed to memory.
 UPDATE dingtalk_sessions s SET

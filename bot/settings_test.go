@@ -1,0 +1,122 @@
+package bot
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// ownInTests takes a policy, and full_context_turns from 1 to 9.
+func ownInTests(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
+	set := smallSettings
+	var own struct {
+		Policy string `json:"policy"`
+		A      int    `json:"full_context_turns"`
+	}
+	if err := json.Unmarshal([]byte(settings), &own); err != nil || own.A > 9 {
+		return set, fmt.Errorf("full_context_turns: got %d, want 1 to 9", own.A)
+	}
+	if own.Policy != "" {
+		p, ok := compaction.Policies[own.Policy]
+		if !ok {
+			return set, fmt.Errorf("policy: got %q, want a known one", own.Policy)
+		}
+		set.Policy = p
+	}
+	if own.A > 0 {
+		set.Policy.TailTurns = own.A
+	}
+	return set, nil
+}
+
+// S13: an admin sets how a conversation is compacted by command; it is checked, kept with the session, and taken back.
+func TestSettingsByCommand(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Admins, c.Own = []sessions.UserID{"u-root"}, ownInTests }})
+		n := 0
+		told := func(who, command string) string {
+			n++
+			w.post(said(fmt.Sprint("c", n), who, command))
+			after(time.Minute)
+			return w.wire.texts()[len(w.wire.sends())-1]
+		}
+		for _, c := range []struct{ who, command, want, kept string }{
+			{"alice", "/compact policy turns", say(sayNotAdmin, "zh"), ""},
+			{"root", "/compact policy turns", "策略 turns", `{"policy":"turns"}`},
+			{"root", "/压缩 设置 A 3", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/compact set full_context_turns 99", "full_context_turns: got 99, want 1 to 9", `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/压缩 策略 不存在", `policy: got "不存在"`, `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/compact set daily_tokens 0", "daily_tokens", `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/compact set", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/status", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/压缩 设置 a 默认", "policy=turns", `{"policy":"turns"}`},
+			{"root", "/compact policy default", "策略 token_budget", ""},
+			{"root", "/compact a=99 the dates", "full_context_turns: got 99", ""},
+		} {
+			if got := told(c.who, c.command); !strings.Contains(got, c.want) {
+				t.Errorf("%s: %q, want %q in it", c.command, got, c.want)
+			}
+			if kept := w.view().Session.Settings; kept != c.kept {
+				t.Errorf("%s: the session keeps %q, want %q", c.command, kept, c.kept)
+			}
+		}
+	})
+}
+
+// S3: settings for one compaction hold for that one alone.
+func TestSettingsForOneCompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Admins, c.Own = []sessions.UserID{"u-root"}, ownInTests }})
+		w.fill(3000)
+		w.post(said("c1", "root", "/compact policy=archive keep the dates"))
+		after(time.Minute)
+		rows := attempts(t, w.store.mem)
+		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != outcomeCommitted || rows[0].Focus != "keep the dates" {
+			t.Fatalf("attempts %+v", rows)
+		}
+		if s := w.view().Session; s.Settings != "" || w.bot.settings(s).Policy.Name != "token_budget" {
+			t.Errorf("it stays: %q", s.Settings)
+		}
+	})
+}
+
+// A typing mistake in a word of /compact is no focus, and help is found as people write it.
+func TestNearMisses(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"logs": "log", "lgo": "log", "ndo": "undo", "undoo": "undo", "policies": "", "polcy": "policy", "sets": "set", "log": "", "logs of friday": "", "发布": "", "": "",
+	} {
+		if got := nearVerb(word); got != want {
+			t.Errorf("%q is near %q, want %q", word, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"帮助": "帮助", "help": "help", "Help?": "help", "/help@Ebb": "help", "/压缩日志": "压缩日志", "/状态@Ebb": "状态", "help me": "", "需要帮助": "", "/forget@bob": "forget",
+	} {
+		if name, _ := parseCommand(text); name != want {
+			t.Errorf("%q is the command %q, want %q", text, name, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+		w.fill(3000)
+		for i, c := range [][2]string{{"/compact logs", "/compact log"}, {"/compact focus logs", "✅"}, {"/压缩日志", "token_budget/manual"}} {
+			w.post(said(fmt.Sprint("n", i), "root", c[0]))
+			after(time.Minute)
+			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.Contains(got, c[1]) {
+				t.Errorf("%s: %q, want %q in it", c[0], got, c[1])
+			}
+		}
+		if rows := attempts(t, w.store.mem); len(rows) != 1 || rows[0].Focus != "logs" {
+			t.Errorf("attempts %+v", rows)
+		}
+	})
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// own resolves what a conversation keeps of its own, a JSON object, over its group's settings, or the common ones. Own
+// settings are checked like those of the file. They may come from a chat: nothing of the environment gets into them.
+func (c *Config) own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	comp := c.Agent.Compaction
+	set, ok := comp.Groups[string(id)]
+	if !ok {
+		set = comp.CompactionSettings
+	}
+	src := newSource("", []byte(settings), func(string) string { return "" })
+	if strings.Contains(settings, "$") {
+		return compaction.Settings{}, errors.New("got a value with $, want it as it stands")
+	}
+	if root, ok := src.parse(); ok {
+		decode(src, "", root, reflect.ValueOf(&set).Elem())
+	}
+	if src.err() == nil {
+		set.check(checker{src}, "", c.policies)
+	}
+	if bad, ok := errors.AsType[*ConfigError](src.err()); ok {
+		var problems []string
+		for _, f := range bad.Fields {
+			problems = append(problems, strings.TrimPrefix(f.Field+": "+f.Problem, ": "))
+		}
+		return compaction.Settings{}, fmt.Errorf("%s", strings.Join(problems, "; "))
+	}
+	return set.settings(c.policies), nil
+}
