@@ -155,6 +155,9 @@ const shownFacts = 5
 // poorRecall is the part of the identifiers below which a summary is told of as poor.
 const poorRecall = 0.5
 
+// shownFact and shownFocus are how many characters of a fact and of a focus a receipt repeats.
+const shownFact, shownFocus = 80, 60
+
 // receipt is what a compaction did, for the person who asked for it.
 func (c compacted) receipt(lang string) string {
 	zh := lang != "en"
@@ -193,13 +196,16 @@ func (c compacted) receipt(lang string) string {
 		line("\n- 没有总结消息", "\n- no event was summarised")
 	}
 	line("，保留原文 %d 条", ", %d stay in full", c.preserved)
+	if c.Focus != "" {
+		line("\n- 重点：%s", "\n- focus: %s", headOf(c.Focus, shownFocus))
+	}
 	line("\n- 记忆：%s", "\n- memory: %s", flushWord(c.FlushOutcome, lang))
 	for i, f := range c.facts {
 		if i == shownFacts {
 			line("\n  - 另有 %d 条", "\n  - and %d more", len(c.facts)-shownFacts)
 			break
 		}
-		fmt.Fprintf(&out, "\n  - %s", compaction.HeadTail(strings.Join(strings.Fields(f.Content), " "), 200))
+		fmt.Fprintf(&out, "\n  - %s", headOf(f.Content, shownFact))
 	}
 	if poor {
 		line("\n- 模型写的摘要只保留了 %.0f%% 的标识，请核对", "\n- the model's summary kept %.0f%% of the identifiers only, please check it", 100*c.report.Recall)
@@ -219,7 +225,7 @@ func flushWord(outcome, lang string) string {
 	if lang == "en" {
 		return outcome
 	}
-	return strings.NewReplacer("saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理",
+	return strings.NewReplacer(", ", "，", "passed over", "跳过", "saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理",
 		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
 }
 

@@ -81,20 +81,17 @@ func (b *Bot) ownSettings(s sessions.Session) string {
 	return line
 }
 
-// maxKnown is how many facts a status counts.
-const maxKnown = 1000
-
-// known is how many facts can be read where the command was sent.
+// known is how many facts /memory lists where the command was sent.
 func (b *Bot) known(ctx context.Context, t *turn) string {
-	ms, err := b.memory.Pinned(ctx, t.reader(), maxKnown)
-	switch {
-	case err != nil:
+	if b.cfg.Rights == nil {
+		return "?"
+	}
+	_, total, err := b.cfg.Rights.Known(ctx, b.asker(t), 0, 1)
+	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be counted")
 		return "?"
-	case len(ms) == maxKnown:
-		return thousands(maxKnown) + "+"
 	}
-	return thousands(len(ms))
+	return thousands(total)
 }
 
 // owed says, in brackets, that a flush failed and is tried again; empty where none is owed.

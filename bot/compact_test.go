@@ -121,6 +121,10 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		if got := told("c3"); !strings.HasPrefix(got, "✅") || w.compactions() != 1 {
 			t.Errorf("after all: %q", got)
 		}
+		receipt := w.wire.texts()[len(w.wire.sends())-1]
+		if !strings.Contains(receipt, "\n- 重点：keep the dates\n") || strings.Contains(receipt, "bytes left out") || strings.Contains(receipt, "存下 1,") {
+			t.Errorf("the receipt reads %q", receipt)
+		}
 		asked := w.model.requests("summary")
 		if !strings.Contains(lastWords(asked[len(asked)-1]), "keep the dates") {
 			t.Error("the focus is not in the summary request")

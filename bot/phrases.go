@@ -151,7 +151,7 @@ var phrases = map[phrase][2]string{
 	},
 
 	sayKnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
-	sayKnowYou:       {"**关于你**", "**About you**"},
+	sayKnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
 	sayKnowChat:      {"**关于这个会话**", "**About this conversation**"},
 	sayKnowGroup:     {"**关于这个群**", "**About this group**"},
 	sayKnowMore:      {"还有 %d 条更早的：`/记忆 %d`。", "%d more, older: `/memory %d`."},

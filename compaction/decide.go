@@ -92,7 +92,7 @@ func (p Policy) soft(w, ours Window, s State, cut Cut) string {
 		return TriggerTurns // Plan cuts nothing before a segment is full
 	case p.Batch && cut.Source >= p.batch(ours, s, cut):
 		return TriggerBatch
-	case p.cooled(s) && cut.Index >= p.cooldownMin():
+	case p.cooled(s) && cut.Index >= p.LeastCooldown():
 		return TriggerCooldown
 	}
 	if p.offloading(w, s) && len(p.large(s.Tail)) > 0 {
@@ -111,9 +111,9 @@ func (p Policy) cooled(s State) bool {
 	return p.Cooldown > 0 && !last.IsZero() && s.Now.Sub(last) >= p.Cooldown
 }
 
-// cooldownMin is how many events have to be able to leave for a compaction by cooldown: half of the window where the
+// LeastCooldown is how many events have to be able to leave for a compaction by cooldown: half of the window where the
 // policy does not say, since a compaction for each message is what a window is there to spare.
-func (p Policy) cooldownMin() int {
+func (p Policy) LeastCooldown() int {
 	if p.CooldownMin > 0 {
 		return p.CooldownMin
 	}

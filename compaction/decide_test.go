@@ -406,7 +406,7 @@ func TestAClockThatJumps(t *testing.T) {
 		c.s.Now = c.s.Session.CompactedAt.Add(c.p.Cooldown)
 		c.say(talk(4, 10)...)
 		cut, err := c.p.Plan(c.w, c.s)
-		if n := c.p.Decide(c.w, c.s); err == nil && cut.Index >= c.p.cooldownMin() && !n.Compact {
+		if n := c.p.Decide(c.w, c.s); err == nil && cut.Index >= c.p.LeastCooldown() && !n.Compact {
 			t.Fatalf("%d events may leave, it has cooled, and nothing is due", cut.Index)
 		}
 	})

@@ -161,6 +161,7 @@ func (c *Config) warnOfIdleRules(src *source) {
 	for _, g := range groups {
 		inUse = append(inUse, g.Policy)
 	}
+	c.warnOfVariables(src, common.Policy, inUse)
 	comp := &c.Agent.Compaction
 	c.warnOfRules(src, commonPath, comp.PolicyRules, common.Policy, inUse)
 	c.warnOfZeros(src, commonPath, comp.CompactionSettings)

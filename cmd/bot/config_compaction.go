@@ -180,6 +180,9 @@ func (s CompactionSettings) inForce(own map[string]compaction.Policy) Compaction
 		*rule.key = *rule.of
 	}
 	s.SummaryTokens = cmp.Or(s.SummaryTokens, summaryTokens)
+	if p.Cooldown > 0 {
+		s.CooldownMin = p.LeastCooldown()
+	}
 	s.Cooldown, s.Mode, s.Flush = p.Cooldown, string(p.Mode), "off"
 	if p.Flush {
 		s.Flush = "on"

@@ -164,6 +164,36 @@ func TestOlderEnvironment(t *testing.T) {
 	}
 }
 
+// A variable of an older bot that no conversation goes by is warned of, whatever it says.
+func TestOlderEnvironmentWithoutEffect(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ keys, name, value, want string }{
+		{`"policy": "archive"`, modelVariable, "gpt", `environment: SYNAPSE_COMPACT_MODEL: does nothing without policy "offload"`},
+		{`"policy": "archive"`, enoughVariable, "9000", `environment: SYNAPSE_COMPACT_TRIGGER_THRESHOLD: does nothing without policy "offload"`},
+		{`"policy": "offload"`, fullTurnsVariable, "3", `environment: PRIZM_FULL_CONTEXT_TURNS: does nothing without policy "turns"`},
+		{`"policy": "archive", "groups": {"a": {"policy": "offload"}}`, enoughVariable, "9000", ""},
+		{`"policy": "archive", "groups": {"a": {"policy": "offload"}}`, retriesVariable, "5", `environment: SYNAPSE_COMPACT_RETRY_COUNT: does nothing without policy "offload"`},
+		{`"policy": "offload"`, modelVariable, "main", ""},
+	} {
+		cfg, err := parseConfig("f.jsonc", []byte(compactionFile(tt.keys)), env(tt.name, tt.value), NeedNothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(cfg.Warnings, "\n"); got != tt.want {
+			t.Errorf("%s with %s: warnings %q, want %q", tt.keys, tt.name, got, tt.want)
+		}
+	}
+}
+
+// What config print shows is what is in force.
+func TestCooldownMinInForce(t *testing.T) {
+	t.Parallel()
+	cfg := mustParse(t, compactionFile(`"policy": "sliding_window"`))
+	if printed := cfg.inForce(); printed.Agent.Compaction.CooldownMin != 6 {
+		t.Errorf("cooldown_min is printed as %d, where 6 is in force", printed.Agent.Compaction.CooldownMin)
+	}
+}
+
 func TestLoadRefusesCompaction(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []errorCase{

@@ -113,6 +113,27 @@ func ownPolicies(src *source) map[string]compaction.Policy {
 	return own
 }
 
+// variablePolicies are the policies whose rules the variables of older bots change.
+var variablePolicies = map[string]string{
+	fullTurnsVariable: "turns", cachedTurnsVariable: "turns", enoughVariable: "offload", targetVariable: "offload",
+	preserveVariable: "offload", modelVariable: "offload", retriesVariable: "offload",
+}
+
+// warnOfVariables warns of variables of older bots that no conversation goes by. Model and retries are those of the common
+// policy alone.
+func (c *Config) warnOfVariables(src *source, common compaction.Policy, inUse []compaction.Policy) {
+	for _, name := range slices.Sorted(maps.Keys(variablePolicies)) {
+		policy, users := variablePolicies[name], inUse
+		if name == modelVariable || name == retriesVariable {
+			users = []compaction.Policy{common}
+		}
+		uses := func(p compaction.Policy) bool { return p.Name == policy }
+		if strings.TrimSpace(src.getenv(name)) != "" && !slices.ContainsFunc(users, uses) {
+			c.warn(fmt.Sprintf("environment: %s: does nothing without policy %q", name, policy))
+		}
+	}
+}
+
 // number reads a variable that holds a whole number from 1 to most.
 func (s *source) number(name string, most int) (n int, given bool) {
 	text := s.getenv(name)
