@@ -130,7 +130,7 @@ func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessio
 // absent names events that a summary does not cover.
 func (r *run) absent(from, through int64) string {
 	if r.cfg.Language == "en" {
-		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them, use query_history with their numbers.]", from, through)
+		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}
-	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。要看原文，用 query_history 按序号查询。]", from, through)
+	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))
 }

@@ -319,6 +319,8 @@ var noted = map[string]string{
 	"compaction.offloaded":    "notesOfResults",
 	"compaction.Hide":         "joined notes",
 	"compaction.reads":        "no text",
+	"bot.absent":              "a call of ReadCallOf, as in gap notes",
+	"bot.room":                "no text: it writes compaction.Reference, of notesOfResults",
 	"bot.shrink":              "shortened; its number: TestHugeToolResult",
 	"memory.callGet":          "pages",
 	"sessions.BlobCall":       "offloaded",
