@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// compactionsCostCmd is bot compactions cost.
+type compactionsCostCmd struct {
+	configFlag
+	Session string `help:"Of this session only."`
+	By      string `enum:"month,day,session,total" default:"month" help:"Add up by month, day, session or in total (default: ${default})."`
+	Days    int    `default:"366" help:"From how many days ago on (default: ${default})."`
+	JSON    bool   `help:"One JSON object a line."`
+}
+
+// costView is a sum as --json shows it. The cost is in the unit of the configured prices.
+type costView struct {
+	Period           string       `json:"period,omitempty"`
+	Session          sessions.Key `json:"session,omitempty"`
+	Kind             string       `json:"kind"`
+	PromptTokens     int          `json:"prompt_tokens"`
+	CachedTokens     int          `json:"cached_tokens"`
+	CompletionTokens int          `json:"completion_tokens"`
+	Cost             float64      `json:"cost"`
+}
+
+func viewCost(c sql.Cost) costView {
+	return costView{
+		Period: c.Period, Session: c.Key, Kind: c.Kind, PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
+		CompletionTokens: c.Usage.Completion, Cost: c.Cost,
+	}
+}
+
+// Run adds up, the newest period first.
+func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
+	if c.Days < 1 {
+		return usageError{fmt.Errorf("--days %d leaves nothing to add up: want at least 1", c.Days)}
+	}
+	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+		if c.Session != "" {
+			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+				return noSession(c.Session, err)
+			}
+		}
+		by := sql.CostsBy{Session: c.By == "session", Day: c.By == "day", Month: c.By == "month"}
+		all, err := s.Costs(ctx, sessions.Key(c.Session), time.Now().AddDate(0, 0, -c.Days), by)
+		if err != nil {
+			return err
+		}
+		return table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", func(v costView) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%.4f", orDash(v.Period), orDash(string(v.Session)), v.Kind, v.PromptTokens, v.CachedTokens,
+				v.CompletionTokens, v.Cost)
+		})
+	})
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
