@@ -72,6 +72,8 @@ var (
 	inspectStall string
 	//go:embed inspect/cut.sql
 	inspectCut string
+	//go:embed inspect/tables.sql
+	inspectTables string
 	//go:embed inspect/sizes.sql
 	inspectSizes string
 )
@@ -140,7 +142,7 @@ func (i *Inspector) Terms(ctx context.Context) ([]sessions.Lease, error) {
 
 // Undone counts what is still to be done.
 func (i *Inspector) Undone(ctx context.Context) (Undone, error) {
-	r, err := i.q.InspectOpen(ctx, i.pool)
+	r, err := i.q.InspectOpen(ctx, i.pool, sessions.ErasedText)
 	if err != nil {
 		return Undone{}, fmt.Errorf("counting what is still to be done: %w", err)
 	}
@@ -208,6 +210,33 @@ func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 		return nil, fmt.Errorf("reading the sizes of the tables: %w", err)
 	}
 	return out, nil
+}
+
+// Words finds what matches a pattern anywhere in the database: by match, the tables that have it.
+func (i *Inspector) Words(ctx context.Context, pattern string) (map[string][]string, error) {
+	rows, err := i.pool.Query(ctx, inspectTables)
+	if err != nil {
+		return nil, fmt.Errorf("listing the tables: %w", err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("listing the tables: %w", err)
+	}
+	found := map[string][]string{}
+	for _, table := range tables { // quoted by the server
+		rows, err := i.pool.Query(ctx, "SELECT DISTINCT m[1] FROM "+table+" t, regexp_matches(t::text, $1, 'g') m", pattern)
+		if err != nil {
+			return nil, fmt.Errorf("searching table %s: %w", table, err)
+		}
+		words, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, fmt.Errorf("searching table %s: %w", table, err)
+		}
+		for _, word := range words {
+			found[word] = append(found[word], table)
+		}
+	}
+	return found, nil
 }
 
 // Cut ends all other connections to the database, as a failover does, and says how many those were.

@@ -17,6 +17,7 @@ type findings struct {
 	broken []string // promises that were not kept, in words
 
 	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
+	erasures, wiped                                                            int
 	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
 	p50, p99                                                                   time.Duration
 }
@@ -36,7 +37,7 @@ func (e *evidence) judge() *findings {
 	for _, check := range []func(*evidence, *findings){
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
-		(*evidence).checkAccounts, (*evidence).checkRest,
+		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkErased, (*evidence).checkKept,
 	} {
 		check(e, f)
 	}
@@ -55,6 +56,9 @@ func (e *evidence) checkInbox(f *findings) {
 			continue
 		}
 		mark := string(l.MsgID)
+		if mark == "" && wiped(l.Content) {
+			continue // of a person who was forgotten
+		}
 		if stored[mark]++; stored[mark] == 2 {
 			f.broke("message %s is in the log twice", mark)
 		}
@@ -78,7 +82,7 @@ func (e *evidence) checkInbox(f *findings) {
 			continue
 		}
 		f.acked++
-		if stored[mark] == 0 {
+		if stored[mark] == 0 && !e.said[mark].gone {
 			f.broke("message %s was acknowledged and is not in the log", mark)
 		}
 	}
@@ -142,12 +146,14 @@ func (e *evidence) checkTurns(f *findings) {
 		f.turns++
 		has := marks.FindAllString(t.text, -1)
 		for _, mark := range has {
-			if !slices.Contains(t.asked, mark) {
+			if !slices.Contains(t.asked, mark) && !e.said[mark].wiped {
 				f.broke("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, opening(t.text))
 			}
 		}
 		for _, mark := range t.asked {
 			switch command := e.said[mark].command; {
+			case wiped(t.text), mark == "", e.said[mark].wiped:
+				f.wiped++
 			case strings.TrimSpace(t.text) == "":
 				f.broke("message %s was taken and not answered", mark)
 			case command && (len(t.asked) > 1 || len(has) > 0):
@@ -212,11 +218,16 @@ func (e *evidence) checkReplies(f *findings) {
 func (e *evidence) checkLetters(f *findings) {
 	type letter struct{ where, text string }
 	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
+	blank := map[sessions.Key]int{}                  // replies that were erased
 	counted := map[letter]bool{}                     // as perhaps doubled, by conversation
 	spare, dead := map[sessions.Key]int{}, map[sessions.Key]map[sessions.MessageID]bool{}
 	for _, l := range e.letters {
 		text := strings.TrimSpace(l.Text)
 		spare[l.Key]++
+		if wiped(text) {
+			blank[l.Key]++ // of any turn: an erasure takes all replies that may repeat its words
+			continue
+		}
 		left[letter{string(l.Key), text}]++
 		if l.Sent && text != "" {
 			sent[letter{string(l.Conversation), text}]++
@@ -227,11 +238,15 @@ func (e *evidence) checkLetters(f *findings) {
 	}
 	for _, t := range turnsOf(e.log) {
 		k := letter{string(t.key), strings.TrimSpace(t.text)}
-		if left[k]--; left[k] < 0 {
-			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
+		spare[t.key]--
+		if wiped(t.text) {
 			continue
 		}
-		spare[t.key]--
+		if left[k]--; left[k] < 0 && blank[t.key] > 0 {
+			blank[t.key]--
+		} else if left[k] < 0 {
+			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
+		}
 	}
 	for _, l := range e.log {
 		if l.State == sessions.Dead {
@@ -328,33 +343,6 @@ func (e *evidence) textsByPlace() map[string]*strings.Builder {
 	return texts
 }
 
-// checkFacts: what lies before a session's flush cursor is in memory, once; and summaries lie end to end.
-func (e *evidence) checkFacts(f *findings) {
-	kept := map[string]int{}
-	for _, k := range e.facts {
-		for _, m := range toRemember.FindAllStringSubmatch(k.Content, -1) {
-			kept[m[1]]++
-		}
-	}
-	cursor := map[sessions.Key]int64{}
-	for _, s := range e.standing {
-		cursor[s.Key] = s.FlushedSeq
-	}
-	for _, l := range e.log {
-		fact := e.said[string(l.MsgID)].fact
-		if l.Role != sessions.RoleUser || fact == "" || l.Seq == 0 || l.Seq > cursor[l.Key] {
-			continue
-		}
-		f.facts++
-		if n := kept[toRemember.FindStringSubmatch(fact)[1]]; n != 1 {
-			f.broke("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
-		}
-	}
-	for _, gap := range e.gaps {
-		f.broke("summaries do not tile the log: %s", gap)
-	}
-}
-
 // checkTurnLines: no session had two turns at a time. A process that stood still, or could not reach the database, may write
 // a line late.
 func (e *evidence) checkTurnLines(f *findings) {
@@ -428,7 +416,7 @@ func (e *evidence) checkOverlaps(f *findings) {
 	for _, o := range e.both {
 		first, second := e.lives[o.first.process], e.lives[o.second.process]
 		excused := slices.ContainsFunc(e.away, func(s span) bool { return s.holds(o.second.from) }) ||
-			first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
+			e.erasing(o.first.since, o.second.from) || first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
 		if !excused {
 			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
 				o.second.from.Sub(o.first.from), o.first.process)

@@ -40,7 +40,11 @@ type evidence struct {
 	online map[string]time.Time // by process: when DingTalk first had a connection to it
 	lives  map[string]life      // by process
 	away   []span               // while there was no database
-	rough  []span               // while it, or the way to it, was so slow or broken that turns may have failed
+	erased []erasure
+	// By word: the last request of a model that had it, and the tables that have it.
+	requests map[string]wordSeen
+	remains  map[string][]string
+	rough    []span // while it, or the way to it, was so slow or broken that turns may have failed
 }
 
 // evidence gathers what is known. All gateways have ended.
@@ -53,6 +57,7 @@ func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		),
 		both: w.mind.overlaps(), asked: w.mind.inquiries(), lives: w.lives.all(),
+		erased: w.erasures.known(), requests: w.mind.wordsSeen(),
 	}
 	e.said, e.took = w.talk.known()
 	w.book.testify(e)
@@ -69,11 +74,13 @@ func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
 		func() error { e.gaps, err = w.eye.Gaps(ctx); return err },
 		func() error { e.open, err = w.eye.Undone(ctx); return err },
 		func() error { e.accounts, err = w.eye.Restarts(ctx); return err },
+		func() error { e.remains, err = w.eye.Words(ctx, factWords.String()); return err },
 	} {
 		if err := read(); err != nil {
 			return nil, err
 		}
 	}
+	e.dropErased()
 	return e, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -24,6 +25,13 @@ type chaosModel struct {
 	now   map[string]modelCall // by session: the latest question, while its answer is on the way
 	asked map[string]time.Time // by process and question: when it was asked first
 	both  []overlap
+	words map[string]wordSeen // numbers of facts, in any request
+}
+
+// wordSeen is the last time that a process asked with a word.
+type wordSeen struct {
+	process string
+	at      time.Time
 }
 
 // modelCall is one question to the model for an answer to people.
@@ -40,7 +48,7 @@ type overlap struct {
 }
 
 func newChaosModel(rng *rand.Rand) *chaosModel {
-	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}}
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}}
 }
 
 // spoil makes half of the answers bad for a while.
@@ -124,7 +132,35 @@ func (m *chaosModel) note(call modelCall, thread string, took time.Duration) {
 	m.now[thread] = call
 }
 
+// noteWords records the numbers of facts that a request has.
+func (m *chaosModel) noteWords(r openaitest.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, msg := range r.Messages {
+		for _, word := range factWords.FindAllString(msg.Content, -1) {
+			m.words[word] = wordSeen{r.Key, time.Now()}
+		}
+	}
+}
+
+// wordsSeen copies when each number was last in a request.
+func (m *chaosModel) wordsSeen() map[string]wordSeen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.words)
+}
+
+// askedWords are the numbers of facts in the messages since the last answer.
+func askedWords(messages []openaitest.Message) string {
+	var words []string
+	for i := len(messages) - 1; i >= 0 && messages[i].Role == "user"; i-- {
+		words = append(factWords.FindAllString(messages[i].Content, -1), words...)
+	}
+	return strings.Join(words, " ")
+}
+
 func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
+	m.noteWords(r)
 	switch r.Kind {
 	case openaitest.Flush:
 		return m.slip(r, "", openaitest.Calls("memory_save", saveFacts(r)))
@@ -136,7 +172,11 @@ func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
 		messages[i].Content = beside.ReplaceAllString(messages[i].Content, "")
 	}
 	asked := askedMarks(messages)
-	return m.slip(r, asked, openaitest.Text(asked+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
+	noted := ""
+	if words := askedWords(messages); words != "" {
+		noted = "，" + words + " 记下了"
+	}
+	return m.slip(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
 }
 
 // countText counts tokens by the bytes.

@@ -25,6 +25,7 @@ from the first push to the answer: p50 %s, p99 %s
 %s
 `, f.said, f.acked, f.answered, f.commands, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts,
 		f.accounts, f.grants, f.resumed, f.redelivered, f.perhaps, f.doubled, millis(f.p50), millis(f.p99), w.took)
+	fmt.Fprintln(out, erasuresLine(w.erasures.known()))
 	for _, name := range slices.Sorted(maps.Keys(w.calmed)) {
 		c := w.calmed[name]
 		fmt.Fprintf(out, "%s at rest: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)
@@ -36,7 +37,7 @@ from the first push to the answer: p50 %s, p99 %s
 	for _, b := range f.broken {
 		fmt.Fprintf(out, "VIOLATION: %s\n", b)
 	}
-	again := fmt.Sprintf("--seed %d --for %s --every %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Replicas, w.opt.Rate)
+	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Replicas, w.opt.Rate)
 	if w.opt.Calm {
 		again += " --calm"
 	}

@@ -18,6 +18,8 @@ type remark struct {
 	thread  string // what is one session: the conversation, or one member of it
 	command bool
 	fact    string // what it says that is to be remembered
+	wiped   bool   // an erasure is about it: its words may be gone
+	gone    bool   // its row may be gone too
 
 	pushed, acked time.Time // first; zero where not yet
 	answered      bool
@@ -165,10 +167,9 @@ func (t *chaosTalk) draw() (*remark, dingtalktest.Message) {
 	case command:
 		m.Text = chaosCommands[t.rng.IntN(len(chaosCommands))]
 	case n%6 == 0:
-		u.fact = fmt.Sprintf("编号K%06d：%s在%s%s", n, chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
-		m.Text = mark + " 通知大家，" + u.fact + "。"
+		m.Text = u.factText()
 	default:
-		m.Text = mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
+		m.Text = talkText(u)
 	}
 	if t.noisy && !command {
 		t.roughen(&m)

@@ -137,7 +137,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"nothing told of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and told 0 people"},
 		{"sent in the wrong order", func(e *evidence) {
 			e.log = append(e.log[:5:5], append([]sql.Logged{
-				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
+				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007", Content: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
 			}, e.log[5:]...)...)
 			e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", pushed: at(900)}
 			e.letters = append(e.letters, sql.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
@@ -166,6 +166,22 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			e.lives["g1-3"] = life{slot: "g1", started: at(900), told: at(5000), ended: at(6000)}
 			e.asked = []inquiry{{"g1-3", []string{"q0000006"}, at(1000)}}
 		}, "message q0000006 was set aside, and g1-3, which asked for its answer, was in no trouble"},
+		{"erased words sent later", func(e *evidence) {
+			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100), receipt: at(200)}}
+			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-a", Text: "K000009", Time: at(300)})
+		}, "forget last: K000009 was erased and sent 100ms later to cid-a"},
+		{"erased words asked later", func(e *evidence) {
+			e.erased = []erasure{{kind: "forget me", words: []string{"K000009"}, begun: at(100), receipt: at(200)}}
+			e.requests = map[string]wordSeen{"K000009": {"g1-2", at(60_200)}}
+		}, "forget me: K000009 was erased and g1-2 asked a model with it 1m0s later"},
+		{"erased words stored", func(e *evidence) {
+			e.erased = []erasure{{kind: "forget fact", words: []string{"K000009"}, begun: at(100), receipt: at(200)}}
+			e.remains = map[string][]string{"K000009": {"session_summaries"}}
+		}, "forget fact: K000009 was erased and is still in session_summaries"},
+		{"an erasure without a receipt", func(e *evidence) {
+			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100)}}
+		}, "forget last of [K000009], asked for at 09:00:00, has no receipt"},
+		{"another message erased", func(e *evidence) { e.log[0].Content = sessions.ErasedText }, "message q0000001 of session robot/cid-a was not to be erased"},
 		{"the protocol", func(e *evidence) { e.strange = []dingtalktest.Violation{{Kind: dingtalktest.AckTwice}} }, "protocol: "},
 		{"seen before the end", func(e *evidence) { e.broken = []string{"gateway g1-1 ended by itself"} }, "gateway g1-1 ended by itself"},
 	} {
@@ -192,6 +208,7 @@ func TestCheckerExcuses(t *testing.T) {
 		"the second stood still before": with("g1-2", func(l *life) { l.apart = []span{{at(-300), at(-100)}} }),
 		"the first was killed":          with("g1-1", func(l *life) { l.killed = at(150) }),
 		"the first left at once":        with("g1-1", func(l *life) { l.killed, l.told, l.twice = time.Time{}, at(150), true }),
+		"an erasure takes the session":  func(e *evidence) { e.erased = []erasure{{begun: at(150), receipt: at(180)}} },
 		"no database":                   func(e *evidence) { e.away = []span{{at(0), at(1000)}} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +244,7 @@ func (e *evidence) change(mark string, f func(*remark)) {
 
 func TestPlanIsTheSeeds(t *testing.T) {
 	t.Parallel()
-	opt := chaosCmd{For: 5 * time.Minute, Seed: 7, Replicas: 3, Every: 2 * time.Second}
+	opt := chaosCmd{For: 5 * time.Minute, Seed: 7, Replicas: 3, Every: 2 * time.Second, Erase: 4 * time.Second}
 	first, again := planTroubles(opt), planTroubles(opt)
 	if !slices.Equal(first, again) {
 		t.Error("two plans of one seed differ")
@@ -243,7 +260,7 @@ func TestPlanIsTheSeeds(t *testing.T) {
 			t.Errorf("a trouble that can't be made: %+v", x)
 		}
 	}
-	if len(kinds) < len(troubles)*2/3 {
+	if len(kinds) < (len(troubles)+len(erasureKinds))*2/3 {
 		t.Errorf("%d troubles are of %d kinds only", len(first), len(kinds))
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -18,12 +20,15 @@ type trouble struct {
 	n    int           // which of its kinds, or how many
 }
 
-// troubles are what can go wrong, each as often as its weight says.
-var troubles = []struct {
+// chaosKind is one kind of trouble, which comes as often as its weight says.
+type chaosKind struct {
 	kind   string
 	weight int
 	make   func(*chaos, context.Context, trouble) error
-}{
+}
+
+// troubles are what can go wrong.
+var troubles = []chaosKind{
 	{"kill", 24, (*chaos).kill},
 	{"kill all", 2, (*chaos).killAll},
 	{"stop", 12, (*chaos).stop},
@@ -45,19 +50,35 @@ var troubles = []struct {
 	{"burst", 4, (*chaos).burst},
 }
 
+// erasureKinds are requests to erase, which come beside the troubles.
+var erasureKinds = []chaosKind{
+	{"forget last", 3, (*chaos).eraseLast},
+	{"forget me", 2, (*chaos).erasePerson},
+	{"forget fact", 3, (*chaos).eraseFact},
+}
+
 // planTroubles draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
 // the troubles is the machine's.
 func planTroubles(opt chaosCmd) []trouble {
-	rng := rand.New(rand.NewPCG(opt.Seed, 3))
+	plan := append(
+		drawTroubles(opt, troubles, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
+		drawTroubles(opt, erasureKinds, opt.Erase, rand.New(rand.NewPCG(opt.Seed, 4)))...,
+	)
+	slices.SortStableFunc(plan, func(x, y trouble) int { return cmp.Compare(x.at, y.at) })
+	return plan
+}
+
+// drawTroubles draws troubles of some kinds, one after each interval on average.
+func drawTroubles(opt chaosCmd, kinds []chaosKind, every time.Duration, rng *rand.Rand) []trouble {
 	sum := 0
-	for _, t := range troubles {
+	for _, t := range kinds {
 		sum += t.weight
 	}
 	var plan []trouble
-	for at := opt.Every; at < opt.For; at += opt.Every/2 + time.Duration(rng.Int64N(int64(opt.Every))) {
+	for at := every; at < opt.For; at += every/2 + time.Duration(rng.Int64N(int64(every))) {
 		t := trouble{at: at, slot: rng.IntN(opt.Replicas), d: 200*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second))), n: rng.IntN(1000)}
 		pick := rng.IntN(sum)
-		for _, k := range troubles {
+		for _, k := range kinds {
 			if pick -= k.weight; pick < 0 {
 				t.kind = k.kind
 				break
@@ -70,7 +91,7 @@ func planTroubles(opt chaosCmd) []trouble {
 
 // do makes one trouble, and says so.
 func (w *chaos) do(ctx context.Context, t trouble) {
-	for _, k := range troubles {
+	for _, k := range slices.Concat(troubles, erasureKinds) {
 		if k.kind != t.kind {
 			continue
 		}

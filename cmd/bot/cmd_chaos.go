@@ -19,14 +19,15 @@ type chaosCmd struct {
 	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
+	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average."`
 	Program  string        `help:"The program to torment instead of this one." type:"existingfile" placeholder:"FILE"`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 }
 
 // Run torments, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
 func (c chaosCmd) Run(ctx context.Context, app *App) (err error) {
-	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.For <= 0 {
-		return usageError{errors.New("chaos: --for, --replicas, --rate and --every must be more than 0")}
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase <= 0 || c.For <= 0 {
+		return usageError{errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0")}
 	}
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1
@@ -89,6 +90,8 @@ func (w *chaos) run(ctx context.Context) error {
 	talk, stopTalk := context.WithCancel(ctx)
 	var talking sync.WaitGroup
 	talking.Go(func() { w.talk.run(talk, w.opt.Rate) })
+	erase, stopErasing := context.WithCancel(ctx)
+	defer stopErasing()
 	if w.opt.Calm {
 		talking.Go(func() { w.sample(talk) })
 	}
@@ -101,12 +104,14 @@ func (w *chaos) run(ctx context.Context) error {
 		if !until(ctx, began.Add(t.at)) || time.Since(began) > w.opt.For {
 			break
 		}
-		w.do(ctx, t)
+		w.do(erase, t)
 	}
 	until(ctx, began.Add(w.opt.For))
 	stopTalk()
 	talking.Wait()
 	err := w.settle(ctx)
+	stopErasing()
+	w.erasures.running.Wait()
 	stopWatch()
 	watching.Wait()
 	return errors.Join(err, context.Cause(ctx))
@@ -152,6 +157,9 @@ func (w *chaos) unsettled(ctx context.Context) (string, error) {
 	}
 	if owed := w.talk.owed(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
 		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
+	}
+	if n := w.erasures.unfinished(); n > 0 {
+		return fmt.Sprintf("%d erasures without a receipt", n), nil
 	}
 	accounts, err := w.eye.Restarts(ctx)
 	if err != nil {

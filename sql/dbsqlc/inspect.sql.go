@@ -134,7 +134,7 @@ func (q *Queries) InspectLog(ctx context.Context, db DBTX) ([]InspectLogRow, err
 const inspectOpen = `-- name: InspectOpen :one
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
-    (SELECT count(*) FROM outbox o WHERE o.state = 'failed')::bigint AS given_up
+    (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> $1::text)::bigint AS given_up
 `
 
 type InspectOpenRow struct {
@@ -143,9 +143,10 @@ type InspectOpenRow struct {
 	GivenUp  int64
 }
 
-// InspectOpen counts what is still to be done: messages without an answer, replies that were not settled.
-func (q *Queries) InspectOpen(ctx context.Context, db DBTX) (InspectOpenRow, error) {
-	row := db.QueryRow(ctx, inspectOpen)
+// InspectOpen counts what is still to be done: messages without an answer, replies that were not settled. A reply that was
+// erased was not given up.
+func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (InspectOpenRow, error) {
+	row := db.QueryRow(ctx, inspectOpen, erased)
 	var i InspectOpenRow
 	err := row.Scan(&i.Messages, &i.Replies, &i.GivenUp)
 	return i, err

@@ -14,10 +14,11 @@ ORDER BY s.session_key;
 SELECT s.session_key, coalesce(s.lease_owner, '')::text AS owner, s.lease_term FROM dingtalk_sessions s;
 
 -- name: InspectOpen :one
--- InspectOpen counts what is still to be done: messages without an answer, replies that were not settled.
+-- InspectOpen counts what is still to be done: messages without an answer, replies that were not settled. A reply that was
+-- erased was not given up.
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
-    (SELECT count(*) FROM outbox o WHERE o.state = 'failed')::bigint AS given_up;
+    (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> @erased::text)::bigint AS given_up;
 
 -- name: InspectGaps :many
 -- InspectGaps lists active summaries that do not begin where the one before them ends, and sessions whose last one does

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sessions"
+)
+
+// erasure is one request to erase and the words that it removes for good.
+type erasure struct {
+	kind    string   // forget last, forget me, forget fact
+	words   []string // numbers of facts: none may be seen after the receipt
+	place   string   // the private chat that goes as a whole; empty where none does
+	begun   time.Time
+	receipt time.Time // when the requester learnt that it is done; zero: not yet
+}
+
+// erasures are those of a run.
+type erasures struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	all     []*erasure
+	open    int // scripts that have not ended
+	people  int // scripted persons so far
+}
+
+// start runs a script in the background. It ends with ctx at the latest.
+func (e *erasures) start(ctx context.Context, script func(context.Context) error, failed func(error)) {
+	e.mu.Lock()
+	e.open++
+	e.mu.Unlock()
+	e.running.Go(func() {
+		err := script(ctx)
+		e.mu.Lock()
+		e.open--
+		e.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	})
+}
+
+// unfinished is the number of scripts that have not ended.
+func (e *erasures) unfinished() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
+}
+
+// begin records a request to erase.
+func (e *erasures) begin(kind, place string, words ...string) *erasure {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x := &erasure{kind: kind, words: words, place: place, begun: time.Now()}
+	e.all = append(e.all, x)
+	return x
+}
+
+// end records the receipt.
+func (e *erasures) end(x *erasure, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.receipt = at
+}
+
+// void takes back a request that erased nothing.
+func (e *erasures) void(x *erasure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = slices.DeleteFunc(e.all, func(y *erasure) bool { return x == y })
+}
+
+// newPerson makes up a person for one script.
+func (e *erasures) newPerson() person {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.people++
+	return person{fmt.Sprintf("u-script-%04d", e.people), fmt.Sprintf("访客%04d", e.people)}
+}
+
+// known copies what is known of each erasure.
+func (e *erasures) known() []erasure {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]erasure, 0, len(e.all))
+	for _, x := range e.all {
+		out = append(out, *x)
+	}
+	return out
+}
+
+// hasPlace reports whether a conversation goes as a whole with some erasure.
+func (e *erasures) hasPlace(conversation string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.all, func(x *erasure) bool { return x.place != "" && x.place == conversation })
+}
+
+// answerWait is how long a script waits for an answer that may never name its message: the model may have failed.
+const answerWait = 10 * time.Second
+
+// factWords is the number of a fact, which no two messages share.
+var factWords = regexp.MustCompile(`K\d{6}`)
+
+// eraseLast has a new member of a group say two things and take back the second.
+func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
+	who, group := w.erasures.newPerson(), w.talk.group(t.n)
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		w.awaitAnswer(ctx, group, w.talk.sayAs(who, group, talkText, nil))
+		var word string
+		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.number(); return u.factText() }, func(u *remark) { u.wiped = true })
+		w.awaitAnswer(ctx, group, mark)
+		x := w.erasures.begin("forget last", "", word)
+		return w.erase(ctx, x, who, group, "/忘记上一条", "已删除")
+	}, func(err error) { w.broke("forget last: %v", err) })
+	return nil
+}
+
+// erasePerson has a new person speak in a group and in private, and then ask for everything to be forgotten. Another
+// message arrives while that happens.
+func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
+	who, group := w.erasures.newPerson(), w.talk.group(t.n)
+	private := dingtalktest.DirectConversation(who.id)
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		var words []string
+		note := func(u *remark) string { words = append(words, u.number()); return u.factText() }
+		wiped := func(u *remark) { u.wiped, u.gone = true, true }
+		inGroup := w.talk.sayAs(who, group, note, wiped)
+		inPrivate := w.talk.sayAs(who, private, note, wiped)
+		w.awaitAnswer(ctx, group, inGroup)
+		w.awaitAnswer(ctx, private, inPrivate)
+		seen := len(w.sim.Replies(private))
+		w.talk.sayAs(who, private, func(*remark) string { return "/忘记我" }, commandOf(wiped))
+		if _, err := w.sim.WaitReplyAfter(ctx, private, "确认", seen); err != nil {
+			return err
+		}
+		x := w.erasures.begin("forget me", private, words...)
+		if t.n%2 == 0 { // it is answered, or erased with the rest
+			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
+		}
+		return w.erase(ctx, x, who, private, "/忘记我 确认", "已全部删除")
+	}, func(err error) { w.broke("forget me: %v", err) })
+	return nil
+}
+
+// erase sends a command and records its receipt.
+func (w *chaos) erase(ctx context.Context, x *erasure, who person, place, command, receipt string) error {
+	seen := len(w.sim.Replies(place))
+	private := place == dingtalktest.DirectConversation(who.id)
+	w.talk.sayAs(who, place, func(*remark) string { return command }, commandOf(func(u *remark) { u.wiped, u.gone = private, private }))
+	for {
+		r, err := w.sim.WaitReplyAfter(ctx, place, receipt, seen)
+		if err != nil {
+			return fmt.Errorf("no receipt of %s for %s: %w", command, who.name, err)
+		}
+		if private || strings.Contains(r.Text, who.id) { // mentioned
+			w.erasures.end(x, r.Time)
+			return nil
+		}
+		seen = slices.IndexFunc(w.sim.Replies(place), func(y dingtalktest.Reply) bool { return y.MsgUUID == r.MsgUUID && y.Time.Equal(r.Time) }) + 1
+	}
+}
+
+// awaitAnswer waits for the answer that names a message, for a while.
+func (w *chaos) awaitAnswer(ctx context.Context, place, mark string) {
+	one, stop := context.WithTimeout(ctx, answerWait)
+	defer stop()
+	_, _ = w.sim.WaitReplyAfter(one, place, mark, 0) // a model that fails names none
+}
+
+// eraseFact forgets one fact of the newest: by an operator's command line, or by the person who said it.
+func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		all, err := w.listFacts(ctx)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		m := all[t.n%len(all)]
+		word := factWords.FindString(m.Content)
+		u, known := w.talk.wipe("q0" + word[1:])
+		if !known {
+			return fmt.Errorf("memory %d has a number that no message said: %s", m.ID, word)
+		}
+		x := w.erasures.begin("forget fact", "", word)
+		if i := slices.IndexFunc(chaosPeople, func(p person) bool { return p.id == string(m.SaidBy) }); t.n%3 == 0 && i >= 0 {
+			return w.forgetByMember(ctx, x, m, chaosPeople[i], u.place)
+		}
+		return w.forgetByOperator(ctx, x, m.ID)
+	}, func(err error) { w.broke("forget fact: %v", err) })
+	return nil
+}
+
+// forgetByMember has a person delete a fact of their own.
+func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m memoryView, who person, place string) error {
+	seen := len(w.sim.Replies(place))
+	w.talk.sayAs(who, place, func(*remark) string { return fmt.Sprintf("/记忆 忘记 %d", m.ID) }, commandOf(nil))
+	for {
+		r, err := w.sim.WaitReplyAfter(ctx, place, "", seen)
+		if err != nil {
+			return fmt.Errorf("no receipt: %w", err)
+		}
+		seen++
+		switch {
+		case strings.Contains(r.Text, "已删除") && strings.Contains(r.Text, x.words[0]):
+			w.erasures.end(x, r.Time)
+			return nil
+		case strings.Contains(r.Text, fmt.Sprintf("编号 %d", m.ID)):
+			w.erasures.void(x) // another erasure came first, or it is not theirs here
+			return nil
+		}
+	}
+}
+
+// forgetByOperator deletes a fact by the command line, again where the database was in trouble.
+func (w *chaos) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
+	for again := false; ; again = true {
+		out, err := w.runBot(ctx, "memory", "forget", strconv.FormatInt(id, 10), "--yes")
+		missing := strings.Contains(out, "there is no memory")
+		switch {
+		case err == nil, again && missing: // the try before may have come through
+			w.erasures.end(x, time.Now())
+			return nil
+		case missing:
+			w.erasures.void(x)
+			return nil
+		}
+		if !until(ctx, time.Now().Add(500*time.Millisecond)) {
+			return fmt.Errorf("forget memory %d: %w: %s", id, err, out)
+		}
+	}
+}
+
+// listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
+func (w *chaos) listFacts(ctx context.Context) ([]memoryView, error) {
+	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
+	if err != nil {
+		return nil, nil //nolint:nilerr // the database is in trouble
+	}
+	var all []memoryView
+	for in := bufio.NewScanner(strings.NewReader(out)); in.Scan(); {
+		var m memoryView
+		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
+			return nil, fmt.Errorf("reading the list of memories: %w", err)
+		}
+		if factWords.MatchString(m.Content) {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// operatorTimeout bounds one command of an operator.
+const operatorTimeout = 20 * time.Second
+
+// runBot runs a command of the program on the database and returns what it printed.
+func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
+	config, err := w.gatewayConfig("operator", w.address())
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := context.WithTimeout(ctx, operatorTimeout)
+	defer stop()
+	cmd := exec.CommandContext(ctx, w.program, append(args, "--config", config)...) //nolint:gosec // this program, or the one that was named
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return errs.String(), err
+	}
+	return out.String(), err
+}
+
+// sayAs says one message of a script. text makes its words, change notes what becomes of them.
+func (t *chaosTalk) sayAs(who person, place string, text func(*remark) string, change func(*remark)) string {
+	t.mu.Lock()
+	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place}
+	m := dingtalktest.Message{MsgID: u.mark, Sender: who.id, SenderNick: who.name}
+	if place == dingtalktest.DirectConversation(who.id) {
+		m.Direct = true
+	} else if m.Conversation = place; t.member {
+		u.thread += " " + who.id
+	}
+	m.Text = text(u)
+	if change != nil {
+		change(u)
+	}
+	t.said[u.mark], t.order = u, append(t.order, u.mark)
+	t.open++
+	t.mu.Unlock()
+	t.sim.Say(m)
+	return u.mark
+}
+
+// wipe notes that a message may be erased from now on, and returns it.
+func (t *chaosTalk) wipe(mark string) (remark, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.said[mark]
+	if u == nil {
+		return remark{}, false
+	}
+	u.wiped = true
+	return *u, true
+}
+
+// group is one of the groups in which people talk.
+func (t *chaosTalk) group(n int) string {
+	groups := chaosConversations
+	if t.member {
+		groups = chaosMemberGroups
+	}
+	return fmt.Sprintf("cid-chaos-%02d", n%groups)
+}
+
+func commandOf(change func(*remark)) func(*remark) {
+	return func(u *remark) {
+		u.command = true
+		if change != nil {
+			change(u)
+		}
+	}
+}
+
+func talkText(u *remark) string {
+	return u.mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
+}
+
+// number is the number of the fact that a message may say.
+func (u *remark) number() string { return "K" + u.mark[2:] }
+
+// factText says a fact to remember.
+func (u *remark) factText() string {
+	n, _ := strconv.Atoi(u.mark[1:]) // digits
+	u.fact = fmt.Sprintf("编号%s：%s在%s%s", u.number(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
+	return u.mark + " 通知大家，" + u.fact + "。"
+}
+
+// conversationOf is the conversation of a session.
+func conversationOf(key sessions.Key) string {
+	_, id := key.Conversation()
+	return string(id)
+}
