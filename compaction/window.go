@@ -73,7 +73,7 @@ func (w Window) faults() faults {
 func (w Window) roomFor(f *faults) {
 	least := LeastBudget // of Trigger
 	if w.MaxTokens() > w.mostTarget() {
-		least = int(math.Ceil(LeastBudget / mostTarget)) // Target is a part of Trigger then
+		least = int(math.Ceil(LeastBudget / leastTarget)) // Target is a part of Trigger then
 	}
 	switch {
 	case w.Context <= least:
@@ -120,11 +120,15 @@ func (w Window) FlushAt() int { return min(int(float64(w.Trigger())*w.FlushRatio
 // something to do. It never falls when MaxTokens grows.
 func (w Window) Target() int { return min(w.MaxTokens(), w.mostTarget()) }
 
-// mostTarget is the largest Target, whatever the share.
-func (w Window) mostTarget() int { return int(mostTarget * float64(w.Trigger())) }
+// mostTarget is the largest Target, whatever the share: it leaves room for the growth that [Window.RearmAfter] waits for, as
+// far as a small Trigger has that room.
+func (w Window) mostTarget() int {
+	t := w.Trigger()
+	return max(int(leastTarget*float64(t)), t-max(w.MinBatch(), t/5))
+}
 
-// mostTarget is the part of Trigger that Target takes at most.
-const mostTarget = 0.9
+// leastTarget is the part of Trigger that the largest Target is at least.
+const leastTarget = 0.7
 
 // IdleShare reports whether Share is so large that a smaller one would do the same, and that one.
 func (w Window) IdleShare() (enough float64, idle bool) {

@@ -20,8 +20,8 @@ func TestBudgetsOfTheDefaults(t *testing.T) {
 		"trigger":                    {seed.Trigger(), 80000},
 		"flush":                      {seed.FlushAt(), 72000},
 		"target":                     {seed.Target(), 64000},
-		"target of a share of 0.56":  {shared(0.56).Target(), 71680},
-		"target of a share of 0.57":  {shared(0.57).Target(), 72000},
+		"target of a share of 0.46":  {shared(0.46).Target(), 58880},
+		"target of a share of 0.57":  {shared(0.57).Target(), 64000},
 		"rearm after a gain":         {seed.RearmAfter(30000, true), 42000},
 		"rearm after none":           {seed.RearmAfter(80000, false), 100000},
 		"counted twice as carefully": {seed.Counted(2).Usable(), 54000},
@@ -123,10 +123,10 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 		key    string
 		says   string
 	}{
-		"nothing but reserve": {on(func(w *Window) { w.Context, w.Reserve = 20001, 20000 }), "reserve_tokens", "reserve_tokens is 20000, want at most 18889: a conversation needs 1112 of context_window (20001)"},
+		"nothing but reserve": {on(func(w *Window) { w.Context, w.Reserve = 20001, 20000 }), "reserve_tokens", "reserve_tokens is 20000, want at most 18572: a conversation needs 1429 of context_window (20001)"},
 		"window of a few":     {on(func(w *Window) { w.Context, w.Reserve = 900, 100 }), "context_window", "at least 1100, for reserve_tokens (100)"},
-		"threshold of a few":  {on(func(w *Window) { w.Threshold = 100 }), "auto_compact_threshold", "auto_compact_threshold is 100, want at least 1112"},
-		"threshold too small": {on(func(w *Window) { w.Threshold = 1111 }), "auto_compact_threshold", "want at least 1112"},
+		"threshold of a few":  {on(func(w *Window) { w.Threshold = 100 }), "auto_compact_threshold", "auto_compact_threshold is 100, want at least 1429"},
+		"threshold too small": {on(func(w *Window) { w.Threshold = 1428 }), "auto_compact_threshold", "want at least 1429"},
 		"share of a few":      {on(func(w *Window) { w.Share = 0.001 }), "max_history_share", "want at least 0.0079, which is 1000 tokens of context_window (128000)"},
 		"no window":           {on(func(w *Window) { w.Context = 0 }), "context_window", "context_window is 0, want more than 0"},
 		"reserve is all":      {on(func(w *Window) { w.Reserve = w.Context }), "reserve_tokens", "128000"},
@@ -195,8 +195,8 @@ func TestAllFaultsAreTold(t *testing.T) {
 func TestLeastBudgets(t *testing.T) {
 	t.Parallel()
 	for _, w := range []Window{
-		{Context: 128000, Reserve: 20000, Threshold: 1112, Share: 0.5, FlushRatio: 0.9},
-		{Context: 21112, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9},
+		{Context: 128000, Reserve: 20000, Threshold: 1429, Share: 0.5, FlushRatio: 0.9},
+		{Context: 21429, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9},
 		{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.0079, FlushRatio: 0.9},
 		{Context: 8000, Reserve: 2000, Threshold: 4000, Share: 0.4, FlushRatio: 0.9},
 	} {

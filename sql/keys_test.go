@@ -18,6 +18,8 @@ import (
 // but for these, which ask all servers. Accepting a message, turns, replies, flushes and compactions are not among them.
 var overAllSessions = map[string]string{
 	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",
+	"DeadLettersList":   "administrators: messages that were set aside anywhere, by a partial index",
+	"DeadLetterRetry":   "administrators: one message by its id, by the same index",
 	"SessionsRevive":    "the sweep: what waits anywhere without a session, by the same index",
 	"LeasesResign":      "a stop: the leases of one replica, once",
 	"OutboxPutDown":     "a stop: the open replies of one replica, once",

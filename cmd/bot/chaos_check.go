@@ -88,7 +88,7 @@ func (e *evidence) checkInbox(f *findings) {
 	}
 }
 
-// checkOrder: what was acknowledged stands before whatever was said after that. Of two messages that were on their way at
+// checkOrder: what was acknowledged stands before whatever was sent after that. Of two messages that were on their way at
 // the same time either may be first.
 func (e *evidence) checkOrder(f *findings) {
 	latest := map[sessions.Key]remark{} // said last of those taken so far
@@ -97,10 +97,10 @@ func (e *evidence) checkOrder(f *findings) {
 			continue
 		}
 		u := e.said[string(l.MsgID)]
-		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.pushed) {
+		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
 			f.broke("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
 		}
-		if u.pushed.After(latest[l.Key].pushed) {
+		if u.sent.After(latest[l.Key].sent) {
 			latest[l.Key] = u
 		}
 	}
@@ -228,7 +228,7 @@ func (e *evidence) checkLetters(f *findings) {
 			blank[l.Key]++ // of any turn: an erasure takes all replies that may repeat its words
 			continue
 		}
-		left[letter{string(l.Key), text}]++
+		left[letter{string(l.Key), withoutNote(text)}]++
 		if l.Sent && text != "" {
 			sent[letter{string(l.Conversation), text}]++
 		}

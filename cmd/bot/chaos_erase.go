@@ -286,7 +286,7 @@ func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
 // sayAs says one message of a script. text makes its words, change notes what becomes of them.
 func (t *chaosTalk) sayAs(who person, place string, text func(*remark) string, change func(*remark)) string {
 	t.mu.Lock()
-	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place}
+	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
 	m := dingtalktest.Message{MsgID: u.mark, Sender: who.id, SenderNick: who.name}
 	if place == dingtalktest.DirectConversation(who.id) {
 		m.Direct = true

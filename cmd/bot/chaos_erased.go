@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -122,6 +123,11 @@ func (e *evidence) dropErased() {
 	}
 	e.turns = slices.DeleteFunc(e.turns, func(t turnLine) bool { return gone[conversationOf(sessions.Key(t.session))] })
 }
+
+// longNote stands under the answer to a message that the model read in part. The log has the answer alone.
+var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
+
+func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
 
 // wiped reports whether a text is what an erasure left.
 func wiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }

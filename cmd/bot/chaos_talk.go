@@ -21,6 +21,7 @@ type remark struct {
 	wiped   bool   // an erasure is about it: its words may be gone
 	gone    bool   // its row may be gone too
 
+	sent          time.Time // by DingTalk's clock: what createAt says
 	pushed, acked time.Time // first; zero where not yet
 	answered      bool
 }
@@ -135,6 +136,7 @@ var (
 func (t *chaosTalk) say() {
 	t.mu.Lock()
 	u, m := t.draw()
+	u.sent = time.Now()
 	t.said[u.mark], t.order = u, append(t.order, u.mark)
 	t.open++
 	t.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 // in the first, an answer and an apology in the second, and a message that was set aside; two processes, one of them killed.
 func wholeEvidence() *evidence {
 	said := func(mark, place string, ms int) remark {
-		return remark{mark: mark, place: place, thread: place, pushed: at(ms), acked: at(ms + 10)}
+		return remark{mark: mark, place: place, thread: place, sent: at(ms), pushed: at(ms), acked: at(ms + 10)}
 	}
 	e := &evidence{
 		said: map[string]remark{
@@ -120,7 +120,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"said by nobody", func(e *evidence) { delete(e.said, "q0000006") }, "message q0000006 is in the log, which nobody said"},
 		{"in the wrong session", func(e *evidence) { e.log[9].Key = groupA; e.letters[4].Key = groupA }, "message q0000006, said in cid-b, is in session robot/cid-a"},
 		{"taken too late", func(e *evidence) {
-			e.change("q0000002", func(r *remark) { r.pushed, r.acked = at(-100), at(-50) })
+			e.change("q0000002", func(r *remark) { r.sent, r.pushed, r.acked = at(-100), at(-100), at(-50) })
 		}, "message q0000002 of session robot/cid-a was acknowledged before q0000001 was said, and taken after it"},
 		{"not answered", func(e *evidence) { e.log[8].Content, e.letters[3].Text = "", "" }, "message q0000005 was taken and not answered"},
 		{"left out of an answer", func(e *evidence) { e.reword(2, 0, "q0000001 周五") }, "message q0000002 is in a turn that does not answer it"},
@@ -139,7 +139,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			e.log = append(e.log[:5:5], append([]sql.Logged{
 				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007", Content: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
 			}, e.log[5:]...)...)
-			e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", pushed: at(900)}
+			e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", sent: at(900), pushed: at(900)}
 			e.letters = append(e.letters, sql.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
 			e.replies = append([]dingtalktest.Reply{{Conversation: "cid-a", Text: "q0000007"}}, e.replies...)
 		}, "the answer to message q0000007 was sent before an earlier one of session robot/cid-a"},

@@ -261,7 +261,7 @@ func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	w := s.settings(c.policies).Window
 	_, given := src.at[at+"max_history_share"]
 	if enough, idle := w.IdleShare(); idle && given {
-		c.warn(src.warning(at+"max_history_share", "%g keeps no more than %g does: a compaction aims at 0.9 of auto_compact_threshold (%d) at most",
+		c.warn(src.warning(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",
 			s.MaxHistoryShare, enough, w.Trigger()))
 	}
 }
