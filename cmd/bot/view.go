@@ -59,7 +59,7 @@ func viewSession(s sessions.Session) sessionView {
 		FlushedSeq: s.FlushedSeq, Generation: s.Gen, CompactionCount: s.CompactionCount, FlushCount: s.FlushCount,
 		CompactFailures: s.CompactFailures, CompactError: s.CompactError, CompactRetryAt: s.CompactRetryAt, CompactedAt: s.CompactedAt,
 		RearmTokens: s.RearmTokens, SpentToday: s.SpentToday, Calibration: s.CalibrationFactor, Usage: usageView(s.Usage),
-		Settings:   json.RawMessage(s.Settings),
+		Settings:   rawOrNone(s.Settings),
 		LeaseOwner: s.Lease.Owner, LeaseTerm: s.Lease.Term, CreatedAt: s.CreatedAt, LastActiveAt: s.LastActiveAt,
 	}
 }
@@ -279,4 +279,12 @@ func auditText(key string, value any) string {
 		}
 		return strings.TrimSpace(b.String())
 	}
+}
+
+// rawOrNone is a JSON text as it is; none where there is no text.
+func rawOrNone(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
 }
