@@ -26,7 +26,6 @@ func TestForgettingAFactEndsItsReaders(t *testing.T) {
 		Key: sessions.NewKey(robot, "cid", "v"), Robot: robot, Conversation: "cid", Users: []sessions.UserID{"v"},
 	}}}
 	others := map[string]*chat{"another group": newChat(t, s, "elsewhere", "u", false), "another's private chat": newChat(t, s, "dm2", "v", true)}
-	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id LIKE 'dm%'")
 	d := about("u", "u keeps 3 turtles")
 	d.SourceGroup = memory.GroupID(robot, "cid")
 	id := c.save(d).Saved[0]
@@ -37,6 +36,7 @@ func TestForgettingAFactEndsItsReaders(t *testing.T) {
 			leases[r] = r.lease
 		}
 	}
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id LIKE 'dm%'")
 	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 		t.Fatal(err)
 	}
