@@ -231,15 +231,22 @@ func flushWord(outcome, lang string) string {
 
 // nothingWord is why there is nothing to compact, in words for people.
 func nothingWord(err error, lang string) string {
-	switch full := errors.Is(err, compaction.ErrSystemDominates); {
-	case full && lang == "en":
-		return "the system prompt, the tools and pinned memory fill the window; an administrator has to shorten the prompt or raise the thresholds"
-	case full:
-		return "系统提示、工具和置顶记忆占满了窗口，需要管理员缩短提示词或调高阈值"
-	case lang == "en":
-		return compaction.ErrAllRecent.Error()
+	words := [2]string{"都是最近的消息", compaction.ErrAllRecent.Error()}
+	switch {
+	case errors.Is(err, compaction.ErrSystemDominates):
+		words = [2]string{
+			"系统提示、工具和置顶记忆占满了窗口，需要管理员缩短提示词或调高阈值",
+			"the system prompt, the tools and pinned memory fill the window; an administrator has to shorten the prompt or raise the thresholds",
+		}
+	case errors.Is(err, compaction.ErrTooLittle):
+		words = [2]string{"较早的消息太短，不值得做摘要", "the older messages are too short to be worth a summary"}
+	case errors.Is(err, compaction.ErrBlockedHead):
+		words = [2]string{"最早的消息还在等工具的结果", "the oldest messages still wait for the result of a tool"}
 	}
-	return "都是最近的消息"
+	if lang == "en" {
+		return words[1]
+	}
+	return words[0]
 }
 
 // undo takes the newest compaction back: what it told is raw again. The session then rests, or the next turn would

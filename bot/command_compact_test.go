@@ -73,3 +73,32 @@ func TestReasonIn(t *testing.T) {
 		t.Errorf("an unknown reason reads %q", got)
 	}
 }
+
+// Of a full context that no compaction makes smaller, the reply says why.
+func TestFullContextSaysWhyNothingLeaves(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, last int // words of two messages, one after the other
+		why         string
+	}{
+		"newest turn alone": {0, 6000, "都是最近的消息"},
+		"short old message": {5, 6000, "较早的消息太短，不值得做摘要"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+				if c.first > 0 {
+					w.say("first", "alice", prose(0, c.first))
+				}
+				w.say("last", "alice", prose(1, c.last))
+				w.post(said("c", "root", "/compact"))
+				after(time.Minute)
+				got := w.wire.texts()[len(w.wire.sends())-1]
+				if !strings.HasPrefix(got, "没有可以压缩的内容："+c.why+"。上下文仍为 ") {
+					t.Errorf("told %q", got)
+				}
+			})
+		})
+	}
+}

@@ -3,7 +3,9 @@ package bot
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ebb/compaction"
@@ -236,14 +238,40 @@ func (m *machine) checkTold() {
 		case text == say(sayOverflow, "en"), text == say(sayOverflow, "zh"):
 			// P23: a provider that counts otherwise than we do costs one more request, not an answer.
 			m.broken("P23: a message is too long for the window")
-		case slices.ContainsFunc([]string{"✅", "❌", "无需压缩", "↩️", "没有可以撤销", "撤销没有成功", "好，我们从头开始", "没能开始"}, func(p string) bool {
-			return strings.HasPrefix(text, p)
-		}):
+		case slices.ContainsFunc(commandReplies, func(p string) bool { return strings.HasPrefix(text, p) }):
+			m.checkFull(text)
 		default:
 			m.broken("P91: the group is told what is not for it", text)
 		}
 	}
 	m.before.sent = len(sent)
+}
+
+// commandReplies are the beginnings of the replies to the machine's commands. A receipt has a warning sign where the
+// summary lost most identifiers.
+var commandReplies = append([]string{"✅ 压缩完成：", "⚠️ 压缩完成："}, beginnings(
+	sayNoGain, sayNothingToCompact, sayStillFull, sayGainedTooLittle, sayCompactFailed, sayUndone, sayNothingToUndo, sayUndoFailed,
+	sayRenewed, sayRenewedOwed, sayNotRenewed,
+)...)
+
+// beginnings are the Chinese texts of phrases up to their first value.
+func beginnings(of ...phrase) (texts []string) {
+	for _, p := range of {
+		fixed, _, _ := strings.Cut(phrases[p][0], "%")
+		texts = append(texts, fixed)
+	}
+	return texts
+}
+
+var fullRE = regexp.MustCompile(`上下文仍为 [\d,]+ / [\d,]+ tokens（(\d+)%）`)
+
+// checkFull holds that a reply names the size of the context only where it is at its threshold or above.
+func (m *machine) checkFull(text string) {
+	if size := fullRE.FindStringSubmatch(text); size != nil {
+		if percent, _ := strconv.Atoi(size[1]); percent < 100 {
+			m.broken("P91: a context below its threshold is called full", text)
+		}
+	}
 }
 
 // checkFlushes holds that flushes read all of the log once.

@@ -122,7 +122,7 @@ var phrases = map[phrase][2]string{
 
 	sayNoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	sayStillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
-	sayGainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用；上下文仍为 %s / %s tokens（%d%%），稍后会再试。", "⚠️ This compaction gained too little and was not applied; the context still takes %s / %s tokens (%d%%). It will be tried again."},
+	sayGainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用。上下文仍为 %s / %s tokens（%d%%）。", "⚠️ This compaction gained too little and was not applied. The context still takes %s / %s tokens (%d%%)."},
 	sayBacklog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s tokens in about %d parts; today's spend %s; %s"},
 	sayBacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s tokens of backlog are left, in about %d parts: %s"},
 	sayOnTheWay:         {"后台继续压缩", "compaction goes on in the background"},
