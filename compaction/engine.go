@@ -77,7 +77,7 @@ func (e *Engine) Tell(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
 		Events: t.Events, Target: t.Policy.segmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
 	}
-	r.Most = t.most(r.Target)
+	r.Most = t.most()
 	first := t.From + 1
 	if whole := afterEmptied(t.Active); t.Policy.Rolling && len(whole) > 0 {
 		first, r.Previous = whole[0].StartSeq, joined(whole)
@@ -104,9 +104,8 @@ func afterEmptied(active []sessions.Summary) []sessions.Summary {
 	return active
 }
 
-// most is the longest that a summary may be which was asked to take target tokens: with what a heal adds it still passes the
-// gates of the commit, and leaves the chat its room.
-func (t Task) most(target int) int {
+// most is the longest summary, in tokens and healed, that passes the gates of the commit and leaves the chat its room.
+func (t Task) most() int {
 	source := t.Source
 	if source == 0 {
 		source = TokensOf(t.Events)
@@ -114,7 +113,7 @@ func (t Task) most(target int) int {
 	if t.Policy.Rolling {
 		source += tokensIn(afterEmptied(t.Active))
 	}
-	most := max(minSummary, t.Policy.MostSummary(source)-HealAllowance(target))
+	most := max(minSummary, t.Policy.MostSummary(source))
 	if t.Usable > 0 {
 		most = min(most, t.Usable/maxSummaryShare)
 	}

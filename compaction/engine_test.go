@@ -452,3 +452,34 @@ func TestWordySummariesAreShortened(t *testing.T) {
 		}
 	}
 }
+
+// A summary with which the compaction still gains is kept whole, and not asked to be shorter: where nothing has to be put back,
+// the room for that is the summary's. P31
+func TestSummaryThatGainsIsKept(t *testing.T) {
+	t.Parallel()
+	terse := talk(30, 16)
+	for name, policy := range Policies {
+		task := taskOf(policy, terse)
+		task.Source = TokensOf(terse)
+		long := []rune(gist(1300, 1))
+		for counter().Count(string(long)) > policy.MostSummary(task.Source) {
+			long = long[:len(long)-1]
+		}
+		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
+			return Completion{Reply: Reply{Text: string(long), Stop: true}}, nil
+		}}
+		d, err := engine(m).Tell(t.Context(), task)
+		if err != nil || len(d.Summaries) != 1 {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, r := range m.asked {
+			if strings.Contains(r.User, `"at_most":`) {
+				t.Errorf("%s: a summary of %d tokens was asked to be shorter", name, d.Summaries[0].Tokens)
+			}
+		}
+		if d.Summaries[0].Text != string(long) {
+			t.Errorf("%s: a summary of %d tokens became one of %d: %+v", name, counter().Count(string(long)), d.Summaries[0].Tokens, d.Report)
+		}
+	}
+}

@@ -24,44 +24,54 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	// A model that never minds the length must not fill the window, nor stop compactions for good: what its text loses
 	// here is in the log.
 	if found.tokens > 0 {
-		text, _ = t.Counter.shorten(text, most, func(s string) string { return s })
+		text, _ = t.Counter.shorten(text, t.draft(most), func(s string) string { return s })
 		found.Audit, t.res.Trimmed = by.audit(text), true
 	}
 	t.res.note(found.Audit)
-	if found.Passed() {
-		return text
-	}
-	healed, changed := Heal(text, found.Audit, t.Target/mustShare, t.Counter.Count, t.Language)
+	healed, changed := t.heal(text, found.Audit)
 	t.res.Healed = t.res.Healed || changed
 	return healed
+}
+
+// heal adds to a text what its audit misses.
+func (t *telling) heal(text string, a Audit) (healed string, changed bool) {
+	if a.Passed() {
+		return text, false
+	}
+	return Heal(text, a, t.Target/mustShare, t.Counter.Count, t.Language)
 }
 
 // examined is what checking a text against its source found.
 type examined struct {
 	Audit
 	lacks  []string // headings
-	tokens int      // of a text that is too long; 0 for one that is not
+	tokens int      // of a text that is too long once it is healed; 0 for one that is not
 }
 
 func (t *telling) examine(by auditor, text string, most int) examined {
 	found := examined{Audit: by.audit(text), lacks: t.layout.lacking(text, t.Language)}
-	if n := t.Counter.Count(text); most > 0 && n > most {
-		found.tokens = n
+	if most > 0 {
+		healed, _ := t.heal(text, found.Audit)
+		if n := t.Counter.Count(healed); n > most {
+			found.tokens = n
+		}
 	}
 	return found
 }
 
-// longest is how many tokens the summary so far may take once it tells a chunk, with room for what a heal adds; 0 for any
-// number. It is shorter than what it tells, where that is long enough for the comparison to say something.
+// longest is how many tokens the healed summary so far may take once it tells a chunk; 0 for any number. It is shorter than what it tells, where that is long enough for the comparison to say something.
 func (t *telling) longest(c chunk) int {
 	most := t.Most
 	if source := TokensOf(c.events) + t.Counter.Count(t.res.Text); source > largeSource {
-		if n := int(maxRatio*float64(source)) - HealAllowance(t.Target); most == 0 || n < most {
+		if n := int(maxRatio * float64(source)); most == 0 || n < most {
 			most = n
 		}
 	}
 	return most
 }
+
+// draft is the length of a text that a heal makes no longer than most, in tokens.
+func (t *telling) draft(most int) int { return max(minSummary, most-HealAllowance(t.Target)) }
 
 // goodRecall is the share of identifiers from which on a text is not written again for the rest: they are cheaper to
 // append than to ask for.
@@ -89,7 +99,7 @@ func (t *telling) repair(ctx context.Context, c chunk, by auditor, text string, 
 	if len(found.lacks) > 0 {
 		user += Fence("sections", strings.Join(found.lacks, "\n")) + "\n\n"
 	}
-	user += RepairPrompt(text, found.Audit, found.tokens, most, t.Language)
+	user += RepairPrompt(text, found.Audit, found.tokens, t.draft(most), t.Language)
 	system := t.instruction(true)
 	used := t.Counter.Count(system) + int(float64(t.Counter.Count(user))*estimateMargin) + requestFrame
 	r := CompleteRequest{Model: t.model, System: system, User: user, MaxOutput: min(t.mostOutput(), t.Context-used)}

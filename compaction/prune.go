@@ -73,8 +73,9 @@ func oneLine(name string) string {
 
 const maxToolName = 64
 
-// reads reports whether a tool reads back what left the view: moving its results out again would have it read for ever.
-func reads(tool string) bool { return tool == sessions.GetTool || tool == sessions.HistoryTool }
+// reads reports whether a tool reads results that were moved out: moving its pages out would make it read for ever. Other
+// results move out, a list of query_history too: memory_get reads them in pages, which stay.
+func reads(tool string) bool { return tool == sessions.GetTool }
 
 // leastOffload is what a reference takes at the most, in tokens: moving out as little gains nothing.
 const leastOffload = 400

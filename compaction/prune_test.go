@@ -139,11 +139,12 @@ func TestOffload(t *testing.T) {
 		{"memory_get", large}, // what reads a result that was moved out
 		// P72
 		{"shell", "Tool result is at: /etc/passwd\n" + large},
+		{"query_history", large}, // memory_get reads it in pages, which stay
 	} {
 		s.Tail = append(s.Tail, asked(int64(4*i+1), e.tool, e.result)...)
 	}
 	shown, freed := p.Offload(seed, s, counter().Count)
-	if len(shown) != 2 || shown[0].Seq != 3 || shown[1].Seq != 15 {
+	if len(shown) != 3 || shown[0].Seq != 3 || shown[1].Seq != 15 || shown[2].Seq != 19 {
 		t.Fatalf("moved out: %+v", shown)
 	}
 	for _, one := range shown {
