@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,5 +169,54 @@ func TestSuspendedMachineSendsNoReplyOfAnother(t *testing.T) {
 			want(t, "times that "+words+" was sent", strings.Count(all, words), 1)
 		}
 		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+	})
+}
+
+// A joined message arrived in part and is then refused: its replies go out one by one, and are counted as sent twice perhaps.
+func TestJoinedMessageRefusedAfterAPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 2 {
+				return Sent{Part: 1}, &SendError{Refused: true, Err: errors.New("999999")}
+			}
+			return arrived, nil
+		})})
+		w.waits()
+		after(time.Minute)
+		want(t, "tries", len(w.wire.sends()), 5)
+		want(t, "unsent", len(w.unsent()), 0)
+		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 3)
+	})
+}
+
+// The marks of a joined message that may have arrived are not stored, and one of its replies is erased: the mark that is
+// made up for then is that reply's own, and the others are counted as sent twice perhaps.
+func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try == 2 {
+				away.Store(true)
+				return Sent{}, &SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+			}
+			return arrived, nil
+		})})
+		w.store.fail(func(op string) error {
+			if op == "settle" && away.Load() {
+				return errAway
+			}
+			return nil
+		})
+		w.waits()
+		after(5 * time.Second)
+		w.store.fail(nil)
+		if _, err := w.store.mem.Erase(t.Context(), group, []int64{4}); err != nil { // the answer to the second
+			t.Fatal(err)
+		}
+		after(time.Minute)
+		want(t, "unsent", len(w.unsent()), 0)
+		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 2)
 	})
 }

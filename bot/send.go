@@ -60,7 +60,7 @@ func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 	v.retry = o.now().Add(backoff(tries-1, failed))
 	v.done = failed.Permanent || v.refused && tries >= maxRefusals || o.now().Sub(out.Created) > giveUpAfter
 	if len(batch) > 1 && (v.done || v.refused) {
-		v = verdict{apart: true, retry: o.now()}
+		v = verdict{apart: true, maybe: v.maybe, retry: o.now()}
 	}
 	s := sessions.Settled{Failed: v.done, Maybe: v.maybe, Refused: v.refused, Part: sent.Part, Via: sent.Via, Error: err.Error(), NextAt: v.retry}
 	level := zerolog.WarnLevel
@@ -96,7 +96,8 @@ func (o *outbox) mark(batch []*parcel, outs []sessions.Outgoing, s sessions.Sett
 		s.Key, s.ID, s.Attempt, s.Maybe = p.key, p.id, outs[i].Attempts, maybe || outs[i].Maybe
 		p.owed = nil
 		if !o.record(p.log.WithContext(o.ctx), s, s.Sent || s.Failed) && s.Maybe {
-			p.owed = &s
+			owed := s
+			p.owed = &owed
 		}
 	}
 }
