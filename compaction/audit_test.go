@@ -264,3 +264,17 @@ func TestHealReads(t *testing.T) {
 		t.Errorf("%d marks", strings.Count(got, "[未证实]"))
 	}
 }
+
+// The path of a result that was moved out is no identifier to keep: the compaction deletes that result.
+func TestStoredPathsAreNeverMust(t *testing.T) {
+	t.Parallel()
+	path := sessions.BlobPath(sessions.BlobOf("body"))
+	src := AuditSource{Events: []sessions.Event{
+		said(1, "李娜", "看 reports/OPS-4711.txt"),
+		{Seq: 2, Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: sessions.GetTool, Arguments: `{"path":"` + path + `"}`}}},
+	}}
+	missing := strings.Join(AuditSummary(src, "无").Missing, " ")
+	if strings.Contains(missing, path) || !strings.Contains(missing, "OPS-4711") {
+		t.Errorf("missing: %s", missing)
+	}
+}

@@ -134,7 +134,8 @@ func (src AuditSource) choose(rank map[string]*sighting) []Identifier {
 	}
 	var list []*sighting
 	for _, s := range rank {
-		if s.weak || len(s.Text) > maxValue || sessions.HoldsSecret(s.Text) {
+		// The path of a stored result leads nowhere after the compaction, which deletes that result.
+		if _, stored := sessions.BlobAt(s.Text); stored || s.weak || len(s.Text) > maxValue || sessions.HoldsSecret(s.Text) {
 			continue
 		}
 		list = append(list, s)

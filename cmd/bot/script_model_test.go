@@ -118,6 +118,11 @@ func which(name string) openaitest.Matcher {
 	case openaitest.Chat, openaitest.Flush, openaitest.Summary:
 		return openaitest.IsKind(k)
 	}
+	if name == "transcript" { // a request for a summary that is no repair of a draft
+		return func(r openaitest.Request) bool {
+			return r.Kind == openaitest.Summary && strings.Contains(r.Text(), "<<<transcript ")
+		}
+	}
 	return func(r openaitest.Request) bool { return r.Kind == openaitest.Chat && hasWord(askedIn(r), name) }
 }
 
