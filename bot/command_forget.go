@@ -54,6 +54,8 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 	switch {
 	case who == "":
 		return say(sayForgetUsage, t.lang)
+	case who == forgetLastDone:
+		return say(sayForgotLastBefore, t.lang)
 	case answer == answerNo:
 		return say(sayForgetNothing, t.lang)
 	case sure && asked.SenderID == "":
@@ -186,6 +188,8 @@ func (b *Bot) forgetOf(e sessions.Event) (who string, answer answerTo) {
 const (
 	forgetMe   = "me"
 	forgetLast = "last"
+	// forgetLastDone is what [memory.ForgetLastDone] is about.
+	forgetLastDone = "last done"
 )
 
 // forgetWords splits what stands behind /forget into whom, as it was written, and what was answered.

@@ -77,6 +77,7 @@ const (
 	sayForgetNumber
 	sayForgetNothing
 	sayForgotLast
+	sayForgotLastBefore
 	sayNoLast
 	sayNoCommand
 	sayNewUsage
@@ -175,11 +176,14 @@ var phrases = map[phrase][2]string{
 	sayForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
 	sayForgetNothing: {"好，什么都没有删除。", "All right, nothing was deleted."},
 	sayForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
-	sayNoLast:        {"没有找到你之前的消息。", "I found no earlier message of yours."},
-	sayNoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
-	sayNewUsage:      {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
-	sayCompactUsage:  {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`、`/压缩 策略 名称`、`/压缩 设置 键 值`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`, `/compact policy NAME`, `/compact set KEY VALUE`"},
-	sayExportUsage:   {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
+	sayForgotLastBefore: {
+		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
+	},
+	sayNoLast:       {"没有找到你之前的消息。", "I found no earlier message of yours."},
+	sayNoCommand:    {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
+	sayNewUsage:     {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
+	sayCompactUsage: {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`、`/压缩 策略 名称`、`/压缩 设置 键 值`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`, `/compact policy NAME`, `/compact set KEY VALUE`"},
+	sayExportUsage:  {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
 	sayForgetMe: {
 		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",
 		"⚠️ This deletes everything about you: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" within 10 minutes.",

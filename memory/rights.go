@@ -36,7 +36,8 @@ type Rights interface {
 
 	// ForgetMessage wipes one message of the session that asks, by the event's id, with its answer, what of the bot's own
 	// repeats it there, and the memories that were drawn from it alone or repeat it. One that waits or was set aside is
-	// wiped as well. [sessions.ErrNotFound] where a person said no such message.
+	// wiped as well. The message that asks becomes [ForgetLastDone]. [sessions.ErrNotFound] where a person said no such
+	// message.
 	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
 	// Promote makes a group's memory one of the team, and returns that: it keeps who said it, where and when, and says
@@ -139,6 +140,10 @@ type Forget struct {
 
 // ForgetDone is what is left of the message that asked for a person to be forgotten: a command still, that names nobody.
 const ForgetDone = "/forget me yes"
+
+// ForgetLastDone replaces the text of the message that asked for [Rights.ForgetMessage], in the same transaction. A turn
+// that is repeated after a crash finds it, and erases no earlier message.
+const ForgetLastDone = "/forget last done"
 
 // Forgotten counts the rows that were deleted or wiped.
 type Forgotten struct {

@@ -71,7 +71,10 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 		if err := s.wipe(ctx, tx, row, events, gone, from, &done); err != nil {
 			return err
 		}
-		return s.forgetFacts(ctx, tx, ids, key, &done)
+		if err := s.forgetFacts(ctx, tx, ids, key, &done); err != nil {
+			return err
+		}
+		return s.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: from.Event, Content: memory.ForgetLastDone})
 	})
 	if err != nil {
 		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d of session %s: %w", event, key, refused(err))

@@ -13,6 +13,25 @@ import (
 	"ebb/sessions"
 )
 
+const askingMark = `-- name: AskingMark :exec
+UPDATE dingtalk_session_events e SET
+    content = $1::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text)
+WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
+`
+
+type AskingMarkParams struct {
+	Content    string
+	SessionKey sessions.Key
+	Asked      int64
+}
+
+// AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the mark.
+func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams) error {
+	_, err := db.Exec(ctx, askingMark, arg.Content, arg.SessionKey, arg.Asked)
+	return err
+}
+
 const askingUnname = `-- name: AskingUnname :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,

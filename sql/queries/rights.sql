@@ -220,6 +220,13 @@ UPDATE dingtalk_session_events e SET
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
+-- name: AskingMark :exec
+-- AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the mark.
+UPDATE dingtalk_session_events e SET
+    content = @content::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @content::text)
+WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
+
 -- name: QuotesOf :many
 -- QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
 -- person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
