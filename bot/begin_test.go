@@ -131,3 +131,33 @@ func TestErasuresCountNoAttempt(t *testing.T) {
 		want(t, "the last reply", texts[len(texts)-1], "re: bob(u-bob): q1")
 	})
 }
+
+// lateRights is a cabinet that notes whether the time for a read of the log was up.
+type lateRights struct {
+	cabinet
+	reads []error
+}
+
+func (r *lateRights) MessagesBefore(ctx context.Context, _ sessions.Key, _ sessions.UserID, _ int64, _ int) ([]sessions.Event, error) {
+	r.reads = append(r.reads, ctx.Err())
+	return nil, ctx.Err()
+}
+
+// The begin of a turn takes long: the log can be read all the same for the preview that a bare yes confirms.
+func TestConfirmationIsReadAfterASlowBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := &lateRights{}
+		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
+		w.store.fail(func(op string) error {
+			if op == "acquire" || op == "begin" {
+				time.Sleep(3 * time.Second) // on the clock of the bubble
+			}
+			return nil
+		})
+		w.say("m0", "alice", "yes")
+		after(10 * time.Second)
+		want(t, "reads of the log", rights.reads, []error{nil})
+		want(t, "replies", len(w.wire.sends()), 1)
+	})
+}

@@ -138,6 +138,8 @@ func (b *Bot) confirmations(ctx context.Context, v *sessions.View) {
 	if b.cfg.Rights == nil {
 		return
 	}
+	ctx, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
 		who, answer := forgetWords(forgetMe + " " + b.ownWords(*e))

@@ -74,7 +74,7 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}
-	b.confirmations(one, &view)
+	b.confirmations(ctx, &view)
 	return b.attempt(ctx, lease, view)
 }
 

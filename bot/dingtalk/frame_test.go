@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"pgregory.net/rapid"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -385,5 +386,21 @@ func TestDecodeReadsEveryVariantOfTheSimulator(t *testing.T) {
 		if strings.Contains(fmt.Sprint(m.Text), "map[") {
 			t.Errorf("%s: the text is Go's own notation: %q", name, m.Text)
 		}
+	}
+}
+
+// A panic in the decoder refuses the frame, frees what it held, and ends nothing.
+func TestPanicOfDecoderRefusesTheFrame(t *testing.T) {
+	t.Parallel()
+	tr := newTransport(t, "http://127.0.0.1:1", nil)
+	in := intake{t: tr, ctx: testContext(t), decode: func(string, sessions.RobotCode) (sessions.Message, error) { panic("secret") }}
+	for range 2 * maxHeldFrames {
+		ack := in.take(&payload.DataFrame{Data: "{}"}, 2)()
+		if ack.Code != 500 || strings.Contains(ack.Message+ack.Data, "secret") {
+			t.Fatalf("the ack is %+v", ack)
+		}
+	}
+	if n := tr.Stats().Unreadable; n != 2*maxHeldFrames {
+		t.Errorf("%d frames counted as unreadable", n)
 	}
 }

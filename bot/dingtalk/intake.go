@@ -28,11 +28,12 @@ const (
 // notStored is all that DingTalk learns of a message that could not be stored.
 const notStored = "not stored"
 
-var errBroke = errors.New("accept panicked")
+var errBroke = errors.New("intake panicked")
 
 // intake takes the messages of every connection.
 type intake struct {
 	t      *Transport
+	decode func(data string, robot sessions.RobotCode) (sessions.Message, error)
 	accept bot.Accept
 	// ctx carries the logger. It does not end with Run nor with a connection: a message that has arrived is stored
 	// whatever becomes of the connection.
@@ -48,7 +49,11 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	log := zerolog.Ctx(in.ctx).With().Str("frame", clip(f.GetMessageId(), 100)).Logger()
 	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
 	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // each frame that is held is let go within the time of its ack
-	m, err := decode(f.Data, in.t.robot())
+	var m sessions.Message
+	err := guarded(log.WithContext(in.ctx), func() (err error) {
+		m, err = in.decode(f.Data, in.t.robot())
+		return err
+	})
 	f.Data = "" // the message holds what is needed of it
 	if err != nil {
 		in.t.held.Release(weight)
@@ -75,7 +80,7 @@ func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFram
 	var err error
 	select {
 	case in.t.slots <- struct{}{}:
-		err = in.guarded(ctx, func() error { return in.accept(ctx, m) })
+		err = guarded(ctx, func() error { return in.accept(ctx, m) })
 		<-in.t.slots
 	case <-ctx.Done():
 		err = fmt.Errorf("waiting for storage: %w", ctx.Err())
@@ -103,10 +108,10 @@ func refuse() *payload.DataFrameResponse {
 }
 
 // guarded turns a panic into an error, so that one message never ends the process.
-func (in intake) guarded(ctx context.Context, f func() error) (err error) {
+func guarded(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Accept panicked")
+			zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Intake panicked")
 			err = errBroke
 		}
 	}()

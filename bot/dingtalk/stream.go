@@ -25,7 +25,7 @@ const (
 // Run keeps one connection open until ctx ends. It never gives up: a refused secret, too, is tried again, slowly,
 // since an operator may correct it at DingTalk's side.
 func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
-	in := intake{t: t, accept: accept, ctx: context.WithoutCancel(ctx)}
+	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
 	defer retiring.Wait()
 	var b breaker
