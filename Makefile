@@ -18,15 +18,15 @@ demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by i
 	go run ./cmd/bot demo $(DEMO_FLAGS)
 
 # The longest tests run without the race detector, which would take the whole run past a quarter of an hour on two busy cores.
-LONG := TestQuality|TestKilledAtEveryStep
+LONG := TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns
 
 # The race detector is written in C: where there is no C compiler, the tests run without it.
 test: ## Run every test
 	@.ci/deps.sh tests
 	go vet ./...
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
-	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 20m -skip '$(LONG)' ./...
-	go test -shuffle=on -timeout 20m -run '$(LONG)' ./bot
+	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 40m -skip '$(LONG)' ./...
+	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot ./sql
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

@@ -162,7 +162,7 @@ func (b *Bot) setCommand(ctx context.Context, t *turn, words []string) string {
 		return say(sayFileOnly, t.lang, key)
 	}
 	settings := withSetting(s.Settings, key, words[1])
-	if settings != "" {
+	if settings != "" && !slices.Contains(defaultWords, words[1]) { // one that a later file made impossible can be taken back
 		if _, err := b.resolved.get(b.cfg.Own, s.ConversationID, settings); err != nil {
 			return say(sayNotSet, t.lang, err)
 		}

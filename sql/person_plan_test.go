@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/sqltest"
 )
@@ -103,33 +101,5 @@ func TestDigestPlan(t *testing.T) {
 	}
 	if !strings.Contains(p.plan, "events_by_time") {
 		t.Errorf("more than the day is read of a log:\n%s", p.plan)
-	}
-}
-
-// Messages that were done with before lose their webhooks as well; one that waits keeps the way to its answer.
-func TestMigrateWebhooks(t *testing.T) {
-	t.Parallel()
-	url := sqltest.Empty(t)
-	if err := sql.MigrateTo(t.Context(), url, 10); err != nil {
-		t.Fatal(err)
-	}
-	conn := must[*pgx.Conn](t)(pgx.Connect(t.Context(), url))
-	if _, err := conn.Exec(t.Context(), `INSERT INTO dingtalk_session_events (session_key, seq, role, state, content, msg_id, message)
-		SELECT 's' || i % 3, CASE WHEN i % 1000 > 0 THEN i END, 'user', CASE i % 1000 WHEN 0 THEN 'pending' ELSE 'done' END, 'hi', i,
-			'{"text": "hi", "webhook": "https://example.com/x", "webhook_expires": "2026-11-22T00:00:00Z"}' FROM generate_series(1, 3500) i`); err != nil {
-		t.Fatal(err)
-	}
-	must[[]sql.Migration](t)(sql.Migrate(t.Context(), url))
-	var done, waiting, texts int
-	if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state = 'done' AND message::text LIKE '%webhook%'),
-		count(*) FILTER (WHERE state = 'pending' AND message ? 'webhook'), count(*) FILTER (WHERE message ->> 'text' = 'hi')
-		FROM dingtalk_session_events`).Scan(&done, &waiting, &texts); err != nil {
-		t.Fatal(err)
-	}
-	if done != 0 || waiting != 3 || texts != 3500 {
-		t.Errorf("%d messages keep their webhook, of %d that wait, and %d their text; want 0, 3 and 3500", done, waiting, texts)
-	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -43,14 +43,15 @@ type lateReply struct {
 	place, text string
 }
 
-// sentAfter finds a reply with a word that arrived after its erasure. The receipt quotes what it deleted; a process that
-// stood still may finish the request that it had begun.
+// sentAfter finds a reply with a word that arrived with the receipt of its erasure, or later. The receipt itself may quote
+// what it deleted; a process that stood still just before may finish the request that it had begun.
 func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 	for _, r := range e.replies {
-		if !r.Time.After(x.receipt) || !strings.Contains(r.Text, word) || strings.Contains(r.Text, "已删除") {
+		tells := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
+		if r.Time.Before(x.receipt) || !slices.ContainsFunc(strings.Split(r.Text, "\n\n---\n\n"), tells) {
 			continue
 		}
-		if !e.anyStood(x.begun, r.Time) {
+		if !e.anyStood(r.Time.Add(-apartFor), r.Time) {
 			return lateReply{r.Time.Sub(x.receipt), r.Conversation, opening(r.Text)}, true
 		}
 	}

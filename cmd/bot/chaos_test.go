@@ -167,9 +167,13 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			e.asked = []inquiry{{"g1-3", []string{"q0000006"}, at(1000)}}
 		}, "message q0000006 was set aside, and g1-3, which asked for its answer, was in no trouble"},
 		{"erased words sent later", func(e *evidence) {
-			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100), receipt: at(200)}}
-			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-a", Text: "K000009", Time: at(300)})
+			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100), receipt: at(899_900)}}
+			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-a", Text: "K000009", Time: at(900_000)})
 		}, "forget last: K000009 was erased and sent 100ms later to cid-a"},
+		{"erased words joined to the receipt", func(e *evidence) {
+			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100), receipt: at(900_000)}}
+			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-a", Text: "K000009\n\n---\n\n已删除", Time: at(900_000)})
+		}, "forget last: K000009 was erased and sent 0s later to cid-a"},
 		{"erased words asked later", func(e *evidence) {
 			e.erased = []erasure{{kind: "forget me", words: []string{"K000009"}, begun: at(100), receipt: at(200)}}
 			e.requests = map[string]wordSeen{"K000009": {"g1-2", at(60_200)}}

@@ -70,6 +70,9 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 		if own, ok := groups[session.ConversationID]; ok {
 			settings = own
 		}
+		if own, err := cfg.own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
+			settings = own
+		}
 		e, err := s.UndoCompaction(ctx, session.Key, settings.Window.RearmAfter(0, false))
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("session %s has no compaction to undo; bot compactions list --session shows them", c.Session)}

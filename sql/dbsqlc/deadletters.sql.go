@@ -14,12 +14,17 @@ import (
 const deadLetterRetry = `-- name: DeadLetterRetry :one
 WITH retried AS (
     UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, created_at = now()
-    WHERE e.id = $1 AND e.state = 'dead'
+    WHERE e.id = $1 AND e.state = 'dead' AND e.content <> $2::text
     RETURNING e.session_key
 )
 SELECT r.session_key, (pg_notify('ebb', coalesce(s.lease_owner, '') || '|' || r.session_key)::text IS NOT NULL)::boolean AS notified
 FROM retried r JOIN dingtalk_sessions s ON s.session_key = r.session_key
 `
+
+type DeadLetterRetryParams struct {
+	ID     int64
+	Erased string
+}
 
 type DeadLetterRetryRow struct {
 	SessionKey sessions.Key
@@ -28,8 +33,8 @@ type DeadLetterRetryRow struct {
 
 // DeadLetterRetry makes a message wait for an answer again, as if it came now. One attempt stays counted, hence it is
 // taken alone. Its owner is woken. No row: it was not set aside.
-func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, id int64) (DeadLetterRetryRow, error) {
-	row := db.QueryRow(ctx, deadLetterRetry, id)
+func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterRetryParams) (DeadLetterRetryRow, error) {
+	row := db.QueryRow(ctx, deadLetterRetry, arg.ID, arg.Erased)
 	var i DeadLetterRetryRow
 	err := row.Scan(&i.SessionKey, &i.Notified)
 	return i, err
@@ -37,13 +42,18 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, id int64) (DeadL
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at FROM dingtalk_session_events e WHERE e.state = 'dead' ORDER BY e.id DESC LIMIT $1::int
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> $1::text ORDER BY e.id DESC LIMIT $2::int
 `
 
+type DeadLettersListParams struct {
+	Erased  string
+	MaxRows int
+}
+
 // Messages that were set aside, for administrators.
-// DeadLettersList lists messages that were set aside, the newest first.
-func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, maxRows int) ([]Event, error) {
-	rows, err := db.Query(ctx, deadLettersList, maxRows)
+// DeadLettersList lists messages that were set aside, the newest first. What was erased is no letter any more.
+func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLettersListParams) ([]Event, error) {
+	rows, err := db.Query(ctx, deadLettersList, arg.Erased, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

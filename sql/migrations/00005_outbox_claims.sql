@@ -2,6 +2,9 @@
 
 -- +goose Up
 
+-- Who works on the table goes first: everything else would wait behind this, and the start tries again.
+SET LOCAL lock_timeout = '3s';
+
 -- joint: the key of the message that the last try sent this reply in, together with others; '' where it went alone.
 -- in_flight: a try has begun, and no mark says how it ended. The default is for the release before, which marks no end.
 -- refusals: how often DingTalk refused this text alone, under a code that names no cause.

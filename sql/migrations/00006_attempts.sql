@@ -2,6 +2,9 @@
 
 -- +goose Up
 
+-- Who works on the table goes first: everything else would wait behind this, and the start tries again.
+SET LOCAL lock_timeout = '3s';
+
 -- attempt_term is the term of the lease under which a turn has the message; counted_term is the term whose turn was
 -- counted last, because its process seemed dead. A process that comes back finds its turn by it.
 ALTER TABLE dingtalk_session_events ADD COLUMN attempt_term bigint, ADD COLUMN counted_term bigint;

@@ -2,6 +2,9 @@
 
 -- +goose Up
 
+-- Who works on the table goes first: everything else would wait behind this, and the start tries again.
+SET LOCAL lock_timeout = '3s';
+
 ALTER TABLE memory_flushes
     ADD COLUMN cached_tokens bigint NOT NULL DEFAULT 0,
     ADD COLUMN cost double precision NOT NULL DEFAULT 0;

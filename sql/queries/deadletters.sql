@@ -1,15 +1,15 @@
 -- Messages that were set aside, for administrators.
 
 -- name: DeadLettersList :many
--- DeadLettersList lists messages that were set aside, the newest first.
-SELECT e.* FROM dingtalk_session_events e WHERE e.state = 'dead' ORDER BY e.id DESC LIMIT @max_rows::int;
+-- DeadLettersList lists messages that were set aside, the newest first. What was erased is no letter any more.
+SELECT e.* FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> @erased::text ORDER BY e.id DESC LIMIT @max_rows::int;
 
 -- name: DeadLetterRetry :one
 -- DeadLetterRetry makes a message wait for an answer again, as if it came now. One attempt stays counted, hence it is
 -- taken alone. Its owner is woken. No row: it was not set aside.
 WITH retried AS (
     UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, created_at = now()
-    WHERE e.id = @id AND e.state = 'dead'
+    WHERE e.id = @id AND e.state = 'dead' AND e.content <> @erased::text
     RETURNING e.session_key
 )
 SELECT r.session_key, (pg_notify('ebb', coalesce(s.lease_owner, '') || '|' || r.session_key)::text IS NOT NULL)::boolean AS notified
