@@ -399,11 +399,22 @@ func (o *outbox) after(q *queue, batch []*parcel, v verdict) {
 		o.callBack(q)
 		return
 	}
-	if !v.apart && !v.refused {
+	failures := 0
+	for _, p := range batch {
+		failures = max(failures, p.failures)
+	}
+	if v.failed {
+		failures++
+	}
+	aside := v.failed && failures >= maxFailures
+	if !v.apart && !v.refused && !aside {
 		q.until = v.retry
 	}
 	for _, p := range batch {
-		p.maybe = p.maybe || v.maybe
+		p.maybe, p.failures = p.maybe || v.maybe, failures // replies of one message step aside together
+		if aside {
+			p.next = v.retry
+		}
 		switch {
 		case v.apart:
 			p.alone, p.joint, p.part = true, "", 0

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +132,76 @@ func TestRefusalsHarmNoOtherReply(t *testing.T) {
 				rt.Fatalf("reply %d arrived after %s, with %d in trouble up to it", i, late, troubled)
 			}
 		}
+	})
+}
+
+// A text makes DingTalk fail each time: the conversation's other replies pass it after some minutes, and it is tried until
+// it arrives or a day is over.
+func TestReplyThatFailsEachTimeSilencesNobody(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err     error
+		doubled int64
+	}{
+		"surely":   {errors.New("-1"), 0},
+		"in doubt": {&SendError{Maybe: true, Err: errors.New("502")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var healed atomic.Bool
+				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+					if strings.Contains(o.Reply.Text, "bad") && !healed.Load() {
+						return Sent{}, c.err
+					}
+					return arrived, nil
+				})})
+				w.say("m0", "alice", "bad")
+				w.say("m1", "bob", "first.")
+				after(8 * time.Minute)
+				w.say("m2", "carol", "second.")
+				after(3 * time.Second)
+				for _, words := range []string{"first.", "second."} {
+					if all := w.wire.texts(); !slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, words) && !strings.Contains(s, "bad") }) {
+						t.Errorf("%q did not arrive without the bad one: %q", words, all)
+					}
+				}
+				want(t, "unsent", len(w.unsent()), 1)
+				healed.Store(true)
+				after(2 * time.Minute)
+				want(t, "unsent once it passes", len(w.unsent()), 0)
+				want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), c.doubled)
+			})
+		})
+	}
+}
+
+// In an outage every reply steps aside in its turn: the queue stays short, and each reply arrives once when it is over.
+func TestOutageKeepsQueueShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		away.Store(true)
+		w := start(t, setup{wire: sender(func(context.Context, int, sessions.Outgoing) (Sent, error) {
+			if away.Load() {
+				return Sent{}, errors.New("502")
+			}
+			return arrived, nil
+		})})
+		const questions = 2 * maxQueued
+		for i := range questions {
+			w.say(fmt.Sprint("m", i), "alice", fmt.Sprintf("q%d.", i))
+			after(time.Minute)
+		}
+		want(t, "replies in the queue", w.bot.outbox.waiting(), maxQueued)
+		tried := len(w.wire.texts())
+		away.Store(false)
+		after(3 * time.Minute)
+		all := strings.Join(w.wire.texts()[tried:], "\n")
+		for i := range maxQueued { // what was asked later has one answer for all
+			want(t, fmt.Sprintf("times that q%d. arrived", i), strings.Count(all, fmt.Sprintf("q%d.", i)), 1)
+		}
+		want(t, "times that the last answer arrived", strings.Count(all, fmt.Sprintf("q%d.", questions-1)), 1)
+		want(t, "unsent", len(w.unsent()), 0)
 	})
 }

@@ -34,6 +34,7 @@ type parcel struct {
 	maybe    bool               // a try may have arrived
 	alone    bool               // it goes in no message with others: one was refused
 	refusals int
+	failures int               // tries that failed without a refusal, and without a pause that the transport asked for
 	owed     *sessions.Settled // a mark that the storage did not take, of a try that may have arrived
 }
 
@@ -58,13 +59,22 @@ func (p *parcel) tried() {
 
 // whole reports whether nothing of a reply can have arrived and it was never refused, so that it may go out as a part of
 // another message.
-func (p *parcel) whole() bool { return p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 }
+func (p *parcel) whole() bool {
+	return p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.aside()
+}
 
 // maxBlocking is how often a reply may be refused before the others pass it.
 const maxBlocking = 3
 
+// maxFailures is how often a reply may fail otherwise before the others pass it: about four minutes of an outage. A text
+// that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
+const maxFailures = 8
+
 // aside reports whether the others pass a reply: it waits by itself for what tries it has left.
-func (p *parcel) aside() bool { return p.refusals >= maxBlocking }
+func (p *parcel) aside() bool { return p.refused() || p.failures >= maxFailures }
+
+// refused reports whether a reply is likely to be given up soon.
+func (p *parcel) refused() bool { return p.refusals >= maxBlocking }
 
 // maxJoined is how many waiting replies become one message.
 const maxJoined = 10
@@ -77,11 +87,12 @@ func (q *queue) poke() {
 	}
 }
 
-// inLine is how many replies wait one behind the other.
+// inLine is how many replies the conversation is expected to wait for. Those that failed count even where others pass them:
+// in an outage that is every reply, and the queue has to stay short.
 func (q *queue) inLine() int {
 	n := 0
 	for _, p := range q.parcels {
-		if !p.aside() {
+		if !p.refused() {
 			n++
 		}
 	}

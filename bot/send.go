@@ -25,6 +25,7 @@ type verdict struct {
 	done    bool      // settled for good
 	apart   bool      // refused as one message: each reply is to be tried by itself
 	refused bool      // surely, under a code that names no cause: another reply may pass
+	failed  bool      // without a reason to pause the conversation: another reply may pass
 	maybe   bool      // may have arrived, or has in part: the same message again
 	part    int       // parts that arrived
 	retry   time.Time // when, by the storage's clock, where it is not settled
@@ -52,7 +53,7 @@ func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 	if !ok {
 		failed = &SendError{Err: err}
 	}
-	v := verdict{refused: failed.Refused, maybe: failed.Maybe || len(batch) > 1 && sent.Part > 0, part: sent.Part}
+	v := verdict{refused: failed.Refused, failed: !failed.Refused && failed.After == 0, maybe: failed.Maybe || len(batch) > 1 && sent.Part > 0, part: sent.Part}
 	tries := out.Attempts
 	if v.refused {
 		tries = out.Refusals + 1
