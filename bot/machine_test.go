@@ -217,7 +217,7 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 	}
 	m.mu.Lock()
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
-	a.epoch, a.calm = m.epoch, m.calm
+	a.epoch, a.calm = m.epoch, m.calm && !m.dead // a dead process asks with a view that may be out of date
 	m.asked = append(m.asked, a)
 	summary, flush := m.summary, m.flush
 	m.mu.Unlock()
