@@ -366,8 +366,10 @@ func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	shown := tokensOf(c.Pinned) - tokensOf(before.Pinned)
 	freed := c.Log.TokensBefore - c.Log.TokensAfter + calibrated(shown, max(1, before.CalibrationFactor))
 	least := 512
-	if len(c.Summaries) > 0 {
-		least = max(least, c.Log.TokensBefore/10)
+	for _, one := range c.Summaries { // at most 0.8 of what it tells
+		if one.EndSeq == c.Through {
+			least = max(least, calibrated(one.Tokens/4, before.CalibrationFactor))
+		}
 	}
 	p := m.set.Policy
 	counts := p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0
