@@ -161,13 +161,13 @@ func (r LogReader) line(e sessions.Event) string {
 	for _, c := range e.ToolCalls {
 		text += fmt.Sprintf(" [called %s %s]", c.Name, c.Arguments)
 	}
-	// A line of a message that looks like the head of an event is indented: nobody can forge an event inside a message.
-	text = forgedHead.ReplaceAllString(text, "$1 $2")
+	// A line of a message that looks like the head of an event is marked: a message can't forge an event.
+	text = forgedHead.ReplaceAllString(text, "$1> $2")
 	return fmt.Sprintf("#%d %s %s: %s\n", e.Seq, e.CreatedAt.In(r.Location).Format("2006-01-02 15:04"), who, text)
 }
 
 // forgedHead finds what looks like the head of an event behind a line break.
-var forgedHead = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])([#＃]\d+ )`)
+var forgedHead = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}]*[#＃][\s\p{Z}]*\p{Nd})`)
 
 // rangePath finds a range of numbers, or one number.
 var rangePath = regexp.MustCompile(`^#?(\d{1,18})(?:\s*[-–~]\s*#?(\d{1,18}))?$`)
