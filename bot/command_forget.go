@@ -170,7 +170,15 @@ func (b *Bot) previewed(ctx context.Context, key sessions.Key, e sessions.Event)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the preview")
 	}
-	return who, len(reply) == 1 && reply[0].Role == sessions.RoleAssistant && !reply[0].CreatedAt.After(e.CreatedAt)
+	return who, len(reply) == 1 && isPreview(reply[0]) && !reply[0].CreatedAt.After(e.CreatedAt)
+}
+
+// previewMark begins the previews of an erasure of a person, and no other reply to its command.
+const previewMark = "⚠️ "
+
+// isPreview reports whether an event is such a preview. A reply that says that the storage failed is none.
+func isPreview(e sessions.Event) bool {
+	return e.Role == sessions.RoleAssistant && strings.HasPrefix(e.Content, previewMark)
 }
 
 // forgetOf reads a message as the command that has something forgotten; who is empty for another.
@@ -255,7 +263,7 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
 		return false
 	}
-	for _, e := range slices.Backward(events) {
+	for i, e := range slices.Backward(events) {
 		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
 			continue
 		}
@@ -263,7 +271,8 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		if whom == "" {
 			continue
 		}
-		return answer == answerNone && strings.EqualFold(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
+		shown := i+1 < len(events) && isPreview(events[i+1])
+		return shown && answer == answerNone && strings.EqualFold(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
 	}
 	return false
 }

@@ -70,9 +70,16 @@ func (s *Store) placed(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs, i
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
+// erasureIdle is how long an erasure may work between two statements: it compares what it erases with everything else that
+// its summaries tell. A process that freezes meanwhile holds up one session for that long.
+const erasureIdle = "60000"
+
 // locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
 func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return s.patient(ctx, func(tx pgx.Tx) error {
+		if _, err := s.q.IdleLimitRaise(ctx, tx, erasureIdle); err != nil {
+			return err
+		}
 		row, err := s.q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return found(err)
