@@ -27,6 +27,7 @@ func (s *Store) Accept(
 	defer t.Stop()
 	_, patient := ctx.Deadline()
 	lost := false
+	var before error // of an earlier try: the last one may end with the time alone
 	for {
 		a, err := s.accept(ctx, owner, key, m)
 		if err == nil {
@@ -41,9 +42,15 @@ func (s *Store) Accept(
 		if patient && !errors.Is(err, sessions.ErrRefused) {
 			select {
 			case <-t.C:
+				if ctx.Err() == nil {
+					before = err
+				}
 				continue
 			case <-ctx.Done():
 			}
+		}
+		if before != nil && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w; the try before: %w", err, before)
 		}
 		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
 	}
