@@ -142,9 +142,7 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 		inPrivate := w.talk.sayAs(who, private, note, wiped)
 		w.awaitAnswer(ctx, group, inGroup)
 		w.awaitAnswer(ctx, private, inPrivate)
-		seen := len(w.sim.Replies(private))
-		w.talk.sayAs(who, private, func(*remark) string { return "/忘记我" }, commandOf(wiped))
-		if _, err := w.sim.WaitReplyAfter(ctx, private, "确认", seen); err != nil {
+		if _, err := w.askFor(ctx, who, private, "/忘记我", "回复“确认”", wiped); err != nil {
 			return err
 		}
 		x := w.erasures.begin("forget me", private, words...)
@@ -158,19 +156,38 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 
 // erase sends a command and records its receipt.
 func (w *chaos) erase(ctx context.Context, x *erasure, who person, place, command, receipt string) error {
-	seen := len(w.sim.Replies(place))
 	private := place == dingtalktest.DirectConversation(who.id)
-	w.talk.sayAs(who, place, func(*remark) string { return command }, commandOf(func(u *remark) { u.wiped, u.gone = private, private }))
+	r, err := w.askFor(ctx, who, place, command, receipt, func(u *remark) { u.wiped, u.gone = private, private })
+	if err == nil {
+		w.erasures.end(x, r.Time)
+	}
+	return err
+}
+
+// Replies that ask a person to send the command again, later or from its beginning.
+var sayAgain = regexp.MustCompile(`请稍后再|没有等待确认`)
+
+// askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try again.
+func (w *chaos) askFor(ctx context.Context, who person, place, command, want string, change func(*remark)) (dingtalktest.Reply, error) {
+	private := place == dingtalktest.DirectConversation(who.id)
 	for {
-		r, err := w.sim.WaitReplyAfter(ctx, place, receipt, seen)
-		if err != nil {
-			return fmt.Errorf("no receipt of %s for %s: %w", command, who.name, err)
+		seen := len(w.sim.Replies(place))
+		w.talk.sayAs(who, place, func(*remark) string { return command }, commandOf(change))
+		for again := false; !again; {
+			r, err := w.sim.WaitReplyAfter(ctx, place, "", seen)
+			if err != nil {
+				return r, fmt.Errorf("no reply with %q to %s of %s: %w", want, command, who.name, err)
+			}
+			seen++
+			mine := private || strings.Contains(r.Text, who.id) // mentioned
+			if mine && strings.Contains(r.Text, want) {
+				return r, nil
+			}
+			again = mine && sayAgain.MatchString(r.Text)
 		}
-		if private || strings.Contains(r.Text, who.id) { // mentioned
-			w.erasures.end(x, r.Time)
-			return nil
+		if !until(ctx, time.Now().Add(500*time.Millisecond)) {
+			return dingtalktest.Reply{}, context.Cause(ctx)
 		}
-		seen = slices.IndexFunc(w.sim.Replies(place), func(y dingtalktest.Reply) bool { return y.MsgUUID == r.MsgUUID && y.Time.Equal(r.Time) }) + 1
 	}
 }
 

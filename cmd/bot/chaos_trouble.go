@@ -70,6 +70,9 @@ func planTroubles(opt chaosCmd) []trouble {
 
 // drawTroubles draws troubles of some kinds, one after each interval on average.
 func drawTroubles(opt chaosCmd, kinds []chaosKind, every time.Duration, rng *rand.Rand) []trouble {
+	if every == 0 {
+		return nil
+	}
 	sum := 0
 	for _, t := range kinds {
 		sum += t.weight

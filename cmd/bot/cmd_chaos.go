@@ -19,15 +19,15 @@ type chaosCmd struct {
 	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
-	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average."`
+	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
 	Program  string        `help:"The program to torment instead of this one." type:"existingfile" placeholder:"FILE"`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 }
 
 // Run torments, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
 func (c chaosCmd) Run(ctx context.Context, app *App) (err error) {
-	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase <= 0 || c.For <= 0 {
-		return usageError{errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0")}
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {
+		return usageError{errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0, --erase not less")}
 	}
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1
