@@ -18,7 +18,7 @@ const (
 	exportPageBytes = 36_000
 )
 
-// exportCommand is /export me: a person's own data, where nobody else reads it, a page at a time.
+// exportCommand is /export me: a person's own data, in a private chat, a page at a time.
 func (b *Bot) exportCommand(ctx context.Context, t *turn, rest string) string {
 	page, ok := exportPage(rest)
 	if !ok {

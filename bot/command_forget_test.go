@@ -49,21 +49,21 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 		rights := &shyRights{}
 		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
 		rights.world = w
-		told := func(id, words string) string {
+		answer := func(id, words string) string {
 			w.say(id, "alice", words)
 			texts := w.wire.texts()
 			return texts[len(texts)-1]
 		}
-		if got := told("m1", "/忘记我"); got != say(sayNoRights, "zh") {
+		if got := answer("m1", "/忘记我"); got != say(sayNoRights, "zh") {
 			t.Fatalf("a preview that failed is answered with %q", got)
 		}
-		if got := told("m2", "/忘记我 确认"); got != say(sayNotAsked, "zh") || rights.erased != 0 {
+		if got := answer("m2", "/忘记我 确认"); got != say(sayNotAsked, "zh") || rights.erased != 0 {
 			t.Errorf("a yes to a preview that failed: %q, %d erasures", got, rights.erased)
 		}
-		if got := told("m3", "/忘记我"); !strings.HasPrefix(got, previewMark) || rights.erased != 0 {
+		if got := answer("m3", "/忘记我"); !strings.HasPrefix(got, previewMark) || rights.erased != 0 {
 			t.Errorf("the command said again: %q, %d erasures", got, rights.erased)
 		}
-		if told("m4", "/忘记我"); rights.erased != 1 {
+		if answer("m4", "/忘记我"); rights.erased != 1 {
 			t.Errorf("%d erasures after a preview was shown, want 1", rights.erased)
 		}
 	})

@@ -47,8 +47,8 @@ type lateReply struct {
 // what it deleted; a process that stood still just before may finish the request that it had begun.
 func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 	for _, r := range e.replies {
-		tells := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
-		if r.Time.Before(x.receipt) || !slices.ContainsFunc(strings.Split(r.Text, "\n\n---\n\n"), tells) {
+		leaks := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
+		if r.Time.Before(x.receipt) || !slices.ContainsFunc(strings.Split(r.Text, "\n\n---\n\n"), leaks) {
 			continue
 		}
 		if !e.anyStood(r.Time.Add(-apartFor), r.Time) {
