@@ -98,7 +98,7 @@ func (a Audit) dropInvented(text string) string {
 func (a Audit) lines(ids []Identifier, budget int, count func(string) int) string {
 	room := budget
 	for _, id := range ids {
-		room -= count(bullet(id))
+		room -= count(bullet(id) + "\n")
 	}
 	var b strings.Builder
 	for _, id := range ids {
