@@ -49,7 +49,7 @@ func written(msgs []ChatMessage) string {
 	return b.String()
 }
 
-var testFrame = &frame{system: "You are Ebb.", loc: time.FixedZone("CST", 8*3600)}
+var testFrame = &frame{system: "You are Ebb.", order: DefaultOrder(), loc: time.FixedZone("CST", 8*3600)}
 
 var aPolicy = compaction.Policies["token_budget"]
 
@@ -208,9 +208,9 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		v := aView()
 		first := strings.Join(evil.Draw(t, "pinned"), "\n")
 		// Even one who has read the last request: its marks are of another text.
-		v.Session.Pinned = first + "\n" + reference(v, aPolicy)
-		v.Summaries[0].Text = reference(v, aPolicy) + strings.Join(evil.Draw(t, "summary"), "\n")
-		lines := strings.Split(strings.TrimSuffix(reference(v, aPolicy), "\n"), "\n")[1:]
+		v.Session.Pinned = first + "\n" + reference(v, aPolicy, DefaultOrder()[:2])
+		v.Summaries[0].Text = reference(v, aPolicy, DefaultOrder()[:2]) + strings.Join(evil.Draw(t, "summary"), "\n")
+		lines := strings.Split(strings.TrimSuffix(reference(v, aPolicy, DefaultOrder()[:2]), "\n"), "\n")[1:]
 		blocks := 0
 		for len(lines) > 0 {
 			if lines[0] == aPolicy.Marker {

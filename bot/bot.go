@@ -224,7 +224,13 @@ func (b *Bot) makeFrame() error {
 	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
 		return fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &frame{name: b.cfg.Name, system: strings.TrimSpace(sys.String()), loc: b.cfg.Location}
+	f := &frame{name: b.cfg.Name, system: strings.TrimSpace(sys.String()), order: b.cfg.Remember.Order, loc: b.cfg.Location}
+	if len(f.order) == 0 {
+		f.order = DefaultOrder()
+	}
+	if err := f.order.Check(); err != nil {
+		return fmt.Errorf("order of a request: %w", err)
+	}
 	f.tokens = b.counter.Count(f.system) + compaction.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()

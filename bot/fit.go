@@ -14,7 +14,10 @@ import (
 // estimate is our own count of the request for asked on a view, not calibrated. Events bring their counts along;
 // what else stands in a request is short, or the same in request after request and counted once.
 func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
-	n := b.frame.tokens + b.counted.count(reference(v, b.settings(v.Session).Policy)) + compaction.MessageOverhead + clockTokens
+	n := b.frame.tokens + clockTokens
+	for _, text := range b.frame.references(v, b.settings(v.Session).Policy) {
+		n += b.counted.count(text) + compaction.MessageOverhead
+	}
 	group := v.Session.ConversationType != sessions.Private
 	var minute time.Time
 	for _, events := range [][]sessions.Event{v.Tail, asked} {
@@ -105,7 +108,7 @@ func (b *Bot) fit(ctx context.Context, t *turn) []ChatMessage {
 	return b.request(t, v)
 }
 
-// request assembles the turn's request on a view and notes its size. What memory has on the question stands before it.
+// request assembles the turn's request on a view and notes its size. The order says where recalled memory stands in it.
 func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
 	recalled := b.beside(t, v)
 	t.recalledTokens = 0

@@ -30,6 +30,7 @@ type Remember struct {
 	Recall       Recall
 	RecallTokens int           // of what is found, beside a question
 	PinnedTokens int           // of memory at the head of a view
+	Order        Order         // of the parts in a request; empty: DefaultOrder
 	EveryTurn    bool          // facts are drawn out after each answer
 	Candidates   int           // facts are drawn out after an answer when so many messages look worth it; 0: where it rests
 	MaxPerScope  int           // facts of one scope, before it is tried to tell them in fewer; 0: they are left
@@ -45,8 +46,8 @@ const (
 	maxRecallQuery = 1000
 )
 
-// recall searches memory for what the turn's messages ask about. What it finds goes into the turn's requests, right before
-// the question, so that the prompt before it stays as it is; it enters neither the log nor later requests. A search that
+// recall searches memory for what the turn's messages ask about. What it finds goes into the turn's requests alone, by
+// default right before the question, so that the prompt before it stays as it is. It never enters the log. A search that
 // fails, or takes long, is left out: the model can search by itself.
 func (b *Bot) recall(ctx context.Context, t *turn) {
 	query := b.recallQuery(t.asked)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebb/bot"
 )
 
 // MemoryConfig says what is kept of conversations for good, and how it comes back.
@@ -18,6 +20,9 @@ type MemoryConfig struct {
 	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most a twelfth of
 	// AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
+	// Order is the order of a request's parts between the system prompt and the question. Default "pinned", "summaries",
+	// "raw", "recall".
+	Order []string `json:"order"`
 	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and where it rests
 	// when something worth it, or enough of anything, was said; or "every_turn", after each answer.
 	Extract string `json:"extract"`
@@ -65,6 +70,7 @@ const (
 func defaultMemory() MemoryConfig {
 	return MemoryConfig{
 		Recall: recallQuestions, RecallTokens: 800, PinnedTokens: 600,
+		Order:   []string{"pinned", "summaries", "raw", "recall"},
 		Extract: extractFlush, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
 		Embeddings: EmbeddingsConfig{Batch: 64, RequestsPerMinute: 60, Weight: 0.5},
 	}
@@ -81,12 +87,33 @@ func (m *MemoryConfig) check(k checker) {
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, recallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
+	if err := m.order().Check(); err != nil && !k.failed(at+"order") {
+		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(bot.DefaultOrder()), err)
+	}
 	k.oneOf(at+"extract", m.Extract, []string{extractFlush, extractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
 	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
 	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
 	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
 	m.Embeddings.check(k, at+"embeddings.")
+}
+
+// order is the order of a request's parts, not checked.
+func (m *MemoryConfig) order() bot.Order {
+	parts := make(bot.Order, len(m.Order))
+	for i, p := range m.Order {
+		parts[i] = bot.Piece(p)
+	}
+	return parts
+}
+
+// listed shows a list of strings as a config writes it.
+func listed[S ~string](list []S) string {
+	each := make([]string, len(list))
+	for i, one := range list {
+		each[i] = strconv.Quote(string(one))
+	}
+	return "[" + strings.Join(each, ", ") + "]"
 }
 
 func (e *EmbeddingsConfig) check(k checker, at string) {

@@ -245,6 +245,7 @@ func remember(m MemoryConfig) bot.Remember {
 	r := bot.Remember{
 		Recall: bot.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
 		EveryTurn: m.Extract == extractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
+		Order: m.order(),
 	}
 	if m.Recall == recallOff {
 		r.Recall = bot.RecallOff
