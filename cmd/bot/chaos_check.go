@@ -416,7 +416,7 @@ func (e *evidence) checkOverlaps(f *findings) {
 	for _, o := range e.both {
 		first, second := e.lives[o.first.process], e.lives[o.second.process]
 		excused := slices.ContainsFunc(e.away, func(s span) bool { return s.holds(o.second.from) }) ||
-			e.erasing(o.first.since, o.second.from) || first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
+			e.erasing(o.conversation(), o.first.since, o.second.from) || first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
 		if !excused {
 			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
 				o.second.from.Sub(o.first.from), o.first.process)

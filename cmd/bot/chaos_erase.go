@@ -23,7 +23,8 @@ import (
 type erasure struct {
 	kind    string   // forget last, forget me, forget fact
 	words   []string // numbers of facts: none may be seen after the receipt
-	place   string   // the private chat that goes as a whole; empty where none does
+	touched []string // conversations whose sessions it may take from their owners
+	place   string   // the private chat that goes as a whole, one of them; empty where none does
 	begun   time.Time
 	receipt time.Time // when the requester learnt that it is done; zero: not yet
 }
@@ -61,12 +62,12 @@ func (e *erasures) unfinished() int {
 }
 
 // begin records a request to erase.
-func (e *erasures) begin(kind, place string, words ...string) *erasure {
+func (e *erasures) begin(x erasure) *erasure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x := &erasure{kind: kind, words: words, place: place, begun: time.Now()}
-	e.all = append(e.all, x)
-	return x
+	x.begun = time.Now()
+	e.all = append(e.all, &x)
+	return &x
 }
 
 // end records the receipt.
@@ -123,7 +124,7 @@ func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
 		var word string
 		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.number(); return u.factText() }, func(u *remark) { u.wiped = true })
 		w.awaitAnswer(ctx, group, mark)
-		x := w.erasures.begin("forget last", "", word)
+		x := w.erasures.begin(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
 		return w.erase(ctx, x, who, group, "/忘记上一条", "已删除")
 	}, func(err error) { w.broke("forget last: %v", err) })
 	return nil
@@ -145,7 +146,7 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 		if _, err := w.askFor(ctx, who, private, "/忘记我", "回复“确认”", wiped); err != nil {
 			return err
 		}
-		x := w.erasures.begin("forget me", private, words...)
+		x := w.erasures.begin(erasure{kind: "forget me", words: words, touched: []string{group, private}, place: private})
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
@@ -211,7 +212,7 @@ func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
 		if !known {
 			return fmt.Errorf("memory %d has a number that no message said: %s", m.ID, word)
 		}
-		x := w.erasures.begin("forget fact", "", word)
+		x := w.erasures.begin(erasure{kind: "forget fact", words: []string{word}, touched: []string{u.place}})
 		if i := slices.IndexFunc(chaosPeople, func(p person) bool { return p.id == string(m.SaidBy) }); t.n%3 == 0 && i >= 0 {
 			return w.forgetByMember(ctx, x, m, chaosPeople[i], u.place)
 		}

@@ -105,14 +105,15 @@ func (e *evidence) checkFacts(f *findings) {
 	}
 }
 
-// erasing reports whether an erasure was under way at some time between two moments: it takes sessions from their owners.
-func (e *evidence) erasing(from, to time.Time) bool {
+// erasing reports whether an erasure that touches a conversation was under way at some time between two moments: it takes
+// sessions from their owners.
+func (e *evidence) erasing(conversation string, from, to time.Time) bool {
 	return slices.ContainsFunc(e.erased, func(x erasure) bool {
 		end := x.receipt
 		if end.IsZero() {
 			end = endOfTime
 		}
-		return x.begun.Before(to) && from.Before(end.Add(apartFor))
+		return slices.Contains(x.touched, conversation) && x.begun.Before(to) && from.Before(end.Add(apartFor))
 	})
 }
 

@@ -47,6 +47,12 @@ type overlap struct {
 	first, second modelCall
 }
 
+// conversation is where the session is that has the two questions.
+func (o overlap) conversation() string {
+	conversation, _, _ := strings.Cut(o.thread, " ")
+	return conversation
+}
+
 func newChaosModel(rng *rand.Rand) *chaosModel {
 	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}}
 }

@@ -153,6 +153,10 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"one term, two processes", func(e *evidence) { e.turns[0].term = 3 }, "g1-1 and g1-2 both committed under term 3"},
 		{"the stored term fell", func(e *evidence) { e.terms[0].Term = 2 }, "a turn was committed under term 3, and the stored one is 2"},
 		{"two at the model", func(e *evidence) { e.both = overlapped("g1-1", "g1-2") }, "cid-a has two turns at a time: g1-2 asked 100ms after g1-1"},
+		{"two at the model while an erasure is under way elsewhere", func(e *evidence) {
+			e.both = overlapped("g1-1", "g1-2")
+			e.erased = []erasure{{touched: []string{"cid-b"}, begun: at(150), receipt: at(180)}}
+		}, "cid-a has two turns at a time: g1-2 asked 100ms after g1-1"},
 		{"a panic", func(e *evidence) { e.panics = []string{"g1-1: panic: nil map"} }, "a panic: g1-1: panic: nil map"},
 		{"lost by its own account", func(e *evidence) { e.accounts[1].Figures.Lost = 2 }, "process g1-2 has lost 2 messages"},
 		{"an open account", func(e *evidence) { e.accounts[0].Ending = sessions.Running }, "the account of g1-1 is open, which has ended"},
@@ -212,8 +216,10 @@ func TestCheckerExcuses(t *testing.T) {
 		"the second stood still before": with("g1-2", func(l *life) { l.apart = []span{{at(-300), at(-100)}} }),
 		"the first was killed":          with("g1-1", func(l *life) { l.killed = at(150) }),
 		"the first left at once":        with("g1-1", func(l *life) { l.killed, l.told, l.twice = time.Time{}, at(150), true }),
-		"an erasure takes the session":  func(e *evidence) { e.erased = []erasure{{begun: at(150), receipt: at(180)}} },
-		"no database":                   func(e *evidence) { e.away = []span{{at(0), at(1000)}} },
+		"an erasure takes the session": func(e *evidence) {
+			e.erased = []erasure{{touched: []string{"cid-b", "cid-a"}, begun: at(150), receipt: at(180)}}
+		},
+		"no database": func(e *evidence) { e.away = []span{{at(0), at(1000)}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
