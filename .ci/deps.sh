@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Makes sure that what Ebb is tried with is on this machine: PostgreSQL's server programs, as the bot and the tests start
 # private servers of their own, and behind `deps.sh tests` PgBouncer, which only tests go through. Does nothing when all is
-# there.
+# there. With apt-get the packages are all that stays: settings that an installation needs are removed after it.
+# DEPS_ROOT is another root directory to look and write under, for tests.
 set -euo pipefail
+root=${DEPS_ROOT:-}
 
 missing_postgres() {
   command -v initdb >/dev/null && return 1
   local dir
-  for dir in /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin; do
+  for dir in "$root"/usr/lib/postgresql/*/bin "$root"/opt/homebrew/opt/postgresql*/bin "$root"/usr/local/opt/postgresql*/bin; do
     [ -x "$dir/initdb" ] && return 1
   done
   return 0
@@ -16,7 +18,7 @@ missing_postgres() {
 missing_pgbouncer() {
   command -v pgbouncer >/dev/null && return 1
   local path
-  for path in /usr/sbin /opt/homebrew/bin /usr/local/bin; do
+  for path in "$root"/usr/sbin "$root"/opt/homebrew/bin "$root"/usr/local/bin; do
     [ -x "$path/pgbouncer" ] && return 1
   done
   return 0
@@ -26,20 +28,42 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+files=() # written for the time of an installation
+dirs=()  # made for them
+
+# add_setting FILE MODE TEXT writes a file that remove_settings deletes; one that exists stays as it is.
+add_setting() {
+  local file=$root$1 dir
+  [ ! -e "$file" ] || return 0
+  dir=$(dirname "$file")
+  if [ ! -d "$dir" ]; then
+    dirs+=("$dir")
+    as_root mkdir -p "$dir"
+  fi
+  files+=("$file")
+  printf '%s\n' "$3" | as_root tee "$file" >/dev/null
+  as_root chmod "$2" "$file"
+}
+
+remove_settings() {
+  if [ ${#files[@]} -gt 0 ]; then as_root rm -f "${files[@]}"; fi
+  if [ ${#dirs[@]} -gt 0 ]; then as_root rmdir -p --ignore-fail-on-non-empty "${dirs[@]}"; fi
+}
+
 # Only the programs are wanted: packages must not make or start servers of the machine's own, now or at its next start.
 install_debian() {
-  as_root mkdir -p /etc/postgresql-common/createcluster.d
-  echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.d/programs-only.conf >/dev/null
-  if [ ! -e /usr/sbin/policy-rc.d ]; then
-    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
-    printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
-    as_root chmod 755 /usr/sbin/policy-rc.d
-  fi
+  trap remove_settings EXIT
+  add_setting /etc/postgresql-common/createcluster.d/programs-only.conf 644 'create_main_cluster = false'
+  add_setting /usr/sbin/policy-rc.d 755 $'#!/bin/sh\nexit 101'
   as_root apt-get update -q
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@"
   case " $* " in *' pgbouncer '*)
-    if command -v systemctl >/dev/null; then as_root systemctl disable pgbouncer.service || true; fi
+    if command -v systemctl >/dev/null; then
+      echo "The service of PgBouncer's package is switched off: systemctl enable pgbouncer switches it on."
+      as_root systemctl disable pgbouncer.service || true
+    fi
   esac
+  echo "Installed with apt-get: $*"
 }
 
 packages() {
