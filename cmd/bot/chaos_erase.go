@@ -24,9 +24,10 @@ type erasure struct {
 	kind    string   // forget last, forget me, forget fact
 	words   []string // numbers of facts: none may be seen after the receipt
 	touched []string // conversations whose sessions it may take from their owners
-	place   string   // the private chat that goes as a whole, one of them; empty where none does
+	gone    []string // threads that are deleted as a whole
 	begun   time.Time
 	receipt time.Time // when the requester learnt that it is done; zero: not yet
+	heard   string    // the last reply to the requester that was neither a receipt nor a word to repeat the command
 }
 
 // erasures are those of a run.
@@ -103,11 +104,18 @@ func (e *erasures) known() []erasure {
 	return out
 }
 
-// hasPlace reports whether a conversation goes as a whole with some erasure.
-func (e *erasures) hasPlace(conversation string) bool {
+// hear records a reply that is not yet the receipt.
+func (e *erasures) hear(x *erasure, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.all, func(x *erasure) bool { return x.place != "" && x.place == conversation })
+	x.heard = text
+}
+
+// deletes reports whether some erasure deletes a session as a whole.
+func (e *erasures) deletes(key sessions.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.all, func(x *erasure) bool { return slices.Contains(x.gone, threadIn(key)) })
 }
 
 // answerWait is how long a script waits for an answer that may never name its message: the model may have failed.
@@ -120,12 +128,17 @@ var factWords = regexp.MustCompile(`K\d{6}`)
 func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
 	who, group := w.erasures.newPerson(), w.talk.group(t.n)
 	w.erasures.start(ctx, func(ctx context.Context) error {
-		w.awaitAnswer(ctx, group, w.talk.sayAs(who, group, talkText, nil))
+		first := w.talk.sayAs(who, group, talkText, nil)
+		w.awaitAnswer(ctx, group, first)
 		var word string
 		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.number(); return u.factText() }, func(u *remark) { u.wiped = true })
 		w.awaitAnswer(ctx, group, mark)
+		if err := w.awaitStored(ctx, mark); err != nil {
+			return err
+		}
 		x := w.erasures.begin(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
-		return w.erase(ctx, x, who, group, "/忘记上一条", "已删除")
+		again := func() { w.talk.wipe(first) } // a command that had erased the second message, and is repeated, erases the first
+		return w.erase(ctx, x, request{who: who, place: group, command: "/忘记上一条", again: again})
 	}, func(err error) { w.broke("forget last: %v", err) })
 	return nil
 }
@@ -143,53 +156,91 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 		inPrivate := w.talk.sayAs(who, private, note, wiped)
 		w.awaitAnswer(ctx, group, inGroup)
 		w.awaitAnswer(ctx, private, inPrivate)
-		if _, err := w.askFor(ctx, who, private, "/忘记我", "回复“确认”", wiped); err != nil {
+		if err := errors.Join(w.awaitStored(ctx, inGroup), w.awaitStored(ctx, inPrivate)); err != nil {
 			return err
 		}
-		x := w.erasures.begin(erasure{kind: "forget me", words: words, touched: []string{group, private}, place: private})
+		ask := request{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
+		if _, err := w.askFor(ctx, ask, func(string) {}); err != nil {
+			return err
+		}
+		x := w.erasures.begin(erasure{
+			kind: "forget me", words: words, touched: []string{group, private}, gone: []string{private, group + " " + who.id},
+		})
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
-		return w.erase(ctx, x, who, private, "/忘记我 确认", "已全部删除")
+		return w.erase(ctx, x, request{who: who, place: private, command: "/忘记我 确认", change: wiped})
 	}, func(err error) { w.broke("forget me: %v", err) })
 	return nil
 }
 
+// request is a command of a scripted person.
+type request struct {
+	who            person
+	place, command string
+	want           *regexp.Regexp
+	change         func(*remark) // what becomes of the command
+	again          func()        // called before it is repeated
+}
+
+// Replies to commands that erase.
+var (
+	erasurePreview = regexp.MustCompile(`回复“确认”`)
+	erasureReceipt = regexp.MustCompile(`已(经|全部)?删除`)
+	sayAgain       = regexp.MustCompile(`请稍后再|没有等待确认|已放在一边`) // to send it again, later or from its beginning
+)
+
 // erase sends a command and records its receipt.
-func (w *chaos) erase(ctx context.Context, x *erasure, who person, place, command, receipt string) error {
-	private := place == dingtalktest.DirectConversation(who.id)
-	r, err := w.askFor(ctx, who, place, command, receipt, func(u *remark) { u.wiped, u.gone = private, private })
+func (w *chaos) erase(ctx context.Context, x *erasure, ask request) error {
+	ask.want = erasureReceipt
+	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.hear(x, text) })
 	if err == nil {
 		w.erasures.end(x, r.Time)
 	}
 	return err
 }
 
-// Replies that ask a person to send the command again, later or from its beginning.
-var sayAgain = regexp.MustCompile(`请稍后再|没有等待确认`)
-
-// askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try again.
-func (w *chaos) askFor(ctx context.Context, who person, place, command, want string, change func(*remark)) (dingtalktest.Reply, error) {
-	private := place == dingtalktest.DirectConversation(who.id)
+// askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try
+// again. Other replies to the person are passed to heard.
+func (w *chaos) askFor(ctx context.Context, ask request, heard func(string)) (dingtalktest.Reply, error) {
+	private := ask.place == dingtalktest.DirectConversation(ask.who.id)
 	for {
-		seen := len(w.sim.Replies(place))
-		w.talk.sayAs(who, place, func(*remark) string { return command }, commandOf(change))
+		seen := len(w.sim.Replies(ask.place))
+		w.talk.sayAs(ask.who, ask.place, func(*remark) string { return ask.command }, commandOf(ask.change))
 		for again := false; !again; {
-			r, err := w.sim.WaitReplyAfter(ctx, place, "", seen)
+			r, err := w.sim.WaitReplyAfter(ctx, ask.place, "", seen)
 			if err != nil {
-				return r, fmt.Errorf("no reply with %q to %s of %s: %w", want, command, who.name, err)
+				return r, fmt.Errorf("no reply with %q to %s of %s: %w", ask.want, ask.command, ask.who.name, err)
 			}
 			seen++
-			mine := private || strings.Contains(r.Text, who.id) // mentioned
-			if mine && strings.Contains(r.Text, want) {
+			// A reply by the open API has the name of the person in place of a mention.
+			if !private && !strings.Contains(r.Text, ask.who.id) && !strings.Contains(r.Text, ask.who.name) {
+				continue
+			}
+			if ask.want.MatchString(r.Text) {
 				return r, nil
 			}
-			again = mine && sayAgain.MatchString(r.Text)
+			if again = sayAgain.MatchString(r.Text); !again {
+				heard(r.Text)
+			}
+		}
+		if ask.again != nil {
+			ask.again()
 		}
 		if !until(ctx, time.Now().Add(500*time.Millisecond)) {
 			return dingtalktest.Reply{}, context.Cause(ctx)
 		}
 	}
+}
+
+// awaitStored waits until a message is acknowledged: a command that overtakes it is about another one.
+func (w *chaos) awaitStored(ctx context.Context, mark string) error {
+	for !w.talk.acked(mark) {
+		if !until(ctx, time.Now().Add(50*time.Millisecond)) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // awaitAnswer waits for the answer that names a message, for a while.
@@ -322,6 +373,13 @@ func (t *chaosTalk) sayAs(who person, place string, text func(*remark) string, c
 	return u.mark
 }
 
+// acked reports whether a message was acknowledged.
+func (t *chaosTalk) acked(mark string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.said[mark].acked.IsZero()
+}
+
 // wipe notes that a message may be erased from now on, and returns it.
 func (t *chaosTalk) wipe(mark string) (remark, bool) {
 	t.mu.Lock()
@@ -366,8 +424,11 @@ func (u *remark) factText() string {
 	return u.mark + " 通知大家，" + u.fact + "。"
 }
 
-// conversationOf is the conversation of a session.
-func conversationOf(key sessions.Key) string {
-	_, id := key.Conversation()
-	return string(id)
+// threadIn is the thread of a session: its conversation, or one member of it.
+func threadIn(key sessions.Key) string {
+	_, conversation := key.Conversation()
+	if parts := strings.SplitN(string(key), "/", 3); len(parts) == 3 {
+		return string(conversation) + " " + parts[2]
+	}
+	return string(conversation)
 }

@@ -19,7 +19,7 @@ func (e *evidence) checkErased(f *findings) {
 	for _, x := range e.erased {
 		f.erasures++
 		if x.receipt.IsZero() {
-			f.broke("%s of %v, asked for at %s, has no receipt", x.kind, x.words, x.begun.Format(time.TimeOnly))
+			f.broke("%s of %v, asked for at %s, has no receipt; the last reply was %q", x.kind, x.words, x.begun.Format(time.TimeOnly), x.heard)
 			continue
 		}
 		for _, word := range x.words {
@@ -121,9 +121,11 @@ func (e *evidence) erasing(conversation string, from, to time.Time) bool {
 func (e *evidence) dropErased() {
 	gone := map[string]bool{}
 	for _, x := range e.erased {
-		gone[x.place] = x.place != ""
+		for _, thread := range x.gone {
+			gone[thread] = true
+		}
 	}
-	e.turns = slices.DeleteFunc(e.turns, func(t turnLine) bool { return gone[conversationOf(sessions.Key(t.session))] })
+	e.turns = slices.DeleteFunc(e.turns, func(t turnLine) bool { return gone[threadIn(sessions.Key(t.session))] })
 }
 
 // longNote stands under the answer to a message that the model read in part. The log has the answer alone.

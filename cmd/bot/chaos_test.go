@@ -187,8 +187,8 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			e.remains = map[string][]string{"K000009": {"session_summaries"}}
 		}, "forget fact: K000009 was erased and is still in session_summaries"},
 		{"an erasure without a receipt", func(e *evidence) {
-			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100)}}
-		}, "forget last of [K000009], asked for at 09:00:00, has no receipt"},
+			e.erased = []erasure{{kind: "forget last", words: []string{"K000009"}, begun: at(100), heard: "模型服务现在很忙"}}
+		}, `forget last of [K000009], asked for at 09:00:00, has no receipt; the last reply was "模型服务现在很忙"`},
 		{"another message erased", func(e *evidence) { e.log[0].Content = sessions.ErasedText }, "message q0000001 of session robot/cid-a was not to be erased"},
 		{"the protocol", func(e *evidence) { e.strange = []dingtalktest.Violation{{Kind: dingtalktest.AckTwice}} }, "protocol: "},
 		{"seen before the end", func(e *evidence) { e.broken = []string{"gateway g1-1 ended by itself"} }, "gateway g1-1 ended by itself"},
@@ -230,6 +230,23 @@ func TestCheckerExcuses(t *testing.T) {
 				t.Errorf("found %q", got)
 			}
 		})
+	}
+}
+
+// The session of a member who was forgotten begins again at its first term; the others of the group stay.
+func TestTurnsOfDeletedSessionsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	e := &evidence{
+		erased: []erasure{{kind: "forget me", gone: []string{"cidDirectu-li==", "cid-a u-li"}}},
+		turns:  []turnLine{{session: "robot/cid-a/u-li"}, {session: "robot/cid-a/u-wang"}, {session: "robot/cidDirectu-li=="}, {session: "robot/cid-a"}},
+	}
+	e.dropErased()
+	var left []string
+	for _, l := range e.turns {
+		left = append(left, l.session)
+	}
+	if want := []string{"robot/cid-a/u-wang", "robot/cid-a"}; !slices.Equal(left, want) {
+		t.Errorf("turns are left of the sessions %q, want %q", left, want)
 	}
 }
 

@@ -229,7 +229,7 @@ func (w *chaos) watchTerms(ctx context.Context) {
 			continue // the database is away: part of the trouble
 		}
 		for _, l := range leases {
-			if l.Term < seen[l.Key] && !w.erasures.hasPlace(conversationOf(l.Key)) {
+			if l.Term < seen[l.Key] && !w.erasures.deletes(l.Key) {
 				w.broke("session %s: the lease's term fell from %d to %d", l.Key, seen[l.Key], l.Term)
 			}
 			seen[l.Key] = l.Term

@@ -129,13 +129,16 @@ func (w *chaos) settle(ctx context.Context) error {
 	defer stop()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	rest := ""
 	for {
-		rest, err := w.unsettled(limit)
-		if err != nil && limit.Err() == nil {
-			rest = err.Error()
-		}
-		if rest == "" && limit.Err() == nil {
-			return w.stopAll(ctx)
+		left, err := w.unsettled(limit)
+		if limit.Err() == nil { // else it looked at a part alone
+			if rest = left; err != nil {
+				rest = err.Error()
+			}
+			if rest == "" {
+				return w.stopAll(ctx)
+			}
 		}
 		select {
 		case <-tick.C:
