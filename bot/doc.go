@@ -31,7 +31,8 @@
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.
 //  7. All of a turn or nothing. While the database is away the commit is tried again: an answer is not thrown away.
 //  8. The row was there before the send and is marked after it. It decides what is sent: only the first try goes from memory,
-//     each later one claims the row. A reply is sent again under the same key, where its way has keys.
+//     each later one claims the row, and so does each later part of a long reply. A reply is sent again under the same
+//     key, where its way has keys.
 //  9. Our own count is corrected by what providers report, and never the other way round.
 //  10. A flush succeeds with a stored row or an explicit "nothing to save"; anything else is owed, and read from the
 //     log later, in the background until it comes through. Every trigger is the same function over the same range.

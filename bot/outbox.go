@@ -15,7 +15,7 @@ import (
 )
 
 // outbox sends what turns committed. The rows in the storage decide what is sent: a reply goes out from memory once, right
-// after its commit, and each later try claims its row first. This side keeps the order of each conversation's replies and
+// after its commit; each later try and each later part claims its row first. This side keeps the order of each conversation's replies and
 // when the next one is due, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type outbox struct {
 	ctx       context.Context
@@ -294,24 +294,49 @@ func (o *outbox) pause(q *queue, d time.Duration) bool {
 	return !o.closed
 }
 
-// attempt claims the rows of a batch and sends them as one message. Where one of them is not to be sent any more, it leaves
-// the queue instead, and the rest is picked again.
+// attempt sends a batch as one message, part by part. Each part has a claim of the rows before it, which also records the
+// parts that arrived. Where one of the rows is not to be sent any more, it leaves the queue instead, and the rest is picked
+// again.
 func (o *outbox) attempt(q *queue, batch []*parcel) {
-	outs, err := o.claim(q, batch)
-	switch {
-	case err != nil:
-		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
-		o.mu.Lock()
-		q.until = o.now().Add(backoff(0, &SendError{}))
-		o.mu.Unlock()
-	case len(outs) == len(batch) && o.leases.Trusted():
-		v := o.try(batch, outs)
-		for _, p := range batch {
-			p.tried()
+	var begun []sessions.Outgoing // the claim of the last part, where others are left
+	v := verdict{more: true}
+	for v.more {
+		outs, err := o.claim(q, batch)
+		if err != nil || len(outs) < len(batch) || !o.leases.Trusted() {
+			o.interrupt(q, batch, begun, v, err)
+			return
 		}
+		v, begun = o.try(batch, outs), outs
 		o.after(q, batch, v)
 	}
+	for _, p := range batch {
+		p.tried()
+	}
 }
+
+// interrupt ends an attempt before its first part, or between two of them: then the rows keep the parts that arrived.
+func (o *outbox) interrupt(q *queue, batch []*parcel, begun []sessions.Outgoing, v verdict, err error) {
+	retry := o.now()
+	if err != nil {
+		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
+		retry = retry.Add(backoff(0, &SendError{}))
+		o.mu.Lock()
+		q.until = retry
+		o.mu.Unlock()
+	}
+	if begun == nil {
+		return
+	}
+	v.more, v.maybe, v.retry = false, len(batch) > 1, retry
+	o.mark(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: retry})
+	o.after(q, batch, v)
+	for _, p := range batch {
+		p.tried()
+	}
+}
+
+// errBetweenParts is the error in the row of a reply whose next part could not be claimed.
+var errBetweenParts = errors.New("interrupted between two parts")
 
 // claim takes the rows of a batch for one try and returns them as they are now, or fewer: what did not come back is dropped.
 func (o *outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
@@ -325,11 +350,14 @@ func (o *outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
 		ids[p.lease] = append(ids[p.lease], p.id)
 	}
 	o.mu.Unlock()
-	rows := map[rowID]sessions.Outgoing{}
+	rows, part := map[rowID]sessions.Outgoing{}, 0
+	if len(batch) == 1 {
+		part = batch[0].part // parts of a joined message are not parts of its replies
+	}
 	var lost []sessions.Lease
 	for lease, ids := range ids {
 		one, stop := context.WithTimeout(o.ctx, o.settle)
-		claimed, err := o.store.Claim(one, lease, ids, jointKey(batch))
+		claimed, err := o.store.Claim(one, lease, sessions.Try{IDs: ids, Joint: jointKey(batch), Part: part})
 		stop()
 		if o.leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
 			return nil, err
@@ -399,19 +427,19 @@ func (o *outbox) after(q *queue, batch []*parcel, v verdict) {
 		o.callBack(q)
 		return
 	}
-	failures := 0
-	for _, p := range batch {
-		failures = max(failures, p.failures)
+	failed := failures(batch)
+	switch {
+	case v.more:
+		failed = 0
+	case v.failed:
+		failed++
 	}
-	if v.failed {
-		failures++
-	}
-	aside := v.failed && failures >= maxFailures
-	if !v.apart && !v.refused && !aside {
+	aside := v.failed && failed >= maxFailures
+	if !v.apart && !v.refused && !aside && !v.more {
 		q.until = v.retry
 	}
 	for _, p := range batch {
-		p.maybe, p.failures = p.maybe || v.maybe, failures // replies of one message step aside together
+		p.maybe, p.failures = p.maybe || v.maybe, failed // replies of one message step aside together
 		if aside {
 			p.next = v.retry
 		}
@@ -423,7 +451,7 @@ func (o *outbox) after(q *queue, batch []*parcel, v verdict) {
 			p.part = max(p.part, v.part)
 		default:
 			p.part = max(p.part, v.part)
-			if p.maybe && len(batch) > 1 {
+			if (p.maybe || p.part > 0) && len(batch) > 1 {
 				p.joint = jointKey(batch)
 			}
 		}

@@ -177,14 +177,17 @@ func TestJoinedMessageRefusedAfterAPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
-			if try == 2 {
+			switch try {
+			case 2:
+				return Sent{Via: "webhook", Part: 1, More: true}, nil
+			case 3:
 				return Sent{Part: 1}, &SendError{Refused: true, Err: errors.New("999999")}
 			}
 			return arrived, nil
 		})})
 		w.waits()
 		after(time.Minute)
-		want(t, "tries", len(w.wire.sends()), 5)
+		want(t, "tries", len(w.wire.sends()), 6)
 		want(t, "unsent", len(w.unsent()), 0)
 		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 3)
 	})

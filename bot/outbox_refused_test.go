@@ -158,7 +158,7 @@ func TestReplyThatFailsEachTimeSilencesNobody(t *testing.T) {
 				})})
 				w.say("m0", "alice", "bad")
 				w.say("m1", "bob", "first.")
-				after(8 * time.Minute)
+				after(4 * time.Minute)
 				w.say("m2", "carol", "second.")
 				after(3 * time.Second)
 				for _, words := range []string{"first.", "second."} {

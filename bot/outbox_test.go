@@ -235,8 +235,11 @@ func TestPartsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
-			if try <= 2 {
-				return Sent{Via: "webhook", Part: 2}, errors.New("502")
+			switch try {
+			case 1, 2:
+				return Sent{Via: "webhook", Part: try, More: true}, nil
+			case 3, 4:
+				return Sent{Part: 2}, errors.New("502")
 			}
 			return Sent{Via: "webhook", Part: 3}, nil
 		})})
@@ -247,7 +250,7 @@ func TestPartsGoOn(t *testing.T) {
 		for _, o := range w.wire.sends() {
 			got = append(got, fmt.Sprintf("%d:%d", o.Part, strings.Count(o.Reply.Text, "re: ")))
 		}
-		want(t, "part and replies of each try", strings.Join(got, " "), "0:1 2:1 2:1 0:1")
+		want(t, "part and replies of each try", strings.Join(got, " "), "0:1 1:1 2:1 2:1 2:1 0:1")
 	})
 }
 
@@ -257,15 +260,18 @@ func TestPartsOfJoinedReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
-			if try == 1 {
+			switch try {
+			case 1:
 				return Sent{}, errors.New("502")
+			case 2:
+				return Sent{Via: "webhook", Part: 1, More: true}, nil
 			}
-			return Sent{Via: "webhook", Part: 1}, errors.New("502 in the second part")
+			return Sent{Part: 1}, errors.New("502 in the second part")
 		})})
 		a.say("m0", "alice", "first")
 		a.say("m1", "bob", "second")
 		after(1500 * time.Millisecond)
-		if n := len(a.wire.sends()); n != 2 || !strings.Contains(a.wire.texts()[1], "second") {
+		if n := len(a.wire.sends()); n != 3 || !strings.Contains(a.wire.texts()[1], "second") {
 			t.Fatalf("%d tries: %q", n, a.wire.texts())
 		}
 		a.kill()

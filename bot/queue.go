@@ -66,12 +66,21 @@ func (p *parcel) whole() bool {
 // maxBlocking is how often a reply may be refused before the others pass it.
 const maxBlocking = 3
 
-// maxFailures is how often a reply may fail otherwise before the others pass it: about four minutes of an outage. A text
+// maxFailures is how often a reply may fail otherwise before the others pass it: two to four minutes of an outage. A text
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
 const maxFailures = 8
 
 // aside reports whether the others pass a reply: it waits by itself for what tries it has left.
 func (p *parcel) aside() bool { return p.refused() || p.failures >= maxFailures }
+
+// failures is how often in a row the replies of a message failed without a refusal.
+func failures(batch []*parcel) int {
+	n := 0
+	for _, p := range batch {
+		n = max(n, p.failures)
+	}
+	return n
+}
 
 // refused reports whether a reply is likely to be given up soon.
 func (p *parcel) refused() bool { return p.refusals >= maxBlocking }

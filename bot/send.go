@@ -23,18 +23,21 @@ const maxRefusals = 10
 // verdict is the outcome of a try to send.
 type verdict struct {
 	done    bool      // settled for good
+	more    bool      // a part arrived, others are left
 	apart   bool      // refused as one message: each reply is to be tried by itself
 	refused bool      // surely, under a code that names no cause: another reply may pass
 	failed  bool      // without a reason to pause the conversation: another reply may pass
 	maybe   bool      // may have arrived, or has in part: the same message again
 	part    int       // parts that arrived
+	via     string    // of the part that arrived
 	retry   time.Time // when, by the storage's clock, where it is not settled
 }
 
 // expiryMargin is how long before its end a session webhook is not used any more, for clocks that disagree.
 const expiryMargin = time.Minute
 
-// try sends claimed replies as one message and records the outcome.
+// try sends the next part of claimed replies, as one message, and records the outcome. A part that is followed by others is
+// recorded by the claim of the next one.
 func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
@@ -44,6 +47,9 @@ func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 		out.Reply.Target.Webhook = "" // by the storage's clock: no replica's own says when a way ends
 	}
 	sent, err := o.transport.Send(o.ctx, out)
+	if err == nil && sent.More {
+		return verdict{more: true, part: sent.Part, via: sent.Via}
+	}
 	if err == nil {
 		o.countDoubles(batch, outs)
 		o.mark(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via})
@@ -54,7 +60,7 @@ func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 		failed = &SendError{Err: err}
 	}
 	v := verdict{refused: failed.Refused, failed: !failed.Refused && failed.After == 0, maybe: failed.Maybe || len(batch) > 1 && sent.Part > 0, part: sent.Part}
-	tries := out.Attempts
+	tries := failures(batch) + 1
 	if v.refused {
 		tries = out.Refusals + 1
 	}

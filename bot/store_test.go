@@ -310,8 +310,8 @@ func (s *store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.mem.Unsent(ctx, l) })
 }
 
-func (s *store) Claim(ctx context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
-	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.mem.Claim(ctx, l, ids, joint) })
+func (s *store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.mem.Claim(ctx, l, t) })
 }
 
 func (s *store) PutDown(ctx context.Context, o sessions.ReplicaID) error {

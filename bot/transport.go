@@ -14,8 +14,8 @@ type Transport interface {
 	// that run, and returns nil; another error says that it can't work at all.
 	Run(ctx context.Context, accept Accept) error
 
-	// Send delivers one reply and returns how. It splits what is too long; progress says how many parts arrived and
-	// starts at o.Part. It retries nothing: a [*SendError] says what to do. Calls for one conversation come one at a time.
+	// Send delivers one part of a reply, the one at o.Part, and returns how. It splits what is too long. It retries
+	// nothing: a [*SendError] says what to do. Calls for one conversation come one at a time.
 	Send(ctx context.Context, o sessions.Outgoing) (Sent, error)
 
 	// Ready reports whether messages can arrive now.
@@ -32,10 +32,11 @@ type Receiver interface {
 // Accept makes a message durable. It returns nil only after the commit.
 type Accept func(ctx context.Context, m sessions.Message) error
 
-// Sent is how a reply, or a part of it, arrived. It is filled in as far as it got when Send fails, too.
+// Sent is how a part of a reply arrived. Part is also set when Send fails.
 type Sent struct {
 	Via  string // webhook or openapi
 	Part int    // parts that arrived
+	More bool   // parts are left: each is a call of Send
 }
 
 // SendError is a reply that did not arrive, classified.

@@ -384,14 +384,20 @@ type Outbox interface {
 	// Unsent lists the unsent replies of a session that the lease covers, oldest first, without their texts.
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
 	// Claim takes unsent replies for one try and returns them as they are now, oldest first. A reply that was settled or
-	// erased meanwhile does not come back. joint is the key of the message that they are a part of; empty for one alone.
-	// It fails with ErrLeaseLost, and takes none, where the lease is not the current one.
-	Claim(ctx context.Context, l Lease, ids []int64, joint string) ([]Outgoing, error)
+	// erased meanwhile does not come back. It fails with ErrLeaseLost, and takes none, where the lease is not the current one.
+	Claim(ctx context.Context, l Lease, t Try) ([]Outgoing, error)
 	// Settle records the outcome of a try. ErrNotFound where there is no such reply, or where the outcome leaves it open and
 	// a later try has begun.
 	Settle(ctx context.Context, s Settled) error
 	// PutDown says that owner sends nothing any more, and has settled every try: its open replies are in nobody's hand.
 	PutDown(ctx context.Context, owner ReplicaID) error
+}
+
+// Try is one request to DingTalk: a message, or one part of it.
+type Try struct {
+	IDs   []int64 // of the replies in the message
+	Joint string  // the key of a message that holds several replies; empty for one alone
+	Part  int     // parts of a reply alone that are known to have arrived: the rows keep them
 }
 
 // Settled is the outcome of a try to send one reply.

@@ -53,9 +53,9 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 }
 
 // Claim implements sessions.Outbox.
-func (s *Store) Claim(ctx context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
+func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	rows, err := s.q.OutboxClaim(ctx, s.pool, &dbsqlc.OutboxClaimParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: ids, Joint: joint, HandSeconds: handTime.Seconds(),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: count(t.Part), HandSeconds: handTime.Seconds(),
 	})
 	if err == nil && len(rows) == 0 {
 		err = sessions.ErrLeaseLost
@@ -73,7 +73,7 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, ids []int64, joint 
 			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
 		}
 		claimed = append(claimed, sessions.Outgoing{
-			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: joint, Maybe: r.Resumed,
+			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: t.Joint, Maybe: r.Resumed,
 			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
 		})
 	}

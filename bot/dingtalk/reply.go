@@ -24,24 +24,24 @@ var (
 	errNoWebhook = errors.New("no usable session webhook")
 )
 
-// Send delivers a reply part by part and says how far it came. Each part goes to the session webhook or, where that is
-// of no use, through the open API. A failure is a [*bot.SendError].
+// Send delivers the next part of a reply. It goes to the session webhook or, where that is of no use, through the open
+// API. A failure is a [*bot.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, error) {
-	sent := bot.Sent{Part: o.Part}
 	parts := compose(named(o))
-	for i := o.Part; i < len(parts); i++ {
-		uuid := ""
-		if o.Reply.Nonce != "" {
-			uuid = o.Reply.Nonce + "-" + strconv.Itoa(i)
-		}
-		via, err := t.sendPart(ctx, o.Reply.Target, parts[i], uuid)
-		if err != nil {
-			t.counters.failed.Add(1)
-			return sent, err
-		}
-		sent.Part, sent.Via = i+1, via
+	if o.Part >= len(parts) {
+		return bot.Sent{Part: o.Part}, nil
 	}
-	return sent, nil
+	uuid := ""
+	if o.Reply.Nonce != "" {
+		uuid = o.Reply.Nonce + "-" + strconv.Itoa(o.Part)
+	}
+	via, err := t.sendPart(ctx, o.Reply.Target, parts[o.Part], uuid)
+	if err != nil {
+		t.counters.failed.Add(1)
+		return bot.Sent{Part: o.Part}, err
+	}
+	arrived := o.Part + 1
+	return bot.Sent{Via: via, Part: arrived, More: arrived < len(parts)}, nil
 }
 
 func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {

@@ -38,7 +38,7 @@ func (m *Mem) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, 
 }
 
 // Claim implements sessions.Outbox.
-func (m *Mem) Claim(_ context.Context, l sessions.Lease, ids []int64, joint string) ([]sessions.Outgoing, error) {
+func (m *Mem) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fenced(l)
@@ -47,11 +47,12 @@ func (m *Mem) Claim(_ context.Context, l sessions.Lease, ids []int64, joint stri
 	}
 	var claimed []sessions.Outgoing
 	for _, o := range s.outbox {
-		if o.settled || !slices.Contains(ids, o.ID) {
+		if o.settled || !slices.Contains(t.IDs, o.ID) {
 			continue
 		}
 		o.Attempts++
-		o.Joint, o.sender, o.sending, o.inFlight, o.NextAt = joint, l.Owner, true, true, time.Now().Add(handTime)
+		o.Part = max(o.Part, t.Part)
+		o.Joint, o.sender, o.sending, o.inFlight, o.NextAt = t.Joint, l.Owner, true, true, time.Now().Add(handTime)
 		out := o.Outgoing
 		out.NextAt, out.Took = time.Time{}, false
 		claimed = append(claimed, out)

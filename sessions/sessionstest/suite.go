@@ -88,6 +88,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"replicas wake each other", testListen},
 		{"a reply is kept until it is settled", testOutbox},
 		{"a claim takes what is open, as it is", testOutboxClaim},
+		{"a claim keeps the parts that arrived", testOutboxParts},
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
 		{"a reply that was put down has not arrived", testOutboxPutDown},
 		{"a compaction moves the cursor once", testCompact},

@@ -179,7 +179,7 @@ func testEraseReplies(b *bench) {
 	l = b.acquire(replicaA)
 	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 1 {
 		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
-	} else if open, err = b.Store.Claim(b.ctx, l, []int64{open[0].ID}, ""); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
+	} else if open, err = b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
 		b.Errorf("claimed are %+v (%v), want the answer", open, err)
 	}
 	if m := b.begin(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {

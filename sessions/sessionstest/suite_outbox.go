@@ -18,7 +18,7 @@ func (b *bench) unsent(l sessions.Lease) []sessions.Outgoing {
 // claim takes replies for one try.
 func (b *bench) claim(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
 	b.Helper()
-	list, err := b.Store.Claim(b.ctx, l, ids, joint)
+	list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
 	b.check(err)
 	return list
 }
@@ -93,6 +93,22 @@ func testOutboxClaim(b *bench) {
 	}
 	if list := b.claim(l, "", ids[1], 1<<40); len(list) != 0 {
 		b.Errorf("claimed are %+v, want none", list)
+	}
+}
+
+// A claim for a later part keeps how many parts arrived, and a later claim that knows of fewer changes nothing.
+func testOutboxParts(b *bench) {
+	l := b.held(1)
+	id := b.turn(l, 1).Replies[0].ID
+	for _, c := range []struct{ known, want int }{{2, 2}, {0, 2}, {3, 3}} {
+		list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{id}, Part: c.known})
+		b.check(err)
+		if len(list) != 1 || list[0].Part != c.want {
+			b.Errorf("claimed with %d parts is %+v, want %d", c.known, list, c.want)
+		}
+	}
+	if list := b.unsent(l); len(list) != 1 || list[0].Part != 3 {
+		b.Errorf("unsent is %+v, want three parts that arrived", list)
 	}
 }
 

@@ -289,7 +289,7 @@ func testFencing(b *bench) {
 		b.want(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
 		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
-		_, err = b.Store.Claim(b.ctx, stale, []int64{reply.ID}, "")
+		_, err = b.Store.Claim(b.ctx, stale, sessions.Try{IDs: []int64{reply.ID}})
 		b.want(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
 		_, err = b.Store.Unsent(b.ctx, stale)
 		b.want(err, sessions.ErrLeaseLost, "listing replies with "+name)
