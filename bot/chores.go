@@ -177,15 +177,15 @@ func (b *Bot) affords(ctx context.Context, p memory.Pile) (bool, error) {
 	return !spentLow(b.settings(s), s), nil
 }
 
-// charge counts what consolidating a pile took among what its session took, also where nothing came of it.
-func (b *Bot) charge(ctx context.Context, p memory.Pile, u sessions.Usage, cost float64) {
-	if u == (sessions.Usage{}) {
+// charge counts what model calls took of which no row of their own is left.
+func (b *Bot) charge(ctx context.Context, key sessions.Key, one sessions.Spending) {
+	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	if err := b.cfg.Keeper.Charge(ctx, p.Session, u, cost); err != nil {
-		quietly(ctx, err, "Tokens of a consolidation could not be counted")
+	if err := b.store.Charge(ctx, key, one); err != nil {
+		quietly(ctx, err, "Tokens of model calls could not be counted")
 	}
 }
 
@@ -198,7 +198,7 @@ func (b *Bot) join(ctx context.Context, p memory.Pile, held int) (fewer int, err
 	one, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
 	defer stop()
 	done, err := b.consolidator.Run(one, p)
-	b.charge(ctx, p, done.Usage, done.Cost)
+	b.charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {
 			return 0, err

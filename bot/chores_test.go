@@ -29,15 +29,6 @@ type attic struct {
 	mem     *sessionstest.Mem // of the sessions that are charged; nil: nobody is
 }
 
-func (a *attic) Charge(_ context.Context, key sessions.Key, u sessions.Usage, _ float64) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mem != nil {
-		a.mem.Spend(key, u)
-	}
-	return nil
-}
-
 func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -304,7 +304,7 @@ func spentWord(e sessions.LogEntry, lang string) string {
 	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
 		part := fmt.Sprintf("%s %s tokens", e.Model, thousands(tokens))
 		if e.Cost > 0 {
-			part += fmt.Sprintf(" $%.4f", e.Cost)
+			part += say(sayCost, lang, e.Cost)
 		}
 		parts = append(parts, part)
 	}

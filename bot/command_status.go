@@ -46,6 +46,9 @@ func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", thousands(s.SpentToday), thousands(set.DailyTokens), state))
 	}
+	if spent := b.spentToday(ctx, t); spent != "" {
+		rows = append(rows, row("今日用量", "today", "%s", spent))
+	}
 	if b.upkeepLock.busy(t.key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
@@ -79,6 +82,41 @@ func (b *Bot) ownSettings(s sessions.Session) string {
 		line += " ⚠️ " + err.Error()
 	}
 	return line
+}
+
+// kindWords name kinds of work in a list.
+var kindWords = map[string][2]string{
+	sessions.SpentTurn:          {"回答", "answers"},
+	sessions.SpentFlush:         {"记忆整理", "memory flushes"},
+	sessions.SpentSummary:       {"压缩", "compactions"},
+	sessions.SpentDigest:        {"每日摘要", "digests"},
+	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
+}
+
+// spentToday is how many tokens each kind of work took today, with the price of all; empty where no model was asked.
+func (b *Bot) spentToday(ctx context.Context, t *turn) string {
+	all, err := b.store.Spent(ctx, t.key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Spendings could not be read")
+		return "?"
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	parts, cost := make([]string, len(all)), 0.0
+	for i, one := range all {
+		word := kindWords[one.Kind][0]
+		if t.lang == "en" {
+			word = kindWords[one.Kind][1]
+		}
+		parts[i] = word + " " + thousands(one.Usage.Prompt+one.Usage.Completion)
+		cost += one.Cost
+	}
+	list := strings.Join(parts, say(sayComma, t.lang))
+	if cost == 0 {
+		return say(sayUnpriced, t.lang, list)
+	}
+	return say(saySpent, t.lang, list, cost)
 }
 
 // known is how many facts /memory lists where the command was sent.

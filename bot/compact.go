@@ -72,7 +72,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiti
 	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
 	err = r.do(ctx)
 	r.Duration = time.Since(began)
-	if err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+	if err != nil {
 		r.logFailure(ctx, err)
 	}
 	b.metrics.compaction(r.LogEntry)
@@ -382,9 +382,17 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 
 // logFailure records an attempt that changed nothing, and when the next may run: by the clock, and after one that gained
 // nothing also when the context has grown. The parts of a backlog are shorter after each failure: see
-// [compaction.Policy.Part].
+// [compaction.Policy.Part]. Without the lease only the tokens are counted.
 func (r *run) logFailure(ctx context.Context, cause error) {
 	s, e := r.view.Session, &r.LogEntry
+	if r.staged { // who commits the draft counts it
+		e.Usage, e.Cost = sessions.Usage{}, 0
+	}
+	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}
+	if errors.Is(cause, sessions.ErrLeaseLost) {
+		r.charge(ctx, r.Key, spent)
+		return
+	}
 	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	grown := r.set.Policy.RearmAfter(r.set.Window, e.TokensBefore, false)
 	switch {
@@ -405,13 +413,13 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	if r.Trigger == triggerManual { // what a person tries does not put off what would run by itself
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	}
-	if r.staged {
-		e.Usage, e.Cost = sessions.Usage{}, 0
-	}
 	e.TokensAfter = e.TokensBefore
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
 	defer stop()
 	if err := r.store.Log(one, r.lease, *e); err != nil {
+		if isFinal(err) {
+			r.charge(ctx, r.Key, spent)
+		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
 	}
 }

@@ -123,6 +123,11 @@ func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
 	made, err := b.tellDay(ctx, s, d)
+	defer func() {
+		if ctx.Err() != nil || isFinal(err) {
+			b.charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: made.Usage, Cost: made.Cost})
+		}
+	}()
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // cut off, not failed: the next process tells the day
 	}

@@ -64,7 +64,9 @@ func TestExtractionWithinTheDaysAllowance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Remember.EveryTurn, c.Compaction.DailyTokens = true, 100 }})
 		w.say("m1", "alice", "hello")
-		w.store.mem.Spend(group, sessions.Usage{Prompt: 100})
+		if err := w.store.Charge(t.Context(), group, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 100}}); err != nil {
+			t.Fatal(err)
+		}
 		w.say("m2", "alice", "hello")
 		want(t, "flushes", len(w.store.flushes(group).ranges), 1)
 	})

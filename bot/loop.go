@@ -18,9 +18,15 @@ type answer struct {
 	events   []sessions.Event // assistant and tool events; the last words are not counted yet
 	text     string           // for people
 	usage    sessions.Usage   // of all calls
+	cost     float64          // of all calls
 	last     sessions.Usage   // of the last call
 	estimate int              // our own count of the last request, not calibrated
 	model    string
+}
+
+// spending is what the answer took.
+func (a answer) spending() sessions.Spending {
+	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost}
 }
 
 // loop asks the model, runs the tools that it calls, and asks again, until it answers in words. An error is a model
@@ -33,7 +39,7 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 	for round := 1; ; round++ {
 		full := !b.room(t, &a, msgs, first)
 		resp, err := b.model.Generate(ctx, Request{Kind: KindTurn, Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
-		a.usage = a.usage.Add(resp.Usage) // an error may have taken some, too
+		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // an error may have taken some, too
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ type modelMetrics struct {
 	calls      *prometheus.CounterVec
 	errors     *prometheus.CounterVec
 	tokens     *prometheus.CounterVec
+	cost       *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	firstToken *prometheus.HistogramVec
 }
@@ -55,6 +57,7 @@ func newModelMetrics(r prometheus.Registerer, m Model) *modelMetrics {
 		calls:      counter("model_calls_total", "Calls of models, by model and kind of work. A call that goes on to the next model counts for both.", "model", "kind"),
 		errors:     counter("model_errors_total", "Calls that a model failed for good, also where the next model answered, by class.", "model", "kind", "class"),
 		tokens:     counter("model_tokens_total", "Tokens as providers reported them: prompt, of which cached, and completion.", "model", "kind", "token"),
+		cost:       counter("model_cost_total", "Price of calls, in the unit of the configured prices. Calls of models without a price count nothing.", "model", "kind"),
 		seconds:    histogram("model_call_seconds", "Time of a call of one model, with its retries.", "model", "kind"),
 		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),
 	}
@@ -82,7 +85,7 @@ func (c *modelMetrics) call(r Request, resp Response, err error, took time.Durat
 	kind := string(cmp.Or(r.Kind, KindTurn))
 	parts := resp.Parts
 	if parts == nil { // a model that keeps no account
-		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Took: took}
+		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
 		if m, ok := errors.AsType[*ModelError](err); ok {
 			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)
 		}
@@ -98,6 +101,9 @@ func (c *modelMetrics) call(r Request, resp Response, err error, took time.Durat
 			c.errors.WithLabelValues(p.Model, kind, string(p.Err.Class)).Inc()
 		}
 		c.usage(p.Model, kind, p.Usage)
+		if p.Cost > 0 && !math.IsInf(p.Cost, 0) {
+			c.cost.WithLabelValues(p.Model, kind).Add(p.Cost)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,11 +41,12 @@ func counters(t *testing.T, r *prometheus.Registry, name, by string) map[string]
 	return sums
 }
 
-// The tokens of the metrics are those of the database: of answers, flushes and summaries, of calls that failed too.
+// Tokens and costs of the metrics are those of the database: of answers, flushes and summaries, of calls that failed or whose
+// answer was thrown away too. /status shows them.
 func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	p := imported(t, defaults, 3000, 74)
-	registry := prometheus.NewRegistry()
+	eraser, registry := &place{t: t, url: p.url}, prometheus.NewRegistry()
 	r := p.run("a", func(r *replica, c *Config) {
 		c.Metrics, c.Language = registry, "en"
 		used := func(a Response, prompt int) (Response, error) {
@@ -51,8 +54,14 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 			a.Cost = float64(prompt) / 1000
 			return a, nil
 		}
-		failed := false
-		r.model.chat = func(context.Context, Request) (Response, error) { return used(text("so it is"), 1100) }
+		failed, thrown := false, false
+		r.model.chat = func(context.Context, Request) (Response, error) {
+			if !thrown { // an erasure frees the lease of a turn that is under way
+				thrown = true
+				eraser.exec("UPDATE dingtalk_sessions SET lease_owner = NULL, lease_term = lease_term + 1 WHERE session_key = $1", string(group))
+			}
+			return used(text("so it is"), 1100)
+		}
 		r.model.summary = func(context.Context, Request) (Response, error) { return used(text(goodSummary), 2300) }
 		r.model.flush = func(context.Context, Request) (Response, error) {
 			if !failed {
@@ -76,7 +85,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	flushes := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM memory_flushes")
 	compactions := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM compaction_log")
 	whole := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM dingtalk_sessions")
-	want(t, "answers", tokens["turn"], 2*1107.0)
+	want(t, "answers, with the one that was thrown away", tokens["turn"], 3*1107.0)
 	want(t, "flushes, with the one that failed", tokens["flush"], flushes+57)
 	want(t, "summaries", tokens["summary"], compactions)
 	want(t, "all", tokens["turn"]+tokens["flush"]+tokens["summary"], whole)
@@ -85,7 +94,25 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	if flushes == 0 || compactions == 0 {
 		t.Errorf("%v tokens of flushes and %v of compactions: nothing was compared", flushes, compactions)
 	}
-	// Costs: the receipts and the log have what came through, the sums have all.
-	want(t, "cost of flushes", sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM model_spend WHERE kind = 'flush'"), sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
-	want(t, "cost of summaries", sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM model_spend WHERE kind = 'summary'"), sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))
+	// The sums have what everything took. The receipts and the log have what came through.
+	cost := counters(t, registry, "ebb_model_cost_total", "kind")
+	for _, kind := range []string{"turn", "flush", "summary"} {
+		spent := func(what string) float64 {
+			return one[float64](t, db, "SELECT round(sum("+what+")::numeric, 6)::float8 FROM model_spend WHERE kind = $1", kind)
+		}
+		want(t, "tokens of "+kind, spent("prompt_tokens + completion_tokens"), tokens[kind])
+		want(t, "cost of "+kind, spent("cost"), math.Round(cost[kind]*1e6)/1e6)
+	}
+	want(t, "cost of answers", math.Round(cost["turn"]*1e6)/1e6, 3.3)
+	want(t, "cost of flushes", math.Round(cost["flush"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
+	want(t, "cost of summaries", math.Round(cost["summary"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))
+
+	r.post(said("q3", "alice", "/status"))
+	r.settle()
+	told := r.wire.texts()[len(r.wire.texts())-1]
+	line := fmt.Sprintf("- today: memory flushes %s, compactions %s, answers 3,321 tokens; cost %.4f\n",
+		thousands(int(tokens["flush"])), thousands(int(tokens["summary"])), cost["turn"]+cost["flush"]+cost["summary"])
+	if !strings.Contains(told, line) {
+		t.Errorf("/status lacks %q:\n%s", line, told)
+	}
 }

@@ -32,6 +32,9 @@ const (
 	sayGainedTooLittle
 	sayBacklog
 	sayBacklogLeft
+	saySpent
+	sayUnpriced
+	sayCost
 	sayOnTheWay
 	sayNextDay
 	sayByHandOnly
@@ -126,6 +129,9 @@ var phrases = map[phrase][2]string{
 	sayGainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用。上下文仍为 %s / %s tokens（%d%%）。", "⚠️ This compaction gained too little and was not applied. The context still takes %s / %s tokens (%d%%)."},
 	sayBacklog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s tokens in about %d parts; today's spend %s; %s"},
 	sayBacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s tokens of backlog are left, in about %d parts: %s"},
+	saySpent:            {"%s tokens；费用 %.4f", "%s tokens; cost %.4f"},
+	sayUnpriced:         {"%s tokens；未配置价格", "%s tokens; no price configured"},
+	sayCost:             {"，费用 %.4f", ", cost %.4f"},
 	sayOnTheWay:         {"后台继续压缩", "compaction goes on in the background"},
 	sayNextDay:          {"今日用量已用完，UTC 零点后继续", "today's spend is used up, compaction goes on after midnight UTC"},
 	sayByHandOnly:       {"自动压缩已关闭，请再发 /compact", "automatic compaction is off, send /compact again"},

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -50,7 +49,7 @@ func (b *Bot) rewrite(ctx context.Context, l sessions.Lease) error {
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
 	}
 	err = r.rewrite(ctx, old, began)
-	if r.Duration = time.Since(began); err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+	if r.Duration = time.Since(began); err != nil {
 		r.logFailure(ctx, err)
 	}
 	b.metrics.compaction(r.LogEntry)

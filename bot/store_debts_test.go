@@ -120,3 +120,12 @@ func (s *store) Idle(
 		return waiting(out, func(w memory.Waiting) memory.Waiting { return w }, after, limit), nil
 	})
 }
+
+func (s *store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
+	_, err := do(s, "charge", func() (none, error) { return none{}, s.mem.Charge(ctx, key, one) })
+	return err
+}
+
+func (s *store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
+	return do(s, "spent", func() ([]sessions.Spending, error) { return s.mem.Spent(ctx, key) })
+}

@@ -375,7 +375,7 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			st.owed, st.debt = 0, memory.Owed{}
 		}
 		st.triggers = append(st.triggers, f.Trigger)
-		s.mem.Spend(l.Key, f.Usage)
+		_ = s.mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}) // never fails
 		return s.put(l.Key, f.Drafts), nil
 	})
 }
@@ -395,7 +395,7 @@ func (s *store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 			since = time.Now()
 		}
 		st.debt, st.owedAt = memory.Owed{Waiting: memory.Waiting{Key: l.Key, Since: since}, Debt: d}, time.Now()
-		s.mem.Spend(l.Key, d.Usage)
+		_ = s.mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}) // never fails
 		return none{}, nil
 	})
 	return err

@@ -86,6 +86,7 @@ func (b *Bot) take(ctx context.Context, t *turn) (more bool, err error) {
 	began := time.Now()
 	a, err := b.answer(ctx, t)
 	if err != nil {
+		b.charge(ctx, t.key, a.spending())
 		return false, fmt.Errorf("turn of session %s: %w", t.key, err)
 	}
 	done, err := b.commit(ctx, t, a)
@@ -151,14 +152,15 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 	case kindCommand:
 		o.text = b.command(work, t)
 	case kindAsk:
-		a, err := b.ask(work, t)
+		var err error
+		o.answer, err = b.ask(work, t)
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
 		}
 		if err != nil && !t.isModelTrouble(work, err) {
 			return o, err
 		}
-		if o.answer = a; err != nil {
+		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Str("class", string(ClassOf(err))).Msg("Model gave no answer")
 			o.text = apology(err, t.lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
@@ -214,7 +216,7 @@ func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
 	half := b.settings(t.view.Session).Window.Usable() / 2
 	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recallRoom <= half })
 	again, err := b.loop(ctx, t, b.request(t, v))
-	again.usage = again.usage.Add(a.usage)
+	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
 	return again, err
 }
 
@@ -253,7 +255,7 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
-		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Model: o.model, Marked: t.marked, Pinned: t.pinned,
+		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.pinned,
 		Command: t.plan.kind == kindCommand,
 		Reply:   &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0])},
 	}
@@ -276,11 +278,21 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 // commitUntil repeats a commit through an outage. A commit whose answer was lost is found out by the retry: its
 // messages are no longer pending.
 func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
+	tries := 0
 	err = b.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
+		tries++
 		done, err = b.store.Commit(one, l, s)
 		return err
 	})
+	if tries == 1 && isFinal(err) { // a later try may have met its own commit, which counted the spending
+		b.charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost})
+	}
 	return done, err
+}
+
+// isFinal reports whether a write that failed surely changed nothing, and fails again.
+func isFinal(err error) bool {
+	return errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused)
 }
 
 // persist repeats a write while the storage is away, at least once and until ctx ends.
@@ -289,7 +301,7 @@ func (b *Bot) persist(ctx context.Context, trouble string, write func(context.Co
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 		err := write(one)
 		stop()
-		if err == nil || errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused) {
+		if err == nil || isFinal(err) {
 			return err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg(trouble)

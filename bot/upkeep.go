@@ -193,7 +193,9 @@ func (b *Bot) flush(
 		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
 		return out, nil
 	}
+	lost := sessions.Spending{Kind: sessions.SpentFlush, Usage: out.Lost, Cost: out.LostCost}
 	if errors.Is(err, sessions.ErrLeaseLost) {
+		b.charge(ctx, l.Key, lost)
 		return out, err
 	}
 	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
@@ -204,7 +206,10 @@ func (b *Bot) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, memory.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // cut off, the cursor was moved by another, or the range is longer than day or deadline: not failed
 	}
-	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: out.Lost, Cost: out.LostCost}); oweErr != nil {
+	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
+		if isFinal(oweErr) {
+			b.charge(ctx, l.Key, lost)
+		}
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
 		log.Warn().Str("reason", flushTrouble(err)).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).

@@ -47,9 +47,6 @@ type Owed struct {
 // Keeper is what a memory needs done to it from time to time.
 type Keeper interface {
 	Crowd
-	// Charge adds what such work took to the usage of a session, and to that of its day; where the session is no more,
-	// nobody counts it.
-	Charge(ctx context.Context, key sessions.Key, u sessions.Usage, cost float64) error
 	// Leads reports whether a replica is the first of those that live: what is paid for, or reads whole tables, is done by
 	// that one alone. Around a takeover two may think so.
 	Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error)

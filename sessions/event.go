@@ -94,3 +94,19 @@ type Usage struct {
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Prompt + v.Prompt, u.Cached + v.Cached, u.Completion + v.Completion}
 }
+
+// Spending is what model calls of one kind of work took.
+type Spending struct {
+	Kind  string
+	Usage Usage
+	Cost  float64 // in the unit of the configured prices; 0 where none are
+}
+
+// The kinds of work that model calls are paid for.
+const (
+	SpentTurn          = "turn" // not part of a session's SpentToday, which is upkeep alone
+	SpentFlush         = "flush"
+	SpentSummary       = "summary"
+	SpentDigest        = "digest"
+	SpentConsolidation = "consolidation"
+)

@@ -57,6 +57,13 @@ type Store interface {
 	// session's counters and the outbox row are written with them. All or nothing.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
+	// Charge adds a spending that no other write of the session carries to the session's usage and to that of the day.
+	// A session that does not exist is charged with nothing.
+	Charge(ctx context.Context, key Key, one Spending) error
+
+	// Spent lists the spendings of a session today, one of each kind, in the order of their names. The day is of UTC.
+	Spent(ctx context.Context, key Key) ([]Spending, error)
+
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
@@ -231,6 +238,7 @@ type Turn struct {
 	ObservedTokens int // prompt tokens of the last call as the provider counted them; 0: it did not say
 	Calibration    float64
 	Usage          Usage // of all model calls of the turn
+	Cost           float64
 	Model          string
 }
 

@@ -114,7 +114,7 @@ func (s *Store) compact(
 	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
 		return done, err
 	}
-	if err := s.spend(ctx, tx, key, spending{spentSummary, c.Log.Usage, c.Log.Cost}); err != nil {
+	if err := s.spend(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
 		return done, err
 	}
 	return done, s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
@@ -130,7 +130,7 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
 			return err
 		}
-		if err := s.spend(ctx, tx, l.Key, spending{spentSummary, e.Usage, e.Cost}); err != nil {
+		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}); err != nil {
 			return err
 		}
 		return s.q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{

@@ -65,14 +65,6 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 	return piles, nil
 }
 
-// Charge implements memory.Keeper.
-func (s *Store) Charge(ctx context.Context, key sessions.Key, u sessions.Usage, cost float64) error {
-	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, spending{spentConsolidation, u, cost}) }); err != nil {
-		return fmt.Errorf("counting what session %s took: %w", key, refused(err))
-	}
-	return nil
-}
-
 // Oldest implements memory.Crowd.
 func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
 	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{

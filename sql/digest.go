@@ -138,7 +138,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, spending{spentDigest, d.Usage, d.Cost})
+		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the digest of %s of session %s at term %d: %w", d.Date, l.Key, l.Term, refused(err))
@@ -160,7 +160,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if err := s.q.DigestPutOff(ctx, tx, p); err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, spending{spentDigest, f.Usage, f.Cost})
+		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost})
 	})
 	if err != nil {
 		return fmt.Errorf("putting off the digest of %s of session %s at term %d: %w", f.Date, l.Key, l.Term, refused(err))

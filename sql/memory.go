@@ -45,7 +45,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}); err != nil {
 			return err
 		}
-		if err := s.spend(ctx, tx, l.Key, spending{spentFlush, f.Usage, f.Cost}); err != nil {
+		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)
@@ -71,7 +71,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if err := s.spend(ctx, tx, l.Key, spending{spentFlush, d.Usage, d.Cost}); err != nil {
+		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}); err != nil {
 			return err
 		}
 		if err := s.q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{

@@ -30,7 +30,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID}); err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, spending{spentSummary, w.Log.Usage, w.Log.Cost})
+		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost})
 	})
 	if err != nil {
 		return fmt.Errorf("rewriting summary %d of session %s at term %d: %w", w.ID, l.Key, l.Term, refused(err))

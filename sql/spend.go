@@ -12,40 +12,50 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// The kinds of work beside the answers that model calls are paid for.
-const (
-	spentFlush         = "flush"
-	spentSummary       = "summary"
-	spentDigest        = "digest"
-	spentConsolidation = "consolidation"
-)
-
-// spending is what one piece of such work took.
-type spending struct {
-	kind  string
-	usage sessions.Usage
-	cost  float64
-}
-
-// spend adds a spending to the session's usage and to that of the day. Of a session that is no more it counts nothing.
-func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, one spending) error {
+// spend adds a spending to the session's usage and to that of the day. A session that does not exist is charged with nothing.
+func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
 	p := &dbsqlc.SpendAddParams{
-		SessionKey: key, Kind: one.kind, PromptTokens: int64(count(one.usage.Prompt)), CachedTokens: int64(count(one.usage.Cached)),
-		CompletionTokens: int64(count(one.usage.Completion)), Cost: finite(one.cost),
+		SessionKey: key, Kind: one.Kind, PromptTokens: int64(count(one.Usage.Prompt)), CachedTokens: int64(count(one.Usage.Cached)),
+		CompletionTokens: int64(count(one.Usage.Completion)), Cost: finite(one.Cost),
 	}
-	if p.Spent = p.PromptTokens + p.CompletionTokens; p.Spent+p.CachedTokens == 0 && p.Cost == 0 {
+	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
 		return nil
+	}
+	if one.Kind != sessions.SpentTurn {
+		p.Upkeep = p.PromptTokens + p.CompletionTokens
 	}
 	return s.q.SpendAdd(ctx, tx, p)
 }
 
-// Cost is what work beside the answers took: flushes, summaries, digests and consolidations, also those that failed.
+// Charge implements sessions.Store.
+func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
+	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, one) }); err != nil {
+		return fmt.Errorf("charging session %s with a %s: %w", key, one.Kind, refused(err))
+	}
+	return nil
+}
+
+// Spent implements sessions.Store.
+func (s *Store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
+	rows, err := s.q.SpendToday(ctx, s.pool, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading what session %s spent today: %w", key, err)
+	}
+	list := make([]sessions.Spending, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, sessions.Spending{
+			Kind: r.Kind, Cost: r.Cost,
+			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+		})
+	}
+	return list, nil
+}
+
+// Cost is a sum of spendings: of answers, flushes, summaries, digests and consolidations, also those that failed.
 type Cost struct {
 	Key    sessions.Key // empty for all sessions together
 	Period string       // a day as 2006-01-02 or a month as 2006-01, of UTC; empty for all days together
-	Kind   string       // flush, summary, digest, consolidation
-	Usage  sessions.Usage
-	Cost   float64 // in the unit of the configured prices
+	sessions.Spending
 }
 
 // CostsBy says how costs are added up besides by kind; the zero value adds up everything.
@@ -54,8 +64,8 @@ type CostsBy struct {
 	Day, Month bool // one of them at most
 }
 
-// Costs adds up what work beside the answers took from a day on, the newest first: of one session, or of all where the
-// key is empty. What a single attempt took is in [Store.Compactions] and [Store.Flushes].
+// Costs adds up spendings from a day on, the newest first: of one session, or of all where the key is empty. What a single
+// attempt took is in [Store.Compactions] and [Store.Flushes].
 func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
 	day := since.UTC()
 	p := &dbsqlc.SpendSumsParams{SessionKey: string(key), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}
@@ -72,8 +82,11 @@ func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by
 	costs := make([]Cost, 0, len(rows))
 	for _, r := range rows {
 		costs = append(costs, Cost{
-			Key: sessions.Key(r.Session), Period: r.Period, Kind: r.Kind, Cost: r.Cost,
-			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			Key: sessions.Key(r.Session), Period: r.Period,
+			Spending: sessions.Spending{
+				Kind: r.Kind, Cost: r.Cost,
+				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			},
 		})
 	}
 	return costs, nil

@@ -53,7 +53,7 @@ func TestSpentToday(t *testing.T) {
 	}
 	spent(13, all.Add(u))
 	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // who is no more is charged with nothing
-		if err := s.Charge(t.Context(), key, u, 0); err != nil {
+		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSpentToday(t *testing.T) {
 	spent(26, all.Add(u).Add(u))
 }
 
-// What work beside the answers costs adds up by kind, session, day and month, failed work included.
+// What models are asked for adds up by kind, session, day and month, failed work included.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -88,7 +88,9 @@ func TestCosts(t *testing.T) {
 	execute(t, pool, "UPDATE model_spend SET day = day - 40")
 	must(s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
 	must(s.PutOffDigest(t.Context(), c.lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
-	must(s.Charge(t.Context(), c.reader.Key, u, 4))
+	_, err = s.Commit(t.Context(), c.lease, sessions.Turn{Usage: u, Cost: 8})
+	must(err)
+	must(s.Charge(t.Context(), c.reader.Key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u, Cost: 4}))
 
 	receipts, err := s.Flushes(t.Context(), c.reader.Key, 1)
 	must(err)
@@ -105,13 +107,20 @@ func TestCosts(t *testing.T) {
 			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
 		}
 	}
-	costs(before, sql.CostsBy{}, sql.Cost{Kind: "consolidation", Usage: u, Cost: 4}, sql.Cost{Kind: "digest", Usage: u, Cost: 0.125},
-		sql.Cost{Kind: "flush", Usage: u.Add(u), Cost: 0.75}, sql.Cost{Kind: "summary", Usage: u.Add(u), Cost: 3})
+	sum := func(kind string, u sessions.Usage, cost float64) sql.Cost {
+		return sql.Cost{Spending: sessions.Spending{Kind: kind, Usage: u, Cost: cost}}
+	}
+	costs(before, sql.CostsBy{}, sum("consolidation", u, 4), sum("digest", u, 0.125),
+		sum("flush", u.Add(u), 0.75), sum("summary", u.Add(u), 3), sum("turn", u, 8))
 	day := today.Format(time.DateOnly)
-	costs(today, sql.CostsBy{Day: true, Session: true}, sql.Cost{Key: key, Period: day, Kind: "consolidation", Usage: u, Cost: 4},
-		sql.Cost{Key: key, Period: day, Kind: "digest", Usage: u, Cost: 0.125}, sql.Cost{Key: key, Period: day, Kind: "summary", Usage: u, Cost: 1})
-	if got, err := s.Costs(t.Context(), key, before, sql.CostsBy{Month: true}); err != nil || len(got) != 5 || got[0].Period != today.Format("2006-01") ||
-		got[4].Period != before.Format("2006-01") {
+	todays := func(kind string, cost float64) sql.Cost {
+		one := sum(kind, u, cost)
+		one.Key, one.Period = key, day
+		return one
+	}
+	costs(today, sql.CostsBy{Day: true, Session: true}, todays("consolidation", 4), todays("digest", 0.125), todays("summary", 1), todays("turn", 8))
+	if got, err := s.Costs(t.Context(), key, before, sql.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
+		got[5].Period != before.Format("2006-01") {
 		t.Errorf("by month: %+v, %v", got, err)
 	}
 	if got, err := s.Costs(t.Context(), "r/nobody", before, sql.CostsBy{}); err != nil || len(got) != 0 {

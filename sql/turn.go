@@ -140,7 +140,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, Pinned: clean(orZero(t.Pinned)),
 		ObservedTokens: count(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: finite(t.Calibration),
 		PromptTokens: int64(count(t.Usage.Prompt)), CachedTokens: int64(count(t.Usage.Cached)),
-		CompletionTokens: int64(count(t.Usage.Completion)), Model: clean(t.Model),
+		CompletionTokens: int64(count(t.Usage.Completion)), Cost: finite(t.Cost), Model: clean(t.Model),
 		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
 	}
 	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -231,11 +232,10 @@ func (m *model) response(a answer) bot.Response {
 
 // cost is what usage takes at m's prices.
 func (m *model) cost(u sessions.Usage) float64 {
-	cached := m.PriceCached
-	if cached == 0 {
-		cached = m.PriceIn
-	}
-	return (float64(u.Prompt-u.Cached)*m.PriceIn + float64(u.Cached)*cached + float64(u.Completion)*m.PriceOut) / 1e6
+	prompt := max(0, u.Prompt)
+	cached := min(max(0, u.Cached), prompt) // some providers report nonsense
+	return (float64(prompt-cached)*m.PriceIn + float64(cached)*cmp.Or(m.PriceCached, m.PriceIn) +
+		float64(max(0, u.Completion))*m.PriceOut) / 1e6
 }
 
 // newCallID names a call that the provider did not name. It is random since it must be unlike all others in a session.

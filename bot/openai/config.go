@@ -58,9 +58,9 @@ type ModelConfig struct {
 	Temperature *float32
 	// Retries is this model's own number of retries, where it is not 0.
 	Retries int
-	// PriceIn, PriceOut and PriceCached are prices of a million tokens, in any currency. Cached tokens cost PriceIn
+	// PriceIn, PriceCached and PriceOut are prices of a million tokens, in any currency. Cached tokens cost PriceIn
 	// where PriceCached is 0.
-	PriceIn, PriceOut, PriceCached float64
+	PriceIn, PriceCached, PriceOut float64
 }
 
 const (

@@ -16,7 +16,7 @@ import (
 type compactionsCmd struct {
 	List compactionsListCmd `cmd:"" default:"withargs" help:"List attempts at compactions, the newest first."`
 	Show compactionsShowCmd `cmd:"" help:"Show one attempt."`
-	Cost compactionsCostCmd `cmd:"" help:"Add up what summaries, flushes, digests and consolidations took."`
+	Cost compactionsCostCmd `cmd:"" help:"Add up what answers, summaries, flushes, digests and consolidations took."`
 	Undo compactionsUndoCmd `cmd:"" help:"Take the newest compaction of a session back. The session then rests until it has grown."`
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -18,7 +19,7 @@ type compactionsCostCmd struct {
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// costView is a sum as --json shows it. The cost is in the unit of the configured prices.
+// costView is a sum as --json shows it. The cost is in the unit of the configured prices; null where no model had a price.
 type costView struct {
 	Period           string       `json:"period,omitempty"`
 	Session          sessions.Key `json:"session,omitempty"`
@@ -26,14 +27,38 @@ type costView struct {
 	PromptTokens     int          `json:"prompt_tokens"`
 	CachedTokens     int          `json:"cached_tokens"`
 	CompletionTokens int          `json:"completion_tokens"`
-	Cost             float64      `json:"cost"`
+	Cost             *float64     `json:"cost"`
 }
 
 func viewCost(c sql.Cost) costView {
-	return costView{
+	v := costView{
 		Period: c.Period, Session: c.Key, Kind: c.Kind, PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
-		CompletionTokens: c.Usage.Completion, Cost: c.Cost,
+		CompletionTokens: c.Usage.Completion,
 	}
+	if c.Cost > 0 {
+		v.Cost = &c.Cost
+	}
+	return v
+}
+
+// line is a row of the table.
+func (v costView) line() string {
+	cost := "no price"
+	if v.Cost != nil {
+		cost = fmt.Sprintf("%.4f", *v.Cost)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%s", orDash(v.Period), orDash(string(v.Session)), v.Kind, v.PromptTokens, v.CachedTokens,
+		v.CompletionTokens, cost)
+}
+
+// unpriced names the configured models without a price.
+func (l *LLMConfig) unpriced() (names []string) {
+	for _, m := range l.Models {
+		if m.PriceIn == 0 && m.PriceOut == 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // Run adds up, the newest period first.
@@ -41,7 +66,7 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 	if c.Days < 1 {
 		return usageError{fmt.Errorf("--days %d leaves nothing to add up: want at least 1", c.Days)}
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *Config, s *sql.Store, _ clock) error {
 		if c.Session != "" {
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
@@ -52,10 +77,14 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		return table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", func(v costView) string {
-			return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%.4f", orDash(v.Period), orDash(string(v.Session)), v.Kind, v.PromptTokens, v.CachedTokens,
-				v.CompletionTokens, v.Cost)
-		})
+		if err := table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", costView.line); err != nil {
+			return err
+		}
+		if names := cfg.LLM.unpriced(); len(names) > 0 && !c.JSON {
+			fmt.Fprintf(app.Stdout, "no price configured for %s: tokens are counted, costs are not; see price_in, price_cached and price_out of llm.models\n",
+				strings.Join(names, ", "))
+		}
+		return nil
 	})
 }
 

@@ -81,8 +81,10 @@ type ModelConfig struct {
 	FirstToken time.Duration `json:"first_token_timeout"`
 	// Temperature is 0 to 2; null, the default, leaves it to the provider.
 	Temperature *float64 `json:"temperature"`
-	// PriceIn is the price of a million input tokens, any currency, for the cost of a compaction. Default 0: not counted.
+	// PriceIn is the price of a million input tokens, in any currency. Default 0: no price, and no cost is counted.
 	PriceIn float64 `json:"price_in"`
+	// PriceCached is the price of a million input tokens that the provider read from its cache. Default 0: PriceIn.
+	PriceCached float64 `json:"price_cached"`
 	// PriceOut is the price of a million output tokens. Default 0.
 	PriceOut float64 `json:"price_out"`
 	// Retries is how often an attempt is repeated after 429, 5xx or a broken stream, before the next model. Default 3.

@@ -154,6 +154,7 @@ func (m *ModelConfig) check(k checker, path string, need Need) {
 		k.want(*t >= 0 && *t <= 2, path+".temperature", *t, "0 to 2, or null")
 	}
 	k.want(m.PriceIn >= 0, path+".price_in", m.PriceIn, "0 or more")
+	k.want(m.PriceCached >= 0, path+".price_cached", m.PriceCached, "0 or more")
 	k.want(m.PriceOut >= 0, path+".price_out", m.PriceOut, "0 or more")
 	k.between(path+".retries", m.Retries, 0, 10)
 }

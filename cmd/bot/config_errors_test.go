@@ -92,6 +92,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"temperature", modelFile(`"temperature": ^2.1`), "llm.models[0].temperature: got 2.1, want 0 to 2, or null"},
 		{"max_output", modelFile(`"max_output": ^0`), "llm.models[0].max_output: got 0, want more than 0"},
 		{"price", modelFile(`"price_in": ^-1`), "llm.models[0].price_in: got -1, want 0 or more"},
+		{"price of cached tokens", modelFile(`"price_cached": ^-1`), "llm.models[0].price_cached: got -1, want 0 or more"},
 		{"timeout", modelFile(`"timeout": ^0`), "llm.models[0].timeout: got 0s, want more than 0s"},
 		{"retries", modelFile(`"retries": ^11`), "llm.models[0].retries: got 11, want 0 to 10"},
 		{"name twice", `{"llm": {"models": [{"name": "main", "base_url": "http://h/v1", "model": "m"},` + "\n" + `{"name": ^"main", "base_url": "http://h/v1", "model": "m"}]}}`, `llm.models[1].name: got "main", which is also the name of llm.models[0]`},

@@ -259,7 +259,7 @@ func openModel(cfg *Config) (*openai.Client, error) {
 	for _, m := range cfg.LLM.Models {
 		mc := openai.ModelConfig{
 			Name: m.Name, BaseURL: m.BaseURL.Reveal(), APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
-			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceOut: m.PriceOut, Retries: m.Retries,
+			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceCached: m.PriceCached, PriceOut: m.PriceOut, Retries: m.Retries,
 		}
 		if m.Temperature != nil {
 			t := float32(*m.Temperature)

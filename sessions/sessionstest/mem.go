@@ -38,7 +38,8 @@ type session struct {
 	sent      map[int64]time.Time      // by the id of a message: when it was sent
 	blobs     map[string]string
 	job       *job
-	spentOn   string // the day that state.SpentToday is of
+	spentOn   string // the day that state.SpentToday and spent are of
+	spent     map[string]sessions.Spending
 	marks     map[int64]mark
 	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
 }

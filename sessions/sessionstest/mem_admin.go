@@ -53,11 +53,25 @@ func (m *Mem) Edit(key sessions.Key, seq int64, content string) {
 	}
 }
 
-// Spend adds the usage of a flush to what the session's maintenance took today; memory itself is kept elsewhere.
-func (m *Mem) Spend(key sessions.Key, u sessions.Usage) {
+// Charge implements sessions.Store.
+func (m *Mem) Charge(_ context.Context, key sessions.Key, one sessions.Spending) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
-		s.spend(u)
+		s.spend(one)
 	}
+	return nil
+}
+
+// Spent implements sessions.Store.
+func (m *Mem) Spent(_ context.Context, key sessions.Key) ([]sessions.Spending, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := []sessions.Spending{}
+	if s, ok := m.sessions[key]; ok && s.spentOn == today() {
+		for _, kind := range slices.Sorted(maps.Keys(s.spent)) {
+			list = append(list, s.spent[kind])
+		}
+	}
+	return list, nil
 }

@@ -153,7 +153,7 @@ func (s *session) compacted(c sessions.Compaction) {
 	st.RearmTokens, st.Pinned, st.PinnedDue = max(c.RearmTokens, 0), c.Pinned, false
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
-	s.spend(c.Log.Usage)
+	s.spend(sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost})
 	s.job = nil
 }
 
@@ -237,14 +237,23 @@ func (s *session) read() sessions.Session {
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// spend adds what a maintenance call took.
-func (s *session) spend(u sessions.Usage) {
-	u = bounded(u)
-	s.state.Usage = s.state.Usage.Add(u)
+// spend adds a spending to the session's usage and to that of the day.
+func (s *session) spend(one sessions.Spending) {
 	if s.spentOn != today() {
-		s.spentOn, s.state.SpentToday = today(), 0
+		s.spentOn, s.state.SpentToday, s.spent = today(), 0, map[string]sessions.Spending{}
 	}
-	s.state.SpentToday += u.Prompt + u.Completion
+	if one.Usage = bounded(one.Usage); math.IsNaN(one.Cost) || math.IsInf(one.Cost, 0) {
+		one.Cost = 0
+	}
+	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
+		return
+	}
+	s.state.Usage = s.state.Usage.Add(one.Usage)
+	if one.Kind != sessions.SpentTurn {
+		s.state.SpentToday += one.Usage.Prompt + one.Usage.Completion
+	}
+	sum := s.spent[one.Kind]
+	s.spent[one.Kind] = sessions.Spending{Kind: one.Kind, Usage: sum.Usage.Add(one.Usage), Cost: sum.Cost + one.Cost}
 }
 
 // bounded is a usage as a table's columns hold it.
@@ -269,7 +278,7 @@ func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) erro
 	if e.Outcome == "failed" || e.Outcome == "rejected" {
 		s.state.CompactError = e.Error
 	}
-	s.spend(e.Usage)
+	s.spend(sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost})
 	return nil
 }
 

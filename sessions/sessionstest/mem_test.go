@@ -37,7 +37,13 @@ func TestMemSpentToday(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Spend("k", sessions.Usage{Prompt: 5, Cached: 4, Completion: 1})
+		charge := func(u sessions.Usage) {
+			t.Helper()
+			if err := m.Charge(t.Context(), "k", sessions.Spending{Kind: sessions.SpentFlush, Usage: u}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		charge(sessions.Usage{Prompt: 5, Cached: 4, Completion: 1})
 		if err := m.Log(t.Context(), a.Lease, sessions.LogEntry{Outcome: "failed", Usage: sessions.Usage{Prompt: 4}}); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +56,7 @@ func TestMemSpentToday(t *testing.T) {
 		spent(10)
 		<-time.After(24 * time.Hour)
 		spent(0)
-		m.Spend("k", sessions.Usage{Prompt: 1})
+		charge(sessions.Usage{Prompt: 1})
 		spent(1)
 	})
 }

@@ -223,7 +223,7 @@ func (s *session) account(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
 	st.Candidates += len(t.Marked) // of all flushes: memory is kept elsewhere
-	st.Usage = st.Usage.Add(bounded(t.Usage))
+	s.spend(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}

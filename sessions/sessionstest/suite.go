@@ -74,6 +74,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a commit is whole or nothing", testCommitWhole},
 		{"a commit sets dead letters aside", testCommitDead},
 		{"a commit keeps the counters", testCommitCounters},
+		{"spendings add up by kind", testSpent},
 		{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 		{"tool calls survive a crash and go with the commit", testToolRuns},
 		{"every write is fenced by the term", testFencing},

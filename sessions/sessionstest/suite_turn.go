@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -192,6 +193,52 @@ func testCommitCounters(b *bench) {
 	s = b.begin(l, 0).Session
 	if s.TotalTokens != 1300 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
 		b.Errorf("a silent provider changed the counters to %+v", s)
+	}
+}
+
+// A session's day has each kind of work with its tokens and cost. Answers are not part of the upkeep that the day's limit
+// is about, and a turn that does not commit counts nothing.
+func testSpent(b *bench) {
+	l := b.held(3)
+	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}
+	want := func(upkeep int, usage sessions.Usage, want ...sessions.Spending) {
+		b.Helper()
+		got, err := b.Store.Spent(b.ctx, l.Key)
+		b.check(err)
+		if !slices.Equal(got, want) {
+			b.Errorf("spent today: %+v, want %+v", got, want)
+		}
+		if s := b.begin(l, 0).Session; s.SpentToday != upkeep || s.Usage != usage {
+			b.Errorf("upkeep took %d tokens today and everything %+v, want %d and %+v", s.SpentToday, s.Usage, upkeep, usage)
+		}
+	}
+	want(0, sessions.Usage{})
+	t := answer(b.begin(l, 1))
+	t.Usage, t.Cost = u, 0.5
+	b.commit(l, t)
+	if _, err := b.Store.Commit(b.ctx, l, t); !errors.Is(err, sessions.ErrConflict) {
+		b.Errorf("to commit a turn twice gives %v", err)
+	}
+	stale := l
+	stale.Term--
+	if _, err := b.Store.Commit(b.ctx, stale, with(b.begin(l, 1), t)); !errors.Is(err, sessions.ErrLeaseLost) {
+		b.Errorf("a commit without the lease gives %v", err)
+	}
+	turn := sessions.Spending{Kind: sessions.SpentTurn, Usage: u, Cost: 0.5}
+	want(0, u, turn)
+	t = with(b.begin(l, 1), t)
+	t.Usage, t.Cost = sessions.Usage{}, 0 // no model was asked
+	b.commit(l, t)
+	want(0, u, turn)
+	b.check(b.Store.Charge(b.ctx, l.Key, turn))
+	b.check(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
+	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
+	b.check(b.Store.Charge(b.ctx, "r/nobody", turn))
+	turn.Usage, turn.Cost = u.Add(u), 1
+	want(68, u.Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25},
+		sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2}, turn)
+	if got, err := b.Store.Spent(b.ctx, "r/nobody"); err != nil || len(got) != 0 {
+		b.Errorf("a session that does not exist spent %+v, %v", got, err)
 	}
 }
 

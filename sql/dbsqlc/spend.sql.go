@@ -39,11 +39,11 @@ type SpendAddParams struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
-	Spent            int64
+	Upkeep           int64
 	SessionKey       sessions.Key
 }
 
-// SpendAdd adds what work beside the answers took to the session's usage and to that of the day.
+// SpendAdd adds what model calls took to the session's usage and to that of the day.
 func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) error {
 	_, err := db.Exec(ctx, spendAdd,
 		arg.Kind,
@@ -51,7 +51,7 @@ func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) er
 		arg.CachedTokens,
 		arg.CompletionTokens,
 		arg.Cost,
-		arg.Spent,
+		arg.Upkeep,
 		arg.SessionKey,
 	)
 	return err
@@ -113,6 +113,47 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 		if err := rows.Scan(
 			&i.Session,
 			&i.Period,
+			&i.Kind,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const spendToday = `-- name: SpendToday :many
+SELECT m.kind, m.prompt_tokens, m.cached_tokens, m.completion_tokens, m.cost
+FROM model_spend m
+WHERE m.session_key = $1 AND m.day = (now() AT TIME ZONE 'UTC')::date
+ORDER BY m.kind
+`
+
+type SpendTodayRow struct {
+	Kind             string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+}
+
+func (q *Queries) SpendToday(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]SpendTodayRow, error) {
+	rows, err := db.Query(ctx, spendToday, sessionKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SpendTodayRow
+	for rows.Next() {
+		var i SpendTodayRow
+		if err := rows.Scan(
 			&i.Kind,
 			&i.PromptTokens,
 			&i.CachedTokens,

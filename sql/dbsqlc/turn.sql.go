@@ -359,12 +359,21 @@ WITH held AS (
 ), runs AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = $17 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
+), spent AS (
+    INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $10::bigint, $11::bigint,
+        $12::bigint, $28::float8
+    FROM held
+    WHERE 0 < greatest($10::bigint, $11::bigint, $12::bigint) OR 0 < $28::float8
+    ON CONFLICT (session_key, day, kind) DO UPDATE SET
+        prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $28, $29, $30, 'sending', $18::text, NOT $31::boolean,
-        CASE WHEN $31::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $32::float8
+    SELECT held.session_key, $29, $30, $31, 'sending', $18::text, NOT $32::boolean,
+        CASE WHEN $32::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $33::float8
     FROM held
-    WHERE $33::boolean
+    WHERE $34::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -404,6 +413,7 @@ type TurnCommitParams struct {
 	ToolNames        []string
 	Tokens           []int
 	Terms            []string
+	Cost             float64
 	Target           []byte
 	Body             string
 	Nonce            string
@@ -457,6 +467,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.ToolNames,
 		arg.Tokens,
 		arg.Terms,
+		arg.Cost,
 		arg.Target,
 		arg.Body,
 		arg.Nonce,

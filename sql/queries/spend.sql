@@ -1,12 +1,12 @@
 -- name: SpendAdd :exec
--- SpendAdd adds what work beside the answers took to the session's usage and to that of the day.
+-- SpendAdd adds what model calls took to the session's usage and to that of the day.
 WITH one AS (
     UPDATE dingtalk_sessions s SET
         prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
         cached_tokens = s.cached_tokens + @cached_tokens::bigint,
         completion_tokens = s.completion_tokens + @completion_tokens::bigint,
         spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-            + @spent::bigint,
+            + @upkeep::bigint,
         spent_on = (now() AT TIME ZONE 'UTC')::date
     WHERE s.session_key = @session_key
     RETURNING s.session_key
@@ -18,6 +18,12 @@ FROM one
 ON CONFLICT (session_key, day, kind) DO UPDATE SET
     prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost;
+
+-- name: SpendToday :many
+SELECT m.kind, m.prompt_tokens, m.cached_tokens, m.completion_tokens, m.cost
+FROM model_spend m
+WHERE m.session_key = @session_key AND m.day = (now() AT TIME ZONE 'UTC')::date
+ORDER BY m.kind;
 
 -- name: SpendSums :many
 -- SpendSums adds up by kind and, where it is asked for, by session and by day or month, the newest first. An empty key

@@ -145,6 +145,15 @@ WITH held AS (
 ), runs AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
+), spent AS (
+    INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @prompt_tokens::bigint, @cached_tokens::bigint,
+        @completion_tokens::bigint, @cost::float8
+    FROM held
+    WHERE 0 < greatest(@prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint) OR 0 < @cost::float8
+    ON CONFLICT (session_key, day, kind) DO UPDATE SET
+        prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
     SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,
