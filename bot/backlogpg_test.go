@@ -183,16 +183,16 @@ func TestReopenedRangeIsWorkedOff(t *testing.T) {
 	}
 	refuse.Store(true) // or the background would be faster than the undos
 	for i := 0; p.look().CompactedSeq > 0; i++ {
-		if got := told(fmt.Sprint("undo", i), "/compact undo"); !strings.HasPrefix(got, "↩️") {
+		if got := told(fmt.Sprint("undo", i), "/压缩撤销"); !strings.HasPrefix(got, "↩️") {
 			t.Fatalf("undo %d: %q", i, got)
 		}
 	}
-	if got := told("refused", "/compact"); !strings.HasPrefix(got, "❌") {
+	if got := told("refused", "/压缩"); !strings.HasPrefix(got, "❌") {
 		t.Errorf("with a model that refuses: %q", got)
 	}
 	refuse.Store(false)
 	p.exec("UPDATE dingtalk_sessions SET compact_retry_at = NULL, compact_failures = 0")
-	if got := told("compact", "/compact"); !strings.HasPrefix(got, "✅") || !strings.Contains(got, "积压还剩") || !strings.Contains(got, "后台继续压缩") {
+	if got := told("compact", "/压缩"); !strings.HasPrefix(got, "✅") || !strings.Contains(got, "积压还剩") || !strings.Contains(got, "后台继续压缩") {
 		t.Errorf("of a backlog /compact says %q", got)
 	}
 	if s := r.work(); s.TotalTokens >= settings.Window.Trigger() {

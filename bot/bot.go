@@ -42,9 +42,11 @@ type Config struct {
 
 	Name     string // how the bot calls itself [Ebb]
 	Language string // of fixed words where the message does not tell: zh or en [zh]
-	Prompt   string // further instructions for the model
-	Location *time.Location
-	Admins   []sessions.UserID
+	// Languages are those of single conversations: there all fixed words are in it, whatever the message's language.
+	Languages map[sessions.ConversationID]string
+	Prompt    string // further instructions for the model
+	Location  *time.Location
+	Admins    []sessions.UserID
 
 	OneStream     bool // only the replica that leads runs the transport; needs Elector
 	PerMember     bool // a session for each member of a group, instead of one for the group

@@ -37,7 +37,7 @@ func TestWhyACompactionFailed(t *testing.T) {
 					after(time.Minute)
 					return w.wire.texts()[len(w.wire.sends())-1]
 				}
-				for _, command := range []string{"/status", "/compact log"} {
+				for _, command := range []string{"/状态", "/压缩记录"} {
 					got := told(command, command)
 					if !strings.Contains(got, c.want) || strings.Contains(got, "10.0.0.1") || strings.Contains(got, "sk-key") {
 						t.Errorf("%s: %q, want %q in it", command, got, c.want)
@@ -49,8 +49,8 @@ func TestWhyACompactionFailed(t *testing.T) {
 				}
 				m.mu.Unlock()
 				after(time.Hour)
-				told("again", "/compact")
-				if got := told("log", "/compact log"); !strings.Contains(got, "token_budget/") || !strings.Contains(got, "cheap ") || !strings.Contains(got, "tokens；记忆：") {
+				told("again", "/压缩")
+				if got := told("log", "/压缩记录"); !strings.Contains(got, "token_budget/") || !strings.Contains(got, "cheap ") || !strings.Contains(got, "tokens；记忆：") {
 					t.Errorf("the log says nothing of model, tokens and memory: %q", got)
 				}
 			})
@@ -92,7 +92,7 @@ func TestFullContextSaysWhyNothingLeaves(t *testing.T) {
 					w.say("first", "alice", prose(0, c.first))
 				}
 				w.say("last", "alice", prose(1, c.last))
-				w.post(said("c", "root", "/compact"))
+				w.post(said("c", "root", "/压缩"))
 				after(time.Minute)
 				got := w.wire.texts()[len(w.wire.sends())-1]
 				if !strings.HasPrefix(got, "没有可以压缩的内容："+c.why+"。上下文仍为 ") {

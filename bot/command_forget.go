@@ -81,7 +81,7 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 		}
 	}
 	if !sure {
-		before, previewed := b.previewed(ctx, t.key, asked)
+		before, _, previewed := b.previewed(ctx, t.key, asked)
 		sure = previewed && strings.EqualFold(before, who) // said twice
 	}
 	if !sure {
@@ -90,12 +90,17 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 	return b.forgetPerson(ctx, t, p.ID)
 }
 
+// asking is the turn as what asks for an erasure.
+func (t *turn) asking() memory.Asking {
+	return memory.Asking{Lease: t.lease, Event: t.asked[0].ID, Language: t.lang}
+}
+
 // forgetting is what to forget of a person, asked for by the turn's message.
 func (t *turn) forgetting(who sessions.UserID) memory.Forget {
 	asked := t.asked[0]
 	return memory.Forget{
 		Robot: t.view.Session.RobotCode, Person: who, Self: who == asked.SenderID,
-		From: memory.Asking{Lease: t.lease, Event: asked.ID},
+		From: t.asking(),
 	}
 }
 
@@ -146,31 +151,38 @@ func (b *Bot) confirmations(ctx context.Context, v *sessions.View) {
 		if who != forgetMe || answer == answerNone {
 			continue
 		}
-		if who, previewed := b.previewed(ctx, v.Session.Key, *e); previewed {
-			e.Content = "/forget " + who + " " + map[answerTo]string{answerYes: "yes", answerNo: "no"}[answer]
+		if who, lang, previewed := b.previewed(ctx, v.Session.Key, *e); previewed {
+			e.Content = answered[lang][0] + who + answered[lang][answer]
 		}
 	}
 }
 
-// previewed reports whom a message's sender was shown a preview of before they wrote the message: it was asked for by the
-// message before it, not long ago, and answered.
-func (b *Bot) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who string, previewed bool) {
+// answered are the parts of a confirmed command, in the language of the command that asked for the preview.
+var answered = map[string][3]string{
+	"zh": {"/忘记 ", answerYes: " 确认", answerNo: " 取消"},
+	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
+}
+
+// previewed reports whom a message's sender was shown a preview of before they wrote the message, and in which language: it
+// was asked for by the message before it, not long ago, and answered.
+func (b *Bot) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who, lang string, previewed bool) {
 	before, err := b.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
 	}
 	if len(before) == 0 || before[0].State != sessions.Done || e.CreatedAt.Sub(before[0].CreatedAt) > confirmWithin {
-		return "", false
+		return "", "", false
 	}
 	who, answer := b.forgetOf(before[0])
 	if answer != answerNone || who == "" || who == forgetLast || memoryID(narrow(who)) > 0 {
-		return "", false
+		return "", "", false
 	}
 	reply, err := b.memory.Range(ctx, key, before[0].Seq, before[0].Seq+1, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the preview")
 	}
-	return who, len(reply) == 1 && isPreview(reply[0]) && !reply[0].CreatedAt.After(e.CreatedAt)
+	lang = languageOf(wordsOfCommand(b.ownWords(before[0])), b.cfg.Language)
+	return who, lang, len(reply) == 1 && isPreview(reply[0]) && !reply[0].CreatedAt.After(e.CreatedAt)
 }
 
 // previewMark begins the previews of an erasure of a person, and no other reply to its command.
@@ -198,7 +210,7 @@ func (b *Bot) forgetOf(e sessions.Event) (who string, answer answerTo) {
 const (
 	forgetMe   = "me"
 	forgetLast = "last"
-	// forgetLastDone is what [memory.ForgetLastDone] is about.
+	// forgetLastDone is the object of [memory.ForgetLastDone].
 	forgetLastDone = "last done"
 )
 
@@ -227,6 +239,8 @@ func forgetWords(rest string) (who string, answer answerTo) {
 		who = forgetMe
 	case forgetLast, "上一条", "刚才", "刚才那条":
 		who = forgetLast
+	case forgetLastDone, "上一条 done":
+		who = forgetLastDone
 	}
 	return who, answer
 }
@@ -243,7 +257,7 @@ func (b *Bot) forgetLast(ctx context.Context, t *turn) string {
 		if isKnown(b.ownWords(e)) {
 			continue
 		}
-		done, err := b.cfg.Rights.ForgetMessage(ctx, e.ID, memory.Asking{Lease: t.lease, Event: t.asked[0].ID})
+		done, err := b.cfg.Rights.ForgetMessage(ctx, e.ID, t.asking())
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
 			return say(sayNoRights, t.lang)
@@ -312,8 +326,8 @@ func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) st
 	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
 		Int("summaries", done.Summaries).Msg("A person was forgotten")
 	if f.Self {
-		t.asked[0] = nameless(t.asked[0])
-		t.view.Pending[0] = nameless(t.view.Pending[0])
+		t.asked[0] = nameless(t.asked[0], t.lang)
+		t.view.Pending[0] = nameless(t.view.Pending[0], t.lang)
 	}
 	b.goOn(ctx, t, done.Lease)
 	if what := receiptOfPerson(done, t.lang); what != "" {
@@ -323,12 +337,12 @@ func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) st
 }
 
 // nameless is a message of which no more is known than where to answer it.
-func nameless(e sessions.Event) sessions.Event {
-	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone
+func nameless(e sessions.Event, lang string) sessions.Event {
+	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone(lang)
 	if m := e.Message; m != nil {
 		to := sessions.Message{
 			RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, ID: m.ID,
-			Webhook: m.Webhook, WebhookExpires: m.WebhookExpires, Kind: m.Kind, Text: memory.ForgetDone,
+			Webhook: m.Webhook, WebhookExpires: m.WebhookExpires, Kind: m.Kind, Text: e.Content,
 		}
 		if m.Webhook == "" {
 			to.StaffID = m.StaffID // there is no other way to answer

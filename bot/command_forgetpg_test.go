@@ -32,7 +32,7 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	a.settle()
 	a.post(said("m2", "alice", "The password is swordfish."))
 	a.settle()
-	a.post(said("m3", "alice", "/forget last"))
+	a.post(said("m3", "alice", "/忘记上一条"))
 	await(t, "the process is dead", a.isDead)
 	a.stop()
 	p.forget("a")

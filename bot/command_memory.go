@@ -192,7 +192,7 @@ func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
 	if theirs := m.Own || t.reader().Private && m.Scope == memory.ScopeSession; !theirs && !b.isAdmin(t.asked[0]) {
 		return say(sayNotYours, t.lang, id)
 	}
-	asking := memory.Asking{Lease: t.lease, Event: t.asked[0].ID}
+	asking := t.asking()
 	if !b.isAdmin(t.asked[0]) {
 		asking.Only = t.asked[0].SenderID // what others said stays theirs
 	}

@@ -11,8 +11,40 @@ import (
 	"ebb/sessions"
 )
 
-// status tells how full the conversation's context is, what was done about it and what is going on.
+// status is /status: figures for administrators, a few plain sentences for everybody else.
 func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
+	if b.isAdmin(t.asked[0]) {
+		return b.figures(ctx, t)
+	}
+	return b.plainStatus(ctx, t)
+}
+
+// plainStatus says in plain words how full the conversation is, what is remembered, and whether something went wrong.
+func (b *Bot) plainStatus(ctx context.Context, t *turn) string {
+	s, set := t.view.Session, b.settings(t.view.Session)
+	var out strings.Builder
+	line := func(p phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", say(p, t.lang, args...)) }
+	line(sayStatusRoom, b.contextSize(t.view)*100/set.Window.Trigger())
+	if s.CompactionCount > 0 {
+		line(sayStatusSummed, s.CompactionCount, b.since(t))
+	}
+	line(sayStatusFacts, b.known(ctx, t))
+	if _, err := b.memory.Owed(ctx, t.key); err == nil {
+		line(sayStatusOwed)
+	}
+	switch {
+	case b.upkeepLock.busy(t.key):
+		line(sayStatusBusy)
+	case spent(set, s):
+		line(sayStatusSpent)
+	case s.CompactError != "" && s.CompactError != sessions.CompactUndone:
+		line(sayStatusFailed, reasonIn(s.CompactError).word(t.lang))
+	}
+	return out.String()
+}
+
+// figures tells how full the conversation's context is, what was done about it and what is going on.
+func (b *Bot) figures(ctx context.Context, t *turn) string {
 	s, set := t.view.Session, b.settings(t.view.Session)
 	w, tokens := set.Window, b.contextSize(t.view)
 	row := func(chinese, english, format string, args ...any) [3]string {

@@ -164,7 +164,7 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			{"alice", "/memory promote 3", sayNotAdmin, nil},
 		} {
 			text := w.told(fmt.Sprint("m", i), c.who, c.command)
-			want(t, c.command, text, say(c.want, "zh", c.args...))
+			want(t, c.command, text, say(c.want, languageOf(wordsOfCommand(c.command), "zh"), c.args...))
 			if c.want == sayMemoryUsage && strings.Contains(text, "\n") {
 				t.Errorf("%q is told %q", c.command, text)
 			}
@@ -189,7 +189,7 @@ func TestCommandPromoteSaysWhyNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m.Content = "报告写到一半"
 				w := chatting(t, *m)
-				want(t, "told", w.told("m", "root", "/memory promote #3"), say(why, "zh", 3))
+				want(t, "told", w.told("m", "root", "/memory promote #3"), say(why, "en", 3))
 			})
 		})
 	}
@@ -208,13 +208,13 @@ func TestCommandMemoryOfALongFact(t *testing.T) {
 				t.Errorf("%q is not in the list:\n%s", part, list)
 			}
 		}
-		for i, command := range []string{"/memory show 3", "/memory #3", "/记忆查看３"} {
+		for i, command := range []string{"/记忆 查看 3", "/记忆 #3", "/记忆查看３"} {
 			if text := w.told(fmt.Sprint("s", i), "alice", command); !strings.Contains(text, content) || !strings.Contains(text, "全团队 · 事实") {
 				t.Errorf("%s is told %q", command, text)
 			}
 		}
 		before := len(w.store.mem.Events(t.Context(), group))
-		text := w.told("f", "alice", "/memory forget ＃３")
+		text := w.told("f", "alice", "/记忆 忘记 ＃３")
 		want(t, "told", text, "🗑️ 已删除这条记忆：“机房钥匙在"+strings.Repeat("东", 55)+"…”，以及 2 条相关消息。")
 		events := w.store.mem.Events(t.Context(), group)
 		want(t, "events", len(events), before+2)
@@ -308,7 +308,7 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Rights = &strangers{} }})
-		m := said("m1", "alice", "/export me")
+		m := said("m1", "alice", "/导出我")
 		m.ConversationID, m.ConversationType = "p-alice", sessions.Private
 		w.post(m)
 		synctest.Wait()
@@ -317,4 +317,19 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 			t.Errorf("answered %q, want %q", texts, say(sayExportEmpty, "zh"))
 		}
 	})
+}
+
+// U10: the words of a command decide the language of its answer, the names of people aside; a conversation's own language
+// stands over that.
+func TestLanguageOfCommands(t *testing.T) {
+	t.Parallel()
+	b := &Bot{cfg: Config{Language: "zh", Languages: map[sessions.ConversationID]string{"cidEn": "en"}}}
+	for command, lang := range map[string]string{
+		"/status": "en", "/状态": "zh", "／状态": "zh", "/help@Ebb": "en", "/compact the dates": "en", "/compact 端口": "zh",
+		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
+		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
+	} {
+		want(t, command, b.language("cid", command), lang)
+		want(t, command+" where English is set", b.language("cidEn", command), "en")
+	}
 }

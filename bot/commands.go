@@ -115,7 +115,6 @@ func isKnown(text string) bool {
 // command runs the turn's command and returns what to tell the conversation.
 func (b *Bot) command(ctx context.Context, t *turn) string {
 	name, rest := parseCommand(b.ownWords(t.asked[0]))
-	t.lang = b.cfg.Language
 	run := commandNamed(name)
 	if run == nil {
 		return say(sayNoCommand, t.lang)

@@ -43,22 +43,22 @@ func attempts(t *testing.T, store sessions.Store) []sessions.LogEntry {
 // Who may compact by hand: administrators in a group, anybody in a private chat.
 func TestManualCompactionIsForAdmins(t *testing.T) {
 	t.Parallel()
-	admin := said("x", "root", "/compact")
-	byDingTalk := said("x", "boss", "/compact the dates")
+	admin := said("x", "root", "/压缩")
+	byDingTalk := said("x", "boss", "/压缩 the dates")
 	byDingTalk.Admin = true
-	stranger := said("x", "guest", "/compact")
+	stranger := said("x", "guest", "/压缩")
 	stranger.Admin, stranger.StaffID = true, ""
 	for name, c := range map[string]struct {
 		m       sessions.Message
 		allowed bool
 	}{
-		"member":               {said("x", "alice", "/compact"), false},
-		"configured":           {admin, true},
-		"by DingTalk's word":   {byDingTalk, true},
-		"from outside":         {stranger, false},
-		"member, in Chinese":   {said("x", "alice", "/压缩"), false},
-		"configured, Chinese":  {said("x", "root", " /压缩 重点 "), true},
-		"configured, capitals": {said("x", "root", "/COMPACT"), true},
+		"member":                 {said("x", "alice", "/压缩"), false},
+		"configured":             {admin, true},
+		"by DingTalk's word":     {byDingTalk, true},
+		"from outside":           {stranger, false},
+		"member, in Chinese":     {said("x", "alice", "/压缩"), false},
+		"configured, Chinese":    {said("x", "root", " /压缩 重点 "), true},
+		"configured, full width": {said("x", "root", "／压缩"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		m := &script{}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
 		told := func(id string) string {
-			w.post(said(id, "root", "/compact keep the dates"))
+			w.post(said(id, "root", "/压缩 keep the dates"))
 			after(time.Minute)
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
@@ -266,7 +266,7 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 		w.fill(3500)
 		w.post(said("trigger", "alice", prose(1, 600)))
 		<-g.in
-		w.post(said("manual", "root", "/compact"))
+		w.post(said("manual", "root", "/压缩"))
 		synctest.Wait()
 		want(t, "summaries asked for", len(w.model.requests("summary")), 1)
 		g.out <- struct{}{}
@@ -299,7 +299,7 @@ func TestRequestsForASummaryAreCountedOnce(t *testing.T) {
 		}})
 		w.fill(3000)
 		began := time.Now()
-		w.post(said("c1", "root", "/compact"))
+		w.post(said("c1", "root", "/压缩"))
 		after(time.Minute)
 		asked := w.model.requests("summary")
 		want(t, "requests", len(asked), 4)

@@ -154,7 +154,7 @@ func TestReceiptsTellTheTruth(t *testing.T) {
 			for i := range 20 {
 				w.say(fmt.Sprintf("m%d-%d", cycle, i), "alice", fmt.Sprintf("order OPS-%d%03d is %s", cycle+1, i, prose(i, 240)))
 			}
-			got := told(fmt.Sprint("compact", cycle), "/compact")
+			got := told(fmt.Sprint("compact", cycle), "/压缩")
 			rows := attempts(t, w.store.mem)
 			row, told := rows[len(rows)-1], int64(0)
 			if len(rows) > 1 {
@@ -174,11 +174,11 @@ func TestReceiptsTellTheTruth(t *testing.T) {
 			}
 			first = []int64{row.StartSeq, row.EndSeq}
 		}
-		if got := told("undo", "/compact undo"); !strings.Contains(got, fmt.Sprintf("消息 %d–%d 恢复原文", first[0], first[1])) || w.view().Tail[0].Seq != first[0] {
+		if got := told("undo", "/压缩撤销"); !strings.Contains(got, fmt.Sprintf("消息 %d–%d 恢复原文", first[0], first[1])) || w.view().Tail[0].Seq != first[0] {
 			t.Errorf("the view begins at %d: %q", w.view().Tail[0].Seq, got)
 		}
-		before := told("status", "/status")
-		if after := told("status again", "/status"); !strings.Contains(before, "未整理消息") || lineOf(before, "未整理消息") != lineOf(after, "未整理消息") {
+		before := told("status", "/状态")
+		if after := told("status again", "/状态"); !strings.Contains(before, "未整理消息") || lineOf(before, "未整理消息") != lineOf(after, "未整理消息") {
 			t.Errorf("a command counts as a message that is not flushed: %q, %q", lineOf(before, "未整理消息"), lineOf(after, "未整理消息"))
 		}
 	})

@@ -2,7 +2,10 @@ package bot
 
 import (
 	"fmt"
+	"regexp"
 	"unicode"
+
+	"ebb/sessions"
 )
 
 // phrase is something that Ebb itself tells people, apart from what a model says.
@@ -102,6 +105,13 @@ const (
 	sayExportEmpty
 	sayExportPage
 	sayExportNext
+	sayStatusRoom
+	sayStatusSummed
+	sayStatusFacts
+	sayStatusOwed
+	sayStatusBusy
+	sayStatusSpent
+	sayStatusFailed
 )
 
 // phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
@@ -212,6 +222,14 @@ var phrases = map[phrase][2]string{
 	sayExportEmpty:     {"我没有保存关于你的任何内容。", "I keep nothing about you."},
 	sayExportPage:      {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
 	sayExportNext:      {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
+
+	sayStatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarised; the originals can still be looked up."},
+	sayStatusSummed: {"较早的内容已概括 %d 次%s。", "Older messages were summarised %d times%s."},
+	sayStatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "I remember %s things here; `/memory` lists them."},
+	sayStatusOwed:   {"最近的内容还没能记入记忆，稍后会再试。", "The latest messages are not in memory yet; this is tried again later."},
+	sayStatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
+	sayStatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
+	sayStatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
 }
 
 // say is a phrase in a language, zh or en.
@@ -225,6 +243,23 @@ func say(p phrase, lang string, args ...any) string {
 	}
 	return fmt.Sprintf(phrases[p][i], args...)
 }
+
+// language is the language of Ebb's own words to the sender of a text: its conversation's, where the configuration sets
+// one, else the text's.
+func (b *Bot) language(id sessions.ConversationID, text string) string {
+	if set := b.cfg.Languages[id]; set != "" {
+		return set
+	}
+	if isCommand(text) {
+		text = wordsOfCommand(text)
+	}
+	return languageOf(text, b.cfg.Language)
+}
+
+// wordsOfCommand is a command without the names of people: they may be in any language.
+func wordsOfCommand(text string) string { return mentionRE.ReplaceAllString(text, " ") }
+
+var mentionRE = regexp.MustCompile(`[@＠]\S+`)
 
 // languageOf is the language to answer a text in: Chinese where there is any, English where there are only Latin
 // words, else the configured one.

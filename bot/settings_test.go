@@ -48,8 +48,8 @@ func TestSettingsByCommand(t *testing.T) {
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
 		for _, c := range []struct{ who, command, want, kept string }{
-			{"alice", "/compact policy turns", say(sayNotAdmin, "zh"), ""},
-			{"root", "/compact policy turns", "策略 turns", `{"policy":"turns"}`},
+			{"alice", "/压缩 策略 turns", say(sayNotAdmin, "zh"), ""},
+			{"root", "/压缩 策略 turns", "策略 turns", `{"policy":"turns"}`},
 			{"root", "/压缩 设置 A 3", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/compact set full_context_turns 99", "full_context_turns: got 99, want 1 to 9", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/压缩 策略 不存在", `policy: got "不存在"`, `{"full_context_turns":3,"policy":"turns"}`},
@@ -57,7 +57,7 @@ func TestSettingsByCommand(t *testing.T) {
 			{"root", "/compact set", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/status", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/压缩 设置 a 默认", "policy=turns", `{"policy":"turns"}`},
-			{"root", "/compact policy default", "策略 token_budget", ""},
+			{"root", "/压缩 策略 default", "策略 token_budget", ""},
 			{"root", "/compact a=99 the dates", "full_context_turns: got 99", ""},
 		} {
 			if got := told(c.who, c.command); !strings.Contains(got, c.want) {

@@ -125,7 +125,7 @@ func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
 		last := t.asked[len(t.asked)-1]
-		t.lang = languageOf(b.ownWords(last), b.cfg.Language)
+		t.lang = b.language(t.view.Session.ConversationID, b.ownWords(last))
 		if b.cfg.Watch != nil {
 			t.delta = b.cfg.Watch(t.key)
 		}

@@ -101,6 +101,8 @@ type Asking struct {
 	// Only is whose messages may be wiped, out of what people said; empty for everybody's. What the bot said goes whoever
 	// asks.
 	Only sessions.UserID
+	// Language is that of the message that asks, zh or en, and so of what replaces its text.
+	Language string
 }
 
 // MaxErasures is how often a person may have themself forgotten on one day, of UTC: it costs others the summaries.
@@ -139,11 +141,21 @@ type Forget struct {
 }
 
 // ForgetDone is what is left of the message that asked for a person to be forgotten: a command still, that names nobody.
-const ForgetDone = "/forget me yes"
+func ForgetDone(language string) string {
+	if language == "zh" {
+		return "/忘记我 确认"
+	}
+	return "/forget me yes"
+}
 
 // ForgetLastDone replaces the text of the message that asked for [Rights.ForgetMessage], in the same transaction. A turn
 // that is repeated after a crash finds it, and erases no earlier message.
-const ForgetLastDone = "/forget last done"
+func ForgetLastDone(language string) string {
+	if language == "zh" {
+		return "/忘记 上一条 done"
+	}
+	return "/forget last done"
+}
 
 // Forgotten counts the rows that were deleted or wiped.
 type Forgotten struct {

@@ -74,7 +74,7 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 		if err := s.forgetFacts(ctx, tx, ids, key, &done); err != nil {
 			return err
 		}
-		return s.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: from.Event, Content: memory.ForgetLastDone})
+		return s.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: from.Event, Content: memory.ForgetLastDone(from.Language)})
 	})
 	if err != nil {
 		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d of session %s: %w", event, key, refused(err))

@@ -247,7 +247,7 @@ func TestForgottenInPrivate(t *testing.T) {
 		t.Errorf("forgetting gave %+v (%v)", done, err)
 	}
 	v := must[sessions.View](t)(s.Begin(t.Context(), done.Lease, 5))
-	if len(v.Pending) != 2 || v.Pending[0].Content != memory.ForgetDone || v.Pending[0].SenderID != "" || v.Pending[1].ID != later.EventID {
+	if len(v.Pending) != 2 || v.Pending[0].Content != memory.ForgetDone("en") || v.Pending[0].SenderID != "" || v.Pending[1].ID != later.EventID {
 		t.Errorf("waiting are %+v, want what asked and what came after it", v.Pending)
 	}
 	must[sessions.Committed](t)(s.Commit(t.Context(), done.Lease, sessions.Turn{

@@ -95,8 +95,11 @@ type ModelConfig struct {
 type AgentConfig struct {
 	// Name is what the bot calls itself. Default "Ebb".
 	Name string `json:"name"`
-	// Language is that of the bot's own words, "zh" (default) or "en"; the model answers in the asker's.
+	// Language is that of the bot's own words where a message has none, and of summaries: "zh" (default) or "en". The bot's
+	// own words, and the model's, are in the asker's language.
 	Language string `json:"language"`
+	// Languages fix the language of the bot's own words in single conversations, by conversation id. Default none.
+	Languages map[string]string `json:"languages"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member of it. What is
@@ -227,7 +230,7 @@ func defaults(src *source) *Config {
 		},
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
-			Name: "Ebb", Language: "zh", SessionScope: "group",
+			Name: "Ebb", Language: "zh", Languages: map[string]string{}, SessionScope: "group",
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -174,6 +175,9 @@ func (l *LLMConfig) names() string {
 func (a *AgentConfig) check(k checker) {
 	k.required("agent.name", a.Name, "a name")
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
+	for _, id := range slices.Sorted(maps.Keys(a.Languages)) {
+		k.oneOf(join("agent.languages", keyText(id)), a.Languages[id], []string{"zh", "en"})
+	}
 	k.oneOf("agent.session_scope", a.SessionScope, []string{"group", "member"})
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
 	k.want(a.Gather >= 0 && a.Gather <= 5*time.Second, "agent.gather", durationText(a.Gather), "0s to 5s")

@@ -33,6 +33,8 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 		decodeDuration(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
+	case dst.Type() == reflect.TypeFor[map[string]string]():
+		decodeTexts(src, path, v, dst)
 	case dst.Kind() == reflect.Map:
 		return // of groups: read when everything that they start from is
 	case dst.Kind() == reflect.Slice:
@@ -91,6 +93,28 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
+// decodeTexts reads an object of texts, whose keys are ids of conversations.
+func decodeTexts(src *source, path string, v hujson.Value, dst reflect.Value) {
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		src.fail(path, "got %s, want an object", kindName(v))
+		return
+	}
+	texts, seen := map[string]string{}, map[string]member{}
+	for _, m := range obj.Members {
+		name, _ := m.Name.Value.(hujson.Literal)
+		id, this := name.String(), member{memberKey(m), m.Name.StartOffset}
+		if src.twice(path, seen[id], this) {
+			continue
+		}
+		seen[id] = this
+		var text string
+		decode(src, join(path, this.key), m.Value, reflect.ValueOf(&text).Elem())
+		texts[id] = text
+	}
+	dst.Set(reflect.ValueOf(texts))
+}
+
 // member is a key of an object as it is written, and where.
 type member struct {
 	key    string
@@ -99,9 +123,13 @@ type member struct {
 
 func memberKey(m hujson.ObjectMember) string {
 	name, _ := m.Name.Value.(hujson.Literal) // the parser takes nothing else for a name
-	key := name.String()
+	return keyText(name.String())
+}
+
+// keyText is a key as a path has it: a line break in it must not break the line of an error.
+func keyText(key string) string {
 	if !plainKey.MatchString(key) {
-		key = strconv.Quote(key) // a line break in it must not break the line of the error
+		return strconv.Quote(key)
 	}
 	return key
 }
@@ -156,10 +184,7 @@ const groupsPath = "agent.compaction.groups"
 
 // groupPath is the path of a group's settings.
 func groupPath(id string) string {
-	if !plainKey.MatchString(id) {
-		id = strconv.Quote(id)
-	}
-	return join(groupsPath, id)
+	return join(groupsPath, keyText(id))
 }
 
 func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {

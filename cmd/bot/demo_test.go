@@ -73,13 +73,13 @@ func TestDemoOnce(t *testing.T) {
 func TestDemoConverses(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := demoCommand(t)
-	cmd.Stdin = strings.NewReader("/status\n\n灰度是什么时候？\n/compact\n/help\n")
+	cmd.Stdin = strings.NewReader("/状态\n\n灰度是什么时候？\n/压缩\n/帮助\n")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("demo: %v\n%s\n%s", err, out, stderr)
 	}
 	_, talk, _ := strings.Cut(string(out), "全部符合预期")
-	for _, want := range []string{"@你 - 上下文", "5 月 19 日", "`/compact"} {
+	for _, want := range []string{"上下文", "5 月 19 日", "`/compact"} {
 		if !strings.Contains(talk, want) {
 			t.Errorf("no %q in\n%s", want, talk)
 		}

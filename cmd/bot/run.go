@@ -227,7 +227,7 @@ func (g *gateway) openBot(o options) error {
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
-		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location, Admins: admins,
+		Name: a.Name, Language: a.Language, Languages: languages(a), Prompt: a.Prompt, Location: g.location, Admins: admins,
 		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == connectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
@@ -238,6 +238,15 @@ func (g *gateway) openBot(o options) error {
 		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
 	})
 	return err
+}
+
+// languages are the languages of single conversations.
+func languages(a AgentConfig) map[sessions.ConversationID]string {
+	set := map[sessions.ConversationID]string{}
+	for id, language := range a.Languages {
+		set[sessions.ConversationID(id)] = language
+	}
+	return set
 }
 
 // remember is what the bot shows of memory, in its own words.
