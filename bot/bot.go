@@ -154,6 +154,7 @@ type Bot struct {
 	told         told
 	tally        ledger
 	gathering    gathering
+	idle         idleBacklogs
 
 	turns  *sessions.Mailboxes // steps 3 to 8
 	upkeep *sessions.Mailboxes // steps 9 to 11

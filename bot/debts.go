@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -106,12 +109,14 @@ func (b *Bot) settleDebts(ctx context.Context, look *breaker) {
 
 // wakeBacklogs has the upkeep of sessions go on whose context is over its threshold, although nothing is said there: what
 // an import, an erasure or a smaller window left, what a failure put off, and what the tokens of a day did not suffice for.
+// A session in which the upkeep had nothing to do is left alone until its context changes: its lease is given up.
 func (b *Bot) wakeBacklogs(ctx context.Context) {
 	least := b.cfg.Compaction.Window.Trigger()
 	for _, own := range b.cfg.Groups {
 		least = min(least, own.Window.Trigger())
 	}
 	var after sessions.Key
+	listed := map[sessions.Key]bool{}
 	for more := true; more; {
 		list, err := b.store.Backlogs(ctx, b.leases.Owner(), least, after, settleLimit)
 		if err != nil {
@@ -119,14 +124,59 @@ func (b *Bot) wakeBacklogs(ctx context.Context) {
 			return
 		}
 		for _, s := range list {
-			after = s.Key
+			after, listed[s.Key] = s.Key, true
 			set := b.settings(s)
-			if set.Enabled && !spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !b.upkeepLock.busy(s.Key) {
+			if set.Enabled && !spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !b.idle.has(s, b.now()) && !b.upkeepLock.busy(s.Key) {
 				b.upkeep.Wake(s.Key)
 			}
 		}
 		more = len(list) == settleLimit
 	}
+	b.idle.keep(listed)
+}
+
+// idleBacklogs are the sessions in which the upkeep had nothing to do, such as one over its threshold whose policy counts
+// messages. Each is known by the size of its context.
+type idleBacklogs struct {
+	mu    sync.Mutex
+	known map[sessions.Key]idleBacklog
+}
+
+type idleBacklog struct {
+	tokens int
+	until  time.Time // the end of the policy's cooldown; zero: no time changes the decision
+}
+
+// note adds a session in which nothing is due now. One that rests until a time, or until the next day, is not added.
+func (i *idleBacklogs) note(s sessions.Session, set compaction.Settings, now time.Time) {
+	if spent(set, s) || now.Before(s.CompactRetryAt) {
+		return
+	}
+	idle := idleBacklog{tokens: s.TotalTokens}
+	if at := set.Policy.CooledAt(s); at.After(now) {
+		idle.until = at
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known == nil {
+		i.known = map[sessions.Key]idleBacklog{}
+	}
+	i.known[s.Key] = idle
+}
+
+// has reports whether nothing has changed in a session since it was noted.
+func (i *idleBacklogs) has(s sessions.Session, now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	idle, ok := i.known[s.Key]
+	return ok && idle.tokens == s.TotalTokens && (idle.until.IsZero() || now.Before(idle.until))
+}
+
+// keep removes all sessions but those that are listed as backlogs.
+func (i *idleBacklogs) keep(listed map[sessions.Key]bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	maps.DeleteFunc(i.known, func(key sessions.Key, _ idleBacklog) bool { return !listed[key] })
 }
 
 // flushIdle flushes sessions in which nobody has said anything for a while.

@@ -2,10 +2,12 @@ package bot
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -37,4 +39,41 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
 		want(t, "leases when all sessions are active again", w.bot.leases.Held(), groups)
 	})
+}
+
+// A context is over the threshold, but its policy counts messages and has nothing to do: the lease of the session at rest is
+// given up all the same. A cooldown that ends has it looked at once more.
+func TestBacklogWithNothingDueRests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cooldown time.Duration
+		kept     int // turns that stay raw
+		compacts int
+	}{
+		"by count":                        {0, 40, 0},
+		"a cooldown with nothing behind":  {2 * time.Hour, 40, 0},
+		"a cooldown with enough messages": {2 * time.Hour, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(cfg *Config) {
+					cfg.Compaction.Policy = compaction.Policy{
+						Name: "own", Mode: compaction.SummaryOnly, Window: 200, Cooldown: c.cooldown, CooldownMin: 2, TailTurns: c.kept,
+						Rolling: true, Profile: compaction.ProfileChat,
+					}
+				}})
+				threshold := w.bot.cfg.Compaction.Window.Trigger()
+				for i := 0; i == 0 || w.state(group).TotalTokens < threshold; i++ {
+					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
+				}
+				after(idleAfter + 2*restAfter)
+				want(t, "leases of sessions at rest", w.bot.leases.Held(), 0)
+				after(c.cooldown + time.Minute)
+				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
+				after(3*restAfter + idleAfter)
+				want(t, "leases in the end", w.bot.leases.Held(), 0)
+			})
+		})
+	}
 }

@@ -110,6 +110,8 @@ func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, e
 		_, err = b.flushCycle(ctx, l)
 	case b.factsDue(v.Session):
 		_, err = b.flushAll(ctx, l, b.factsTrigger())
+	default:
+		b.idle.note(v.Session, b.settings(v.Session), b.now())
 	}
 	return false, err
 }

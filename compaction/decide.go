@@ -104,11 +104,20 @@ func (p Policy) soft(w, ours Window, s State, cut Cut) string {
 // cooled reports whether the last compaction, or else the session's beginning, is as long ago as the policy wants. A
 // clock that went backwards has measured nothing: the next compaction by count sets it right.
 func (p Policy) cooled(s State) bool {
-	last := s.Session.CompactedAt
+	at := p.CooledAt(s.Session)
+	return !at.IsZero() && !s.Now.Before(at)
+}
+
+// CooledAt is the end of a session's cooldown; zero where the policy has none.
+func (p Policy) CooledAt(s sessions.Session) time.Time {
+	last := s.CompactedAt
 	if last.IsZero() {
-		last = s.Session.CreatedAt
+		last = s.CreatedAt
 	}
-	return p.Cooldown > 0 && !last.IsZero() && s.Now.Sub(last) >= p.Cooldown
+	if p.Cooldown <= 0 || last.IsZero() {
+		return time.Time{}
+	}
+	return last.Add(p.Cooldown)
 }
 
 // LeastCooldown is how many events have to be able to leave for a compaction by cooldown: half of the window where the
