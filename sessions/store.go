@@ -154,7 +154,8 @@ type Eraser interface {
 	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
 
 	// Delete removes a session with all its rows and what memory keeps for it alone; what memory learnt for people and
-	// groups stays. A later message makes the session anew. ErrNotFound where there is no such session.
+	// groups stays. A later message makes the session anew; one that was deleted and is delivered again within a day is not
+	// stored. ErrNotFound where there is no such session.
 	Delete(ctx context.Context, key Key) (Deleted, error)
 }
 
@@ -186,8 +187,8 @@ type Deleted struct {
 
 // Accepted is the outcome of [Inbox.Accept].
 type Accepted struct {
-	New     bool // false: the message had been stored before, by another call
-	EventID int64
+	New     bool  // false: the message had been stored before, by another call
+	EventID int64 // 0: the message was deleted with its session
 	Lease   Lease // as it stands now: of owner, or of another living replica
 }
 

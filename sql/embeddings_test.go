@@ -221,10 +221,9 @@ func TestDeletedSessionHasNoVectors(t *testing.T) {
 	if n := number(t, pool, "SELECT (SELECT count(*) FROM embeddings) + (SELECT count(*) FROM embedding_cursors)"); n != 0 {
 		t.Fatalf("%d rows are left", n)
 	}
-	second := newChat(t, r.store, "cid", "u1", false)
-	second.say("u1", "lunch in a second life")
+	r.say("u1", "lunch in a second life")
 	r.fill()
-	hits, err := r.dense.Dense(t.Context(), second.reader, memory.Query{Text: "midday food", Limit: 5})
+	hits, err := r.dense.Dense(t.Context(), r.reader, memory.Query{Text: "midday food", Limit: 5})
 	if err != nil || len(hits) != 1 {
 		t.Errorf("found %v (%v)", hits, err)
 	}

@@ -32,7 +32,7 @@ func (s *Store) Accept(
 		a, err := s.accept(ctx, owner, key, m)
 		if err == nil {
 			s.doubt.Store(0)
-			a.New = a.New || lost
+			a.New = a.New || lost && a.EventID != 0
 			return a, nil
 		}
 		lost = lost || !pgconn.SafeToRetry(err) // else it never reached the server
@@ -79,7 +79,7 @@ func (s *Store) accept(
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
-	if row.ID == 0 { // the same message was being stored at this moment
+	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
 		other, err := s.q.MessageFind(ctx, s.pool, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
 		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
 		if err != nil {

@@ -22,6 +22,7 @@ type Mem struct {
 	beats     map[sessions.ReplicaID]time.Time
 	standing  []standing // in the order of their first beats
 	sessions  map[sessions.Key]*session
+	deleted   map[sessions.Key]map[sessions.MessageID]bool // messages of deleted sessions
 	lastID    int64
 	listeners map[*listener]bool
 }
@@ -62,6 +63,7 @@ func NewMem(ttl time.Duration) *Mem {
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*session{},
+		deleted:   map[sessions.Key]map[sessions.MessageID]bool{},
 		listeners: map[*listener]bool{},
 	}
 }
@@ -117,6 +119,13 @@ func (m *Mem) Accept(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions[key]
+	if m.deleted[key][msg.ID] {
+		a := sessions.Accepted{Lease: sessions.Lease{Key: key}}
+		if s != nil {
+			a.Lease = s.state.Lease
+		}
+		return a, nil
+	}
 	if s != nil {
 		for _, e := range s.events {
 			if e.Role == sessions.RoleUser && e.MsgID == msg.ID {

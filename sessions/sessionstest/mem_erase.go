@@ -215,6 +215,12 @@ func (m *Mem) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, e
 		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, sessions.ErrNotFound)
 	}
 	delete(m.sessions, key)
+	if m.deleted[key] == nil {
+		m.deleted[key] = map[sessions.MessageID]bool{}
+	}
+	for _, e := range s.events {
+		m.deleted[key][e.MsgID] = e.MsgID != ""
+	}
 	return sessions.Deleted{
 		Events: len(s.events), Summaries: len(s.summaries), Compactions: len(s.log), Blobs: len(s.blobs), Replies: len(s.outbox),
 	}, nil

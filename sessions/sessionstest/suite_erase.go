@@ -218,7 +218,20 @@ func testDelete(b *bench) {
 		b.Errorf("%d rows are left", n)
 	}
 
+	again := func() {
+		b.Helper()
+		for _, n := range []int{1, 2} { // delivered again, as the acknowledgement may have been lost
+			if a := b.accept(replicaA, n); a.New || a.EventID != 0 {
+				b.Errorf("deleted message %d was accepted again: %+v", n, a)
+			}
+		}
+	}
+	again()
+	_, err = b.Store.Session(b.ctx, key)
+	b.want(err, sessions.ErrNotFound, "reading the session after its messages were delivered again")
+
 	b.accept(replicaA, 3)
+	again()
 	now := b.acquire(replicaA)
 	if now.Term <= l.Term {
 		b.Errorf("the new session has term %d, the deleted one had %d", now.Term, l.Term)

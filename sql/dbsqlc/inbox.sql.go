@@ -24,9 +24,14 @@ func (q *Queries) ListenForWakes(ctx context.Context, db DBTX) error {
 }
 
 const messageAccept = `-- name: MessageAccept :one
-WITH known AS (
+WITH deleted AS (
+    SELECT 0::bigint AS id FROM deleted_messages d
+    WHERE d.message = sha256(convert_to($2::text || ' ' || $3::text, 'UTF8'))
+), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = $2 AND e.msg_id = $3::text
+    UNION ALL
+    SELECT deleted.id FROM deleted
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
     WHERE s.session_key = $2 AND ($4::text = '' OR s.title = $4::text)
@@ -75,14 +80,15 @@ WITH known AS (
     RETURNING s.lease_owner, s.lease_term
 ), outcome AS (
     SELECT
-        coalesce((SELECT stored.id FROM stored), (SELECT known.id FROM known), 0)::bigint AS id,
+        coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
+        EXISTS (SELECT 1 FROM deleted) AS is_deleted,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = $2), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = $2), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> $1::text
         THEN pg_notify('ebb', outcome.owner || '|' || $2::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome
@@ -106,16 +112,18 @@ type MessageAcceptParams struct {
 }
 
 type MessageAcceptRow struct {
-	ID       int64
-	IsNew    bool
-	Owner    string
-	Term     int64
-	Notified bool
+	ID        int64
+	IsNew     bool
+	IsDeleted bool
+	Owner     string
+	Term      int64
+	Notified  bool
 }
 
 // MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 //
-// known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
+// deleted: the message was deleted with its session. known: it was stored before, or deleted. Then nothing is written at
+// all. living: the session is there and its lease
 // stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
 // taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title or kind renewed: a
 // group stays one, and what a private chat had pinned is not shown to a group. An id of 0 says that the same message was
@@ -149,6 +157,7 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 	err := row.Scan(
 		&i.ID,
 		&i.IsNew,
+		&i.IsDeleted,
 		&i.Owner,
 		&i.Term,
 		&i.Notified,

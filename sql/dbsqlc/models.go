@@ -62,6 +62,11 @@ type CompactionLog struct {
 	FlushID          *int64
 }
 
+type DeletedMessage struct {
+	Message   []byte
+	DeletedAt time.Time
+}
+
 type Embedding struct {
 	ScopeKey    string
 	ContentHash []byte

@@ -179,9 +179,22 @@ FROM (SELECT count(*) AS n FROM waiting) w;
 DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
 
--- name: EventsDelete :execrows
--- EventsDelete deletes a log, up to a message that asks for it, where there is one.
-DELETE FROM dingtalk_session_events e WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id < @asked::bigint);
+-- name: EventsDelete :one
+-- EventsDelete deletes a log, up to a message that asks for it, where there is one. For a day it remembers the messages,
+-- which may be pushed again.
+WITH gone AS (
+    DELETE FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id < @asked::bigint)
+    RETURNING e.session_key, e.msg_id
+), remembered AS (
+    INSERT INTO deleted_messages (message)
+    SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
+    ON CONFLICT (message) DO NOTHING
+), expired AS (
+    DELETE FROM deleted_messages d WHERE d.message IN (
+        SELECT o.message FROM deleted_messages o WHERE o.deleted_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)
+)
+SELECT count(*) FROM gone;
 
 -- name: SummariesDelete :execrows
 DELETE FROM session_summaries a WHERE a.session_key = @session_key;

@@ -6,7 +6,8 @@ LISTEN ebb;
 -- name: MessageAccept :one
 -- MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 --
--- known: the message was stored before. Then nothing is written at all. living: the session is there and its lease
+-- deleted: the message was deleted with its session. known: it was stored before, or deleted. Then nothing is written at
+-- all. living: the session is there and its lease
 -- stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
 -- taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title or kind renewed: a
 -- group stays one, and what a private chat had pinned is not shown to a group. An id of 0 says that the same message was
@@ -19,9 +20,14 @@ LISTEN ebb;
 -- this server's clock, takes its place: waited is how long ago that was.
 --
 -- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
-WITH known AS (
+WITH deleted AS (
+    SELECT 0::bigint AS id FROM deleted_messages d
+    WHERE d.message = sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8'))
+), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
+    UNION ALL
+    SELECT deleted.id FROM deleted
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND (@title::text = '' OR s.title = @title::text)
@@ -70,14 +76,15 @@ WITH known AS (
     RETURNING s.lease_owner, s.lease_term
 ), outcome AS (
     SELECT
-        coalesce((SELECT stored.id FROM stored), (SELECT known.id FROM known), 0)::bigint AS id,
+        coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
+        EXISTS (SELECT 1 FROM deleted) AS is_deleted,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = @session_key), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> @owner::text
         THEN pg_notify('ebb', outcome.owner || '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome;
