@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,16 +21,18 @@ import (
 // The zero value is not usable: see [NewErasure].
 type Erasure struct {
 	pieces  map[string]int  // the number of each piece of the erased texts
-	clauses [][]int         // pieces of what people said, by clause
+	clauses []int           // how many pieces each clause of what people said has
+	having  [][]int         // by piece: the clauses that have it
+	known   map[string]bool // the clauses, by their pieces
 	kept    map[int64][]int // pieces that an event which stays has too
-	seqs    []int64         // of the erased events
+	seqs    map[string]bool // of the erased events
 	words   int             // pieces of what people said, by script
 	han     int
 }
 
 // NewErasure returns an erasure of no events.
 func NewErasure() *Erasure {
-	return &Erasure{pieces: map[string]int{}, kept: map[int64][]int{}}
+	return &Erasure{pieces: map[string]int{}, known: map[string]bool{}, kept: map[int64][]int{}, seqs: map[string]bool{}}
 }
 
 const (
@@ -42,7 +45,7 @@ const (
 )
 
 // Event names an erased event, for lines that cite it by its number.
-func (e *Erasure) Event(seq int64) { e.seqs = append(e.seqs, seq) }
+func (e *Erasure) Event(seq int64) { e.seqs[strconv.FormatInt(seq, 10)] = true }
 
 // Said adds what a person said in an erased event, or a fact that memory had from it.
 func (e *Erasure) Said(text string) {
@@ -58,8 +61,12 @@ func (e *Erasure) Said(text string) {
 				e.words++
 			}
 		}
-		if len(ids) > 1 {
-			e.clauses = append(e.clauses, ids)
+		if slices.Sort(ids); len(ids) > 1 && !e.known[fmt.Sprint(ids)] {
+			e.known[fmt.Sprint(ids)] = true
+			for _, id := range ids {
+				e.having[id] = append(e.having[id], len(e.clauses))
+			}
+			e.clauses = append(e.clauses, len(ids))
 		}
 	}
 	e.Told(text) // identifiers may reach over the marks that end clauses
@@ -77,17 +84,20 @@ func (e *Erasure) add(piece string) int {
 	if !known {
 		id = len(e.pieces)
 		e.pieces[piece] = id
+		e.having = append(e.having, nil)
 	}
 	return id
 }
 
 // Kept adds the text of an event that stays. All erased texts are added before.
 func (e *Erasure) Kept(seq int64, text string) {
-	for piece := range piecesOf(text) {
-		if id, known := e.pieces[piece]; known {
+	found := map[int]bool{}
+	eachPiece(text, func(piece []byte) {
+		if id, known := e.pieces[string(piece)]; known && !found[id] { // a look-up that copies nothing
+			found[id] = true
 			e.kept[seq] = append(e.kept[seq], id)
 		}
-	}
+	})
 }
 
 // Heal returns a summary of the events first to last without the lines that repeat an erased event: items of lists, and
@@ -168,7 +178,7 @@ var (
 // cites reports whether a line names an erased event as its source, as [Heal] writes it.
 func (e *Erasure) cites(line string) bool {
 	for _, m := range cited.FindAllStringSubmatch(line, -1) {
-		if slices.ContainsFunc(e.seqs, func(seq int64) bool { s := fmt.Sprint(seq); return m[1] == s || m[2] == s }) {
+		if e.seqs[m[1]] || e.seqs[m[2]] {
 			return true
 		}
 	}
@@ -176,23 +186,25 @@ func (e *Erasure) cites(line string) bool {
 }
 
 func (e *Erasure) repeats(line string, shared []bool) bool {
-	has := map[int]bool{}
+	has := map[int]int{} // by clause: how many of its pieces
 	for piece := range piecesOf(line) {
 		id, known := e.pieces[piece]
-		if known && !shared[id] {
+		if !known {
+			continue
+		}
+		if !shared[id] {
 			return true
 		}
-		has[id] = has[id] || known
-	}
-	return slices.ContainsFunc(e.clauses, func(ids []int) bool {
-		n := 0
-		for _, id := range ids {
-			if has[id] {
-				n++
-			}
+		for _, clause := range e.having[id] {
+			has[clause]++
 		}
-		return n > 1 && float64(n) >= clauseShare*float64(len(ids))
-	})
+	}
+	for clause, n := range has {
+		if n > 1 && float64(n) >= clauseShare*float64(e.clauses[clause]) {
+			return true
+		}
+	}
+	return false
 }
 
 // unlike reports whether a summary is in another script than what people said: its words can't be compared.
@@ -230,71 +242,93 @@ func isTitle(line string) bool {
 // piecesOf is the set of what a text may be known by.
 func piecesOf(text string) map[string]bool {
 	set := map[string]bool{}
-	var last string // the token before, with nothing but blanks between
-	for _, t := range erasureTokens(text) {
-		switch {
-		case t == "":
-		case wide([]rune(t)[0]):
-			if !strings.Contains(commonHan, t) {
-				set[t] = true
-			}
-		case isNumber(t):
-			if len(t) >= 3 {
-				set[t] = true
-			}
-		case len([]rune(t)) >= 3 && !commonWords[t]:
-			set[t] = true
-		}
-		if pair := t != "" && last != "" && pairs(last, t); pair {
-			set[last+" "+t] = true
-		}
-		last = t
-	}
+	eachPiece(text, func(piece []byte) { set[string(piece)] = true })
 	return set
 }
 
-// pairs reports whether two tokens side by side say more than each: Chinese characters, or a number and what it is of.
-func pairs(a, b string) bool {
-	for _, t := range []string{a, b} {
-		if strings.Contains(functionHan, t) || commonWords[t] {
-			return false
+// eachPiece calls see with each piece of a text, some of them more than once. The bytes are valid during the call alone.
+func eachPiece(text string, see func(piece []byte)) {
+	var last, pair []byte // last: the token before, with nothing but blanks between
+	eachToken(text, func(t []byte) {
+		if len(t) == 0 {
+			last = last[:0]
+			return
 		}
-	}
-	han := wide([]rune(a)[0]) || wide([]rune(b)[0])
-	return han || isNumber(a) != isNumber(b)
-}
-
-// erasureTokens cuts a text into characters of scripts without blanks, and into words and numbers of the others. An empty
-// token stands for a mark between two.
-func erasureTokens(text string) []string {
-	runes := []rune(strings.ToLower(norm.NFKC.String(text)))
-	var out []string
-	for i := 0; i < len(runes); {
-		r := runes[i]
-		end := i + 1
+		r, _ := utf8.DecodeRune(t)
 		switch {
 		case wide(r):
-			out = append(out, string(r))
+			if !common[string(t)] {
+				see(t)
+			}
+		case isNumber(t):
+			if len(t) >= 3 {
+				see(t)
+			}
+		case utf8.RuneCount(t) >= 3 && !commonWords[string(t)]:
+			see(t)
+		}
+		if len(last) > 0 && pairs(last, t) {
+			pair = append(append(append(pair[:0], last...), ' '), t...)
+			see(pair)
+		}
+		last = append(last[:0], t...)
+	})
+}
+
+// pairs reports whether two tokens side by side say more than each: Chinese characters, or a number and what it is of.
+func pairs(a, b []byte) bool {
+	if function[string(a)] || function[string(b)] || commonWords[string(a)] || commonWords[string(b)] {
+		return false
+	}
+	x, _ := utf8.DecodeRune(a)
+	y, _ := utf8.DecodeRune(b)
+	return wide(x) || wide(y) || isNumber(a) != isNumber(b)
+}
+
+// eachToken cuts a text into characters of scripts without blanks, and into words and numbers of the others. An empty
+// token stands for a mark between two. The bytes are valid during the call alone.
+func eachToken(text string, see func(token []byte)) {
+	text = strings.ToLower(norm.NFKC.String(text))
+	var token []byte
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		end := i + size
+		switch {
+		case wide(r):
+			token = append(token[:0], text[i:end]...)
+			see(token)
 		case unicode.IsDigit(r):
-			number := []rune{r}
-			for end < len(runes) && (unicode.IsDigit(runes[end]) || runes[end] == ',' && end+1 < len(runes) && unicode.IsDigit(runes[end+1])) {
-				if runes[end] != ',' {
-					number = append(number, runes[end])
-				}
-				end++
-			}
-			out = append(out, string(number))
+			token, end = cutNumber(text, i, token[:0])
+			see(token)
 		case unicode.IsLetter(r):
-			for end < len(runes) && !wide(runes[end]) && (unicode.IsLetter(runes[end]) || unicode.IsMark(runes[end])) {
-				end++
+			for end < len(text) {
+				next, width := utf8.DecodeRuneInString(text[end:])
+				if wide(next) || !unicode.IsLetter(next) && !unicode.IsMark(next) {
+					break
+				}
+				end += width
 			}
-			out = append(out, stem(string(runes[i:end])))
+			token = append(token[:0], stem(text[i:end])...)
+			see(token)
 		case !unicode.IsSpace(r) && !strings.ContainsRune("-_./@", r):
-			out = append(out, "")
+			see(nil)
 		}
 		i = end
 	}
-	return out
+}
+
+// cutNumber reads the number that begins at a place of a text, without the commas between its digits.
+func cutNumber(text string, i int, token []byte) (digits []byte, end int) {
+	for end = i; end < len(text); {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if unicode.IsDigit(r) {
+			token = append(token, text[end:end+size]...)
+		} else if next, _ := utf8.DecodeRuneInString(text[end+size:]); r != ',' || !unicode.IsDigit(next) {
+			break
+		}
+		end += size
+	}
+	return token, end
 }
 
 // stem cuts the endings of number and tense off an English word.
@@ -307,7 +341,7 @@ func stem(word string) string {
 	return word
 }
 
-func isNumber(token string) bool { return token[0] >= '0' && token[0] <= '9' }
+func isNumber(token []byte) bool { return token[0] >= '0' && token[0] <= '9' }
 
 // wide reports characters of scripts that are written without blanks between words.
 func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
@@ -319,6 +353,17 @@ const (
 		"记得需成定决确认完工作项目事情内容负责讨论提出表示建议安排计划进行更新使用处理相关信息今回复更改新旧" +
 		"第二三四五六七八九十零两百千万号些什么怎样因此然当同意见与会议名字叫谁何地方面间期最主次无未"
 )
+
+// common and function are the characters of commonHan and functionHan.
+var common, function = charactersOf(commonHan), charactersOf(functionHan)
+
+func charactersOf(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, r := range text {
+		set[string(r)] = true
+	}
+	return set
+}
 
 var commonWords = func() map[string]bool {
 	set := map[string]bool{}

@@ -23,24 +23,15 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 // letter, or one that waits, which nobody answers after that.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
-	err := s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		seqs, aside, err := s.placed(ctx, tx, key, seqs, ids)
+	err := drafted(func(final bool) error {
+		d, err := s.draftEvents(ctx, key, seqs, ids, final)
 		if err != nil {
 			return err
 		}
-		missing, err := s.q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
-		if err != nil || len(seqs)+len(aside) == 0 {
+		return s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+			done, err = s.eraseEvents(ctx, tx, row, seqs, ids, d)
 			return err
-		}
-		if len(missing) > 0 {
-			return fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
-		}
-		e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside}
-		if err := e.do(ctx); err != nil {
-			return err
-		}
-		done = e.done
-		return nil
+		})
 	})
 	if err != nil {
 		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs)+len(ids), key, refused(err))
@@ -48,9 +39,49 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	return done, nil
 }
 
+// draftEvents drafts the erasure of events, and of what memory has from them.
+func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
+	seqs, _, err := s.placed(ctx, s.pool, key, seqs, ids)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := s.memoriesOf(ctx, s.pool, key, seqs)
+	if err == nil {
+		facts, err = s.retold(ctx, s.pool, facts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	contents, err := s.q.MemoryContents(ctx, s.pool, append([]int64{}, facts...))
+	if err != nil {
+		return nil, err
+	}
+	return s.draft(ctx, key, seqs, unsaid{facts: contents}, final)
+}
+
+func (s *Store) eraseEvents(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, seqs, ids []int64, d *draft,
+) (done sessions.Erased, err error) {
+	key := row.SessionKey
+	seqs, aside, err := s.placed(ctx, tx, key, seqs, ids)
+	if err != nil {
+		return done, err
+	}
+	missing, err := s.q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
+	if err != nil || len(seqs)+len(aside) == 0 {
+		return done, err
+	}
+	if len(missing) > 0 {
+		return done, fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
+	}
+	e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
+	err = e.do(ctx)
+	return e.done, err
+}
+
 // placed adds events by their ids to places, in order and each once. Those without a place stay ids.
-func (s *Store) placed(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
-	rows, err := s.q.EventPlaces(ctx, tx, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
+func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
+	rows, err := s.q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,16 +101,9 @@ func (s *Store) placed(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs, i
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
-// erasureIdle is how long an erasure may work between two statements: it compares what it erases with everything else that
-// its summaries tell. A process that freezes meanwhile holds up one session for that long.
-const erasureIdle = "60000"
-
 // locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
 func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return s.patient(ctx, func(tx pgx.Tx) error {
-		if _, err := s.q.IdleLimitRaise(ctx, tx, erasureIdle); err != nil {
-			return err
-		}
 		row, err := s.q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return found(err)
@@ -96,6 +120,7 @@ type erasure struct {
 	row     *dbsqlc.Session
 	seqs    []int64 // in order, each once
 	aside   []int64 // ids of messages without a place, each once
+	draft   *draft  // what is left of summaries; nil where no event with a place is erased
 	who     person  // whom it forgets; the zero value where only events are erased
 	vectors int
 	done    sessions.Erased
@@ -293,7 +318,10 @@ func (e *erasure) undo(ctx context.Context) error {
 		p := &dbsqlc.CompactionViewSetParams{SessionKey: key, ID: r.ID}
 		if r.Gen == e.row.Gen && r.UndoneAt == nil {
 			shown := len(v.Shown)
-			v.Shown = slices.DeleteFunc(v.Shown, func(sh shownBefore) bool { return slices.Contains(e.seqs, sh.Seq) })
+			v.Shown = slices.DeleteFunc(v.Shown, func(sh shownBefore) bool {
+				_, erased := slices.BinarySearch(e.seqs, sh.Seq)
+				return erased
+			})
 			if len(v.Shown) == shown && v.Pinned == "" {
 				continue
 			}

@@ -12,27 +12,43 @@ import (
 )
 
 // logPage is how many events of a log an erasure reads at a time.
-const logPage = 2000
+const logPage = 200
 
-// places finds the events of a session that are to be wiped: the messages that are theirs, whatever was done and said to
+// reading finds the events of a session that are to be wiped: the messages that are theirs, whatever was done and said to
 // answer them, and what of the bot's own repeats what must be forgotten. Messages that were answered together have one
-// answer, which repeats any of them.
-func (s *Store) places(
-	ctx context.Context, tx pgx.Tx, key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool,
-) (found []wiped, err error) {
-	turns := newAnswers()
-	add := func(e *dbsqlc.LogWalkRow) {
-		if e.Content != sessions.ErasedText || e.Calls != "" {
-			found = append(found, wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
-		}
-	}
-	err = s.walk(ctx, tx, key, 0, func(e *dbsqlc.LogWalkRow) {
-		if turns.next(e, e.Role == sessions.RoleUser && theirs(e)) ||
-			e.Role != sessions.RoleUser && (repeats(e.Content) || repeats(e.Calls)) {
-			add(e)
+// answer, which repeats any of them. The log is read before the session is held, and what came since under the lock.
+type reading struct {
+	key     sessions.Key
+	theirs  func(*dbsqlc.LogWalkRow) bool
+	repeats func(string) bool
+	turns   answers
+	through int64 // place up to which the log was read
+	found   []wiped
+}
+
+func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool) *reading {
+	return &reading{key: key, theirs: theirs, repeats: repeats, turns: newAnswers()}
+}
+
+// read reads on in the log.
+func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
+	return s.walk(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
+		r.through = e.Seq
+		if (r.turns.next(e, e.Role == sessions.RoleUser && r.theirs(e)) ||
+			e.Role != sessions.RoleUser && (r.repeats(e.Content) || r.repeats(e.Calls))) &&
+			(e.Content != sessions.ErasedText || e.Calls != "") {
+			r.found = append(r.found, wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
 		}
 	})
-	return found, err
+}
+
+// readRest reads what came to the log of a session that is locked now. A log that is shorter than before is another one:
+// the session was deleted meanwhile.
+func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r *reading) error {
+	if row.LastSeq < r.through {
+		return errStale
+	}
+	return s.read(ctx, tx, r)
 }
 
 // answers tells in a walk through a log which events are messages of theirs, or were done and said to answer them.

@@ -59,17 +59,34 @@ func (u *unsaying) run(ctx context.Context, id int64) error {
 		if u.from.Lease.Owner != "" && key == asking {
 			continue
 		}
-		if err := u.atOnce(ctx, func(tx pgx.Tx) error { return u.session(ctx, tx, key) }); err != nil {
+		if err := u.held(ctx, key, func(pgx.Tx) error { return nil }); err != nil {
 			return fmt.Errorf("session %s: %w", key, err)
 		}
 	}
-	return u.atOnce(ctx, func(tx pgx.Tx) error {
-		if u.from.Lease.Owner != "" {
-			if err := u.session(ctx, tx, asking); err != nil {
-				return fmt.Errorf("session %s: %w", asking, err)
+	if u.from.Lease.Owner == "" {
+		asking = ""
+	}
+	return u.held(ctx, asking, func(tx pgx.Tx) error { return u.memory(ctx, tx) })
+}
+
+// held wipes one session, if there is a key, and does something else in the same transaction.
+func (u *unsaying) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
+	return drafted(func(final bool) error {
+		var p *prepared
+		if key != "" {
+			var err error
+			if p, err = u.prepare(ctx, key, final); err != nil {
+				return err
 			}
 		}
-		return u.memory(ctx, tx)
+		return u.atOnce(ctx, func(tx pgx.Tx) error {
+			if p != nil {
+				if err := u.session(ctx, tx, p); err != nil {
+					return err
+				}
+			}
+			return also(tx)
+		})
 	})
 }
 
@@ -264,15 +281,16 @@ func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 	return append(keys, slices.Sorted(maps.Keys(said))...), nil
 }
 
-// session wipes what said the memory in one session, and what of the bot's own repeats it.
-func (u *unsaying) session(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
-	row, err := u.q.SessionLock(ctx, tx, key)
-	if errors.Is(err, pgx.ErrNoRows) && key != u.from.Lease.Key {
-		return nil // it was deleted, and what it said with it
-	}
-	if err != nil {
-		return found(err)
-	}
+// prepared is a session where the memory was said or told, as it was read before it is held.
+type prepared struct {
+	log   *reading
+	gone  unsaid
+	draft *draft
+}
+
+// prepare reads and compares what it can before a session is held; nil where the session was deleted, and what it said
+// with it.
+func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
@@ -292,26 +310,46 @@ func (u *unsaying) session(ctx context.Context, tx pgx.Tx, key sessions.Key) err
 	if here {
 		repeats = u.like.in
 	}
-	events, err := u.places(ctx, tx, key, theirs, repeats)
-	if err != nil {
-		return err
-	}
-	gone := unsaid{repeats: repeats}
+	p := &prepared{log: newReading(key, theirs, repeats), gone: unsaid{repeats: repeats}}
 	for _, m := range u.rows {
 		if m.Kind != memory.KindDigest {
-			gone.facts = append(gone.facts, m.Content)
+			p.gone.facts = append(p.gone.facts, m.Content)
 		}
 	}
-	return u.wipe(ctx, tx, &row, events, gone, u.from, u.done)
+	if err := u.read(ctx, u.pool, p.log); err != nil {
+		return nil, err
+	}
+	seqs, _, _ := placesOf(p.log.found)
+	var err error
+	p.draft, err = u.draft(ctx, key, seqs, p.gone, final)
+	if errors.Is(err, sessions.ErrNotFound) && key != u.from.Lease.Key {
+		return nil, nil
+	}
+	return p, err
+}
+
+// session wipes what said the memory in one session, and what of the bot's own repeats it.
+func (u *unsaying) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
+	row, err := u.q.SessionLock(ctx, tx, p.log.key)
+	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
+		return nil
+	}
+	if err != nil {
+		return found(err)
+	}
+	if err := u.readRest(ctx, tx, &row, p.log); err != nil {
+		return err
+	}
+	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
 }
 
 // wipe wipes events of a locked session and leaves memory as it is. The turn that asks keeps its session.
 func (s *Store) wipe(
-	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid,
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid, d *draft,
 	from memory.Asking, done *memory.Forgotten,
 ) error {
 	if seqs, aside, messages := placesOf(events); len(events) > 0 {
-		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, unsaid: gone}
+		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, unsaid: gone, draft: d}
 		if err := e.do(ctx); err != nil {
 			return err
 		}

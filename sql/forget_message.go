@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -42,44 +43,98 @@ func (s *Store) MessagesBefore(
 func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	key := from.Lease.Key
-	err := s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		done = memory.Forgotten{Lease: from.Lease} // it may run more than once
-		said, err := s.q.MessageSaid(ctx, tx, &dbsqlc.MessageSaidParams{SessionKey: key, ID: event, Erased: sessions.ErasedText})
-		if err != nil {
-			return found(err)
-		}
-		like := newLikeness()
-		like.say(said.Content)
-		like.identify(said.Content)
-		events, err := s.places(ctx, tx, key, func(e *dbsqlc.LogWalkRow) bool { return e.Seq == said.Seq }, like.in)
-		if err != nil {
+	err := drafted(func(final bool) error {
+		m := &retraction{Store: s, event: event, from: from}
+		if err := m.prepare(ctx, final); err != nil {
 			return err
 		}
-		if said.Seq == 0 {
-			events = append(events, wiped{aside: event, message: true})
-		}
-		u := &unsaying{Store: s, db: tx, from: from, like: like, turns: map[sessions.Key][]turnSpan{}, done: &done}
-		drawn, err := u.drawn(ctx, key, said)
-		if err != nil {
-			return err
-		}
-		gone := unsaid{repeats: like.in}
-		ids := make([]int64, len(drawn))
-		for i, m := range drawn {
-			ids[i], gone.facts = m.ID, append(gone.facts, m.Content)
-		}
-		if err := s.wipe(ctx, tx, row, events, gone, from, &done); err != nil {
-			return err
-		}
-		if err := s.forgetFacts(ctx, tx, ids, key, &done); err != nil {
-			return err
-		}
-		return s.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: from.Event, Content: memory.ForgetLastDone(from.Language)})
+		return s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
+			done = memory.Forgotten{Lease: from.Lease} // it may run more than once
+			return m.do(ctx, tx, row, &done)
+		})
 	})
 	if err != nil {
 		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d of session %s: %w", event, key, refused(err))
 	}
 	return done, nil
+}
+
+// retraction is one message's forgetting under way.
+type retraction struct {
+	*Store
+	event int64
+	from  memory.Asking
+	like  likeness
+	log   *reading
+	draft *draft
+}
+
+// prepare reads and compares what it can before the session is held.
+func (m *retraction) prepare(ctx context.Context, final bool) error {
+	key := m.from.Lease.Key
+	said, err := m.said(ctx, m.pool)
+	if err != nil {
+		return err
+	}
+	m.like = newLikeness()
+	m.like.say(said.Content)
+	m.like.identify(said.Content)
+	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool { return e.ID == m.event }, m.like.in)
+	if err := m.read(ctx, m.pool, m.log); err != nil {
+		return err
+	}
+	_, gone, err := m.facts(ctx, m.pool, said, &memory.Forgotten{})
+	if err != nil {
+		return err
+	}
+	seqs, _, _ := placesOf(m.log.found)
+	m.draft, err = m.Store.draft(ctx, key, seqs, gone, final)
+	return err
+}
+
+func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
+	said, err := m.q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
+	return said, found(err)
+}
+
+// facts are the memories that the message said, and what must not be said any more.
+func (m *retraction) facts(
+	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
+) (ids []int64, gone unsaid, err error) {
+	u := &unsaying{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
+	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
+	gone = unsaid{repeats: m.like.in}
+	for _, f := range drawn {
+		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
+	}
+	return ids, gone, err
+}
+
+// do wipes the message from its session, whose row is locked.
+func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
+	said, err := m.said(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := m.readRest(ctx, tx, row, m.log); err != nil {
+		return err
+	}
+	events := slices.Clone(m.log.found)
+	if said.Seq == 0 {
+		events = append(events, wiped{aside: m.event, message: true})
+	}
+	ids, gone, err := m.facts(ctx, tx, said, done)
+	if err != nil {
+		return err
+	}
+	if err := m.wipe(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
+		return err
+	}
+	key := m.from.Lease.Key
+	if err := m.forgetFacts(ctx, tx, ids, key, done); err != nil {
+		return err
+	}
+	return m.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language)})
 }
 
 // drawn lists the memories that a message said: those that no other message of its person can have said, and those that

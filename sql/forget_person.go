@@ -119,42 +119,68 @@ func (g *forgetting) run(ctx context.Context) error {
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
 		}
 	}
-	var sv *survey
-	if spoke {
-		var err error
-		if sv, err = g.survey(ctx, asking); err != nil {
-			return fmt.Errorf("session %s: %w", asking, err)
-		}
-	}
 	before := *g.done
-	return g.patient(ctx, func(tx pgx.Tx) error {
-		*g.done = before
-		if asking != "" {
-			if err := g.asking(ctx, tx, asking, sv); err != nil {
+	return drafted(func(final bool) error {
+		var sv *survey
+		if spoke {
+			var err error
+			if sv, err = g.prepare(ctx, asking, final); err != nil {
 				return fmt.Errorf("session %s: %w", asking, err)
 			}
 		}
-		return g.memory(ctx, tx)
+		return g.patient(ctx, func(tx pgx.Tx) error {
+			*g.done = before
+			if asking != "" {
+				if err := g.asking(ctx, tx, asking, sv); err != nil {
+					return fmt.Errorf("session %s: %w", asking, err)
+				}
+			}
+			return g.memory(ctx, tx)
+		})
 	})
 }
 
 // one forgets the person in one session, in a transaction of its own.
 func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
 	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
-	var sv *survey
-	if r.Spoke && !alone {
-		var err error
-		if sv, err = g.survey(ctx, r.SessionKey); err != nil {
-			return err
+	return drafted(func(final bool) error {
+		var sv *survey
+		if r.Spoke && !alone {
+			var err error
+			if sv, err = g.prepare(ctx, r.SessionKey, final); err != nil {
+				return err
+			}
+		}
+		return g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
+			*g.done = before // it may run more than once
+			if alone {
+				return g.delete(ctx, tx, r.SessionKey, 0)
+			}
+			return g.session(ctx, tx, row, sv)
+		})
+	})
+}
+
+// prepare looks at a session in which the person spoke, and works out what is left of its summaries.
+func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) (*survey, error) {
+	sv, err := g.survey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	seqs, _, _ := placesOf(sv.places())
+	sv.draft, err = g.draft(ctx, key, seqs, g.unsaid(sv), final)
+	return sv, err
+}
+
+// unsaid is what must not be said any more in a session.
+func (g *forgetting) unsaid(sv *survey) unsaid {
+	gone := unsaid{repeats: sv.traits.repeats}
+	for _, m := range g.facts {
+		if m.Kind != memory.KindDigest {
+			gone.facts = append(gone.facts, m.Content)
 		}
 	}
-	return g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		*g.done = before // it may run more than once
-		if alone {
-			return g.delete(ctx, tx, r.SessionKey, 0)
-		}
-		return g.session(ctx, tx, row, sv)
-	})
+	return gone
 }
 
 // theirs is what tells the person's memories from others'.
@@ -209,16 +235,14 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
 	messages, err := 0, error(nil)
 	if sv != nil {
+		if row.LastSeq < sv.through {
+			return errStale
+		}
 		if err := g.look(ctx, tx, sv); err != nil {
 			return err
 		}
 		e.seqs, _, messages = placesOf(sv.places())
-		e.repeats = sv.traits.repeats
-		for _, m := range g.facts {
-			if m.Kind != memory.KindDigest {
-				e.unsaid.facts = append(e.unsaid.facts, m.Content)
-			}
-		}
+		e.unsaid, e.draft = g.unsaid(sv), sv.draft
 	}
 	g.done.Messages += messages
 	if len(e.seqs) > 0 {

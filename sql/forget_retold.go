@@ -31,11 +31,11 @@ func retells(content, old string, others []string) bool {
 
 // retold adds to memories those that tell them on: what they were consolidated into, with all that came of it together,
 // and the team's copies.
-func (s *Store) retold(ctx context.Context, tx pgx.Tx, ids []int64) ([]int64, error) {
+func (s *Store) retold(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.q.MemoriesRetold(ctx, tx, ids)
+	return s.q.MemoriesRetold(ctx, db, ids)
 }
 
 // deleteFacts deletes memories. What else was consolidated into one of them is in force again, or superseded by what

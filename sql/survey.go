@@ -19,6 +19,7 @@ type survey struct {
 	perhaps []repeat
 	said    int // of found: their own messages
 	aside   int // their messages without a place
+	draft   *draft
 }
 
 // repeat is an event that repeats them, where what it repeats is theirs alone.
@@ -166,9 +167,7 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 			facts[m.ID] = true
 		}
 	}
-	covering, err := g.q.SummariesCovering(ctx, g.pool, &dbsqlc.SummariesCoveringParams{
-		SessionKey: r.SessionKey, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
-	})
+	covering, err := g.covering(ctx, g.pool, r.SessionKey, seqs)
 	for _, s := range covering {
 		if s.Status == sessions.Active {
 			p.Summaries++

@@ -6,8 +6,6 @@ import (
 	"sort"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -54,14 +52,14 @@ func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 
 // memoriesOf lists what memory has of events, which are in order: what a flush found in a range with one of them, and what
 // the turn of one of them saved by itself.
-func (s *Store) memoriesOf(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs []int64) (ids []int64, err error) {
-	rows, err := s.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key})
+func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
+	rows, err := s.q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key})
 	if err != nil {
 		return nil, err
 	}
 	var turns []turnSpan
 	if slices.ContainsFunc(rows, func(r dbsqlc.MemoriesDrawnRow) bool { return r.EndSeq == 0 }) {
-		if turns, err = s.turns(ctx, tx, key); err != nil {
+		if turns, err = s.turns(ctx, db, key); err != nil {
 			return nil, err
 		}
 	}

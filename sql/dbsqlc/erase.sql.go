@@ -375,7 +375,7 @@ type EventsStayingRow struct {
 	Content string
 }
 
-// EventsStaying reads the beginnings of what the other events of a range say, the newest of them.
+// EventsStaying reads the beginnings of what the other events of a range say, from its end backwards.
 func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStayingParams) ([]EventsStayingRow, error) {
 	rows, err := db.Query(ctx, eventsStaying,
 		arg.MaxChars,
@@ -754,4 +754,16 @@ func (q *Queries) ViewTokens(ctx context.Context, db DBTX, arg *ViewTokensParams
 	var tokens int64
 	err := row.Scan(&tokens)
 	return tokens, err
+}
+
+const viewVersion = `-- name: ViewVersion :one
+SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = $1
+`
+
+// ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
+func (q *Queries) ViewVersion(ctx context.Context, db DBTX, sessionKey sessions.Key) (int, error) {
+	row := db.QueryRow(ctx, viewVersion, sessionKey)
+	var view_version int
+	err := row.Scan(&view_version)
+	return view_version, err
 }

@@ -190,7 +190,7 @@ func (q *Queries) FlushesForget(ctx context.Context, db DBTX, ids []int64) error
 }
 
 const logWalk = `-- name: LogWalk :many
-SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
+SELECT e.id, e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint
 ORDER BY e.seq
@@ -204,6 +204,7 @@ type LogWalkParams struct {
 }
 
 type LogWalkRow struct {
+	ID         int64
 	Seq        int64
 	Role       sessions.Role
 	SenderID   sessions.UserID
@@ -224,6 +225,7 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 	for rows.Next() {
 		var i LogWalkRow
 		if err := rows.Scan(
+			&i.ID,
 			&i.Seq,
 			&i.Role,
 			&i.SenderID,
@@ -667,6 +669,31 @@ func (q *Queries) MemoryChain(ctx context.Context, db DBTX, id int64) ([]int64, 
 			return nil, err
 		}
 		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memoryContents = `-- name: MemoryContents :many
+SELECT m.content FROM memories m WHERE m.id = ANY($1::bigint[])
+`
+
+// MemoryContents reads what memories say.
+func (q *Queries) MemoryContents(ctx context.Context, db DBTX, ids []int64) ([]string, error) {
+	rows, err := db.Query(ctx, memoryContents, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var content string
+		if err := rows.Scan(&content); err != nil {
+			return nil, err
+		}
+		items = append(items, content)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

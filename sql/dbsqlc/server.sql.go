@@ -9,18 +9,6 @@ import (
 	"context"
 )
 
-const idleLimitRaise = `-- name: IdleLimitRaise :one
-SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)::text AS milliseconds
-`
-
-// IdleLimitRaise gives a transaction that works on what it reads more time between two statements.
-func (q *Queries) IdleLimitRaise(ctx context.Context, db DBTX, milliseconds string) (string, error) {
-	row := db.QueryRow(ctx, idleLimitRaise, milliseconds)
-	var milliseconds_2 string
-	err := row.Scan(&milliseconds_2)
-	return milliseconds_2, err
-}
-
 const readOnly = `-- name: ReadOnly :one
 SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only
 `

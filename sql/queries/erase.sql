@@ -2,6 +2,10 @@
 -- SessionLock holds the session's row to the end of the transaction, whoever has its lease.
 SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
 
+-- name: ViewVersion :one
+-- ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
+SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = @session_key;
+
 -- name: EventsMissing :many
 -- EventsMissing lists the places of a list where the log has nothing.
 SELECT w.seq::bigint AS seq FROM unnest(@seqs::bigint[]) AS w (seq)
@@ -53,7 +57,7 @@ FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND (e.content <> @erased::text OR e.tool_calls IS NOT NULL);
 
 -- name: EventsStaying :many
--- EventsStaying reads the beginnings of what the other events of a range say, the newest of them.
+-- EventsStaying reads the beginnings of what the other events of a range say, from its end backwards.
 SELECT e.seq::bigint AS seq, concat_ws(': ', e.sender_nick, left(e.content, @max_chars::int))::text AS content
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint

@@ -54,6 +54,10 @@ SELECT c.id FROM (
 -- MemoriesForget deletes memories by their ids.
 DELETE FROM memories m WHERE m.id = ANY(@ids::bigint[]) RETURNING m.id, m.content;
 
+-- name: MemoryContents :many
+-- MemoryContents reads what memories say.
+SELECT m.content FROM memories m WHERE m.id = ANY(@ids::bigint[]);
+
 -- name: MemoryPromotable :one
 -- MemoryPromotable reads a memory in force of a group.
 SELECT m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group, m.source_session,
@@ -158,7 +162,7 @@ ORDER BY f.spoke, s.session_key;
 
 -- name: LogWalk :many
 -- LogWalk reads a session's log for an erasure, in the order of the view.
-SELECT e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
+SELECT e.id, e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint
 ORDER BY e.seq

@@ -7,7 +7,3 @@ SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only;
 SELECT current_setting('server_version')::text AS version, pg_backend_pid()::int AS pid,
     concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity,
     (current_setting('transaction_read_only') = 'on')::boolean AS read_only;
-
--- name: IdleLimitRaise :one
--- IdleLimitRaise gives a transaction that works on what it reads more time between two statements.
-SELECT set_config('idle_in_transaction_session_timeout', @milliseconds::text, true)::text AS milliseconds;
