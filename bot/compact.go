@@ -92,19 +92,22 @@ type run struct {
 	began   time.Time
 	partial bool // more is to leave than one attempt takes
 	staged  bool // the draft is kept: whoever commits it counts what it took
-	// memories is what the view pins from now on, read after the flush.
-	memories string
+	// memories is what the view pins from now on, read after the flush; nil: as it is.
+	memories *sessions.Pinned
 }
 
 // pinnedGrowth is what the newly pinned memories take more than those of the view, in tokens.
 func (r *run) pinnedGrowth() int {
-	return r.counted.count(r.memories) - r.counted.count(r.view.Session.Pinned)
+	if r.memories == nil {
+		return 0
+	}
+	return r.counted.count(r.memories.Text) - r.counted.count(r.view.Session.Pinned)
 }
 
 // do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
 func (r *run) do(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
-	if r.memories = s.Pinned; s.PinnedDue { // what was forgotten is not pinned again
+	if s.PinnedDue { // what was forgotten is not pinned again
 		var err error
 		if r.memories, err = r.pinned(ctx, r.view); err != nil {
 			return err

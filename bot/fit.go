@@ -168,7 +168,7 @@ func (b *Bot) inline(ctx context.Context, t *turn, needed func(sessions.View) st
 	v.Pending, v.Runs, v.More = t.view.Pending, t.view.Runs, t.view.More
 	b.show(&v)
 	if v.Session.PinnedDue && t.pinned != nil {
-		v.Session.Pinned = *t.pinned // not committed yet
+		v.Session.Pinned = t.pinned.Text // not committed yet
 	} else {
 		t.pinned = nil // the compaction has pinned it
 	}

@@ -363,7 +363,10 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 // checkGain holds P28: a compaction that committed made the context smaller. Policies that go by counts have a gate of
 // their own; what memory the view shows from now on is not the compaction's to answer for.
 func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
-	shown := tokensOf(c.Pinned) - tokensOf(before.Pinned)
+	shown := 0
+	if c.Pinned != nil {
+		shown = tokensOf(c.Pinned.Text) - tokensOf(before.Pinned)
+	}
 	freed := c.Log.TokensBefore - c.Log.TokensAfter + calibrated(shown, max(1, before.CalibrationFactor))
 	least := 512
 	for _, one := range c.Summaries { // at most 0.8 of what it tells

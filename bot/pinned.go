@@ -22,15 +22,15 @@ const pinnedShare = 12
 // pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
 // the people who talk, then the group's, then the rest; of each the newest of everybody who said one, then the second of everybody. Facts stand in it whole, so that what
 // is forgotten can be found in it.
-func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
+func (b *Bot) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
-		return "", nil
+		return &sessions.Pinned{}, nil
 	}
 	talk := slices.Concat(v.Tail, v.Pending)
 	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, talk)), pinnedMemories)
 	if err != nil {
-		return "", fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
+		return nil, fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
 	}
 	speaks := map[sessions.UserID]bool{}
 	for _, e := range talk {
@@ -53,10 +53,11 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{line: pinnedLine(m), speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{id: m.ID, line: pinnedLine(m), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
+	var out sessions.Pinned
 	var people, shared strings.Builder
 	for _, m := range ranked {
 		line := m.line
@@ -65,24 +66,25 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (string, error) {
 			continue // a shorter one may fit
 		}
 		budget -= n
+		out.Rows = append(out.Rows, m.id)
 		if m.rank == 0 {
 			people.WriteString(line)
 		} else {
 			shared.WriteString(line)
 		}
 	}
-	var out string
 	if people.Len() > 0 {
-		out += "[User Memory]\n" + people.String()
+		out.Text += "[User Memory]\n" + people.String()
 	}
 	if shared.Len() > 0 {
-		out += "[Scope Memory]\n" + shared.String()
+		out.Text += "[Scope Memory]\n" + shared.String()
 	}
-	return out, nil
+	return &out, nil
 }
 
 // rankedMemory is a memory in the order of the head of a view: speakers take turns within each rank.
 type rankedMemory struct {
+	id      int64
 	line    string
 	speaker sessions.UserID
 	rank    int
@@ -106,10 +108,10 @@ func (b *Bot) pin(ctx context.Context, t *turn) {
 	}
 	soon, stop := context.WithTimeout(ctx, recallTime)
 	defer stop()
-	text, err := b.pinned(soon, t.view)
+	pinned, err := b.pinned(soon, t.view)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
 		return
 	}
-	t.view.Session.Pinned, t.pinned = text, &text
+	t.view.Session.Pinned, t.pinned = pinned.Text, pinned
 }

@@ -1,6 +1,8 @@
 package bot
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +43,29 @@ func TestPinnedFromTheFirstTurn(t *testing.T) {
 		want(t, "the head of the second request", head(1), head(0))
 		want(t, "reads of memory", w.store.called("pinned"), 1)
 		want(t, "what is stored", strings.Contains(w.state(group).Pinned, "the office moves in May"), true)
+	})
+}
+
+// A turn that pinned a fact which is forgotten before its commit is not committed, and begins again without the fact.
+func TestForgottenWhileItIsPinned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		shelf.remember(memory.Memory{Content: "the safe is on floor 3"}, memory.Memory{Content: "releases are on Fridays"})
+		asked := 0
+		model := &script{chat: func(_ context.Context, r Request) (Response, error) {
+			if asked++; asked == 1 {
+				shelf.mu.Lock()
+				shelf.memories = shelf.memories[1:]
+				shelf.mu.Unlock()
+			}
+			return text(fmt.Sprintf("answer %d knows the safe: %t", asked, strings.Contains(r.Messages[1].Content, "floor 3"))), nil
+		}}
+		w := start(t, setup{shelf: shelf, model: model})
+		w.say("m1", "alice", "hello")
+		after(10 * time.Second) // the sweep takes the session up again
+		want(t, "replies", w.wire.texts(), []string{"answer 2 knows the safe: false"})
+		want(t, "the head", strings.Contains(w.state(group).Pinned, "floor 3"), false)
 	})
 }
 

@@ -208,6 +208,9 @@ func (s *store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 
 func (s *store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	return do(s, "commit", func() (sessions.Committed, error) {
+		if s.forgotten(t.Pinned) {
+			return sessions.Committed{}, sessions.ErrLeaseLost
+		}
 		c, err := s.mem.Commit(ctx, l, t)
 		if err == nil {
 			s.shelf.mu.Lock()
@@ -229,6 +232,9 @@ func (s *store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 
 func (s *store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	return do(s, "compact", func() (sessions.Compacted, error) {
+		if s.forgotten(c.Pinned) {
+			return sessions.Compacted{}, sessions.ErrLeaseLost
+		}
 		done, err := s.mem.Compact(ctx, l, c)
 		if err == nil && len(c.Summaries) > 0 {
 			s.shelf.mu.Lock()
@@ -236,6 +242,15 @@ func (s *store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 			s.shelf.mu.Unlock()
 		}
 		return done, err
+	})
+}
+
+// forgotten reports whether a write pins a memory that is deleted.
+func (s *store) forgotten(p *sessions.Pinned) bool {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return p != nil && slices.ContainsFunc(p.Rows, func(id int64) bool {
+		return !slices.ContainsFunc(s.memories, func(m memory.Memory) bool { return m.ID == id })
 	})
 }
 

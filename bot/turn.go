@@ -27,7 +27,7 @@ type turn struct {
 	cut            bool             // the request is of a part of the view
 	half           bool             // the provider found a request too large: half of the window is all that our counts are trusted with
 	marked         []int64          // of the asked: those that look worth remembering
-	pinned         *string          // what the view pins from this turn on; nil: as before
+	pinned         *sessions.Pinned // what the view pins from this turn on; nil: as before
 	found          []memory.Hit     // what memory has on the question
 	searched       bool             // also where nothing was found
 	recallRoom     int              // the most tokens that it takes in a request

@@ -229,7 +229,7 @@ type Turn struct {
 	ReplyWaits bool
 
 	Marked []int64 // of Taken: those that look worth remembering
-	Pinned *string // what the view pins of memory from this turn on, if the ViewVersion still holds; nil: as it is
+	Pinned *Pinned // what the view pins of memory from this turn on, if the ViewVersion still holds; nil: as it is
 
 	// TotalTokens is the size of the context as it would be sent next, if the view is still of the ViewVersion that the
 	// turn saw; where something changed it meanwhile, Appended is added to what that left, and ObservedTokens is dropped.
@@ -241,6 +241,14 @@ type Turn struct {
 	Usage          Usage // of all model calls of the turn
 	Cost           float64
 	Model          string
+}
+
+// Pinned is the memory that a view shows at its head.
+type Pinned struct {
+	Text string
+	// Rows are the memories in Text. A write that pins one which is deleted, or which a running transaction deletes, fails
+	// with ErrLeaseLost and writes nothing: its author has read what is forgotten, and begins again.
+	Rows []int64
 }
 
 // Committed is the outcome of [Store.Commit].
@@ -264,7 +272,7 @@ type Compaction struct {
 	// Freed is taken from the session's TotalTokens, to which a turn may have added since the plan.
 	Freed       int
 	RearmTokens int
-	Pinned      string // what the view shows of memory from now on, as it is
+	Pinned      *Pinned // what the view shows of memory from now on; nil: as it is
 	// Log is the row of the compaction log; where there are summaries its range is theirs. An undo gives back what its
 	// TokensBefore is more than its TokensAfter.
 	Log LogEntry

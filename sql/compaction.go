@@ -40,6 +40,9 @@ func (s *Store) Compact(
 		if err := s.unchanged(ctx, tx, l.Key, c); err != nil {
 			return err
 		}
+		if err := s.unforgotten(ctx, tx, c.Pinned); err != nil {
+			return err
+		}
 		done, err = s.compact(ctx, tx, row, c)
 		return err
 	})
@@ -77,6 +80,21 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
 	}
 	return nil
+}
+
+// unforgotten holds the rows of memory that a write pins to the end of the transaction: an erasure of one of them comes after
+// it and sees what is pinned. Where an erasure came first, or is under way, the write fails. It never waits for an erasure,
+// which may wait for the session's row.
+func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
+	rows := pinnedRows(p)
+	if len(rows) == 0 {
+		return nil
+	}
+	held, err := s.q.MemoriesHold(ctx, tx, rows)
+	if err == nil && len(held) != len(rows) {
+		err = sessions.ErrLeaseLost
+	}
+	return err
 }
 
 func (s *Store) compact(
@@ -119,7 +137,8 @@ func (s *Store) compact(
 	}
 	return done, s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
 		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
-		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens), Pinned: clean(c.Pinned),
+		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens),
+		Pin: c.Pinned != nil, Pinned: clean(orZero(c.Pinned).Text),
 	})
 }
 

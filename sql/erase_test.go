@@ -81,7 +81,7 @@ func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	compact(s.Compact(t.Context(), c.lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 7, Text: "moved", Tokens: 5, Blob: sessions.BlobOf(body)}}}))
 	first := told(0, 4, "told: "+secret)
 	first.Log = sessions.LogEntry{Focus: "mind " + secret, Audit: `{"recall":1,"missing":["` + secret + `"],"invented":["` + secret + `"]}`}
-	first.Pinned = "[Scope Memory] - flushed: " + secret // in one line, as dumps are looked at
+	first.Pinned = &sessions.Pinned{Text: "[Scope Memory] - flushed: " + secret} // in one line, as dumps are looked at
 	compact(s.Compact(t.Context(), c.lease, first))
 	c.say("u", "/compact mind "+secret) // 9 and 10
 	rolled := told(4, 6, "told: "+secret+", moved out")
@@ -124,7 +124,7 @@ func TestErasedIsNowhere(t *testing.T) {
 	c := newChat(t, s, "cid", "u", false)
 	elsewhere := newChat(t, s, "cid2", "u", true)
 	elsewhere.save(about("u", "likes tea"))
-	must[sessions.Compacted](t)(s.Compact(t.Context(), elsewhere.lease, sessions.Compaction{Pinned: "- phone " + secret + "\n"}))
+	must[sessions.Compacted](t)(s.Compact(t.Context(), elsewhere.lease, sessions.Compaction{Pinned: &sessions.Pinned{Text: "- phone " + secret + "\n"}}))
 	must[sessions.Compacted](t)(s.Compact(t.Context(), elsewhere.lease, sessions.Compaction{})) // an undo would pin it again
 	seqs := plant(t, s, c)
 	before := dump(t, pool)

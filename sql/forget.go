@@ -150,13 +150,15 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 			}
 		}
 	}
-	facts, vectors, err := s.unmake(ctx, tx, ids)
-	if err != nil {
+	// The readers first: what they have pinned is committed by then, and is found. Sessions that take their lease after that
+	// pin none of the deleted rows; see [sessions.Pinned].
+	if err := s.q.SessionsFree(ctx, tx, p); err != nil {
 		return err
 	}
+	facts, vectors, err := s.unmake(ctx, tx, ids)
 	done.Memories += len(facts)
 	done.Embeddings += vectors
-	return s.q.SessionsFree(ctx, tx, p)
+	return err
 }
 
 // ForgetSession deletes what memory has from a session, former values too, and leaves the log as it is:

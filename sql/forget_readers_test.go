@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -40,9 +41,9 @@ func TestForgettingAFactEndsItsReaders(t *testing.T) {
 	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 		t.Fatal(err)
 	}
-	pinned := "- u keeps 3 turtles"
+	pinned := &sessions.Pinned{Text: "- u keeps 3 turtles"}
 	for name, r := range readers {
-		if _, err := s.Commit(t.Context(), leases[r], sessions.Turn{Pinned: &pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+		if _, err := s.Commit(t.Context(), leases[r], sessions.Turn{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
 			t.Errorf("a turn under way in the %s ended with %v", name, err)
 		}
 		if _, err := s.Compact(t.Context(), leases[r], sessions.Compaction{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
@@ -122,5 +123,80 @@ func TestForgettingATeamFactWakesFew(t *testing.T) {
 	slices.Sort(woken)
 	if len(woken) != waiting {
 		t.Errorf("%d sessions were woken, want the %d in which a message waits: %.200q", len(woken), waiting, woken)
+	}
+}
+
+// blocked waits until a statement of another connection waits for a lock.
+func blocked(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	for number(t, pool, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("no statement waited for the lock")
+		}
+	}
+}
+
+// A session without a lease at the time of an erasure's look may take its lease before the erasure commits. It still reads
+// the fact, but pins it neither by a turn nor by a compaction, whichever of the two transactions deletes or pins first.
+func TestLateReadersPinNothingForgotten(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{
+		"before the deletion": "SELECT id FROM memories FOR KEY SHARE",
+		"after the deletion":  "SELECT session_key FROM dingtalk_sessions WHERE conversation_id = 'shows' FOR UPDATE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool := open(t, sqltest.URL(t))
+			c := newChat(t, s, "cid", "u", false)
+			id := must[memory.Memory](t)(s.Promote(t.Context(), c.save(from(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
+			shows, turn, compact := newChat(t, s, "shows", "v", false), newChat(t, s, "turn", "v", false), newChat(t, s, "compact", "v", false)
+			read := &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: []int64{id}}
+			must[sessions.Committed](t)(s.Commit(t.Context(), shows.lease, sessions.Turn{Pinned: read}))
+			execute(t, pool, "UPDATE dingtalk_sessions SET lease_owner = NULL")
+
+			tx := must[pgx.Tx](t)(pool.Begin(t.Context()))
+			if _, err := tx.Exec(t.Context(), hold); err != nil {
+				t.Fatal(err)
+			}
+			forgotten := make(chan error, 1)
+			go func() {
+				_, err := s.ForgetMemory(t.Context(), id, memory.Asking{})
+				forgotten <- err
+			}()
+			blocked(t, pool)
+			pins := map[*chat]func(sessions.Lease) error{
+				turn: func(l sessions.Lease) error {
+					_, err := s.Commit(t.Context(), l, sessions.Turn{Pinned: read})
+					return err
+				},
+				compact: func(l sessions.Lease) error {
+					v := must[sessions.View](t)(s.Begin(t.Context(), l, 0))
+					_, err := s.Compact(t.Context(), l, sessions.Compaction{From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Pinned: read})
+					return err
+				},
+			}
+			for r, pin := range pins {
+				l := must[sessions.Lease](t)(s.Acquire(t.Context(), r.reader.Key, "late"))
+				if !slices.Contains(r.known(), "保险柜放在三楼档案室里") {
+					t.Error("the fact is not read before the erasure commits")
+				}
+				if err := pin(l); err != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+					t.Error(err)
+				}
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-forgotten; err != nil {
+				t.Fatal(err)
+			}
+			gone(t, pool, "保险柜")
+			for r, pin := range pins { // one that read before the erasure and writes after it
+				if err := pin(must[sessions.Lease](t)(s.Acquire(t.Context(), r.reader.Key, "late"))); !errors.Is(err, sessions.ErrLeaseLost) {
+					t.Errorf("a forgotten fact was pinned: %v", err)
+				}
+			}
+			gone(t, pool, "保险柜")
+		})
 	}
 }

@@ -104,7 +104,7 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *chat) {
 	}))
 	first2 := told(0, 5, "told: "+secret)
 	first2.Log = sessions.LogEntry{Audit: `{"missing":["` + secret + `"]}`, Error: secret}
-	first2.Pinned = "- 张伟伟的手机号是 " + secret + "\n"
+	first2.Pinned = &sessions.Pinned{Text: "- 张伟伟的手机号是 " + secret + "\n"}
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, first2))
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, sessions.Compaction{From: 5, Through: 5, Pinned: first2.Pinned}))
 	job := sessions.Job{From: 5, Through: 8}

@@ -137,7 +137,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
 		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),
 		TotalTokens: count(t.TotalTokens), Appended: count(t.Appended), ViewVersion: t.ViewVersion,
-		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, Pinned: clean(orZero(t.Pinned)),
+		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, PinnedRows: pinnedRows(t.Pinned), Pinned: clean(orZero(t.Pinned).Text),
 		ObservedTokens: count(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: finite(t.Calibration),
 		PromptTokens: int64(count(t.Usage.Prompt)), CachedTokens: int64(count(t.Usage.Cached)),
 		CompletionTokens: int64(count(t.Usage.Completion)), Cost: finite(t.Cost), Model: clean(t.Model),
@@ -169,6 +169,9 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 	}
 	return p, nil
 }
+
+// pinnedRows are the rows of memory that a write pins.
+func pinnedRows(p *sessions.Pinned) []int64 { return append([]int64{}, orZero(p).Rows...) }
 
 // turnTerms are the terms of a turn's event; none, which is not the same as terms that are still to be found out, of
 // commands and what they told.

@@ -267,7 +267,7 @@ func (im *importer) summarise(ctx context.Context) error {
 		return err
 	}
 	_, err = im.store.Compact(ctx, im.lease, sessions.Compaction{
-		Gen: job.Gen, From: job.From, Through: job.Through, Source: src.Hash, Freed: source - tokens, Pinned: v.Session.Pinned,
+		Gen: job.Gen, From: job.From, Through: job.Through, Source: src.Hash, Freed: source - tokens,
 		Summaries: []sessions.NewSummary{{StartSeq: job.From + 1, EndSeq: job.Through, Text: text, Tokens: tokens}},
 		Log: sessions.LogEntry{
 			Key: im.key, Trigger: importVersion, Mode: string(compaction.SummaryOnly), TokensBefore: im.tokens,

@@ -150,7 +150,10 @@ func (s *session) compacted(c sessions.Compaction) {
 		st.FlushFailures = 0
 	}
 	st.TotalTokens = max(st.TotalTokens-c.Freed, 0)
-	st.RearmTokens, st.Pinned, st.PinnedDue = max(c.RearmTokens, 0), c.Pinned, false
+	st.RearmTokens = max(c.RearmTokens, 0)
+	if c.Pinned != nil {
+		st.Pinned, st.PinnedDue = c.Pinned.Text, false
+	}
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
 	s.spend(sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost})

@@ -233,7 +233,7 @@ func (s *session) account(t sessions.Turn, first int64) {
 	}
 	st.TotalTokens = max(t.TotalTokens, 0)
 	if t.Pinned != nil {
-		st.Pinned, st.PinnedDue = *t.Pinned, false
+		st.Pinned, st.PinnedDue = t.Pinned.Text, false // memory is kept elsewhere: its rows are not looked at
 	}
 	if t.ObservedTokens > 0 {
 		seen := len(t.Events)

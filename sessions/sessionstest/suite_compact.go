@@ -50,7 +50,7 @@ func testCompact(b *bench) {
 	b.turn(l, 3)
 	c := sessions.Compaction{
 		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "摘要 one", Tokens: 9}},
-		Freed: 11, RearmTokens: 77, Pinned: "pinned",
+		Freed: 11, RearmTokens: 77, Pinned: &sessions.Pinned{Text: "pinned"},
 		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
 	}
 	b.compact(l, c)

@@ -44,7 +44,7 @@ func testErase(b *bench) {
 	b.compact(l, told(0, 1))
 	second := told(1, 3)
 	second.Summaries[0].Text, second.Summaries[0].Tokens = "## 进行中的任务\n- 周会在周三\n- about "+secret+"\n- 午餐吃面", 40
-	second.Pinned = "pinned"
+	second.Pinned = &sessions.Pinned{Text: "pinned"}
 	b.compact(l, second)
 	b.accept(replicaA, 2)
 	b.turn(l, 1) // 6 and 7
@@ -129,7 +129,7 @@ func testEraseRewrite(b *bench) {
 func testEraseTail(b *bench) {
 	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5
 	v := b.begin(l, 0)
-	cut := sessions.Compaction{Pinned: "- " + secret, Shown: []sessions.Shown{
+	cut := sessions.Compaction{Pinned: &sessions.Pinned{Text: "- " + secret}, Shown: []sessions.Shown{
 		{Seq: 3, Text: "cut " + secret, Tokens: 1}, {Seq: 4, Text: "cut other", Tokens: 1},
 	}}
 	b.compact(l, cut)

@@ -275,7 +275,7 @@ func (h *history) compacts(v sessions.View, c sessions.Compaction) {
 			h.t.Fatalf("event %d is told as %q, want %q", e.Seq, e.Content, h.said[e.Seq-1].Content)
 		}
 	}
-	c.Source, c.Pinned = src.Hash, fmt.Sprintf("pinned %d", len(h.before)%3)
+	c.Source, c.Pinned = src.Hash, &sessions.Pinned{Text: fmt.Sprintf("pinned %d", len(h.before)%3)}
 	_, err = h.Store.Compact(h.ctx, h.lease, c)
 	h.must(err)
 }

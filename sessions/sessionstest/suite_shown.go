@@ -41,7 +41,7 @@ func (b *bench) offload(l sessions.Lease, seqs ...int64) sessions.Compacted {
 	b.Helper()
 	v := b.begin(l, 0)
 	c := sessions.Compaction{
-		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Pinned: v.Session.Pinned, Freed: 150 * len(seqs),
+		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Freed: 150 * len(seqs),
 		Log: sessions.LogEntry{Trigger: "offload", TokensBefore: v.Session.TotalTokens, TokensAfter: v.Session.TotalTokens - 150*len(seqs)},
 	}
 	for _, e := range v.Tail {

@@ -37,10 +37,10 @@ func testUndo(b *bench) {
 	b.want(err, sessions.ErrNotFound, "undoing what failed")
 	first := b.begin(l, 0)
 	b.offload(l, 3, 4)
-	b.compact(l, sessions.Compaction{Pinned: "pinned then"})
+	b.compact(l, sessions.Compaction{Pinned: &sessions.Pinned{Text: "pinned then"}})
 	second := b.begin(l, 0)
 	c := told(0, 3)
-	c.Pinned = "pinned since"
+	c.Pinned = &sessions.Pinned{Text: "pinned since"}
 	c.Freed, c.Log = 40, sessions.LogEntry{Trigger: "manual", Policy: "token_budget", Mode: "summary_only", TokensBefore: 100, TokensAfter: 60}
 	b.compact(l, c)
 	b.kept(otherBody)
@@ -173,7 +173,7 @@ func testRenew(b *bench) {
 	l := b.tools(1, bigBody, otherBody) // 1 to 5
 	b.offload(l, 4)
 	c := told(0, 3)
-	c.Pinned, c.RearmTokens = "pinned", 500
+	c.Pinned, c.RearmTokens = &sessions.Pinned{Text: "pinned"}, 500
 	b.compact(l, c)
 	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
 	b.FailFlush(b.T, l, 2)

@@ -425,15 +425,15 @@ UPDATE dingtalk_sessions s SET
     flush_failures = CASE WHEN $2::boolean THEN 0 ELSE s.flush_failures END,
     total_tokens = greatest(least(s.total_tokens::bigint - $3::int, 2147483647), 0),
     rearm_tokens = $4,
-    pinned = $5,
-    pinned_due = false,
+    pinned = CASE WHEN $5::boolean THEN $6::text ELSE s.pinned END,
+    pinned_due = s.pinned_due AND NOT $5::boolean,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = '',
     updated_at = now()
-WHERE s.session_key = $6
+WHERE s.session_key = $7
 `
 
 type SessionCompactedParams struct {
@@ -441,6 +441,7 @@ type SessionCompactedParams struct {
 	Told        bool
 	Freed       int
 	RearmTokens int
+	Pin         bool
 	Pinned      string
 	SessionKey  sessions.Key
 }
@@ -454,6 +455,7 @@ func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCom
 		arg.Told,
 		arg.Freed,
 		arg.RearmTokens,
+		arg.Pin,
 		arg.Pinned,
 		arg.SessionKey,
 	)

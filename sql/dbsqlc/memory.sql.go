@@ -149,6 +149,32 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 	return items, nil
 }
 
+const memoriesHold = `-- name: MemoriesHold :many
+SELECT m.id FROM memories m WHERE m.id = ANY($1::bigint[]) FOR KEY SHARE SKIP LOCKED
+`
+
+// MemoriesHold keeps memories from being deleted until the transaction ends. It leaves out those that are deleted or that
+// another transaction deletes.
+func (q *Queries) MemoriesHold(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
+	rows, err := db.Query(ctx, memoriesHold, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sessionFlushFailed = `-- name: SessionFlushFailed :exec
 UPDATE dingtalk_sessions s SET flush_failures = $1, updated_at = now() WHERE s.session_key = $2
 `

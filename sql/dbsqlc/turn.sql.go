@@ -301,79 +301,87 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 }
 
 const turnCommit = `-- name: TurnCommit :one
-WITH held AS (
+WITH pinning AS MATERIALIZED (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE cardinality($3::bigint[]) > 0
+      AND s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6 FOR UPDATE
+), remembered AS MATERIALIZED (
+    SELECT m.id FROM memories m
+    WHERE (SELECT count(*) FROM pinning) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
+), held AS (
     UPDATE dingtalk_sessions s SET
-        last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($3::text[]),
-        total_tokens = CASE WHEN s.view_version = $4::int
-            THEN $5::int ELSE least(s.total_tokens::bigint + $6::int, 2147483647) END,
-        observed_tokens = CASE WHEN $7::int > 0 AND s.view_version = $4::int
-            THEN $7::int ELSE s.observed_tokens END,
-        observed_seq = CASE WHEN $7::int > 0 AND s.view_version = $4::int
-            THEN s.last_seq + cardinality($1::bigint[]) + $8::int ELSE s.observed_seq END,
-        calibration = CASE WHEN $9::float8 > 0 THEN $9::float8 ELSE s.calibration END,
-        prompt_tokens = s.prompt_tokens + $10::bigint,
-        cached_tokens = s.cached_tokens + $11::bigint,
-        completion_tokens = s.completion_tokens + $12::bigint,
-        model = CASE WHEN $13::text = '' THEN s.model ELSE $13::text END,
-        candidates = s.candidates + cardinality($14::bigint[]),
-        pinned = CASE WHEN $15::boolean AND s.view_version = $4::int THEN $16::text ELSE s.pinned END,
-        pinned_due = s.pinned_due AND NOT ($15::boolean AND s.view_version = $4::int),
+        last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]),
+        total_tokens = CASE WHEN s.view_version = $8::int
+            THEN $9::int ELSE least(s.total_tokens::bigint + $10::int, 2147483647) END,
+        observed_tokens = CASE WHEN $11::int > 0 AND s.view_version = $8::int
+            THEN $11::int ELSE s.observed_tokens END,
+        observed_seq = CASE WHEN $11::int > 0 AND s.view_version = $8::int
+            THEN s.last_seq + cardinality($1::bigint[]) + $12::int ELSE s.observed_seq END,
+        calibration = CASE WHEN $13::float8 > 0 THEN $13::float8 ELSE s.calibration END,
+        prompt_tokens = s.prompt_tokens + $14::bigint,
+        cached_tokens = s.cached_tokens + $15::bigint,
+        completion_tokens = s.completion_tokens + $16::bigint,
+        model = CASE WHEN $17::text = '' THEN s.model ELSE $17::text END,
+        candidates = s.candidates + cardinality($18::bigint[]),
+        pinned = CASE WHEN $19::boolean AND s.view_version = $8::int THEN $20::text ELSE s.pinned END,
+        pinned_due = s.pinned_due AND NOT ($19::boolean AND s.view_version = $8::int),
         last_active_at = now(),
         updated_at = now()
-    WHERE s.session_key = $17 AND s.lease_owner = $18::text AND s.lease_term = $19
+    WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6
+      AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
     RETURNING s.session_key, s.last_seq
 ), taken AS (
     UPDATE dingtalk_session_events e SET
         state = 'done',
-        candidate = e.id = ANY($14::bigint[]),
-        seq = held.last_seq - cardinality($1::bigint[]) - cardinality($3::text[]) + t.place,
+        candidate = e.id = ANY($18::bigint[]),
+        seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
         message = e.message - 'webhook' - 'webhook_expires',
         terms = nullif(t.terms, '')::bigint[]
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($20::int[]) AS tokens,
-        unnest($21::text[]) AS terms,
+    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($21::int[]) AS tokens,
+        unnest($22::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
-    WHERE e.session_key = $17 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
         (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms)
-    SELECT held.session_key, held.last_seq - cardinality($3::text[]) + n.place, n.role, n.content,
+    SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
         nullif(n.terms, '')::bigint[]
-    FROM held, (SELECT unnest($3::text[]) AS role, unnest($22::text[]) AS content,
-        unnest($23::text[]) AS tool_calls, unnest($24::text[]) AS tool_call_id,
-        unnest($25::text[]) AS tool_name, unnest($26::int[]) AS tokens, unnest($27::text[]) AS terms,
-        generate_subscripts($3::text[], 1) AS place) n
+    FROM held, (SELECT unnest($7::text[]) AS role, unnest($23::text[]) AS content,
+        unnest($24::text[]) AS tool_calls, unnest($25::text[]) AS tool_call_id,
+        unnest($26::text[]) AS tool_name, unnest($27::int[]) AS tokens, unnest($28::text[]) AS terms,
+        generate_subscripts($7::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead', message = e.message - 'webhook' - 'webhook_expires'
     FROM held
-    WHERE e.session_key = $17 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
+    WHERE e.session_key = $4 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempt_term = NULL
     FROM held
-    WHERE e.session_key = $17 AND e.state = 'pending' AND e.attempt_term = $19
+    WHERE e.session_key = $4 AND e.state = 'pending' AND e.attempt_term = $6
       AND NOT e.id = ANY($1::bigint[]) AND NOT e.id = ANY($2::bigint[])
 ), runs AS (
     DELETE FROM tool_runs r USING held
-    WHERE r.session_key = $17 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
+    WHERE r.session_key = $4 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), spent AS (
     INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $10::bigint, $11::bigint,
-        $12::bigint, $28::float8
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $14::bigint, $15::bigint,
+        $16::bigint, $29::float8
     FROM held
-    WHERE 0 < greatest($10::bigint, $11::bigint, $12::bigint) OR 0 < $28::float8
+    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $29::float8
     ON CONFLICT (session_key, day, kind) DO UPDATE SET
         prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $29, $30, $31, 'sending', $18::text, NOT $32::boolean,
-        CASE WHEN $32::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $33::float8
+    SELECT held.session_key, $30, $31, $32, 'sending', $5::text, NOT $33::boolean,
+        CASE WHEN $33::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $34::float8
     FROM held
-    WHERE $34::boolean
+    WHERE $35::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -388,6 +396,10 @@ FROM held
 type TurnCommitParams struct {
 	Taken            []int64
 	Dead             []int64
+	PinnedRows       []int64
+	SessionKey       sessions.Key
+	Owner            string
+	Term             int64
 	Roles            []string
 	ViewVersion      int
 	TotalTokens      int
@@ -402,9 +414,6 @@ type TurnCommitParams struct {
 	Marked           []int64
 	Pin              bool
 	Pinned           string
-	SessionKey       sessions.Key
-	Owner            string
-	Term             int64
 	TakenTokens      []int
 	TakenTerms       []string
 	Contents         []string
@@ -436,12 +445,20 @@ type TurnCommitRow struct {
 // No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 // was no longer pending, all must be undone, and only an error does that: hence the division by zero.
 //
+// A turn that pins a memory which is deleted, or which a running transaction deletes, has read what is forgotten: no row
+// comes back then either. The memories are held after the session's row, and without waiting, since an erasure that deletes
+// them may wait for that row.
+//
 // What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
 // found out later, or never needed.
 func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams) (TurnCommitRow, error) {
 	row := db.QueryRow(ctx, turnCommit,
 		arg.Taken,
 		arg.Dead,
+		arg.PinnedRows,
+		arg.SessionKey,
+		arg.Owner,
+		arg.Term,
 		arg.Roles,
 		arg.ViewVersion,
 		arg.TotalTokens,
@@ -456,9 +473,6 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Marked,
 		arg.Pin,
 		arg.Pinned,
-		arg.SessionKey,
-		arg.Owner,
-		arg.Term,
 		arg.TakenTokens,
 		arg.TakenTerms,
 		arg.Contents,

@@ -39,3 +39,8 @@ UPDATE dingtalk_sessions s SET
     flush_failures = 0,
     updated_at = now()
 WHERE s.session_key = @session_key;
+
+-- name: MemoriesHold :many
+-- MemoriesHold keeps memories from being deleted until the transaction ends. It leaves out those that are deleted or that
+-- another transaction deletes.
+SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) FOR KEY SHARE SKIP LOCKED;

@@ -85,9 +85,20 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 -- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
 --
+-- A turn that pins a memory which is deleted, or which a running transaction deletes, has read what is forgotten: no row
+-- comes back then either. The memories are held after the session's row, and without waiting, since an erasure that deletes
+-- them may wait for that row.
+--
 -- What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
 -- found out later, or never needed.
-WITH held AS (
+WITH pinning AS MATERIALIZED (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE cardinality(@pinned_rows::bigint[]) > 0
+      AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR UPDATE
+), remembered AS MATERIALIZED (
+    SELECT m.id FROM memories m
+    WHERE (SELECT count(*) FROM pinning) > 0 AND m.id = ANY(@pinned_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
+), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
         total_tokens = CASE WHEN s.view_version = @view_version::int
@@ -107,6 +118,7 @@ WITH held AS (
         last_active_at = now(),
         updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+      AND (SELECT count(*) FROM remembered) = cardinality(@pinned_rows::bigint[])
     RETURNING s.session_key, s.last_seq
 ), taken AS (
     UPDATE dingtalk_session_events e SET
