@@ -37,6 +37,9 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 	case "set":
 		return b.setCommand(ctx, t, words)
 	case "focus":
+		if len(words) == 0 {
+			return say(sayCompactUsage, t.lang)
+		}
 		return b.compactNow(ctx, t, behind)
 	}
 	if meant := nearVerb(strings.ToLower(rest)); meant != "" {

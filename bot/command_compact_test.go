@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,28 @@ func TestWhyACompactionFailed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A word of /compact that wants something behind it answers its usage alone, and compacts nothing.
+func TestFocusWithoutWordsIsAnsweredWithItsUsage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Admins, c.Language = []sessions.UserID{"u-root"}, "en" }})
+		for i := range 4 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 300))
+		}
+		for i, command := range []string{"/compact focus", "/compact focus  ", "/压缩 重点", "/compact FOCUS"} {
+			w.post(said(fmt.Sprint("c", i), "root", command))
+			after(time.Minute)
+			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(got, say(sayCompactUsage, "en")) && !strings.HasPrefix(got, say(sayCompactUsage, "zh")) {
+				t.Errorf("%s: answered %q, want the usage", command, got)
+			}
+		}
+		want(t, "compactions", w.state(group).CompactionCount, 0)
+		w.post(said("last", "root", "/compact focus the gateway"))
+		after(time.Minute)
+		want(t, "compactions with a focus", w.state(group).CompactionCount, 1)
+	})
 }
 
 // What an older release wrote as the reason is not shown as it stands.

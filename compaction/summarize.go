@@ -48,7 +48,7 @@ type Summarizer struct {
 	Model   Model
 	Counter *Counter
 	// Name is the configured model that writes summaries; empty for the default one, the chat's. Where another is
-	// named and fails, the chat's model is asked once.
+	// named and fails, the chat's model is asked once, besides Retries.
 	Name     string
 	Context  int    // the window, in tokens
 	Language string // zh or en

@@ -135,7 +135,8 @@ func TestForgetReachesWhateverTellsIt(t *testing.T) {
 			r := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3))
 			id := r.Saved[0]
 			digest(t, pool, c, "那天张伟伟说了 "+secret, 0)
-			if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 4, Failures: 1, Reason: "busy"}); err != nil {
+			c.tell(zhangID, "明天见", "好") // 5 and 6 are owed
+			if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 6, Failures: 1, Reason: "model error: busy"}); err != nil {
 				t.Fatal(err)
 			}
 			team := must[memory.Memory](t)(s.Promote(t.Context(), id, liID))
@@ -146,7 +147,10 @@ func TestForgetReachesWhateverTellsIt(t *testing.T) {
 			}
 			c.forget(id, zhangID, false)
 			gone(t, pool, secret)
-			stays(t, pool, "暗号？")
+			stays(t, pool, "暗号？", "明天见")
+			if owed := must[memory.Debt](t)(s.Owed(t.Context(), c.reader.Key)); owed.Through != 6 {
+				t.Errorf("owed is %+v, want the flush up to event 6", owed)
+			}
 		})
 	}
 }

@@ -16,7 +16,8 @@ type CompactionConfig struct {
 	InlineDeadline time.Duration `json:"inline_deadline"`
 	// Deadline bounds a compaction in the background, retries included. Default 120 s.
 	Deadline time.Duration `json:"deadline"`
-	// Retries bounds the requests for one summary, all models together, 1 to 10. Default 3.
+	// Retries bounds the requests until a summary is usable, 1 to 10; with Model set, one more goes to the default
+	// model. Default 3.
 	Retries int `json:"retries"`
 	// RetryBackoff is the pause before the second request; each later pause is that much longer. Default 1 s.
 	RetryBackoff time.Duration `json:"retry_backoff"`
