@@ -69,6 +69,7 @@ func (b *Bot) rest(ctx context.Context) {
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Leases at rest given up")
 	}
+	b.outbox.forget(b.leases.Holds)
 }
 
 // breaker counts the model calls of one look that ran out of time, one after another.

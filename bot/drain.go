@@ -81,7 +81,7 @@ const upkeepGrace = 2 * time.Second
 // putDown tells the next process that no reply is on its way: else it had to take each that is due for one that may have
 // arrived. Where the storage does not know of a try, that is what it has to do.
 func (b *Bot) putDown(ctx context.Context) {
-	if b.outbox.unmarked.Load() {
+	if b.outbox.unmarked() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)

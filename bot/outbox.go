@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -28,12 +28,11 @@ type outbox struct {
 	settle    time.Duration      // how long one claim or mark may take
 	now       func() time.Time   // the storage's clock
 
-	mu       sync.Mutex
-	queues   map[conversation]*queue
-	resumed  map[sessions.Key]int64 // the term under which a session's unsent rows were taken up
-	closed   bool
-	unmarked atomic.Bool // the storage does not know of a try that failed
-	wg       sync.WaitGroup
+	mu      sync.Mutex
+	queues  map[conversation]*queue
+	resumed map[sessions.Key]int64 // the term under which a session's unsent rows were taken up
+	closed  bool
+	wg      sync.WaitGroup
 }
 
 type rowID struct {
@@ -106,6 +105,13 @@ func (o *outbox) doubt(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
+// forget removes what is known of sessions whose leases this replica gave up or lost: the next term reads their rows again.
+func (o *outbox) forget(held func(sessions.Key) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
+}
+
 // push queues replies of one conversation and returns those that were not queued before. From now on those of the session
 // that were are claimed by the newer lease.
 func (o *outbox) push(c conversation, parcels []*parcel) (added []*parcel) {
@@ -175,6 +181,18 @@ func (o *outbox) holds(key sessions.Key) bool {
 	defer o.mu.Unlock()
 	for _, q := range o.queues {
 		if slices.ContainsFunc(q.parcels, func(p *parcel) bool { return p.key == key }) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmarked reports whether the storage does not know the outcome of a try of a reply that waits.
+func (o *outbox) unmarked() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
+		if slices.ContainsFunc(q.parcels, func(p *parcel) bool { return p.unmarked }) {
 			return true
 		}
 	}

@@ -223,3 +223,34 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 2)
 	})
 }
+
+// The mark of a try is not stored, and the reply is sent later: at a stop after that, no other reply is in doubt.
+func TestMarkThatIsMadeUpForLeavesNoDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+			if try != 2 {
+				return Sent{}, &SendError{After: 2 * time.Second, Err: errors.New("130101")}
+			}
+			return arrived, nil
+		})})
+		a.store.fail(times(1, "settle", errAway))
+		a.say("m0", "alice", "first.")
+		want(t, "marks that are not stored", a.bot.outbox.unmarked(), true)
+		after(5 * time.Second)
+		want(t, "unsent", len(a.unsent()), 0)
+		a.store.lose(func(op string) error { // when the storage has done it
+			if op == "claim" {
+				return errAway
+			}
+			return nil
+		})
+		a.say("m1", "bob", "second.")
+		after(3 * time.Second)
+		a.stop()
+		b := start(t, setup{name: "b", shelf: a.store.shelf})
+		after(time.Minute)
+		want(t, "sent by the next owner", len(b.wire.sends()), 1)
+		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+	})
+}

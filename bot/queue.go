@@ -36,6 +36,7 @@ type parcel struct {
 	refusals int
 	failures int               // tries that failed without a refusal, and without a pause that the transport asked for
 	owed     *sessions.Settled // a mark that the storage did not take, of a try that may have arrived
+	unmarked bool              // the storage did not take the mark of the last try
 }
 
 func newParcel(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *parcel {

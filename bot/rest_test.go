@@ -35,6 +35,7 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		post("second", 5)
 		after(3 * time.Minute)
 		want(t, "leases when all but five sessions rest", w.bot.leases.Held(), 5)
+		want(t, "sessions that the outbox knows of", len(w.bot.outbox.resumed), 5)
 		post("third", groups)
 		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
 		want(t, "leases when all sessions are active again", w.bot.leases.Held(), groups)

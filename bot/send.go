@@ -102,10 +102,14 @@ func (o *outbox) mark(batch []*parcel, outs []sessions.Outgoing, s sessions.Sett
 	for i, p := range batch {
 		s.Key, s.ID, s.Attempt, s.Maybe = p.key, p.id, outs[i].Attempts, maybe || outs[i].Maybe
 		p.owed = nil
-		if !o.record(p.log.WithContext(o.ctx), s, s.Sent || s.Failed) && s.Maybe {
+		stored := o.record(p.log.WithContext(o.ctx), s, s.Sent || s.Failed)
+		if !stored && s.Maybe {
 			owed := s
 			p.owed = &owed
 		}
+		o.mu.Lock()
+		p.unmarked = !stored
+		o.mu.Unlock()
 	}
 }
 
@@ -121,7 +125,6 @@ func (o *outbox) record(ctx context.Context, s sessions.Settled, must bool) bool
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Bool("sent", s.Sent).Msg("Mark of a reply not stored")
 		if !must {
-			o.unmarked.Store(true)
 			return false
 		}
 		select {

@@ -221,6 +221,14 @@ func (l *Leases) Check(key Key, err error) error {
 	return err
 }
 
+// Holds reports whether the session's lease is in memory.
+func (l *Leases) Holds(key Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.held[key]
+	return ok
+}
+
 // Held is the number of leases in memory.
 func (l *Leases) Held() int {
 	l.mu.Lock()

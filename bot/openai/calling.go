@@ -55,8 +55,14 @@ func (k *calling) next(left []*model) (slot, []*model) {
 }
 
 // take gives the model its share of the time that is left, asks it, and notes how it did. The models behind it have the
-// same share each; the last one has the rest.
+// same share each; the last one has the rest. A panic says nothing about the model, and gives the pass back.
 func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
+	reported := false
+	defer func() {
+		if !reported {
+			s.pass.end(0, 0)
+		}
+	}()
 	s.ctx = k.caller
 	if deadline, ok := k.caller.Deadline(); ok && behind > 0 {
 		var stop context.CancelFunc
@@ -69,6 +75,7 @@ func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
 	s.part.Took, s.part.Usage, s.part.Cost, s.part.Err = time.Since(began), resp.Usage, resp.Cost, err
 	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
 	s.report(err)
+	reported = true
 	if err != nil {
 		k.failed = append(k.failed, err)
 		return bot.Response{}, err

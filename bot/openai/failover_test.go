@@ -203,3 +203,27 @@ func TestRequestsAreCountedOnce(t *testing.T) {
 		t.Error("the backup was never asked")
 	}
 }
+
+// A call that tries a model panics: the next call tries the model again.
+func TestATrialEndsWithAPanic(t *testing.T) {
+	t.Parallel()
+	a := openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("a 说") }))
+	b := openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("b 说") }))
+	c := clientOf(t, 0, a, b)
+	p, _ := c.models[0].breaker.enter()
+	p.end(enough, 0)
+	c.models[0].breaker.until = time.Now() // the pause is over
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the call did not panic")
+			}
+		}()
+		r := ask("你好")
+		r.Delta = func(string, bool) { panic("of the caller") }
+		_, _ = c.Generate(t.Context(), r)
+	}()
+	if resp, err := c.Generate(t.Context(), ask("你好")); err != nil || resp.Model != "a" {
+		t.Errorf("answered by %q, %v; want the model that was on trial", resp.Model, err)
+	}
+}
