@@ -420,7 +420,7 @@ func (u *remark) number() string { return "K" + u.mark[2:] }
 // factText says a fact to remember.
 func (u *remark) factText() string {
 	n, _ := strconv.Atoi(u.mark[1:]) // digits
-	u.fact = fmt.Sprintf("编号%s：%s在%s%s", u.number(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
+	u.fact = fmt.Sprintf("编号%s的%s在%s%s", u.number(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
 	return u.mark + " 通知大家，" + u.fact + "。"
 }
 

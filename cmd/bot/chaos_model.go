@@ -197,7 +197,7 @@ func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int
 var (
 	beside     = regexp.MustCompile(`(?s)<<<.*?>>>`) // what memory and the log have on a question: nobody asks that
 	knownFacts = regexp.MustCompile(`(?s)<<<known (\S+)\n.*?\nknown \S+>>>`)
-	toRemember = regexp.MustCompile(`编号(K\d{6})：[^。"\\\n]+`)
+	toRemember = regexp.MustCompile(`编号(K\d{6})的[^。"\\\n]+`)
 )
 
 // saveFacts is the call that saves what a transcript says is to be remembered, but for what the model is told is known.

@@ -38,7 +38,7 @@ func wholeEvidence() *evidence {
 			"q0000004": said("q0000004", "cid-b", 0), "q0000005": said("q0000005", "cid-b", 500), "q0000006": said("q0000006", "cid-b", 600),
 		},
 		standing: []sql.Standing{{Key: groupA, FlushedSeq: 3, LastSeq: 5, Compactions: 1, Flushes: 1}, {Key: groupB, LastSeq: 4}},
-		facts:    []sql.Kept{{Key: groupA, Content: "编号K000001：登录页在测试大厅走专线"}},
+		facts:    []sql.Kept{{Key: groupA, Content: "编号K000001的登录页在测试大厅走专线"}},
 		terms:    []sessions.Lease{{Key: groupA, Owner: "g1-2-XYZ", Term: 3}, {Key: groupB, Owner: "g1-2-XYZ", Term: 2}},
 		turns: []turnLine{
 			{process: "g1-1", session: string(groupA), msgID: "q0000001", kind: "ask", term: 1, from: at(20), to: at(200)},
@@ -55,7 +55,7 @@ func wholeEvidence() *evidence {
 		again:    map[letterID]bool{{groupA, 1}: true},
 	}
 	fact := e.said["q0000001"]
-	fact.fact = "编号K000001：登录页在测试大厅走专线"
+	fact.fact = "编号K000001的登录页在测试大厅走专线"
 	command := e.said["q0000003"]
 	command.command = true
 	e.said["q0000001"], e.said["q0000003"] = fact, command
