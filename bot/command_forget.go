@@ -344,8 +344,8 @@ func nameless(e sessions.Event, lang string) sessions.Event {
 			RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, ID: m.ID,
 			Webhook: m.Webhook, WebhookExpires: m.WebhookExpires, Kind: m.Kind, Text: e.Content,
 		}
-		if m.Webhook == "" {
-			to.StaffID = m.StaffID // there is no other way to answer
+		if m.ConversationType == sessions.Private { // the webhook may expire first; the reply's row loses the id once it is sent
+			to.StaffID = m.StaffID
 		}
 		e.Message = &to
 	}

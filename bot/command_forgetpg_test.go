@@ -3,11 +3,13 @@ package bot
 import (
 	"context"
 	"testing"
+	"time"
 
 	"ebb/memory"
+	"ebb/sessions"
 )
 
-// dyingRights erases a message, and ends the process before its turn commits.
+// dyingRights erases, and ends the process before its turn commits.
 type dyingRights struct {
 	memory.Rights
 	die func()
@@ -19,6 +21,55 @@ func (d *dyingRights) ForgetMessage(ctx context.Context, event int64, from memor
 	}
 	d.die()
 	return memory.Forgotten{}, errAway
+}
+
+func (d *dyingRights) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
+	if _, err := d.Rights.ForgetPerson(ctx, f); err != nil {
+		return memory.Forgotten{}, err
+	}
+	d.die()
+	return memory.Forgotten{}, errAway
+}
+
+// The receipt of /forget me reaches a private chat by either way, also where the process ends before its turn commits: the
+// session webhook may expire before it is sent. No row names the person after that.
+func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
+	t.Parallel()
+	private := func(id, words string) sessions.Message {
+		m := said(id, "alice", words)
+		m.ConversationID, m.ConversationType, m.Webhook, m.WebhookExpires = "alice", sessions.Private, "https://oapi/"+id, time.Now().Add(time.Hour)
+		return m
+	}
+	for name, crash := range map[string]bool{"one process": false, "after a crash": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			r := p.run("a", func(r *replica, c *Config) {
+				if c.Rights = r.store; crash {
+					c.Rights = &dyingRights{Rights: r.store, die: func() { r.die() }}
+				}
+			})
+			for _, m := range []sessions.Message{private("m1", "My desk is in room 7."), private("m2", "/forget me")} {
+				r.post(m)
+				r.settle()
+			}
+			r.post(private("m3", "/forget me yes"))
+			if crash {
+				await(t, "the process is dead", r.isDead)
+				r.stop()
+				p.forget("a")
+				r = p.run("b", func(r *replica, c *Config) { c.Rights = r.store })
+			}
+			r.settle()
+			all := r.wire.sends()
+			to := all[len(all)-1].Reply.Target
+			want(t, "the person it is sent to", to.StaffID, "u-alice")
+			want(t, "the webhook", to.Webhook, "https://oapi/m3")
+			want(t, "rows that name the person", one[int](t, p.db(), `SELECT
+				(SELECT count(*) FROM outbox WHERE target::text LIKE '%u-alice%') +
+				(SELECT count(*) FROM dingtalk_session_events e WHERE e::text LIKE '%u-alice%')`), 0)
+		})
+	}
 }
 
 // The process ends between the erasure of /forget last and the commit of its turn. The repeated turn erases no other message.

@@ -35,9 +35,11 @@ func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams
 const askingUnname = `-- name: AskingUnname :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_build_object('text', $1::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('text', $1::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
+        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
+        'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
+        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
 WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
 `
 
@@ -47,7 +49,8 @@ type AskingUnnameParams struct {
 	Asked      int64
 }
 
-// AskingUnname does the same to the message that asks, which says no more than what was asked.
+// AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
+// until it is answered: a turn that begins again has nothing else.
 func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnameParams) error {
 	_, err := db.Exec(ctx, askingUnname, arg.Content, arg.SessionKey, arg.Asked)
 	return err

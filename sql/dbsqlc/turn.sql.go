@@ -336,7 +336,7 @@ WITH pinning AS MATERIALIZED (
         candidate = e.id = ANY($18::bigint[]),
         seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
-        message = e.message - 'webhook' - 'webhook_expires',
+        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END,
         terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($21::int[]) AS tokens,
         unnest($22::text[]) AS terms,
@@ -355,7 +355,8 @@ WITH pinning AS MATERIALIZED (
         generate_subscripts($7::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead', message = e.message - 'webhook' - 'webhook_expires'
+    UPDATE dingtalk_session_events e SET state = 'dead',
+        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
     FROM held
     WHERE e.session_key = $4 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
@@ -440,7 +441,8 @@ type TurnCommitRow struct {
 
 // TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
 //
-// The webhook of a message goes with the reply, and is not kept with the message.
+// The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a person who was
+// forgotten.
 //
 // No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 // was no longer pending, all must be undone, and only an error does that: hence the division by zero.

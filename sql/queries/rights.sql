@@ -216,12 +216,15 @@ WHERE e.session_key = @session_key AND e.sender_id = @person::text
   AND (@asked::bigint = 0 OR e.id < @asked::bigint);
 
 -- name: AskingUnname :exec
--- AskingUnname does the same to the message that asks, which says no more than what was asked.
+-- AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
+-- until it is answered: a turn that begins again has nothing else.
 UPDATE dingtalk_session_events e SET
     content = @content::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_build_object('text', @content::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('text', @content::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
+        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
+        'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
+        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: AskingMark :exec

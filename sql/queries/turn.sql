@@ -80,7 +80,8 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- name: TurnCommit :one
 -- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
 --
--- The webhook of a message goes with the reply, and is not kept with the message.
+-- The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a person who was
+-- forgotten.
 --
 -- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
 -- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
@@ -126,7 +127,7 @@ WITH pinning AS MATERIALIZED (
         candidate = e.id = ANY(@marked::bigint[]),
         seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
         tokens = t.tokens,
-        message = e.message - 'webhook' - 'webhook_expires',
+        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END,
         terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
         unnest(@taken_terms::text[]) AS terms,
@@ -145,7 +146,8 @@ WITH pinning AS MATERIALIZED (
         generate_subscripts(@roles::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead', message = e.message - 'webhook' - 'webhook_expires'
+    UPDATE dingtalk_session_events e SET state = 'dead',
+        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
     FROM held
     WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
     RETURNING e.id
