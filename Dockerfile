@@ -24,6 +24,6 @@ USER 65532:65532
 EXPOSE 8080
 # A stop takes about 30 s, at most 40 (config: shutdown), so give it more than Docker's 10: docker run --stop-timeout 60.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=4s --start-period=60s CMD ["/bot", "healthcheck"]
+HEALTHCHECK --interval=10s --timeout=4s --start-period=60s CMD ["/bot", "healthcheck", "--config", "/etc/ebb/config.jsonc"]
 ENTRYPOINT ["/bot"]
 CMD ["serve", "--config", "/etc/ebb/config.jsonc"]

@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -258,13 +260,66 @@ func TestSignals(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the first signal did not end the context")
 	}
-	send(syscall.SIGINT)
-	select {
-	case code := <-exited:
-		if code != exitFault || !strings.Contains(stderr.String(), "second signal (interrupt)") {
-			t.Errorf("exit %d, %q", code, stderr.String())
+	again := time.NewTicker(sameStop / 10)
+	defer again.Stop()
+	late := time.After(10 * time.Second)
+	for began := time.Now(); ; {
+		select {
+		case code := <-exited:
+			if code != exitFault || !strings.Contains(stderr.String(), "second signal (interrupt)") {
+				t.Errorf("exit %d, %q", code, stderr.String())
+			}
+			if took := time.Since(began); took < sameStop-sameStop/10 {
+				t.Errorf("left %s after the first signal", took)
+			}
+			return
+		case <-again.C:
+			send(syscall.SIGINT)
+		case <-late:
+			t.Fatal("the second signal did not end the process")
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the second signal did not end the process")
+	}
+}
+
+// Two signals close together are one stop, as where a supervisor signals a process and its group. A later one ends the
+// process at once.
+func TestSignalsCloseTogetherAreOneStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var stderr bytes.Buffer
+		exits := 0
+		go obey(signals, cancel, &stderr, func(int) { exits++ })
+		for _, pause := range []time.Duration{0, time.Millisecond, sameStop / 2} {
+			<-time.After(pause)
+			signals <- syscall.SIGTERM
+			synctest.Wait()
+		}
+		if ctx.Err() == nil || exits > 0 || stderr.Len() > 0 {
+			t.Errorf("after signals close together: stopping %v, %d exits, %q", ctx.Err() != nil, exits, stderr.String())
+		}
+		<-time.After(sameStop)
+		signals <- syscall.SIGTERM
+		synctest.Wait()
+		if exits != 1 || !strings.Contains(stderr.String(), "second signal (terminated)") {
+			t.Errorf("after a later signal: %d exits, %q", exits, stderr.String())
+		}
+	})
+}
+
+// The image's health check asks where its server listens: both read the same config file.
+func TestHealthCheckOfTheImageReadsItsConfig(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := regexp.MustCompile(`(?m)^(?:HEALTHCHECK.* )?CMD \["(.*)"\]$`).FindAllStringSubmatch(string(file), -1)
+	if len(args) != 2 || !strings.HasPrefix(args[0][1], `/bot", "healthcheck`) || !strings.HasPrefix(args[1][1], "serve") {
+		t.Fatalf("the Dockerfile has the commands %q", args)
+	}
+	if config := `"--config", "/etc/ebb/config.jsonc`; !strings.Contains(args[0][1], config) || !strings.Contains(args[1][1], config) {
+		t.Errorf("the health check runs %q, the server %q", args[0][1], args[1][1])
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 	_ "time/tzdata" // the zones of agent.timezone, for machines and images without zoneinfo
 
 	"github.com/alecthomas/kong"
@@ -69,7 +70,7 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], app))
 }
 
-// awaitSignals ends the context at the first signal, and the process at the second. It closes ready once it listens.
+// awaitSignals obeys the signals that end a process. It closes ready once it listens.
 func awaitSignals(cancel context.CancelCauseFunc, stderr io.Writer, exit func(int), ready chan<- struct{}) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -78,9 +79,24 @@ func awaitSignals(cancel context.CancelCauseFunc, stderr io.Writer, exit func(in
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	close(ready)
+	obey(signals, cancel, stderr, exit)
+}
+
+// sameStop is how long after the first signal others count as the same: a supervisor may signal a process and then its group.
+const sameStop = time.Second
+
+// obey ends the context at the first signal, and the process at a later one that is not the same stop.
+func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
 	cancel(fmt.Errorf("signal: %v", <-signals))
-	fmt.Fprintf(stderr, "bot: second signal (%v), leaving at once\n", <-signals)
-	exit(exitFault)
+	began := time.Now()
+	for s := range signals {
+		if time.Since(began) < sameStop {
+			continue
+		}
+		fmt.Fprintf(stderr, "bot: second signal (%v), leaving at once\n", s)
+		exit(exitFault)
+		return
+	}
 }
 
 // execute runs one command line and returns the exit code.
