@@ -17,8 +17,9 @@ help: ## List these targets
 demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/bot demo $(DEMO_FLAGS)
 
-# The longest tests run without the race detector, which would take the whole run past a quarter of an hour on two busy cores.
-LONG := TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns
+# The longest tests, and those that measure pure functions, run without the race detector: it would take the whole run past a
+# quarter of an hour on two busy cores.
+LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns
 
 # The race detector is written in C: where there is no C compiler, the tests run without it.
 test: ## Run every test
@@ -26,7 +27,7 @@ test: ## Run every test
 	go vet ./...
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
 	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 40m -skip '$(LONG)' ./...
-	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot ./sql
+	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot/... ./compaction ./memory/... ./sessions/... ./sql
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

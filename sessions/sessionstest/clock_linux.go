@@ -7,11 +7,11 @@ import (
 )
 
 // took is the processor's time that f takes: others on a busy machine do not count.
-func took(f func(string), text string) time.Duration {
+func took(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := spent()
-	f(text)
+	f()
 	return spent() - before
 }
 

@@ -5,8 +5,8 @@ package sessionstest
 import "time"
 
 // took is how long f takes.
-func took(f func(string), text string) time.Duration {
+func took(f func()) time.Duration {
 	began := time.Now()
-	f(text)
+	f()
 	return time.Since(began)
 }

@@ -43,27 +43,37 @@ var runaways = map[string]string{
 const LongMessage = 300 << 10
 
 const (
-	// mostTimes is how much longer a text of ten times the length may take: quadratic work takes a hundred times as long.
-	mostTimes = 30
+	// tenths is into how many parts a text is divided.
+	tenths = 10
+	// mostTimes is how much longer a text may take than its tenths together: quadratic work takes ten times as long.
+	mostTimes = 3
 	// negligible is a time that holds nothing up, whatever it is compared with.
 	negligible = 20 * time.Millisecond
+	// measurable is a time that systems measure well: some count the processor's time in steps of 10 ms.
+	measurable = 100 * time.Millisecond
 )
 
-// CheckGrowth fails the test where f takes out of proportion longer for a text of so many bytes than for a tenth of it,
-// whatever the text is made of. Times are compared with one another, side by side, and only what is too slow in each of
-// several rounds fails.
+// CheckGrowth fails the test where f takes out of proportion longer for a text of so many bytes than for ten tenths of it,
+// whatever the text is made of. Both are the same number of bytes, and they are read until the clock can tell the two apart.
 func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 	tb.Helper()
 	for name, unit := range runaways {
-		small, large := strings.Repeat(unit, size/10/len(unit)), strings.Repeat(unit, size/len(unit))
-		var a, b time.Duration
-		slow := true
-		for round := 0; round < 5 && slow; round++ {
-			a, b = took(f, small), took(f, large)
-			slow = b > negligible && b > mostTimes*a
-		}
-		if slow {
-			tb.Errorf("%s: %s: %d bytes take %s, %d take %s", what, name, len(small), a, len(large), b)
+		tenth, whole := strings.Repeat(unit, size/tenths/len(unit)), strings.Repeat(unit, size/len(unit))
+		atOnce, inParts := took(func() { f(whole) }), time.Duration(0)
+		for rounds := 1; atOnce > negligible; rounds++ {
+			inParts += took(func() {
+				for range tenths {
+					f(tenth)
+				}
+			})
+			slow := atOnce > mostTimes*inParts
+			if rounds == 5 && slow {
+				tb.Errorf("%s: %s: texts of %d bytes take %s, as many bytes in texts of %d take %s", what, name, len(whole), atOnce, len(tenth), inParts)
+			}
+			if rounds == 5 || atOnce >= measurable && !slow {
+				break
+			}
+			atOnce += took(func() { f(whole) })
 		}
 	}
 }
