@@ -111,6 +111,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			})
 		},
 		"an operator": func(t *testing.T, r *replica, _ int, id int64) {
+			t.Helper()
 			if _, err := r.place.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 				t.Error(err)
 			}

@@ -113,7 +113,7 @@ func TestErasuresCountNoAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{model: &script{chat: func(_ context.Context, r Request) (Response, error) {
-			time.Sleep(1500 * time.Millisecond) // on the clock of the bubble
+			<-time.After(1500 * time.Millisecond) // on the clock of the bubble
 			return text("re: " + lastWords(r)), nil
 		}}})
 		w.say("m0", "alice", "q0")
@@ -151,7 +151,7 @@ func TestConfirmationIsReadAfterASlowBegin(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
 		w.store.fail(func(op string) error {
 			if op == "acquire" || op == "begin" {
-				time.Sleep(3 * time.Second) // on the clock of the bubble
+				<-time.After(3 * time.Second) // on the clock of the bubble
 			}
 			return nil
 		})

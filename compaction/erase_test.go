@@ -48,7 +48,8 @@ func TestErasureHeals(t *testing.T) {
 			[]string{"豆豆在三小读书，学号 88123"}, []string{"周会在周三"}, "- 豆豆在三小\n- 学号 88123\n- 周会在周三", sessions.ErasedText,
 		},
 		"another language": {
-			[]string{"my daughter is called Bean and visits the third primary school"}, []string{"周会在周三"},
+			[]string{"my daughter is called Bean and visits the third primary school"},
+			[]string{"周会在周三"},
 			"- 女儿在第三小学读书\n- 周会在周三\n- 周五发布", sessions.ErasedText,
 		},
 	} {

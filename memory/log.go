@@ -96,14 +96,12 @@ func (r LogReader) long(seq, through int64, parts []string, page int, call func(
 	if page = max(1, page); page > len(parts) {
 		return fmt.Sprintf("event %d has no page %d; the last is page %d: %s", seq, page, len(parts), call(span(seq, through), len(parts)))
 	}
-	next := ""
+	next := ", the last"
 	switch {
 	case page < len(parts):
 		next = "; next: " + call(span(seq, through), page+1)
 	case seq < through:
 		next = ", the last; next: " + call(span(seq+1, through), 1)
-	default:
-		next = ", the last"
 	}
 	return fmt.Sprintf("event %d, page %d of %d%s\n%s", seq, page, len(parts), next, parts[page-1])
 }

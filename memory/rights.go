@@ -11,6 +11,8 @@ import (
 // Rights is what people may ask about what is kept of them: to see it, to take it with them, and to have it forgotten.
 // Who may ask is for the caller to decide; what a group may not read stays unread there whoever asks.
 type Rights interface {
+	Export
+
 	// Known lists the memories in force that concern an asker, newest first, at most limit behind the first skip of them,
 	// and says how many there are in all (0 where nothing stands behind skip). In a private chat these are the chat's and
 	// the team's, those about the person and those that the person said, wherever that was; in a group only what everybody
@@ -54,7 +56,10 @@ type Rights interface {
 
 	// PreviewForget counts what [Rights.ForgetPerson] would wipe, and changes nothing.
 	PreviewForget(ctx context.Context, f Forget) (Preview, error)
+}
 
+// Export lists everything that is kept of a person.
+type Export interface {
 	// FactsOf lists the memories about a person and those that the person said, superseded ones too, oldest first, at
 	// most limit of those with an id above after: what one robot was told, or any where it is empty. Another robot's
 	// person of the same id may be somebody else.

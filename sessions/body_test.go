@@ -38,7 +38,7 @@ func TestNoLineOfABodyPassesForStructure(t *testing.T) {
 		if !strings.HasPrefix(lines[0], speaker+": ") {
 			t.Fatalf("the message begins with %q, not its speaker", lines[0])
 		}
-		for _, line := range strings.Split(sessions.Lines(body.String()), "\n") {
+		for line := range strings.SplitSeq(sessions.Lines(body.String()), "\n") {
 			if line = strings.TrimSpace(line); structural.MatchString(line) {
 				t.Fatalf("a line of a private message passes for structure: %q", line)
 			}

@@ -27,11 +27,16 @@ type Store interface {
 	Leaser
 	Outbox
 	Compactor
+	Turner
+	Ledger
 
 	// Session returns the state of a session, whoever holds its lease, and nothing of its log: ErrNotFound where there
 	// is no such session.
 	Session(ctx context.Context, key Key) (Session, error)
+}
 
+// Turner takes waiting messages and keeps what a turn made of them.
+type Turner interface {
 	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
 	// returns the view with them. Beside the oldest these are no more than have [MaxTurnBytes] together. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
 	// and returns no pending messages (maintenance, status).
@@ -57,15 +62,18 @@ type Store interface {
 	// session's counters and the outbox row are written with them. All or nothing.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
+	// RecordRun stores a tool call before it runs, and again with its result.
+	RecordRun(ctx context.Context, l Lease, r ToolRun) error
+}
+
+// Ledger counts what model calls take.
+type Ledger interface {
 	// Charge adds a spending that no other write of the session carries to the session's usage and to that of the day.
 	// A session that does not exist is charged with nothing.
 	Charge(ctx context.Context, key Key, one Spending) error
 
 	// Spent lists the spendings of a session today, one of each kind, in the order of their names. The day is of UTC.
 	Spent(ctx context.Context, key Key) ([]Spending, error)
-
-	// RecordRun stores a tool call before it runs, and again with its result.
-	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
 
 // MaxTurnBytes is how many bytes the messages of a turn have together, unless the first one alone has more.
@@ -73,21 +81,12 @@ const MaxTurnBytes = 256 << 10
 
 // Compactor changes what a session's view shows, and keeps the account of it.
 type Compactor interface {
+	Jobs
+
 	// Compact changes what the view shows: see [Compaction]. It fails with ErrConflict, and writes nothing, when the
 	// session's generation is not c.Gen, its cursor does not stand at c.From, or the events that the summaries tell are
 	// not those of c.Source any more. It also ends the session's job, and deletes blobs that no event of the view needs.
 	Compact(ctx context.Context, l Lease, c Compaction) (Compacted, error)
-
-	// OpenJob records that a compaction of (j.From, j.Through] is under way, in place of any other job of the session,
-	// and returns what there is to tell. Where the same job was staged before, over the same events, it is found again:
-	// Source.Staged is its text, and no model need be asked.
-	OpenJob(ctx context.Context, l Lease, j Job) (Source, error)
-
-	// StageJob keeps what came of the session's job, so that a crash before Compact does not pay for it twice.
-	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
-
-	// Job returns the session's job: ErrNotFound where there is none.
-	Job(ctx context.Context, key Key) (Job, error)
 
 	// Undo takes back the newest compaction of the session's generation that committed and was not undone: cursor and
 	// summaries stand as before it, and its events are shown as before it; bodies that the view refers to again are kept
@@ -123,6 +122,20 @@ type Compactor interface {
 	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
 	// Rearm in the session.
 	Log(ctx context.Context, l Lease, e LogEntry) error
+}
+
+// Jobs keep a compaction that is under way, so that a crash does not lose what was paid for.
+type Jobs interface {
+	// OpenJob records that a compaction of (j.From, j.Through] is under way, in place of any other job of the session,
+	// and returns what there is to tell. Where the same job was staged before, over the same events, it is found again:
+	// Source.Staged is its text, and no model need be asked.
+	OpenJob(ctx context.Context, l Lease, j Job) (Source, error)
+
+	// StageJob keeps what came of the session's job, so that a crash before Compact does not pay for it twice.
+	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
+
+	// Job returns the session's job: ErrNotFound where there is none.
+	Job(ctx context.Context, key Key) (Job, error)
 }
 
 // Inbox is where messages become durable.

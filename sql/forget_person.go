@@ -233,7 +233,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 // quote of them goes, and what memory has of them, but nothing of the bot's own.
 func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
 	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
-	messages, err := 0, error(nil)
+	messages := 0
 	if sv != nil {
 		if row.LastSeq < sv.through {
 			return errStale
@@ -245,12 +245,11 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 		e.unsaid, e.draft = g.unsaid(sv), sv.draft
 	}
 	g.done.Messages += messages
+	wipe := e.quoted
 	if len(e.seqs) > 0 {
-		err = e.do(ctx)
-	} else {
-		err = e.quoted(ctx)
+		wipe = e.do
 	}
-	if err != nil {
+	if err := wipe(ctx); err != nil {
 		return err
 	}
 	g.done.Sessions++

@@ -17,6 +17,7 @@ func TestFrozenInATransaction(t *testing.T) {
 	for name, way := range map[string]func(*testing.T, string) sql.Options{
 		"direct": func(_ *testing.T, url string) sql.Options { return sql.Options{URL: url} },
 		"through a pooler": func(t *testing.T, url string) sql.Options {
+			t.Helper()
 			return sql.Options{URL: sqltest.Pooler(t, url).Through(url), DirectURL: url, Pooler: true}
 		},
 	} {

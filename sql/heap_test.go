@@ -12,8 +12,6 @@ import (
 
 // The views of many turns at once take memory for what the turns take, not for all that waits: twenty long messages wait, and
 // a turn takes one.
-//
-//nolint:paralleltest // it measures the heap
 func TestHeapOfTurns(t *testing.T) {
 	const turns, waiting, bytes = 128, 20, 270_000
 	s, _ := open(t, sqltest.URL(t))

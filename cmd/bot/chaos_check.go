@@ -220,7 +220,7 @@ func (e *evidence) checkLetters(f *findings) {
 	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
 	blank := map[sessions.Key]int{}                  // replies that were erased
 	counted := map[letter]bool{}                     // as perhaps doubled, by conversation
-	spare, dead := map[sessions.Key]int{}, map[sessions.Key]map[sessions.MessageID]bool{}
+	spare := map[sessions.Key]int{}
 	for _, l := range e.letters {
 		text := strings.TrimSpace(l.Text)
 		spare[l.Key]++
@@ -248,14 +248,7 @@ func (e *evidence) checkLetters(f *findings) {
 			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
 		}
 	}
-	for _, l := range e.log {
-		if l.State == sessions.Dead {
-			if dead[l.Key] == nil {
-				dead[l.Key] = map[sessions.MessageID]bool{}
-			}
-			dead[l.Key][l.MsgID] = true
-		}
-	}
+	dead := e.setAside()
 	for _, key := range slices.Sorted(maps.Keys(dead)) {
 		if spare[key] < len(dead[key]) {
 			f.broke("session %s set %d messages aside and told %d people", key, len(dead[key]), spare[key])
@@ -277,6 +270,21 @@ func (e *evidence) checkLetters(f *findings) {
 			}
 		}
 	}
+}
+
+// setAside are the messages that were set aside, by session.
+func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
+	dead := map[sessions.Key]map[sessions.MessageID]bool{}
+	for _, l := range e.log {
+		if l.State != sessions.Dead {
+			continue
+		}
+		if dead[l.Key] == nil {
+			dead[l.Key] = map[sessions.MessageID]bool{}
+		}
+		dead[l.Key][l.MsgID] = true
+	}
+	return dead
 }
 
 // checkSetAside: no message was set aside that broke nothing. There was trouble as often as a message is tried, and each process

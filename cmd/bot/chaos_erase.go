@@ -342,7 +342,7 @@ func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, operatorTimeout)
 	defer stop()
-	cmd := exec.CommandContext(ctx, w.program, append(args, "--config", config)...) //nolint:gosec // this program, or the one that was named
+	cmd := exec.CommandContext(ctx, w.program, append(args, "--config", config)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()

@@ -62,7 +62,7 @@ type mark struct{ attempt, counted int64 }
 // take counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
 // and whether other messages wait.
 func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
-	clear, n, bytes := true, 0, 0
+	free, n, bytes := true, 0, 0
 	for _, e := range s.waiting() {
 		if limit <= 0 {
 			break
@@ -79,8 +79,8 @@ func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect i
 			suspect = e.Attempts
 		}
 		bytes += len(e.Content)
-		clear = clear && e.Attempts == 0 && (n == 0 || bytes <= sessions.MaxTurnBytes)
-		if clear && !alone || alone && n == 0 {
+		free = free && e.Attempts == 0 && (n == 0 || bytes <= sessions.MaxTurnBytes)
+		if free && !alone || alone && n == 0 {
 			m.attempt = s.state.Lease.Term
 			taken = append(taken, *e)
 		} else {

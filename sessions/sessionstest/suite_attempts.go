@@ -1,7 +1,6 @@
 package sessionstest
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -192,7 +191,7 @@ func testAttemptsOfTheFrozen(b *bench) {
 	b.check(b.Store.Abandon(b.ctx, sessions.Lease{Key: "robot/elsewhere", Owner: replicaA, Term: 1}, nil))
 	for i := range 2 {
 		if log := b.Log(b.T, key); log[i].State != sessions.Pending {
-			b.Error(fmt.Sprintf("message %d is %s", i, log[i].State))
+			b.Errorf("message %d is %s", i, log[i].State)
 		}
 	}
 }

@@ -203,22 +203,23 @@ func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bo
 
 // wordOf is the word of the message at a place, which no other message has.
 func wordOf(seq int) string {
-	word := " word"
+	word := []byte(" word")
 	for ; seq > 0; seq /= 26 {
-		word += string(rune('a' + seq%26))
+		word = append(word, byte('a'+seq%26))
 	}
-	return word + "q "
+	return string(word) + "q "
 }
 
 // summary has a line for the word of each message in a range.
 func (h *history) summary(first, last int64, n int) string {
-	text := fmt.Sprintf("%d to %d, %d", first, last, n)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d to %d, %d", first, last, n)
 	for seq := first; seq <= last; seq++ {
 		if e := h.said[seq-1]; e.Role == sessions.RoleUser && e.Content != sessions.ErasedText {
-			text += "\n- 有人说了" + wordOf(int(seq))
+			text.WriteString("\n- 有人说了" + wordOf(int(seq)))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // erase wipes an event. No summary repeats it then; what else summaries repeat stays in them, and they stay in the view.
