@@ -133,6 +133,7 @@ func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who s
 	if f.Self {
 		return say(sayForgetMe, t.lang, what)
 	}
+	t.kept = say(sayForgetAsked, t.lang) // a name must not stay in the log of another conversation
 	return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(b.cfg.Location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
 }
@@ -305,7 +306,8 @@ func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.P
 	case len(people) == 1:
 		return people[0], ""
 	}
-	why = say(sayWhich, t.lang) + "\n\n"
+	t.kept = say(sayWhich, t.lang)
+	why = t.kept + "\n\n"
 	for _, p := range people {
 		why += fmt.Sprintf("- %s\n", sessions.Speaker(p.Nick, p.ID))
 	}

@@ -73,10 +73,59 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 func TestPreviewsBeginWithTheirMark(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []string{"zh", "en"} {
-		for _, text := range []string{say(sayForgetMe, lang, "x"), say(sayForgetWho, lang, "x", "y", "z", "w")} {
+		for _, text := range []string{say(sayForgetMe, lang, "x"), say(sayForgetWho, lang, "x", "y", "z", "w"), say(sayForgetAsked, lang)} {
 			if !strings.HasPrefix(text, previewMark) {
 				t.Errorf("%q does not begin with %q", text, previewMark)
 			}
 		}
+	}
+}
+
+// directory is a cabinet that knows people by name.
+type directory struct {
+	shyRights
+	people []memory.Person
+}
+
+func (d *directory) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+	return d.people, nil
+}
+
+func (d *directory) PreviewForget(context.Context, memory.Forget) (memory.Preview, error) {
+	return memory.Preview{Messages: 2}, nil
+}
+
+// An administrator reads whom a preview is about, and the log keeps no name of them: the conversation may be one that the
+// erasure does not reach.
+func TestPreviewOfAPersonIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, people := range map[string][]memory.Person{
+		"one":  {{ID: "staff77", Nick: "王芳芳"}},
+		"many": {{ID: "staff77", Nick: "王芳芳"}, {ID: "staff78", Nick: "王芳芳"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rights := &directory{people: people}
+				w := start(t, setup{config: func(c *Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+				rights.world = w
+				if got := w.told("m1", "root", "/忘记 @芳"); !strings.Contains(got, "王芳芳(staff77)") {
+					t.Errorf("the administrator reads %q", got)
+				}
+				for _, e := range w.store.mem.Events(t.Context(), group) {
+					if strings.Contains(e.Content, "王芳芳") || strings.Contains(e.Content, "staff77") {
+						t.Errorf("the log keeps %q", e.Content)
+					}
+				}
+				if !w.wire.sends()[0].Reply.Target.Passing {
+					t.Error("the reply's row keeps its words")
+				}
+				if len(people) > 1 {
+					return
+				}
+				want(t, "after a yes", w.told("m2", "root", "确认"), say(sayForgotBefore, "zh"))
+				want(t, "erasures", rights.erased, 1)
+			})
+		})
 	}
 }

@@ -91,6 +91,7 @@ const (
 	sayExportUsage
 	sayForgetMe
 	sayForgetWho
+	sayForgetAsked
 	sayNobody
 	sayWhich
 	sayNotAsked
@@ -208,6 +209,7 @@ var phrases = map[phrase][2]string{
 		"⚠️ 这会删除关于 %s（最近一次说话：%s）的一切：%s。别人说的话会保留。无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”，或 `/忘记 @%s 确认`。",
 		"⚠️ This deletes everything about %s, who spoke last at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
 	},
+	sayForgetAsked:     {"⚠️ 已说明会删除这个人的哪些内容，等待确认。", "⚠️ The preview of an erasure was shown; it waits to be confirmed."},
 	sayNobody:          {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
 	sayWhich:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
 	sayNotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},

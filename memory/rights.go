@@ -30,7 +30,7 @@ type Rights interface {
 	// doing it again does the rest. [sessions.ErrNotFound] where there is no such memory.
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
-	// MessagesBefore lists a person's messages of a session that arrived before an event, newest first, at most limit:
+	// MessagesBefore lists a person's messages of a session that were sent before an event, newest first, at most limit:
 	// those that wait and dead letters too, erased ones not.
 	MessagesBefore(
 		ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,

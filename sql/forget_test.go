@@ -325,8 +325,8 @@ func TestForgetADeadLetter(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, pool, "UPDATE dingtalk_session_events SET state = 'dead' WHERE id = $1", broken.EventID) // as a release before left it
-			c.speak("l1", liID, "李娜", "收到", &sessions.Quote{ID: "z1", Nick: zhangNick, Text: "口令是 hunter7742x，别外传"})
-			last := must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.reader.Key, zhangID, 1<<40, 1))
+			answer := c.speak("l1", liID, "李娜", "收到", &sessions.Quote{ID: "z1", Nick: zhangNick, Text: "口令是 hunter7742x，别外传"})
+			last := must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.reader.Key, zhangID, answer.EventID, 1))
 			if len(last) != 1 || last[0].ID != broken.EventID || last[0].Seq != 0 || last[0].State != sessions.Dead {
 				t.Fatalf("the last message is %+v, want the dead letter", last)
 			}

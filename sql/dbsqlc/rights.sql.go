@@ -882,9 +882,10 @@ func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidPara
 const messagesBefore = `-- name: MessagesBefore :many
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
 FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.role = 'user' AND e.id < $3::bigint
+WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.role = 'user' AND (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)
   AND e.content <> $4::text
-ORDER BY e.id DESC
+ORDER BY e.sent_at DESC, e.id DESC
 LIMIT $5::int
 `
 
@@ -908,7 +909,7 @@ type MessagesBeforeRow struct {
 	CreatedAt  time.Time
 }
 
-// MessagesBefore lists a person's messages of a session that arrived before one, the newest first: waiting ones and dead
+// MessagesBefore lists a person's messages of a session that were sent before one, the newest first: waiting ones and dead
 // letters too.
 func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
 	rows, err := db.Query(ctx, messagesBefore,
@@ -1227,7 +1228,8 @@ UPDATE dingtalk_session_events e SET
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = $2 AND e.sender_id = $3::text
-  AND ($4::bigint = 0 OR e.id < $4::bigint)
+  AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $4::bigint))
 `
 
 type PersonUnnameParams struct {
@@ -1253,7 +1255,8 @@ const personWaiting = `-- name: PersonWaiting :execrows
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
 WHERE e.session_key = $3 AND e.sender_id = $4::text AND e.role = 'user' AND e.seq IS NULL
-  AND ($5::bigint = 0 OR e.id < $5::bigint) AND e.content <> $1::text
+  AND ($5::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $3 AND a.id = $5::bigint)) AND e.content <> $1::text
 `
 
 type PersonWaitingParams struct {
@@ -1379,7 +1382,8 @@ func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([
 const saidBy = `-- name: SaidBy :many
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.sender_id <> '' AND e.role = 'user'
-  AND e.content <> $3::text AND ($4::bigint = 0 OR e.id < $4::bigint)
+  AND e.content <> $3::text AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $4::bigint))
 `
 
 type SaidByParams struct {
@@ -1444,7 +1448,8 @@ const sessionMessages = `-- name: SessionMessages :one
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $2::text)
-  AND ($3::bigint = 0 OR e.id < $3::bigint)
+  AND ($3::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint))
 `
 
 type SessionMessagesParams struct {

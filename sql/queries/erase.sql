@@ -188,7 +188,8 @@ WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_sessi
 -- which may be pushed again.
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id < @asked::bigint)
+    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint))
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
     INSERT INTO deleted_messages (message)

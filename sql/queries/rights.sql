@@ -128,13 +128,14 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: MessagesBefore :many
--- MessagesBefore lists a person's messages of a session that arrived before one, the newest first: waiting ones and dead
+-- MessagesBefore lists a person's messages of a session that were sent before one, the newest first: waiting ones and dead
 -- letters too.
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
 FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND e.id < @before_id::bigint
+WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @before_id::bigint)
   AND e.content <> @erased::text
-ORDER BY e.id DESC
+ORDER BY e.sent_at DESC, e.id DESC
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
@@ -202,7 +203,8 @@ WHERE m.promoted_by = @person::text AND m.promoted_by <> '' AND starts_with(m.so
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
 WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND e.seq IS NULL
-  AND (@asked::bigint = 0 OR e.id < @asked::bigint) AND e.content <> @erased::text;
+  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
 
 -- name: PersonUnname :exec
 -- PersonUnname takes the name from a person's messages, and all of how they came but where and when: what is left is that
@@ -213,7 +215,8 @@ UPDATE dingtalk_session_events e SET
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = @session_key AND e.sender_id = @person::text
-  AND (@asked::bigint = 0 OR e.id < @asked::bigint);
+  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: AskingUnname :exec
 -- AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
@@ -410,13 +413,15 @@ LIMIT @max_rows::int;
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
-  AND (@asked::bigint = 0 OR e.id < @asked::bigint);
+  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: SaidBy :many
 -- SaidBy reads what a person said in a session, also what has no place in the view.
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> '' AND e.role = 'user'
-  AND e.content <> @erased::text AND (@asked::bigint = 0 OR e.id < @asked::bigint);
+  AND e.content <> @erased::text AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: PersonErasures :one
 -- PersonErasures counts a person's erasures of today.
