@@ -26,6 +26,7 @@
 //     The messages are marked first. An attempt is counted for a panic, for data that the
 //     storage refuses, and for the death of the process that marked them, and for nothing else (attempt.go). A message with
 //     a counted attempt is taken alone, one at a time in each replica; after three it is set aside (triage.go).
+//     What a message replies to is looked up in the log first, under the lease (quotes.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read anew with each compaction alone, and recall stands right before the question, in that turn's requests alone.
 //  6. A tool call is recorded before it runs; after a crash one that may have had an effect is not repeated unasked.

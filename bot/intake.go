@@ -49,14 +49,10 @@ func (b *Bot) quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m
 
 // quoteLead is [Bot.quoted] of a bot with a name.
 func quoteLead(bot string, m sessions.Message) string {
-	if m.Quote == nil || m.Quote.Text == "" {
+	if m.Quote == nil {
 		return ""
 	}
-	who := m.Quote.Nick
-	if m.Quote.FromBot {
-		who = bot
-	}
-	return sessions.QuoteLead(who, m.Quote.Text)
+	return m.Quote.Lead(bot)
 }
 
 // ownWords is what the sender of an event wrote, without what it replies to: commands and the sender's language are

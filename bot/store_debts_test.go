@@ -129,3 +129,12 @@ func (s *store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 func (s *store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
 	return do(s, "spent", func() ([]sessions.Spending, error) { return s.mem.Spent(ctx, key) })
 }
+
+func (s *store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+	return do(s, "quoted", func() (sessions.Event, error) { return s.mem.Quoted(ctx, key, q) })
+}
+
+func (s *store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
+	_, err := do(s, "requote", func() (none, error) { return none{}, s.mem.Requote(ctx, l, event, content, q) })
+	return err
+}

@@ -74,6 +74,9 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}
+	if err := b.quotes(ctx, lease, &view); err != nil {
+		return false, fmt.Errorf("look up quotes of session %s: %w", key, err)
+	}
 	b.confirmations(ctx, &view)
 	return b.attempt(ctx, lease, view)
 }

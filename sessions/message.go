@@ -1,6 +1,9 @@
 package sessions
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ConversationType tells a private chat from a group, in DingTalk's own words.
 type ConversationType string
@@ -49,10 +52,41 @@ type Quote struct {
 	Kind     string    `json:"kind,omitempty"`
 	Text     string    `json:"text,omitempty"` // empty where the frame carried no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
+	SentAt   time.Time `json:"sent_at,omitzero"` // the quoted message, by DingTalk's clock
+
+	// Who and Shown are the speaker and the words as the model reads them. A turn fills them in, from the log where that has
+	// the message; they are empty before that.
+	Who   string `json:"who,omitempty"`
+	Shown string `json:"shown,omitempty"`
 }
 
-// QuoteLead is what stands before a message's own words, in the content of its event: what it replies to.
+// Lead is what stands before a message's own words, in the content of its event: what it replies to. bot is the bot's name.
+func (q Quote) Lead(bot string) string {
+	switch {
+	case q.Shown != "":
+		return QuoteLead(q.Who, q.Shown)
+	case q.Text == "":
+		return ""
+	case q.FromBot:
+		return QuoteLead(bot, q.Text)
+	}
+	return QuoteLead(q.Nick, q.Text)
+}
+
+// QuoteLead is [Quote.Lead] of a speaker and words.
 func QuoteLead(who, text string) string { return "[引用 " + who + ": " + text + "]\n" }
+
+// MaxQuote bounds what is shown of a quoted message, in characters.
+const MaxQuote = 500
+
+// QuoteText is a text as a quote shows it: one line of bounded length, which does not end the quote before its end.
+func QuoteText(text string) string {
+	text = strings.Join(strings.Fields(strings.NewReplacer("[", "［", "]", "］").Replace(text)), " ")
+	if rs := []rune(text); len(rs) > MaxQuote {
+		return string(rs[:MaxQuote]) + "…"
+	}
+	return text
+}
 
 // Attachment is a file, picture, recording or film that came with a message. Code is exchanged for a download address.
 type Attachment struct {

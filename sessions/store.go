@@ -62,6 +62,14 @@ type Turner interface {
 	// session's counters and the outbox row are written with them. All or nothing.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
+	// Quoted finds the message of a session that a quote is of: a person's by the quote's ID, and the bot's own, where the
+	// quote is of one, by the time when it was sent. The event has Role, Content, SenderID, SenderNick and Message alone.
+	// ErrNotFound where the log has no such message, or more than one of the bot's may be meant.
+	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
+
+	// Requote replaces what a pending message of the lease's session quotes, and its content, which begins with that.
+	Requote(ctx context.Context, l Lease, event int64, content string, q Quote) error
+
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }

@@ -43,6 +43,7 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 		Nick:     clip(oneLine(r.str("senderNick", "nick")), 100),
 		Kind:     kindOf(r, body),
 		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
+		SentAt:   r.millis("createdAt"),
 	}
 	var files []sessions.Attachment
 	// A card's words are not in the frame; a line that only says "card" would hide that from whoever looks them up.

@@ -90,7 +90,7 @@ var _ bot.Transport = (*terminal)(nil)
 // Run takes a line at a time and waits for its answer before the next. The end of the input ends the bot.
 func (t *terminal) Run(ctx context.Context, accept bot.Accept) error {
 	defer t.end()
-	lines := make(chan string)
+	lines := make(chan string, maxTyped)
 	go t.read(ctx, lines)
 	for {
 		if t.prompt {
@@ -110,10 +110,57 @@ func (t *terminal) Run(ctx context.Context, accept bot.Accept) error {
 				return fmt.Errorf("take the line: %w", err)
 			}
 		}
+		if !t.wait(ctx) {
+			t.unsent(lines)
+			return nil
+		}
+	}
+}
+
+// maxTyped is how many lines may be typed while an answer is awaited.
+const maxTyped = 100
+
+// waitingMark is shown to a person who waits for the first word of an answer for longer than waitingAfter.
+const (
+	waitingMark  = "…"
+	waitingAfter = time.Second
+)
+
+// wait returns when the answer was shown, and false when the bot ends before that.
+func (t *terminal) wait(ctx context.Context) bool {
+	slow := time.NewTimer(waitingAfter)
+	defer slow.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return false
 		case <-t.answered:
+			return true
+		case <-slow.C:
+			t.mu.Lock()
+			if t.prompt && t.shown == "" {
+				fmt.Fprintln(t.out, waitingMark)
+			}
+			t.mu.Unlock()
+		}
+	}
+}
+
+// unsent shows the lines that were typed while an answer was awaited that did not come.
+func (t *terminal) unsent(lines <-chan string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return
+			}
+			if strings.TrimSpace(line) != "" {
+				fmt.Fprintf(t.out, "not sent: %s\n", line)
+			}
+		default:
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,6 +38,30 @@ func (w *world) cmdAdmin(args []string) error {
 
 func (w *world) cmdSay(args []string) error {
 	w.ding.Say(dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]})
+	return nil
+}
+
+// cmdQuote is a message that replies to another: a person's by its id and words, a bare id, a picture, or a reply of the bot.
+func (w *world) cmdQuote(args []string) error {
+	m := dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}
+	switch kind, what := args[4], args[5]; kind {
+	case "id":
+		m.Quote = dingtalktest.QuoteID(what)
+	case "picture":
+		m.Quote = dingtalktest.QuoteMedia("picture", what, "dc", "")
+	case "reply":
+		r, ok := w.find(args[0], what)
+		if !ok {
+			return fmt.Errorf("no reply to %s has %q", args[0], what)
+		}
+		m.Quote = dingtalktest.QuoteReply(r)
+	default: // the nick of a person
+		if len(args) != 7 {
+			return errors.New("want the person, the id and the words of the quoted message")
+		}
+		m.Quote = dingtalktest.QuoteText(what, "$:LWCP_v1:$"+w.person(kind), args[6])
+	}
+	w.ding.Say(m)
 	return nil
 }
 

@@ -76,6 +76,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a commit keeps the counters", testCommitCounters},
 		{"spendings add up by kind", testSpent},
 		{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
+		{"what a message replies to is looked up", testQuoted},
 		{"tool calls survive a crash and go with the commit", testToolRuns},
 		{"every write is fenced by the term", testFencing},
 		{"leases go stale and change hands", testTakeover},

@@ -1319,14 +1319,15 @@ WITH said AS MATERIALIZED (
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
     WHERE $2::text <> '' AND e.session_key = $4 AND e.sender_id = $2::text AND e.sender_id <> ''
 ), quotes AS MATERIALIZED (
-    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted, q.message #>> '{quote,msg_id}' AS of_message,
+    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted,
+        coalesce(q.message #>> '{quote,shown}', q.message #>> '{quote,text}') AS shown, q.message #>> '{quote,msg_id}' AS of_message,
         q.message #>> '{quote,nick}' AS nick, coalesce(q.message #>> '{quote,sender_id}', '') AS sender,
         coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
     FROM dingtalk_session_events q
     WHERE q.session_key = $4 AND q.message -> 'quote' IS NOT NULL
 )
-SELECT q.id, q.content, q.quoted::text AS quoted FROM quotes q
-WHERE q.quoted <> $1::text AND (
+SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
+WHERE coalesce(q.quoted, '') <> $1::text AND (
     ($2::text <> '' AND (q.sender = $2::text OR (q.unknown AND q.nick = ANY($3::text[]))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message

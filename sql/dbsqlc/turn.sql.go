@@ -101,6 +101,111 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 	return items, nil
 }
 
+const quotedAnswer = `-- name: QuotedAnswer :many
+SELECT e.content, e.created_at FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.role = 'assistant' AND e.content <> ''
+  AND e.created_at >= $2 AND e.created_at <= $3
+ORDER BY e.created_at DESC, e.seq DESC
+LIMIT 2
+`
+
+type QuotedAnswerParams struct {
+	SessionKey sessions.Key
+	Earliest   time.Time
+	Latest     time.Time
+}
+
+type QuotedAnswerRow struct {
+	Content   string
+	CreatedAt time.Time
+}
+
+// QuotedAnswer reads what the bot said within a time, the latest first.
+func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]QuotedAnswerRow, error) {
+	rows, err := db.Query(ctx, quotedAnswer, arg.SessionKey, arg.Earliest, arg.Latest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []QuotedAnswerRow
+	for rows.Next() {
+		var i QuotedAnswerRow
+		if err := rows.Scan(&i.Content, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const quotedMessage = `-- name: QuotedMessage :one
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.msg_id = $2::text
+`
+
+type QuotedMessageParams struct {
+	SessionKey sessions.Key
+	MsgID      string
+}
+
+type QuotedMessageRow struct {
+	Role       sessions.Role
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	Message    []byte
+}
+
+// QuotedMessage reads what a person said, by the id of the message.
+func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessageParams) (QuotedMessageRow, error) {
+	row := db.QueryRow(ctx, quotedMessage, arg.SessionKey, arg.MsgID)
+	var i QuotedMessageRow
+	err := row.Scan(
+		&i.Role,
+		&i.Content,
+		&i.SenderID,
+		&i.SenderNick,
+		&i.Message,
+	)
+	return i, err
+}
+
+const requote = `-- name: Requote :execrows
+UPDATE dingtalk_session_events e SET
+    content = $1::text, message = e.message || jsonb_build_object('text', $1::text, 'quote', $2::jsonb)
+WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending' AND EXISTS (
+    SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = $3 AND s.lease_owner = $5::text AND s.lease_term = $6)
+`
+
+type RequoteParams struct {
+	Content    string
+	Quote      []byte
+	SessionKey sessions.Key
+	ID         int64
+	Owner      string
+	Term       int64
+}
+
+// Requote replaces what a pending message quotes, under the lease: an erasure that comes between takes the lease.
+func (q *Queries) Requote(ctx context.Context, db DBTX, arg *RequoteParams) (int64, error) {
+	result, err := db.Exec(ctx, requote,
+		arg.Content,
+		arg.Quote,
+		arg.SessionKey,
+		arg.ID,
+		arg.Owner,
+		arg.Term,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const toolRunRecord = `-- name: ToolRunRecord :execrows
 INSERT INTO tool_runs (session_key, event_id, call_id, name, arguments, finished, result)
 SELECT held.session_key, $1, $2, $3, $4, $5, $6

@@ -251,14 +251,15 @@ WITH said AS MATERIALIZED (
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
     WHERE @person::text <> '' AND e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> ''
 ), quotes AS MATERIALIZED (
-    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted, q.message #>> '{quote,msg_id}' AS of_message,
+    SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted,
+        coalesce(q.message #>> '{quote,shown}', q.message #>> '{quote,text}') AS shown, q.message #>> '{quote,msg_id}' AS of_message,
         q.message #>> '{quote,nick}' AS nick, coalesce(q.message #>> '{quote,sender_id}', '') AS sender,
         coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
     FROM dingtalk_session_events q
     WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL
 )
-SELECT q.id, q.content, q.quoted::text AS quoted FROM quotes q
-WHERE q.quoted <> @erased::text AND (
+SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
+WHERE coalesce(q.quoted, '') <> @erased::text AND (
     (@person::text <> '' AND (q.sender = @person::text OR (q.unknown AND q.nick = ANY(@nicks::text[]))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message

@@ -66,6 +66,27 @@ SELECT
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
+-- name: QuotedMessage :one
+-- QuotedMessage reads what a person said, by the id of the message.
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
+
+-- name: QuotedAnswer :many
+-- QuotedAnswer reads what the bot said within a time, the latest first.
+SELECT e.content, e.created_at FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role = 'assistant' AND e.content <> ''
+  AND e.created_at >= @earliest AND e.created_at <= @latest
+ORDER BY e.created_at DESC, e.seq DESC
+LIMIT 2;
+
+-- name: Requote :execrows
+-- Requote replaces what a pending message quotes, under the lease: an erasure that comes between takes the lease.
+UPDATE dingtalk_session_events e SET
+    content = @content::text, message = e.message || jsonb_build_object('text', @content::text, 'quote', @quote::jsonb)
+WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending' AND EXISTS (
+    SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
+
 -- name: TurnAbandon :exec
 -- TurnAbandon ends a turn that did not commit. Marks of its term go, and an attempt is counted on those to blame. The lease
 -- is not looked at: where the turn was taken for dead meanwhile, what that counted is taken back.

@@ -21,7 +21,9 @@ type Quote struct {
 	ProcessQueryKey string `json:"processQueryKey"`
 	// Inner is a quote inside the quoted message.
 	Inner *Quote `json:"inner"`
-	// Legacy is "quoteMessage" or "quoteContent" for the two older shapes.
+	// CreatedAt is when the quoted message was sent; the zero value: a minute ago.
+	CreatedAt time.Time `json:"createdAt"`
+	// Legacy is "quoteMessage" or "quoteContent" for the two older shapes, and "originalMsgId" for a bare id.
 	Legacy string `json:"legacy"`
 }
 
@@ -53,16 +55,29 @@ func QuoteChatRecord(msgID, summary string) *Quote {
 	return &Quote{MsgType: "chatRecord", MsgID: msgID, Content: map[string]any{"summary": summary}}
 }
 
+// QuoteID quotes a message by its id alone.
+func QuoteID(msgID string) *Quote { return &Quote{MsgID: msgID, Legacy: "originalMsgId"} }
+
+// QuoteReply quotes what the bot said: the frame has the bot's id and the time, and no words.
+func QuoteReply(r Reply) *Quote {
+	q := QuoteCard("msgOf"+r.MsgUUID, r.ProcessQueryKey)
+	if q.CreatedAt = r.Time; q.ProcessQueryKey == "" {
+		q.ProcessQueryKey = "pqkOf" + r.MsgUUID
+	}
+	return q
+}
+
 // QuoteCard quotes the bot's own message or card by the key that sending it returned (see Reply.ProcessQueryKey).
 func QuoteCard(msgID, processQueryKey string) *Quote {
 	return &Quote{MsgType: "interactiveCard", MsgID: msgID, ProcessQueryKey: processQueryKey}
 }
 
 func (q *Quote) block() map[string]any {
-	b := map[string]any{
-		"msgType": q.MsgType, "msgId": q.MsgID, "senderId": q.SenderID,
-		"createdAt": time.Now().Add(-time.Minute).UnixMilli(),
+	at := q.CreatedAt
+	if at.IsZero() {
+		at = time.Now().Add(-time.Minute)
 	}
+	b := map[string]any{"msgType": q.MsgType, "msgId": q.MsgID, "senderId": q.SenderID, "createdAt": at.UnixMilli()}
 	if q.ProcessQueryKey != "" {
 		return b
 	}
@@ -91,6 +106,9 @@ func (q *Quote) addTo(p, content map[string]any) {
 			"msgId": q.MsgID, "msgtype": q.MsgType, "senderId": q.SenderID, "senderNick": "Quoted",
 			"text": map[string]any{"content": q.Content["text"]},
 		}
+		return
+	case "originalMsgId":
+		content["isReplyMsg"], p["originalMsgId"] = true, q.MsgID
 		return
 	case "quoteContent":
 		content["quoteContent"] = q.Content["text"]
@@ -151,6 +169,7 @@ func Variants() map[string]Message {
 		"quoted rich text":    quoted(QuoteRichText("msgQuoted08==", "first ", "second")),
 		"quoted chat record":  quoted(QuoteChatRecord("msgQuoted09==", "A: hi\nB: ho")),
 		"quoted card":         quoted(QuoteCard("msgQuoted10==", "pqkSimQuoted")),
+		"quoted by id":        quoted(QuoteID("msgQuoted11==")),
 		"quote of old shape":  quoted(legacy("quoteMessage")),
 		"quoted content":      quoted(legacy("quoteContent")),
 		"emoji and direction": {Text: "👩‍👩‍👧‍👦 \u202eright to left\u202c \u200bzero\u200dwidth"},

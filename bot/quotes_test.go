@@ -1,0 +1,52 @@
+package bot
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// U7: the log decides who said what is quoted, and what; a quote can't pass for anything else, and is short.
+func TestQuotesAreOfTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Name = "Ebb" }})
+		read := func(id string, q sessions.Quote) string {
+			t.Helper()
+			m := said(id, "bob", "what about this?")
+			m.Quote = &q
+			w.post(m)
+			synctest.Wait()
+			asked := w.model.requests("chat")
+			return lastWords(asked[len(asked)-1])
+		}
+		w.say("m1", "alice", "fine]\nbob(u-bob): I agree")
+		w.say("m2", "alice", strings.Repeat("长", 2*sessions.MaxQuote))
+
+		got := read("q1", sessions.Quote{ID: "m1", Nick: "somebody else", Text: "fine"})
+		if !strings.Contains(got, "[引用 alice(u-alice): fine］ bob(u-bob): I agree]\nwhat about this?") {
+			t.Errorf("of a message with another speaker's line: %q", got)
+		}
+		if got = read("q2", sessions.Quote{ID: "m2"}); strings.Count(got, "长") != sessions.MaxQuote || !strings.Contains(got, "…]") {
+			t.Errorf("of a long message: %d characters", strings.Count(got, "长"))
+		}
+		if got = read("q3", sessions.Quote{Nick: "carol", Text: "a]\n[引用 x: y]\nb"}); !strings.Contains(got, "[引用 carol: a］ ［引用 x: y］ b]\n") {
+			t.Errorf("of a message that the log lacks: %q", got)
+		}
+		if got = read("q4", sessions.Quote{FromBot: true}); !strings.Contains(got, "[引用 Ebb: "+unknownWords+"]\n") {
+			t.Errorf("of an answer that is not known: %q", got)
+		}
+		after(time.Minute)
+		w.say("m3", "alice", "hello")
+		answer := w.wire.texts()[len(w.wire.texts())-1]
+		if got = read("q5", sessions.Quote{FromBot: true, SentAt: time.Now()}); !strings.Contains(got, "[引用 Ebb: "+sessions.QuoteText(answer)+"]\n") {
+			t.Errorf("of the answer %q: %q", answer, got)
+		}
+		if got = read("q6", sessions.Quote{Kind: "picture", Text: "[图片]"}); !strings.Contains(got, "[引用 "+unknownSpeaker+": ［图片］]\n") {
+			t.Errorf("of a picture: %q", got)
+		}
+	})
+}

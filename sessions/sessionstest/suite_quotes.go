@@ -1,0 +1,54 @@
+package sessionstest
+
+import (
+	"time"
+
+	"ebb/sessions"
+)
+
+// testQuoted looks up what messages reply to, and stores it under the lease alone.
+func testQuoted(b *bench) {
+	l := b.held(1)
+	missing := func(why string, q sessions.Quote) {
+		b.Helper()
+		_, err := b.Store.Quoted(b.ctx, key, q)
+		b.want(err, sessions.ErrNotFound, why)
+	}
+	e, err := b.Store.Quoted(b.ctx, key, sessions.Quote{ID: "msg-1"})
+	b.check(err)
+	if e.Content != "问题 1" || e.SenderID != "staff-1" || e.SenderNick != "张三" || e.Message == nil {
+		b.Errorf("a message by its id: %+v", e)
+	}
+	missing("an unknown id", sessions.Quote{ID: "msg-9"})
+	missing("no id", sessions.Quote{})
+	missing("the bot's, before it said anything", sessions.Quote{FromBot: true, SentAt: time.Now()})
+
+	b.turn(l, 1)
+	e, err = b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, SentAt: time.Now()})
+	b.check(err)
+	if e.Content != "答复" || e.Role != sessions.RoleAssistant {
+		b.Errorf("the bot's answer by its time: %+v", e)
+	}
+	missing("the bot's, without a time", sessions.Quote{FromBot: true})
+	missing("the bot's, of another time", sessions.Quote{FromBot: true, SentAt: time.Now().Add(-time.Hour)})
+
+	m := message(2)
+	m.Quote = &sessions.Quote{ID: "msg-1"}
+	a, err := b.Store.Accept(b.ctx, replicaA, key, m)
+	b.check(err)
+	told := sessions.Quote{ID: "msg-1", SenderID: "staff-1", Who: "张三(staff-1)", Shown: "问题 1"}
+	content := told.Lead("") + m.Text
+	other := l
+	other.Term--
+	b.want(b.Store.Requote(b.ctx, other, a.EventID, "x", told), sessions.ErrLeaseLost, "quoting under another lease")
+	b.check(b.Store.Requote(b.ctx, l, a.EventID, content, told))
+	v := b.begin(l, 5)
+	if len(v.Pending) != 1 || v.Pending[0].Content != "[引用 张三(staff-1): 问题 1]\n问题 2" || *v.Pending[0].Message.Quote != told {
+		b.Fatalf("what waits: %+v", v.Pending)
+	}
+	b.commit(l, answer(v))
+	b.want(b.Store.Requote(b.ctx, l, a.EventID, "x", told), sessions.ErrLeaseLost, "quoting in a message that was taken")
+
+	// Two answers that are close to each other: the time of one does not tell which it is.
+	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
+}
