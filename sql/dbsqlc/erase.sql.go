@@ -209,9 +209,21 @@ func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesPara
 	return items, nil
 }
 
-const eventsDelete = `-- name: EventsDelete :execrows
-DELETE FROM dingtalk_session_events e WHERE e.session_key = $1 AND ($2::bigint = 0 OR (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint))
+const eventsDelete = `-- name: EventsDelete :one
+WITH gone AS (
+    DELETE FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND ($2::bigint = 0 OR (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint))
+    RETURNING e.session_key, e.msg_id
+), remembered AS (
+    INSERT INTO deleted_messages (message)
+    SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
+    ON CONFLICT (message) DO NOTHING
+), expired AS (
+    DELETE FROM deleted_messages d WHERE d.message IN (
+        SELECT o.message FROM deleted_messages o WHERE o.deleted_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)
+)
+SELECT count(*) FROM gone
 `
 
 type EventsDeleteParams struct {
@@ -219,13 +231,13 @@ type EventsDeleteParams struct {
 	Asked      int64
 }
 
-// EventsDelete deletes a log, up to a message that asks for it, where there is one.
+// EventsDelete deletes a log, up to a message that asks for it, where there is one. For a day it remembers the messages,
+// which may be pushed again.
 func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
-	result, err := db.Exec(ctx, eventsDelete, arg.SessionKey, arg.Asked)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := db.QueryRow(ctx, eventsDelete, arg.SessionKey, arg.Asked)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const eventsErase = `-- name: EventsErase :exec
@@ -364,7 +376,7 @@ type EventsStayingRow struct {
 	Content string
 }
 
-// EventsStaying reads the beginnings of what the other events of a range say, the newest of them.
+// EventsStaying reads the beginnings of what the other events of a range say, from its end backwards.
 func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStayingParams) ([]EventsStayingRow, error) {
 	rows, err := db.Query(ctx, eventsStaying,
 		arg.MaxChars,
@@ -743,4 +755,16 @@ func (q *Queries) ViewTokens(ctx context.Context, db DBTX, arg *ViewTokensParams
 	var tokens int64
 	err := row.Scan(&tokens)
 	return tokens, err
+}
+
+const viewVersion = `-- name: ViewVersion :one
+SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = $1
+`
+
+// ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
+func (q *Queries) ViewVersion(ctx context.Context, db DBTX, sessionKey sessions.Key) (int, error) {
+	row := db.QueryRow(ctx, viewVersion, sessionKey)
+	var view_version int
+	err := row.Scan(&view_version)
+	return view_version, err
 }
