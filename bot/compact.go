@@ -372,12 +372,17 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	case len(c.Summaries) > 0:
 		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
 	}
+	c.Notice = r.notice(c)
 	done, err := r.store.Compact(ctx, r.lease, c)
 	if err != nil {
 		r.Outcome = outcomeFailed
+		r.outbox.doubt(r.Key) // a commit whose answer was lost may have left a notice behind
 		return fmt.Errorf("commit compaction of session %s: %w", r.Key, err)
 	}
 	r.deleted = done.BlobsDeleted
+	if len(done.Replies) > 0 {
+		r.outbox.send(ctx, r.lease, done.Replies, func() {})
+	}
 	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
 		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", r.FlushOutcome).Msg("Compaction completed")
 	return nil

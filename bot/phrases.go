@@ -42,6 +42,8 @@ const (
 	sayNextDay
 	sayByHandOnly
 	sayCompactFailed
+	sayCompactNotice
+	sayOffloadNotice
 	sayUndone
 	sayNothingToUndo
 	sayUndoFailed
@@ -148,6 +150,8 @@ var phrases = map[phrase][2]string{
 	sayByHandOnly:       {"自动压缩已关闭，请再发 /compact", "automatic compaction is off, send /compact again"},
 	sayNothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	sayCompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
+	sayCompactNotice:    {"🗜️ 对话较长，我已把较早的内容整理成摘要（%s → %s tokens）。原文仍完整保留，需要时我会查阅。", "🗜️ This conversation is long, so I summarized its older part (%s → %s tokens). The originals are kept, and I look them up when needed."},
+	sayOffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s tokens). They are kept whole, and I look them up when needed."},
 	sayUndone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},
 	sayNothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
 	sayUndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},

@@ -294,6 +294,8 @@ type Compaction struct {
 	Freed       int
 	RearmTokens int
 	Pinned      *Pinned // what the view shows of memory from now on; nil: as it is
+	// Notice, where set, is an outbox row that the compaction writes: what people are to read of it.
+	Notice *Reply
 	// Log is the row of the compaction log; where there are summaries its range is theirs. An undo gives back what its
 	// TokensBefore is more than its TokensAfter.
 	Log LogEntry
@@ -342,6 +344,7 @@ type Shown struct {
 // Compacted is the outcome of [Store.Compact].
 type Compacted struct {
 	BlobsDeleted int
+	Replies      []Outgoing // the row of Compaction.Notice, if there was one
 }
 
 // Job is a compaction under way.

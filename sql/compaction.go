@@ -135,11 +135,33 @@ func (s *Store) compact(
 	if err := s.spend(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
 		return done, err
 	}
+	if c.Notice != nil {
+		out, err := s.notice(ctx, tx, row, *c.Notice)
+		if err != nil {
+			return done, err
+		}
+		done.Replies = []sessions.Outgoing{out}
+	}
 	return done, s.q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
 		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
 		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: count(c.RearmTokens),
 		Pin: c.Pinned != nil, Pinned: clean(orZero(c.Pinned).Text),
 	})
+}
+
+// notice writes an outbox row that is sent once its owner claims it.
+func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
+	out := sessions.Outgoing{Key: row.SessionKey, Reply: r}
+	target, err := cleanJSON(r.Target)
+	if err != nil {
+		return out, err
+	}
+	made, err := s.q.OutboxNotice(ctx, tx, &dbsqlc.OutboxNoticeParams{
+		SessionKey: row.SessionKey, Target: target, Body: clean(r.Text), Nonce: clean(r.Nonce), Owner: string(orZero(row.LeaseOwner)),
+		HandSeconds: handTime.Seconds(),
+	})
+	out.ID, out.Created = made.ID, made.CreatedAt
+	return out, err
 }
 
 // Log implements sessions.Store.

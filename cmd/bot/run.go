@@ -233,7 +233,7 @@ func (g *gateway) openBot(o options) error {
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, Own: g.cfg.own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
-		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline,
+		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
 		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
 	})

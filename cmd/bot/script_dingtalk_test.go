@@ -275,9 +275,9 @@ func (w *world) cmdWebhook(args []string) error {
 	case "expire":
 		w.ding.ExpireWebhooks(strings.Join(args[1:], ""))
 		return nil
-	case "fault":
+	case "fault", "api":
 		if len(args) < 3 {
-			return fmt.Errorf("webhook fault CODE N [CONV]")
+			return fmt.Errorf("webhook %s CODE N [CONV]", args[0])
 		}
 	default:
 		return fmt.Errorf("webhook %s?", args[0])
@@ -287,6 +287,9 @@ func (w *world) cmdWebhook(args []string) error {
 		return err
 	}
 	f := dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Count: n}
+	if args[0] == "api" { // what has no webhook goes out by the open API
+		f.Route = dingtalktest.RouteGroupSend
+	}
 	if len(args) > 3 {
 		f.Conversation = args[3]
 	}

@@ -75,7 +75,15 @@ func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compacti
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
 	m.record(s, entry, attempt{before: undo})
-	return sessions.Compacted{BlobsDeleted: len(deleted)}, nil
+	done := sessions.Compacted{BlobsDeleted: len(deleted)}
+	if c.Notice != nil {
+		m.lastID++
+		out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: *c.Notice, Created: time.Now()}
+		done.Replies = []sessions.Outgoing{out}
+		out.NextAt = out.Created.Add(handTime)
+		s.outbox = append(s.outbox, &outgoing{Outgoing: out, sender: l.Owner, sending: true})
+	}
+	return done, nil
 }
 
 // refuse says why a compaction must not be, or nil.

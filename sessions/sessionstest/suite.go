@@ -94,6 +94,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
 		{"a reply that was put down has not arrived", testOutboxPutDown},
 		{"a compaction moves the cursor once", testCompact},
+		{"a compaction's notice is a reply", testNotice},
 		{"summaries lie end to end", testCompactTiles},
 		{"a turn that commits after a compaction adds to it", testCompactMidTurn},
 		{"a turn that commits after any change of the view adds to it", testViewChangedMidTurn},

@@ -44,6 +44,27 @@ func (b *bench) tells(l sessions.Lease, want string) {
 	}
 }
 
+// The notice of a compaction is written with it, once, and waits to be claimed. One that is refused leaves none.
+func testNotice(b *bench) {
+	l := b.held(3)
+	sent := b.turn(l, 3).Replies[0]
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
+	c := told(0, 2)
+	c.Notice = &sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "compacted", Nonce: "notice"}
+	done := b.compact(l, c)
+	_, err := b.Store.Compact(b.ctx, l, c)
+	b.want(err, sessions.ErrConflict, "compacting the same range twice")
+	open := b.unsent(l)
+	if len(done.Replies) != 1 || len(open) != 1 || open[0].ID != done.Replies[0].ID || open[0].Maybe || done.Replies[0].Attempts != 0 ||
+		done.Replies[0].Created.IsZero() {
+		b.Fatalf("the compaction gave %+v, and unsent are %+v", done.Replies, open)
+	}
+	claimed := b.claim(l, "", open[0].ID)
+	if len(claimed) != 1 || claimed[0].Reply.Text != "compacted" || claimed[0].Reply.Nonce != "notice" || claimed[0].Attempts != 1 {
+		b.Errorf("claimed is %+v", claimed)
+	}
+}
+
 // P3: the cursor moves once, with the summary that tells what it passes.
 func testCompact(b *bench) {
 	l := b.held(3)

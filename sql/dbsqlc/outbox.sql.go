@@ -107,6 +107,41 @@ func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimPara
 	return items, nil
 }
 
+const outboxNotice = `-- name: OutboxNotice :one
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
+VALUES ($1, $2, $3, $4, 'sending', $5::text, now() + interval '1 second' * $6::float8)
+RETURNING id, created_at
+`
+
+type OutboxNoticeParams struct {
+	SessionKey  sessions.Key
+	Target      []byte
+	Body        string
+	Nonce       string
+	Owner       string
+	HandSeconds float64
+}
+
+type OutboxNoticeRow struct {
+	ID        int64
+	CreatedAt time.Time
+}
+
+// OutboxNotice stores words that no turn commits. They are claimed before their first try. The caller holds the session's row.
+func (q *Queries) OutboxNotice(ctx context.Context, db DBTX, arg *OutboxNoticeParams) (OutboxNoticeRow, error) {
+	row := db.QueryRow(ctx, outboxNotice,
+		arg.SessionKey,
+		arg.Target,
+		arg.Body,
+		arg.Nonce,
+		arg.Owner,
+		arg.HandSeconds,
+	)
+	var i OutboxNoticeRow
+	err := row.Scan(&i.ID, &i.CreatedAt)
+	return i, err
+}
+
 const outboxPutDown = `-- name: OutboxPutDown :exec
 UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
     next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END

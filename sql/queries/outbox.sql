@@ -1,3 +1,9 @@
+-- name: OutboxNotice :one
+-- OutboxNotice stores words that no turn commits. They are claimed before their first try. The caller holds the session's row.
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
+VALUES (@session_key, @target, @body, @nonce, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8)
+RETURNING id, created_at;
+
 -- name: OutboxSettle :batchone
 -- OutboxSettle records the outcome of a try. A row that is settled for good stays as it is, but for the address: nobody
 -- needs any more whom it was for. Words that are not to be kept go then. An outcome that leaves the reply open counts

@@ -1,0 +1,86 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// notices are the notices of compactions among what people read.
+func (w *world) notices() (list []string) {
+	for _, text := range w.wire.texts() {
+		if strings.HasPrefix(text, "🗜️") || strings.HasPrefix(text, "📦") {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// notifying has people read of each compaction.
+func notifying(c *Config) { c.CompactNotify, c.Admins = true, []sessions.UserID{"u-root"} }
+
+// Where it is configured, people read one notice of each automatic compaction, in their language, and none of one by hand.
+func TestNoticeOfACompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: notifying})
+		w.talk(2)
+		after(time.Second)
+		list := w.notices()
+		want(t, "notices", len(list), 2)
+		rows := attempts(t, w.store)
+		want(t, "the last notice", list[1], say(sayCompactNotice, "en", thousands(rows[1].TokensBefore), thousands(rows[1].TokensAfter)))
+		for i := range 5 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
+		}
+		before := len(w.notices())
+		w.say("m9", "root", "/compact")
+		after(time.Second)
+		rows = attempts(t, w.store)
+		want(t, "the last compaction", rows[len(rows)-1].Trigger+" "+rows[len(rows)-1].Outcome, "manual committed")
+		want(t, "notices after one by hand", len(w.notices()), before)
+		want(t, "unsent replies", len(w.unsent()), 0)
+	})
+}
+
+// Nobody reads of compactions by default, of one that failed, or of one that a stop interrupts.
+func TestNoNoticeOfACompaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		w.talk(1)
+		want(t, "notices by default", len(w.notices()), 0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: notifying, model: &script{summary: func(context.Context, Request) (Response, error) {
+			return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+		}}})
+		for i := range 40 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
+			after(time.Minute)
+		}
+		failed := slices.ContainsFunc(attempts(t, w.store), func(e sessions.LogEntry) bool { return e.Outcome == outcomeFailed })
+		want(t, "a compaction failed", failed, true)
+		want(t, "notices of failures", len(w.notices()), 0)
+	})
+}
+
+// A commit whose answer is lost leaves a notice behind, which is sent once.
+func TestNoticeOfALostCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: notifying})
+		w.store.lose(times(1, "compact", errors.New("the answer was lost")))
+		w.talk(1)
+		w.say("m1", "alice", "hello")
+		after(time.Minute)
+		want(t, "notices", len(w.notices()), 1)
+	})
+}
