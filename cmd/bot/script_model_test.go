@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,8 +67,8 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 		<-release
 	}
 	if r.Kind == openaitest.Chat {
-		if answers := questionRE.FindAllString(askedIn(r), -1); len(answers) > 0 {
-			return openaitest.Text("A" + strings.Join(trimEach(answers, "Q"), " A"))
+		if answers := answersTo(r); answers != "" {
+			return openaitest.Text(answers)
 		}
 	}
 	return openaitest.Persona(r)
@@ -75,6 +76,15 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 
 // questionRE finds the questions that have a number.
 var questionRE = regexp.MustCompile(`\bQ\d+\b`)
+
+// answersTo is the answers to the numbered questions of a request, with a blank between two.
+func answersTo(r openaitest.Request) string {
+	answers := trimEach(questionRE.FindAllString(askedIn(r), -1), "Q")
+	for i := range answers {
+		answers[i] = "A" + answers[i]
+	}
+	return strings.Join(answers, " ")
+}
 
 func trimEach(in []string, prefix string) []string {
 	var out []string
@@ -157,7 +167,7 @@ func (w *world) cmdModel(args []string) error {
 		m.letGo()
 		return nil
 	case verb == "spare":
-		return w.addSpare()
+		return w.addSpare(slices.Contains(args, "able"))
 	case len(args) < 2:
 		return fmt.Errorf("model %s?", verb)
 	case verb == "hold":
@@ -289,11 +299,18 @@ func (m *scriptModel) fault(args []string) error {
 	return nil
 }
 
-// addSpare adds a second model to the config. It answers with the word "备用".
-func (w *world) addSpare() error {
+// addSpare adds a second model to the config. Its answers begin with the word "备用". Only one that is able writes summaries
+// and saves memories.
+func (w *world) addSpare(able bool) error {
 	w.spare = &scriptModel{release: make(chan struct{})}
 	w.spare.Server = openaitest.New(openaitest.Options{
-		Reply: func(openaitest.Request) openaitest.Reply { return openaitest.Text("备用模型的回答") }, Usage: w.spare.usage,
+		Reply: func(r openaitest.Request) openaitest.Reply {
+			if able && r.Kind != openaitest.Chat {
+				return openaitest.Persona(r)
+			}
+			return openaitest.Text("备用模型的回答 " + answersTo(r))
+		},
+		Usage: w.spare.usage,
 	})
 	llm := w.config["llm"].(map[string]any)
 	llm["models"] = append(llm["models"].([]any), map[string]any{
