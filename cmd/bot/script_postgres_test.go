@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
@@ -340,6 +341,20 @@ func (w *world) cmdCrowd(args []string) error {
 	return w.cmdAnswered(args)
 }
 
+// accepted waits until a message is acknowledged. Each push without success is followed by another, as DingTalk does it: a
+// busy machine may be late for one.
+func (w *world) accepted(msgID string) error {
+	pushes := 1
+	return w.until("an ack of "+msgID, patience, func() (bool, string) {
+		good, bad := w.acks(msgID)
+		if good == 0 && bad >= pushes {
+			pushes = bad + 1
+			w.ding.Redeliver(msgID, dingtalktest.RedeliverOptions{Times: 1})
+		}
+		return good > 0, fmt.Sprintf("%d pushes without success", bad)
+	})
+}
+
 // cmdAnswered waits for the answers to a crowd: each once.
 func (w *world) cmdAnswered(args []string) error {
 	groups, round := 0, 0
@@ -347,6 +362,9 @@ func (w *world) cmdAnswered(args []string) error {
 		return err
 	}
 	for i := range groups {
+		if err := w.accepted(fmt.Sprint("crowd-", round*1000+i)); err != nil {
+			return err
+		}
 		if err := w.cmdReply([]string{fmt.Sprint("crowd", i), fmt.Sprint("A", round*1000+i)}); err != nil {
 			return err
 		}
