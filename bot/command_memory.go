@@ -201,7 +201,10 @@ func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
 		return say(sayNoMemory, t.lang, id)
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory was not forgotten")
+		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Memory was not forgotten")
+		if done.Sessions > 0 { // each session is a commit of its own
+			return say(sayForgetHalf, t.lang)
+		}
 		return say(sayNoRights, t.lang)
 	}
 	b.goOn(ctx, t, done.Lease)

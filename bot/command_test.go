@@ -83,6 +83,7 @@ func TestCommandReceipts(t *testing.T) {
 type cabinet struct {
 	memory.Rights
 	fact memory.Known
+	half int // a deletion fails behind the sessions before this one; 0: it succeeds
 }
 
 func (c *cabinet) KnownByID(_ context.Context, _ memory.Asker, id int64) (memory.Known, error) {
@@ -100,6 +101,9 @@ func (c *cabinet) Known(_ context.Context, _ memory.Asker, skip, _ int) ([]memor
 }
 
 func (c *cabinet) ForgetMemory(_ context.Context, _ int64, from memory.Asking) (memory.Forgotten, error) {
+	if c.half > 0 {
+		return memory.Forgotten{Sessions: c.half - 1, Lease: from.Lease}, errors.New("the storage is away")
+	}
 	return memory.Forgotten{Memories: 1, Messages: 2, Lease: from.Lease}, nil
 }
 
@@ -171,6 +175,19 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 		}
 		want(t, "model calls", len(w.model.requests("chat")), 0)
 	})
+}
+
+// A deletion that fails on its way says that a part is gone, and one that fails before says that nothing is.
+func TestCommandForgetSaysHowFarItCame(t *testing.T) {
+	t.Parallel()
+	for half, why := range map[int]phrase{1: sayNoRights, 2: sayForgetHalf} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, setup{config: func(c *Config) {
+				c.Rights = &cabinet{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, half: half}
+			}})
+			want(t, "receipt", w.told("m", "alice", "/记忆 删除 3"), say(why, "zh"))
+		})
+	}
 }
 
 // What can't be shared is refused with the reason.

@@ -176,7 +176,11 @@ func (e *erasure) quotes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.done.Replies = int(replies)
+	trimmed, err := e.replies(ctx)
+	if err != nil {
+		return err
+	}
+	e.done.Replies = int(replies) + trimmed
 	if err := e.q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
 		SessionKey: key, FirstSeq: e.seqs[0], Seqs: e.seqs,
 	}); err != nil {
@@ -243,6 +247,10 @@ func (e *erasure) memories(ctx context.Context) error {
 // unmake deletes memories and removes what was made from them: from the head of views and the ways back to them, from
 // receipts, digests and vectors. It returns what the memories said, and counts the vectors.
 func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, vectors int, err error) {
+	readers, err := s.readersOf(ctx, tx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
 	facts, err := s.deleteFacts(ctx, tx, ids)
 	if err != nil || len(facts) == 0 {
 		return nil, 0, err
@@ -252,9 +260,18 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		contents, hashes = append(contents, f.Content), append(hashes, embeddingHash(f.Content))
 	}
 	for _, step := range []func() error{
-		func() error { return s.q.PinnedErase(ctx, tx, contents) },
-		func() error { return s.q.PinnedBeforeErase(ctx, tx, contents) },
-		func() error { return s.q.FlushesForget(ctx, tx, ids) },
+		func() error {
+			return s.q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: contents})
+		},
+		func() error {
+			return s.q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: contents})
+		},
+		func() error {
+			return s.repliesWithout(ctx, tx, contents)
+		},
+		func() error {
+			return s.q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
+		},
 		func() error { return s.q.DigestsReopen(ctx, tx, ids) },
 	} {
 		if err := step(); err != nil {

@@ -26,6 +26,15 @@ var fillLog = []string{
 	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
 	 SELECT 'group', 'robot/s' || i % 500, 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s' || i % 500, 'p' || i % 997, 'p' || i % 991,
 	    CASE WHEN i % 50 = 0 THEN 'p' || i % 997 ELSE '' END FROM generate_series(0, 19999) i`,
+	`INSERT INTO compaction_log (session_key, outcome, created_at, view_before)
+	 SELECT 'robot/s' || i % 500, 'committed', now(), CASE WHEN i % 40 = 0 THEN jsonb_build_object('pinned', 'fact ' || i) END
+	 FROM generate_series(0, 19999) i`,
+	`INSERT INTO memory_flushes (session_key, from_seq, through_seq, saved, duplicate, superseded)
+	 SELECT 'robot/s' || i % 500, i, i + 1, ARRAY[i], ARRAY[i + 1], ARRAY[i + 2] FROM generate_series(0, 19999) i`,
+	`INSERT INTO memory_digests (session_key, day, memory_id, done)
+	 SELECT 'robot/s' || i % 500, date '2020-01-01' + i / 500, i, true FROM generate_series(0, 19999) i`,
+	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, pinned)
+	 SELECT 'other/s' || i, 'other', 's' || i, '1', repeat('pinned ', 50) FROM generate_series(0, 9999) i`,
 	`ANALYZE`,
 }
 
@@ -70,12 +79,38 @@ func TestPersonPlans(t *testing.T) {
 		"replies to them": func() error {
 			return q.OutboxUnname(ctx, p, &dbsqlc.OutboxUnnameParams{SessionKey: key, Person: "p7", Nicks: []string{}})
 		},
+		"their messages by page": func() error {
+			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{Robot: "robot", Person: "p7", AfterID: 50_000, MaxRows: 20})
+			if err == nil && !strings.Contains(p.plan, "events_of_person_by_id") {
+				t.Errorf("a page is not found by its key:\n%s", p.plan)
+			}
+			return err
+		},
+		"readers of a fact": func() error {
+			_, err := q.SessionsReading(ctx, p, &dbsqlc.SessionsReadingParams{
+				Teams: []string{}, Robots: []string{"robot"}, Conversations: []string{"s7"}, Users: []string{"p7"}, SessionKeys: []string{"robot/s8"},
+			})
+			return err
+		},
+		"views that show a fact": func() error {
+			return q.PinnedErase(ctx, p, &dbsqlc.PinnedEraseParams{SessionKeys: []string{"robot/s7"}, Facts: []string{"fact 7"}})
+		},
+		"former views that show a fact": func() error {
+			return q.PinnedBeforeErase(ctx, p, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: []string{"robot/s7"}, Facts: []string{"fact 7"}})
+		},
+		"receipts of a fact": func() error {
+			return q.FlushesForget(ctx, p, &dbsqlc.FlushesForgetParams{SessionKeys: []string{"robot/s7"}, Ids: []int64{7, 8}})
+		},
+		"days of a digest":          func() error { return q.DigestsReopen(ctx, p, []int64{7, 8}) },
+		"waiting replies":           func() error { _, err := q.OutboxQuoting(ctx, p, []string{"fact 7"}); return err },
 		"waiting without a session": func() error { return q.SessionsRevive(ctx, p) },
 	} {
 		if err := run(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, table := range []string{"dingtalk_session_events", "outbox", "memories"} {
+		for _, table := range []string{
+			"dingtalk_session_events", "outbox", "memories", "dingtalk_sessions", "compaction_log", "memory_flushes", "memory_digests",
+		} {
 			if strings.Contains(p.plan, "Seq Scan on "+table) {
 				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/compaction"
 	"ebb/sessions"
@@ -127,8 +128,23 @@ func (s *session) eraseReplies(seqs []int64, done *sessions.Erased) {
 		if o.Reply.Text != sessions.ErasedText && (o.settled && !o.Created.Before(first) || !o.settled && said) {
 			o.Reply.Text, o.settled = sessions.ErasedText, true
 			done.Replies++
+		} else if !o.settled {
+			if text := s.unquoted(o.Reply.Text, seqs); text != o.Reply.Text {
+				o.Reply.Text = text
+				done.Replies++
+			}
 		}
 	}
+}
+
+// unquoted is a text without the words of messages.
+func (s *session) unquoted(text string, seqs []int64) string {
+	for _, seq := range seqs {
+		if e := s.at(seq); e.Role == sessions.RoleUser && utf8.RuneCountInString(e.Content) >= 4 {
+			text = strings.ReplaceAll(text, e.Content, sessions.ErasedText)
+		}
+	}
+	return text
 }
 
 func (s *session) eraseEvent(e *sessions.Event) {

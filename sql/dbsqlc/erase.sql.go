@@ -21,7 +21,7 @@ WITH runs AS (
 )
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text)
+    message = (e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires') || jsonb_build_object('text', $1::text)
 FROM old WHERE e.session_key = $3 AND e.id = old.id
 RETURNING old.content
 `
@@ -106,7 +106,7 @@ UPDATE compaction_log c SET
     audit = CASE WHEN c.end_seq >= $1::bigint THEN c.audit - 'missing' - 'invented' ELSE c.audit END,
     focus = CASE WHEN EXISTS (
         SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[]) AND strpos(e.content, c.focus) > 0)
+        WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[]) AND strpos(regexp_replace(e.content, '[\s\u00a0\u3000]', '', 'g'), regexp_replace(c.focus, '[\s\u00a0\u3000]', '', 'g')) > 0)
         THEN '' ELSE c.focus END
 WHERE c.session_key = $2 AND (c.focus <> '' OR c.end_seq >= $1::bigint)
 `
@@ -118,7 +118,7 @@ type CompactionsEraseParams struct {
 }
 
 // CompactionsErase wipes what rows of the compaction log may repeat of events: identifiers that an audit quotes, from
-// ranges that may hold the events, and a focus that was said in one of them.
+// ranges that may hold the events, and a focus that was said in one of them: blanks and ends of lines may be others there.
 func (q *Queries) CompactionsErase(ctx context.Context, db DBTX, arg *CompactionsEraseParams) error {
 	_, err := db.Exec(ctx, compactionsErase, arg.FirstSeq, arg.SessionKey, arg.Seqs)
 	return err
@@ -473,37 +473,145 @@ func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxErasePara
 	return result.RowsAffected(), nil
 }
 
+const outboxOpen = `-- name: OutboxOpen :many
+SELECT o.session_key, o.id, o.body FROM outbox o
+WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting') AND o.body <> $2::text
+ORDER BY o.id FOR UPDATE
+`
+
+type OutboxOpenParams struct {
+	SessionKey sessions.Key
+	Erased     string
+}
+
+type OutboxOpenRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Body       string
+}
+
+// OutboxOpen lists the replies of a session that are still to be sent.
+func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams) ([]OutboxOpenRow, error) {
+	rows, err := db.Query(ctx, outboxOpen, arg.SessionKey, arg.Erased)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OutboxOpenRow
+	for rows.Next() {
+		var i OutboxOpenRow
+		if err := rows.Scan(&i.SessionKey, &i.ID, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const outboxQuoting = `-- name: OutboxQuoting :many
+SELECT o.session_key, o.id, o.body FROM outbox o
+WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+ORDER BY o.session_key, o.id FOR UPDATE
+`
+
+type OutboxQuotingRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Body       string
+}
+
+// OutboxQuoting lists the replies, of whatever session, that are still to be sent and quote a fact. Few are open at a time.
+func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, facts []string) ([]OutboxQuotingRow, error) {
+	rows, err := db.Query(ctx, outboxQuoting, facts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OutboxQuotingRow
+	for rows.Next() {
+		var i OutboxQuotingRow
+		if err := rows.Scan(&i.SessionKey, &i.ID, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const outboxTrim = `-- name: OutboxTrim :exec
+UPDATE outbox o SET
+    body = CASE WHEN $1::text = '' THEN $2::text ELSE $1::text END,
+    error = CASE WHEN $1::text = '' THEN 'erased' ELSE o.error END,
+    state = CASE WHEN $1::text = '' THEN 'failed' ELSE o.state END,
+    settled_at = CASE WHEN $1::text = '' THEN now() ELSE o.settled_at END
+WHERE o.session_key = $3 AND o.id = $4 AND o.state IN ('sending', 'waiting')
+`
+
+type OutboxTrimParams struct {
+	Body       string
+	Erased     string
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up.
+func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams) error {
+	_, err := db.Exec(ctx, outboxTrim,
+		arg.Body,
+		arg.Erased,
+		arg.SessionKey,
+		arg.ID,
+	)
+	return err
+}
+
 const pinnedBeforeErase = `-- name: PinnedBeforeErase :exec
 WITH held AS (
     SELECT h.session_key, h.id FROM compaction_log h
-    WHERE h.view_before ->> 'pinned' <> ''
-      AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
+    WHERE h.session_key = ANY($1::text[]) AND h.view_before IS NOT NULL AND h.view_before ->> 'pinned' <> ''
+      AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
     ORDER BY h.session_key, h.id FOR UPDATE
 )
 UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
 FROM held WHERE c.session_key = held.session_key AND c.id = held.id
 `
 
+type PinnedBeforeEraseParams struct {
+	SessionKeys []string
+	Facts       []string
+}
+
 // PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
-func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, facts []string) error {
-	_, err := db.Exec(ctx, pinnedBeforeErase, facts)
+func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, arg *PinnedBeforeEraseParams) error {
+	_, err := db.Exec(ctx, pinnedBeforeErase, arg.SessionKeys, arg.Facts)
 	return err
 }
 
 const pinnedErase = `-- name: PinnedErase :exec
 WITH held AS (
     SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    WHERE h.session_key = ANY($1::text[]) AND h.pinned <> '' AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
     ORDER BY h.session_key FOR UPDATE
 )
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
 FROM held WHERE s.session_key = held.session_key
 `
 
-// PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
+type PinnedEraseParams struct {
+	SessionKeys []string
+	Facts       []string
+}
+
+// PinnedErase takes memory from the head of views that show a fact which is no more. The next turn
 // pins it anew. The rows are locked in one order.
-func (q *Queries) PinnedErase(ctx context.Context, db DBTX, facts []string) error {
-	_, err := db.Exec(ctx, pinnedErase, facts)
+func (q *Queries) PinnedErase(ctx context.Context, db DBTX, arg *PinnedEraseParams) error {
+	_, err := db.Exec(ctx, pinnedErase, arg.SessionKeys, arg.Facts)
 	return err
 }
 
@@ -602,6 +710,53 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.Settings,
 	)
 	return i, err
+}
+
+const sessionsReading = `-- name: SessionsReading :many
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY($1::text[])
+UNION
+SELECT s.session_key FROM (SELECT unnest($2::text[]) AS robot, unnest($3::text[]) AS conversation) g
+JOIN dingtalk_sessions s ON s.conversation_id = g.conversation AND s.robot_code = g.robot
+UNION
+SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY($4::text[]) AND e.sender_id <> ''
+UNION
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY($5::text[])
+`
+
+type SessionsReadingParams struct {
+	Teams         []string
+	Robots        []string
+	Conversations []string
+	Users         []string
+	SessionKeys   []string
+}
+
+// SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of people
+// who spoke there, and single ones. Robots and conversations of groups lie side by side.
+func (q *Queries) SessionsReading(ctx context.Context, db DBTX, arg *SessionsReadingParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, sessionsReading,
+		arg.Teams,
+		arg.Robots,
+		arg.Conversations,
+		arg.Users,
+		arg.SessionKeys,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const summariesCovering = `-- name: SummariesCovering :many

@@ -183,12 +183,18 @@ UPDATE memory_flushes f SET
     saved = ARRAY(SELECT x FROM unnest(f.saved) AS x WHERE x <> ALL($1::bigint[])),
     duplicate = ARRAY(SELECT x FROM unnest(f.duplicate) AS x WHERE x <> ALL($1::bigint[])),
     superseded = ARRAY(SELECT x FROM unnest(f.superseded) AS x WHERE x <> ALL($1::bigint[]))
-WHERE f.saved && $1::bigint[] OR f.duplicate && $1::bigint[] OR f.superseded && $1::bigint[]
+WHERE f.session_key = ANY($2::text[])
+  AND (f.saved && $1::bigint[] OR f.duplicate && $1::bigint[] OR f.superseded && $1::bigint[])
 `
 
-// FlushesForget takes ids from receipts.
-func (q *Queries) FlushesForget(ctx context.Context, db DBTX, ids []int64) error {
-	_, err := db.Exec(ctx, flushesForget, ids)
+type FlushesForgetParams struct {
+	Ids         []int64
+	SessionKeys []string
+}
+
+// FlushesForget takes ids from receipts of some sessions.
+func (q *Queries) FlushesForget(ctx context.Context, db DBTX, arg *FlushesForgetParams) error {
+	_, err := db.Exec(ctx, flushesForget, arg.Ids, arg.SessionKeys)
 	return err
 }
 
@@ -784,13 +790,14 @@ func (q *Queries) MemoryPromoted(ctx context.Context, db DBTX, arg *MemoryPromot
 }
 
 const memoryScopes = `-- name: MemoryScopes :many
-SELECT DISTINCT m.scope, m.scope_id, m.source_group FROM memories m WHERE m.id = ANY($1::bigint[])
+SELECT DISTINCT m.scope, m.scope_id, m.source_group, m.source_session FROM memories m WHERE m.id = ANY($1::bigint[])
 `
 
 type MemoryScopesRow struct {
-	Scope       memory.Scope
-	ScopeID     string
-	SourceGroup string
+	Scope         memory.Scope
+	ScopeID       string
+	SourceGroup   string
+	SourceSession sessions.Key
 }
 
 // MemoryScopes lists where memories can be read.
@@ -803,7 +810,12 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 	var items []MemoryScopesRow
 	for rows.Next() {
 		var i MemoryScopesRow
-		if err := rows.Scan(&i.Scope, &i.ScopeID, &i.SourceGroup); err != nil {
+		if err := rows.Scan(
+			&i.Scope,
+			&i.ScopeID,
+			&i.SourceGroup,
+			&i.SourceSession,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1328,11 +1340,20 @@ WITH said AS MATERIALIZED (
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> $1::text AND (
-    ($2::text <> '' AND (q.sender = $2::text OR (q.unknown AND q.nick = ANY($3::text[]))))
+    ($2::text <> '' AND (q.sender = $2::text OR (q.unknown AND q.nick = ANY($3::text[]) AND NOT EXISTS (
+        SELECT FROM dingtalk_session_events o
+        WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id NOT IN ('', $2::text) AND o.sender_nick = q.nick
+          AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
         OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
-            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0)))))
+            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0))
+            AND NOT (q.unknown AND said.sender_id <> '' AND EXISTS (
+                SELECT FROM dingtalk_session_events o
+                WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id NOT IN ('', said.sender_id) AND o.sender_nick = q.nick
+                  AND (strpos(o.content, q.quoted) > 0 OR NOT EXISTS (
+                    SELECT FROM dingtalk_session_events h
+                    WHERE h.session_key = $4 AND h.role = 'user' AND h.sender_id = said.sender_id AND h.sender_nick = q.nick)))))))
 `
 
 type QuotesOfParams struct {
@@ -1353,6 +1374,8 @@ type QuotesOfRow struct {
 // QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
 // person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
 // of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
+// Names can be borrowed: a quote without an id is another's who goes by its nick, where they said its words, or where the
+// erased speaker never went by it.
 func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([]QuotesOfRow, error) {
 	rows, err := db.Query(ctx, quotesOf,
 		arg.Erased,

@@ -29,7 +29,7 @@ WITH runs AS (
 )
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @erased::text)
+    message = (e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires') || jsonb_build_object('text', @erased::text)
 FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
 
@@ -89,14 +89,35 @@ WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
           AND e.content <> '' AND strpos(o.body, e.content) > 0)
     END;
 
+-- name: OutboxOpen :many
+-- OutboxOpen lists the replies of a session that are still to be sent.
+SELECT o.session_key, o.id, o.body FROM outbox o
+WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND o.body <> @erased::text
+ORDER BY o.id FOR UPDATE;
+
+-- name: OutboxQuoting :many
+-- OutboxQuoting lists the replies, of whatever session, that are still to be sent and quote a fact. Few are open at a time.
+SELECT o.session_key, o.id, o.body FROM outbox o
+WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+ORDER BY o.session_key, o.id FOR UPDATE;
+
+-- name: OutboxTrim :exec
+-- OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up.
+UPDATE outbox o SET
+    body = CASE WHEN @body::text = '' THEN @erased::text ELSE @body::text END,
+    error = CASE WHEN @body::text = '' THEN 'erased' ELSE o.error END,
+    state = CASE WHEN @body::text = '' THEN 'failed' ELSE o.state END,
+    settled_at = CASE WHEN @body::text = '' THEN now() ELSE o.settled_at END
+WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting');
+
 -- name: CompactionsErase :exec
 -- CompactionsErase wipes what rows of the compaction log may repeat of events: identifiers that an audit quotes, from
--- ranges that may hold the events, and a focus that was said in one of them.
+-- ranges that may hold the events, and a focus that was said in one of them: blanks and ends of lines may be others there.
 UPDATE compaction_log c SET
     audit = CASE WHEN c.end_seq >= @first_seq::bigint THEN c.audit - 'missing' - 'invented' ELSE c.audit END,
     focus = CASE WHEN EXISTS (
         SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND strpos(e.content, c.focus) > 0)
+        WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND strpos(regexp_replace(e.content, '[\s\u00a0\u3000]', '', 'g'), regexp_replace(c.focus, '[\s\u00a0\u3000]', '', 'g')) > 0)
         THEN '' ELSE c.focus END
 WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
 
@@ -106,12 +127,24 @@ SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at F
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL
 ORDER BY e.seq;
 
+-- name: SessionsReading :many
+-- SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of people
+-- who spoke there, and single ones. Robots and conversations of groups lie side by side.
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY(@teams::text[])
+UNION
+SELECT s.session_key FROM (SELECT unnest(@robots::text[]) AS robot, unnest(@conversations::text[]) AS conversation) g
+JOIN dingtalk_sessions s ON s.conversation_id = g.conversation AND s.robot_code = g.robot
+UNION
+SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY(@users::text[]) AND e.sender_id <> ''
+UNION
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
+
 -- name: PinnedErase :exec
--- PinnedErase takes memory from the head of every view that shows a fact which is no more. The next turn
+-- PinnedErase takes memory from the head of views that show a fact which is no more. The next turn
 -- pins it anew. The rows are locked in one order.
 WITH held AS (
     SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    WHERE h.session_key = ANY(@session_keys::text[]) AND h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
     ORDER BY h.session_key FOR UPDATE
 )
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
@@ -121,7 +154,7 @@ FROM held WHERE s.session_key = held.session_key;
 -- PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
 WITH held AS (
     SELECT h.session_key, h.id FROM compaction_log h
-    WHERE h.view_before ->> 'pinned' <> ''
+    WHERE h.session_key = ANY(@session_keys::text[]) AND h.view_before IS NOT NULL AND h.view_before ->> 'pinned' <> ''
       AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
     ORDER BY h.session_key, h.id FOR UPDATE
 )

@@ -241,6 +241,8 @@ WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 -- QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
 -- person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
 -- of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
+-- Names can be borrowed: a quote without an id is another's who goes by its nick, where they said its words, or where the
+-- erased speaker never went by it.
 WITH said AS MATERIALIZED (
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
@@ -260,11 +262,20 @@ WITH said AS MATERIALIZED (
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> @erased::text AND (
-    (@person::text <> '' AND (q.sender = @person::text OR (q.unknown AND q.nick = ANY(@nicks::text[]))))
+    (@person::text <> '' AND (q.sender = @person::text OR (q.unknown AND q.nick = ANY(@nicks::text[]) AND NOT EXISTS (
+        SELECT FROM dingtalk_session_events o
+        WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id NOT IN ('', @person::text) AND o.sender_nick = q.nick
+          AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
         OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
-            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0)))));
+            AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0))
+            AND NOT (q.unknown AND said.sender_id <> '' AND EXISTS (
+                SELECT FROM dingtalk_session_events o
+                WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id NOT IN ('', said.sender_id) AND o.sender_nick = q.nick
+                  AND (strpos(o.content, q.quoted) > 0 OR NOT EXISTS (
+                    SELECT FROM dingtalk_session_events h
+                    WHERE h.session_key = @session_key AND h.role = 'user' AND h.sender_id = said.sender_id AND h.sender_nick = q.nick)))))));
 
 -- name: QuoteErase :exec
 -- QuoteErase wipes what a message quotes, and keeps its own words.
@@ -345,15 +356,16 @@ WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.sess
 
 -- name: MemoryScopes :many
 -- MemoryScopes lists where memories can be read.
-SELECT DISTINCT m.scope, m.scope_id, m.source_group FROM memories m WHERE m.id = ANY(@ids::bigint[]);
+SELECT DISTINCT m.scope, m.scope_id, m.source_group, m.source_session FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: FlushesForget :exec
--- FlushesForget takes ids from receipts.
+-- FlushesForget takes ids from receipts of some sessions.
 UPDATE memory_flushes f SET
     saved = ARRAY(SELECT x FROM unnest(f.saved) AS x WHERE x <> ALL(@ids::bigint[])),
     duplicate = ARRAY(SELECT x FROM unnest(f.duplicate) AS x WHERE x <> ALL(@ids::bigint[])),
     superseded = ARRAY(SELECT x FROM unnest(f.superseded) AS x WHERE x <> ALL(@ids::bigint[]))
-WHERE f.saved && @ids::bigint[] OR f.duplicate && @ids::bigint[] OR f.superseded && @ids::bigint[];
+WHERE f.session_key = ANY(@session_keys::text[])
+  AND (f.saved && @ids::bigint[] OR f.duplicate && @ids::bigint[] OR f.superseded && @ids::bigint[]);
 
 -- name: DigestsReopen :exec
 -- DigestsReopen has the days told again whose digest is no more, from what is left of them.

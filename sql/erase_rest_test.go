@@ -1,0 +1,112 @@
+package sql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// A reply that waits to be sent loses what it quotes of an erased message or fact, and the rest of it is sent.
+func TestWaitingRepliesLoseErasedWords(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	said := c.speak("z1", zhangID, zhangNick, "我的储物柜是 KZ-88213", nil)
+	c.turn(zhangID, zhangNick, "好的", said) // 3 and 4
+	c.tell(zhangID, "我住在静安寺旁边", "好的")      // 5 and 6
+	fact := c.save(from(c, "张伟伟住在静安寺旁边", zhangID, 5)).Saved[0]
+	reply := func(id, text string) {
+		asked := c.speak(id, liID, "李娜", "/status", nil)
+		must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
+			Reply: &sessions.Reply{Text: text, Nonce: id},
+		}))
+	}
+	reply("l1", "已记住：张伟伟住在静安寺旁边\n会议在周三")
+	reply("l2", "收到「我的储物柜是 KZ-88213」\n发布在周五")
+	reply("l3", "与此无关")
+	c.forget(fact, zhangID, true)
+	must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: sessions.Lease{Key: c.reader.Key}}))
+	open := strings.Join(collect(t, pool, "SELECT body FROM outbox WHERE state IN ('sending', 'waiting') ORDER BY id", pgx.RowTo[string]), "|")
+	for _, word := range []string{"静安寺", "88213"} {
+		if strings.Contains(open, word) {
+			t.Errorf("%s is still to be sent: %s", word, open)
+		}
+	}
+	for _, rest := range []string{"会议在周三", "发布在周五", "与此无关"} {
+		if !strings.Contains(open, rest) {
+			t.Errorf("%s is not sent any more: %s", rest, open)
+		}
+	}
+}
+
+// A focus of /compact goes with the message that said it, also where the command folded its blanks.
+func TestFoldedFocusIsErased(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.tell(zhangID, "/compact 储物柜   KZ-88213\n在三楼", "好的") // 3 and 4
+	compacted := told(0, 2, "早上好")
+	compacted.Log.Focus = "储物柜 KZ-88213 在三楼"
+	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, compacted))
+	must[sessions.Erased](t)(s.Erase(t.Context(), c.reader.Key, []int64{3}))
+	gone(t, pool, "KZ-88213")
+}
+
+// Who borrows a nick, and is forgotten, takes no quote of its owner along and leaves none of their own. A quote has no id
+// that Ebb knows here.
+func TestQuotesUnderABorrowedNick(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	quote := func(id, nick, text string) {
+		q := c.speak(id, "staff0003", "王芳", "同意", &sessions.Quote{Nick: nick, Text: text})
+		c.turn("staff0003", "王芳", "好的", q)
+	}
+	owner := c.speak("l1", liID, "李娜", "发布窗口定在周五晚上", nil)
+	c.turn(liID, "李娜", "好的", owner)
+	copied := c.speak("z1", zhangID, zhangNick, "发布窗口定在周五晚上", nil) // under a name of his own
+	c.turn(zhangID, zhangNick, "好的", copied)
+	borrowed := c.speak("z2", zhangID, "李娜", "我的储物柜是 KZ-88213", nil)
+	c.turn(zhangID, "李娜", "好的", borrowed)
+	quote("q1", "李娜", "发布窗口定在周五晚上")
+	quote("q2", "李娜", "我的储物柜是 KZ-88213")
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
+	gone(t, pool, "KZ-88213")
+	const quoted = "SELECT message #>> '{quote,text}' FROM dingtalk_session_events WHERE msg_id = 'q1'"
+	if got := collect(t, pool, quoted, pgx.RowTo[string]); len(got) != 1 || got[0] != "发布窗口定在周五晚上" {
+		t.Errorf("the quote of the nick's owner is %q", got)
+	}
+}
+
+// A message without a place is erased with the address that its answer would have gone to.
+func TestErasedLetterKeepsNoWebhook(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	waiting := c.speak("z1", zhangID, zhangNick, "我的储物柜是 KZ-88213", nil)
+	must[sessions.Erased](t)(s.EraseEvents(t.Context(), c.reader.Key, nil, []int64{waiting.EventID}))
+	gone(t, pool, "KZ-88213", "sendBySession")
+}
+
+// Attempts that the first release counted set no waiting message aside after the upgrade.
+func TestUpgradeForgetsOldAttempts(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	if err := sql.MigrateTo(t.Context(), url, 14); err != nil {
+		t.Fatal(err)
+	}
+	s, pool := open(t, url)
+	c := newChat(t, s, "cid", "u", false)
+	waiting := c.speak("z1", zhangID, zhangNick, "早上好", nil)
+	execute(t, pool, "UPDATE dingtalk_session_events SET attempts = 4 WHERE id = $1", waiting.EventID)
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	const attempts = "SELECT attempts FROM dingtalk_session_events WHERE state = 'pending'"
+	if got := collect(t, pool, attempts, pgx.RowTo[int]); len(got) != 1 || got[0] != 1 {
+		t.Errorf("what waits has %v attempts, want one message with one", got)
+	}
+}
