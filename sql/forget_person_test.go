@@ -113,6 +113,7 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 			c.save(from(c, fmt.Sprintf("%s 的编号是 %d7777%d", who, j, i), who, int64(3+2*j)))
 		}
 	}
+	execute(t, pool, "UPDATE memories SET scope = 'team', scope_id = 'robot'") // every session may pin all of them
 	execute(t, pool, "UPDATE dingtalk_sessions SET pinned = (SELECT string_agg(content, E'\n') FROM memories)")
 	var group sync.WaitGroup
 	for _, who := range people {
