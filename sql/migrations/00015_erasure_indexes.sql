@@ -1,5 +1,4 @@
--- Finds by indexes what an erasure changes, and forgets attempts that the first release counted. Oldest release that can run
--- on it: 0.1.
+-- Finds what an erasure changes by indexes, and caps old attempts. Oldest release that can run on it: 0.1.
 
 -- An index is built while others write. A build that was cut off leaves an invalid index behind, hence each is dropped
 -- first.
