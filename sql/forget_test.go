@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -336,5 +337,28 @@ func TestForgetADeadLetter(t *testing.T) {
 			gone(t, pool, "hunter7742x")
 			stays(t, pool, "发布在周五", "收到", "好的")
 		})
+	}
+}
+
+// The last message of a person is the one that was sent last: a delivery that failed is repeated, and arrives behind later ones.
+func TestLastMessageIsTheLastSent(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	begin := time.Now().Add(-time.Minute)
+	accept := func(text string, at time.Duration) int64 {
+		t.Helper()
+		return must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+			RobotCode: robot, ConversationID: c.reader.Conversation, ConversationType: sessions.Group, ID: sessions.MessageID(text),
+			SenderID: "u1", Text: text, SentAt: begin.Add(at),
+		})).EventID
+	}
+	accept("second", 2*time.Second)
+	accept("first", time.Second)
+	command := accept("command", 3*time.Second)
+	accept("after it", 4*time.Second)
+	got := must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.reader.Key, "u1", command, 2))
+	if len(got) != 2 || got[0].Content != "second" || got[1].Content != "first" {
+		t.Errorf("the messages before the command are %+v, want second and first", got)
 	}
 }

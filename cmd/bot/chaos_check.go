@@ -62,7 +62,7 @@ func (e *evidence) checkInbox(f *findings) {
 		if stored[mark]++; stored[mark] == 2 {
 			f.broke("message %s is in the log twice", mark)
 		}
-		if l.State == sessions.Dead {
+		if l.State == sessions.Dead && !wiped(l.Content) {
 			f.dead++
 		}
 		u, known := e.said[mark]
@@ -272,11 +272,11 @@ func (e *evidence) checkLetters(f *findings) {
 	}
 }
 
-// setAside are the messages that were set aside, by session.
+// setAside lists the messages that were set aside, by session. An erasure leaves what waited so, and no letter.
 func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 	dead := map[sessions.Key]map[sessions.MessageID]bool{}
 	for _, l := range e.log {
-		if l.State != sessions.Dead {
+		if l.State != sessions.Dead || wiped(l.Content) {
 			continue
 		}
 		if dead[l.Key] == nil {
@@ -291,7 +291,7 @@ func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 // that asked the model for its answer met some while it had the turn. To be told to stop is none: a stop gives turns back.
 func (e *evidence) checkSetAside(f *findings) {
 	for _, l := range e.log {
-		if l.State != sessions.Dead {
+		if l.State != sessions.Dead || wiped(l.Content) {
 			continue
 		}
 		mark := string(l.MsgID)

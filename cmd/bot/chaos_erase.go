@@ -27,7 +27,7 @@ type erasure struct {
 	gone    []string // threads that are deleted as a whole
 	begun   time.Time
 	receipt time.Time // when the requester learnt that it is done; zero: not yet
-	heard   string    // the last reply to the requester that was neither a receipt nor a word to repeat the command
+	heard   string    // the last reply to the requester that was no receipt
 }
 
 // erasures are those of a run.
@@ -137,7 +137,7 @@ func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
 			return err
 		}
 		x := w.erasures.begin(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
-		again := func() { w.talk.wipe(first) } // a command that had erased the second message, and is repeated, erases the first
+		again := func() error { w.talk.wipe(first); return nil } // a repeated command erases the first, where the one before came through
 		return w.erase(ctx, x, request{who: who, place: group, command: "/忘记上一条", again: again})
 	}, func(err error) { w.broke("forget last: %v", err) })
 	return nil
@@ -160,7 +160,8 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 			return err
 		}
 		ask := request{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
-		if _, err := w.askFor(ctx, ask, func(string) {}); err != nil {
+		preview := func() error { _, err := w.askFor(ctx, ask, func(string) {}); return err }
+		if err := preview(); err != nil {
 			return err
 		}
 		x := w.erasures.begin(erasure{
@@ -169,7 +170,7 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
-		return w.erase(ctx, x, request{who: who, place: private, command: "/忘记我 确认", change: wiped})
+		return w.erase(ctx, x, request{who: who, place: private, command: "/忘记我 确认", change: wiped, again: preview})
 	}, func(err error) { w.broke("forget me: %v", err) })
 	return nil
 }
@@ -180,7 +181,7 @@ type request struct {
 	place, command string
 	want           *regexp.Regexp
 	change         func(*remark) // what becomes of the command
-	again          func()        // called before it is repeated
+	again          func() error  // called before it is repeated
 }
 
 // Replies to commands that erase.
@@ -220,15 +221,16 @@ func (w *chaos) askFor(ctx context.Context, ask request, heard func(string)) (di
 			if ask.want.MatchString(r.Text) {
 				return r, nil
 			}
-			if again = sayAgain.MatchString(r.Text); !again {
-				heard(r.Text)
-			}
-		}
-		if ask.again != nil {
-			ask.again()
+			again = sayAgain.MatchString(r.Text)
+			heard(r.Text)
 		}
 		if !until(ctx, time.Now().Add(500*time.Millisecond)) {
 			return dingtalktest.Reply{}, context.Cause(ctx)
+		}
+		if ask.again != nil {
+			if err := ask.again(); err != nil {
+				return dingtalktest.Reply{}, err
+			}
 		}
 	}
 }
@@ -274,23 +276,20 @@ func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
 
 // forgetByMember has a person delete a fact of their own.
 func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m memoryView, who person, place string) error {
-	seen := len(w.sim.Replies(place))
-	w.talk.sayAs(who, place, func(*remark) string { return fmt.Sprintf("/记忆 忘记 %d", m.ID) }, commandOf(nil))
-	for {
-		r, err := w.sim.WaitReplyAfter(ctx, place, "", seen)
-		if err != nil {
-			return fmt.Errorf("no receipt: %w", err)
-		}
-		seen++
-		switch {
-		case strings.Contains(r.Text, "已删除") && strings.Contains(r.Text, x.words[0]):
-			w.erasures.end(x, r.Time)
-			return nil
-		case strings.Contains(r.Text, fmt.Sprintf("编号 %d", m.ID)):
-			w.erasures.void(x) // another erasure came first, or it is not theirs here
-			return nil
-		}
+	number := fmt.Sprintf("编号 %d", m.ID)
+	r, err := w.askFor(ctx, request{
+		who: who, place: place, command: fmt.Sprintf("/记忆 忘记 %d", m.ID),
+		want: regexp.MustCompile("已删除[^\n]*" + x.words[0] + "|" + number),
+	}, func(text string) { w.erasures.hear(x, text) })
+	switch {
+	case err != nil:
+		return err
+	case strings.Contains(r.Text, "已删除"):
+		w.erasures.end(x, r.Time)
+	default:
+		w.erasures.void(x) // another erasure came first, or it is not theirs here
 	}
+	return nil
 }
 
 // forgetByOperator deletes a fact by the command line, again where the database was in trouble.

@@ -233,6 +233,18 @@ func TestCheckerExcuses(t *testing.T) {
 	}
 }
 
+// A message that waited when its person was forgotten is set aside without a word: no letter is due.
+func TestCheckerExcusesAnErasedMessageThatWaited(t *testing.T) {
+	t.Parallel()
+	e := wholeEvidence()
+	e.change("q0000006", func(r *remark) { r.wiped = true })
+	e.log[9].Content, e.letters = sessions.ErasedText, e.letters[:4]
+	delete(e.lives, "g2-1") // no trouble
+	if f := e.judge(); len(f.broken) > 0 || f.dead != 0 {
+		t.Errorf("found %d dead letters and %q", f.dead, f.broken)
+	}
+}
+
 // The session of a member who was forgotten begins again at its first term; the others of the group stay.
 func TestTurnsOfDeletedSessionsAreLeftOut(t *testing.T) {
 	t.Parallel()
