@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/bot"
+	"ebb/bot/config"
 	"ebb/bot/tools"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -81,8 +82,8 @@ func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, 
 	if err != nil {
 		return nil, err
 	}
-	config := Default()
-	set, _ := config.compaction()
+	config := config.Default()
+	set, _ := config.Policies()
 	return bot.New(bot.Config{
 		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
 		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,

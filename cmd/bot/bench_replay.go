@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/config"
 	"ebb/compaction"
 )
 
@@ -44,19 +45,19 @@ const (
 // contenders are our policies with their defaults, at budgets where they act on conversations of this length.
 func contenders() []contender {
 	at := func(name, policy string, threshold, tail int) contender {
-		c := Default().Agent.Compaction
+		c := config.Default().Agent.Compaction
 		c.Policy, c.TailMessages = policy, tail
 		// What is left of the window after a compaction keeps its proportion to the threshold.
 		c.MaxHistoryShare *= float64(threshold) / float64(c.AutoCompactThreshold)
 		c.AutoCompactThreshold = threshold
-		return contender{name: name, settings: c.settings(compaction.Policies)}
+		return contender{name: name, settings: c.Settings(compaction.Policies)}
 	}
 	worn := func(c contender) contender {
 		c.worn = true
 		return c
 	}
 	const own = 0 // the policy's own tail
-	whole := Default().Agent.Compaction.AutoCompactThreshold
+	whole := config.Default().Agent.Compaction.AutoCompactThreshold
 	return []contender{
 		at("sliding_window, no cooldown", "sliding_window", whole, own), // which can't pass in a replay
 		at("archive", "archive", whole, own),

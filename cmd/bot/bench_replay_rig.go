@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/bot"
+	"ebb/bot/config"
 	"ebb/bot/tools"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -63,8 +64,8 @@ func (c contender) open(ctx context.Context, database string, counter *compactio
 	r.gateway, err = bot.New(bot.Config{
 		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Compaction: c.settings,
-		Remember: bot.Remember{PinnedTokens: Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
-		Flush:    time.Millisecond,                                                // what a stop saves is not measured
+		Remember: bot.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
+		Flush:    time.Millisecond,                                                       // what a stop saves is not measured
 	})
 	if err != nil {
 		store.Close()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 )
 
@@ -23,7 +24,7 @@ const (
 func (b *bench) takeover(ctx context.Context) (figures []figure, err error) {
 	r, ctx := b.openRig(ctx)
 	defer func() { err = joinStop(err, r.close(ctx)) }()
-	ttl := Default().Cluster.LeaseTTL
+	ttl := config.Default().Cluster.LeaseTTL
 	var worst time.Duration
 	for round := range takeoverRounds {
 		for len(r.alive()) < 2 {
@@ -94,7 +95,7 @@ func (s span) holds(t time.Time) bool { return !t.Before(s.from) && t.Before(s.t
 func (b *bench) restart(ctx context.Context) (figures []figure, err error) {
 	r, ctx := b.openRig(ctx)
 	defer func() { err = joinStop(err, r.close(ctx)) }()
-	r.flush = Default().Shutdown.Flush // part of what is measured here
+	r.flush = config.Default().Shutdown.Flush // part of what is measured here
 	for range 2 {
 		if _, err := r.start(ctx); err != nil {
 			return nil, err

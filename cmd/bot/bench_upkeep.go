@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -66,7 +67,7 @@ func (r *rig) plantLarge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := Default().Agent.Compaction
+	c := config.Default().Agent.Compaction
 	text := minutes[2].text + minutes[0].text
 	size := len(text) / bytesPerToken // as the model will report it
 	for kind, share := range map[string]float64{"ripe": 1.05, "calm": c.FlushRatio * 0.9} {

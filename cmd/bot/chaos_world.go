@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
@@ -156,9 +157,9 @@ func (w *chaos) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
 // connections is how many gateways are connected to DingTalk, as the seed decides.
 func (w *chaos) connections() string {
 	if w.opt.Seed/4%4 == 1 {
-		return connectionsOne
+		return config.ConnectionsOne
 	}
-	return connectionsAll
+	return config.ConnectionsAll
 }
 
 // stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"ebb/bot/config"
 	"errors"
 	"fmt"
 	"net/http"
@@ -172,7 +173,7 @@ func TestDoctorGoesOn(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	config := &ConfigError{[]*FieldError{{File: "f", Line: 1, Col: 2, Field: "a", Problem: "is wrong"}}}
+	config := &config.Error{Fields: []*config.FieldError{{File: "f", Line: 1, Col: 2, Field: "a", Problem: "is wrong"}}}
 	for _, tt := range []struct {
 		name   string
 		err    error

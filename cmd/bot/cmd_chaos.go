@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 )
 
@@ -78,7 +79,7 @@ func (w *chaos) run(ctx context.Context) error {
 		}
 	}
 	connected := w.opt.Replicas
-	if w.connections() == connectionsOne {
+	if w.connections() == config.ConnectionsOne {
 		connected = 1
 	}
 	if err := w.sim.WaitConns(ctx, connected); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"ebb/bot"
+	"ebb/bot/config"
 	"ebb/sessions"
 )
 
@@ -32,29 +33,29 @@ type chatCmd struct {
 }
 
 // overrides are the values of agent.compaction that the flags set.
-func (c chatCmd) overrides() []override {
-	var all []override
-	text := func(flag, key string, value *string, of func(*CompactionSettings) *string) {
+func (c chatCmd) overrides() []config.Override {
+	var all []config.Override
+	text := func(flag, key string, value *string, of func(*config.CompactionSettings) *string) {
 		if value != nil {
-			all = append(all, override{flag, key, func(s *CompactionSettings) { *of(s) = *value }})
+			all = append(all, config.Override{Flag: flag, Key: key, Set: func(s *config.CompactionSettings) { *of(s) = *value }})
 		}
 	}
-	number := func(flag, key string, value *int, of func(*CompactionSettings) *int) {
+	number := func(flag, key string, value *int, of func(*config.CompactionSettings) *int) {
 		if value != nil {
-			all = append(all, override{flag, key, func(s *CompactionSettings) { *of(s) = *value }})
+			all = append(all, config.Override{Flag: flag, Key: key, Set: func(s *config.CompactionSettings) { *of(s) = *value }})
 		}
 	}
-	text("--policy", "policy", c.Policy, func(s *CompactionSettings) *string { return &s.Policy })
-	text("--mode", "mode", c.Mode, func(s *CompactionSettings) *string { return &s.Mode })
-	number("--full-context-turns", "full_context_turns", c.FullContextTurns, func(s *CompactionSettings) *int { return &s.FullContextTurns })
-	number("--cached-context-turns", "cached_context_turns", c.CachedContextTurns, func(s *CompactionSettings) *int { return &s.CachedContextTurns })
-	number("--threshold", "auto_compact_threshold", c.Threshold, func(s *CompactionSettings) *int { return &s.AutoCompactThreshold })
+	text("--policy", "policy", c.Policy, func(s *config.CompactionSettings) *string { return &s.Policy })
+	text("--mode", "mode", c.Mode, func(s *config.CompactionSettings) *string { return &s.Mode })
+	number("--full-context-turns", "full_context_turns", c.FullContextTurns, func(s *config.CompactionSettings) *int { return &s.FullContextTurns })
+	number("--cached-context-turns", "cached_context_turns", c.CachedContextTurns, func(s *config.CompactionSettings) *int { return &s.CachedContextTurns })
+	number("--threshold", "auto_compact_threshold", c.Threshold, func(s *config.CompactionSettings) *int { return &s.AutoCompactThreshold })
 	return all
 }
 
 // Run talks with the configured model over the same engine as serve, until the input ends.
 func (c chatCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedLLM, c.overrides()...)
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedLLM, c.overrides()...)
 	if err != nil {
 		return err
 	}

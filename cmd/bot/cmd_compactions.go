@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -61,16 +62,16 @@ type compactionsUndoCmd struct {
 
 // Run takes a compaction back. Bots may go on serving.
 func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
-	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *Config, s *sql.Store, _ clock) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, _ clock) error {
 		session, err := s.Session(ctx, sessions.Key(c.Session))
 		if err != nil {
 			return noSession(c.Session, err)
 		}
-		settings, groups := cfg.compaction()
+		settings, groups := cfg.Policies()
 		if own, ok := groups[session.ConversationID]; ok {
 			settings = own
 		}
-		if own, err := cfg.own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
+		if own, err := cfg.Own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
 			settings = own
 		}
 		e, err := s.UndoCompaction(ctx, session.Key, settings.Window.RearmAfter(0, false))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"ebb/bot/config"
 	"fmt"
 
 	"github.com/alecthomas/kong"
@@ -43,7 +44,7 @@ type configCheckCmd struct {
 
 // Run checks a config as serve would.
 func (c configCheckCmd) Run(app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedServe)
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ type configPrintCmd struct {
 
 // Run prints a config without asking for credentials, so that it can be looked at anywhere.
 func (c configPrintCmd) Run(app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
 		return err
 	}

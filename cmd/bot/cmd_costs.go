@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -51,22 +52,12 @@ func (v costView) line() string {
 		v.CompletionTokens, cost)
 }
 
-// unpriced names the configured models without a price.
-func (l *LLMConfig) unpriced() (names []string) {
-	for _, m := range l.Models {
-		if m.PriceIn == 0 && m.PriceOut == 0 {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
 // Run adds up, the newest period first.
 func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 	if c.Days < 1 {
 		return usageError{fmt.Errorf("--days %d leaves nothing to add up: want at least 1", c.Days)}
 	}
-	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *Config, s *sql.Store, _ clock) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, _ clock) error {
 		if c.Session != "" {
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
@@ -80,7 +71,7 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		if err := table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", costView.line); err != nil {
 			return err
 		}
-		if names := cfg.LLM.unpriced(); len(names) > 0 && !c.JSON {
+		if names := cfg.LLM.Unpriced(); len(names) > 0 && !c.JSON {
 			fmt.Fprintf(app.Stdout, "no price configured for %s: tokens are counted, costs are not; see price_in, price_cached and price_out of llm.models\n",
 				strings.Join(names, ", "))
 		}

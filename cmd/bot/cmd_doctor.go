@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
 )
@@ -27,7 +28,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	cfg, bad := c.load(app)
 	for _, check := range []struct {
 		name string
-		run  func(context.Context, *Config) (string, error)
+		run  func(context.Context, *config.Config) (string, error)
 	}{
 		{"database", checkDatabase},
 		{"model", checkModels},
@@ -55,13 +56,13 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 
 // load reads the config and says what is wrong with it. One that lacks nothing but credentials is good for the other
 // checks; of any other there is none.
-func (c doctorCmd) load(app *App) (cfg *Config, bad bool) {
-	cfg, err := Load(c.Config, app.Getenv, NeedServe)
-	if config, ok := errors.AsType[*ConfigError](err); ok {
-		for _, f := range config.Fields {
+func (c doctorCmd) load(app *App) (cfg *config.Config, bad bool) {
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
+	if wrong, ok := errors.AsType[*config.Error](err); ok {
+		for _, f := range wrong.Fields {
 			fmt.Fprintf(app.Stdout, "FAIL config: %v\n", f)
 		}
-		if cfg, err = Load(c.Config, app.Getenv, NeedNothing); err != nil {
+		if cfg, err = config.Load(c.Config, app.Getenv, config.NeedNothing); err != nil {
 			return nil, true
 		}
 		bad = true
@@ -74,7 +75,7 @@ func (c doctorCmd) load(app *App) (cfg *Config, bad bool) {
 	return cfg, bad
 }
 
-func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run func(context.Context, *Config) (string, error)) (bad bool) {
+func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name string, run func(context.Context, *config.Config) (string, error)) (bad bool) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	word, err := run(ctx, cfg)
@@ -86,12 +87,12 @@ func diagnose(ctx context.Context, out io.Writer, cfg *Config, name string, run 
 	return false
 }
 
-func checkModels(ctx context.Context, cfg *Config) (string, error) {
+func checkModels(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "answered one token", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
 }
 
 // checkTools has each model call a tool, on which memory rests.
-func checkTools(ctx context.Context, cfg *Config) (string, error) {
+func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "called a tool", func(ctx context.Context, c *openai.Client, name string) error {
 		_, err := c.CheckTool(ctx, name)
 		return err
@@ -99,12 +100,12 @@ func checkTools(ctx context.Context, cfg *Config) (string, error) {
 }
 
 // checkStreaming has each model answer in a stream, by which one that hangs is found out early.
-func checkStreaming(ctx context.Context, cfg *Config) (string, error) {
+func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
 
 // eachModel checks all models at once.
-func eachModel(ctx context.Context, cfg *Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
+func eachModel(ctx context.Context, cfg *config.Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
 	client, err := openModel(cfg)
 	if err != nil {
 		return "", err
@@ -129,7 +130,7 @@ func eachModel(ctx context.Context, cfg *Config, did string, check func(context.
 	return fmt.Sprintf("%d of %d %s", good, len(errs), did), errors.Join(errs...)
 }
 
-func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
+func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 	t, err := openTransport(cfg.DingTalk)
 	if err != nil {
 		return "", err
@@ -141,7 +142,7 @@ func checkDingTalk(ctx context.Context, cfg *Config) (string, error) {
 }
 
 // checkStream asks the stream gateway, which refuses an app whose bot is not in stream mode.
-func checkStream(ctx context.Context, cfg *Config) (string, error) {
+func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 	t, err := openTransport(cfg.DingTalk)
 	if err != nil {
 		return "", err
@@ -152,7 +153,7 @@ func checkStream(ctx context.Context, cfg *Config) (string, error) {
 	return "the gateway offers a connection", nil
 }
 
-func openTransport(d DingTalkConfig) (*dingtalk.Transport, error) {
+func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	if d.ClientID == "" || d.ClientSecret == "" {
 		return nil, errors.New("dingtalk.client_id or dingtalk.client_secret is empty: there is nothing to ask with")
 	}
@@ -163,7 +164,7 @@ func openTransport(d DingTalkConfig) (*dingtalk.Transport, error) {
 const maxSkew = 30 * time.Second
 
 // checkClock compares our clock with the one in DingTalk's answers.
-func checkClock(ctx context.Context, cfg *Config) (string, error) {
+func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
 	if err != nil {
 		return "", fmt.Errorf("dingtalk.api_base: %w", err)

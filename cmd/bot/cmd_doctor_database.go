@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"ebb/bot/config"
 	"ebb/sql"
 )
 
 // checkDatabase says where the addresses of the database lead, and how far its schema is.
-func checkDatabase(ctx context.Context, cfg *Config) (string, error) {
+func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {
 		return "", err
@@ -44,7 +45,7 @@ func countOf(n int, noun string) string {
 }
 
 // checkLeads asks every address. direct is the one that leads to the server itself.
-func checkLeads(ctx context.Context, d DatabaseConfig, direct string) (string, error) {
+func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (string, error) {
 	server, err := sql.Trace(ctx, direct)
 	switch {
 	case err != nil && d.DirectURL != "":
@@ -55,7 +56,7 @@ func checkLeads(ctx context.Context, d DatabaseConfig, direct string) (string, e
 		return fmt.Sprintf("private PostgreSQL %s in %s answers", server.Version, d.Dir), nil
 	case d.DirectURL == "" && server.Between == sql.TransactionPooler:
 		return "", fmt.Errorf("database.url leads through %s: set database.pooler to %q, and database.direct_url to the address of PostgreSQL itself",
-			server.Between, poolerTransaction)
+			server.Between, config.PoolerTransaction)
 	case d.DirectURL == "":
 		return "database.url answers: " + way(server), nil
 	case server.Between == sql.TransactionPooler:
@@ -67,8 +68,8 @@ func checkLeads(ctx context.Context, d DatabaseConfig, direct string) (string, e
 		return "", fmt.Errorf("database.url: %w", err)
 	case through.Identity != server.Identity:
 		return "", errors.New("database.url and database.direct_url lead to different databases")
-	case through.Between == sql.TransactionPooler && d.Pooler != poolerTransaction:
-		return "", fmt.Errorf("database.url leads through %s: set database.pooler to %q", through.Between, poolerTransaction)
+	case through.Between == sql.TransactionPooler && d.Pooler != config.PoolerTransaction:
+		return "", fmt.Errorf("database.url leads through %s: set database.pooler to %q", through.Between, config.PoolerTransaction)
 	}
 	return "database.url and database.direct_url answer: " + way(through), nil
 }

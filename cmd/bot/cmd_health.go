@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"ebb/bot/config"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,7 +18,7 @@ type healthCmd struct {
 // Run asks /healthz and fails unless the answer is 200.
 func (c healthCmd) Run(ctx context.Context, app *App) error {
 	if c.Config != "" {
-		cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+		cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
@@ -31,7 +32,7 @@ const maxImport = 256 << 20
 
 // Run stores the conversation as a new session, through the same methods as the messages of a conversation that goes on.
 func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedNothing)
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2, LeaseTTL: cfg.Cluster.LeaseTTL, Location: zone})
 		if err != nil {
 			return databaseFault(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
@@ -240,7 +241,7 @@ func pages[T any](read func(after int64) ([]T, error), put func(T) (id int64, er
 
 // withLanguage is withStore, with the configured language, zh or en.
 func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.Store, at clock, lang string) error) error {
-	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
+	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"ebb/bot/config"
 	"ebb/sql"
 )
 
@@ -19,7 +20,7 @@ type migrateUpCmd struct{ configFlag }
 
 // Run applies what is pending.
 func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
-	return withNewDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
+	return withNewDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		done, err := sql.Migrate(ctx, url)
 		if err != nil {
 			return databaseFault(err)
@@ -38,7 +39,7 @@ type migrateStatusCmd struct{ configFlag }
 
 // Run lists migrations.
 func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
-	return withDatabase(ctx, app, c.configFlag, func(_ *Config, url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		all, err := sql.Status(ctx, url)
 		if err != nil {
 			return databaseFault(err)
@@ -56,8 +57,8 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 
 // withDatabase calls do with the config and the address of its database, a private one started for the time being. Where
 // there is no private one yet it makes none: who looks at data, or at another folder than the bot's, is told so.
-func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Config, url string) error) error {
-	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
+func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
+	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
 		return err
 	}
@@ -74,16 +75,16 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Conf
 }
 
 // withNewDatabase is withDatabase for what makes a private database where there is none.
-func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *Config, url string) error) error {
-	cfg, err := Load(f.Config, app.Getenv, NeedNothing)
+func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
+	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
 		return err
 	}
 	return useDatabase(ctx, app, cfg, do)
 }
 
-func useDatabase(ctx context.Context, app *App, cfg *Config, do func(cfg *Config, url string) error) error {
-	log := newLogger(LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
+func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg *config.Config, url string) error) error {
+	log := newLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
 	url, stop, err := database(log.WithContext(ctx), cfg.Database)
 	if err != nil {
 		return err
@@ -113,8 +114,8 @@ func databaseFault(err error) error {
 
 // database is the address of the configured database. The private one is that of a bot which serves at the moment, or
 // is started until stop is called.
-func database(ctx context.Context, cfg DatabaseConfig) (url string, stop func(), err error) {
-	if url := cfg.direct().Reveal(); url != "" {
+func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop func(), err error) {
+	if url := cfg.Direct().Reveal(); url != "" {
 		return url, func() {}, nil
 	}
 	if url, err = sql.RunningPrivate(ctx, cfg.Dir); url != "" || err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"ebb/bot/config"
 	"errors"
 )
 
@@ -12,13 +13,13 @@ type serveCmd struct {
 
 // Run serves until a signal, then drains.
 func (c serveCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := Load(c.Config, app.Getenv, NeedServe)
+	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
 	if err != nil {
 		return err
 	}
 	log := newLogger(cfg.Log, app.Stderr)
 	err = serve(log.WithContext(ctx), cfg, options{})
-	if console, _ := cfg.Log.console(app.Stderr); err == nil || console || ofCaller(err) {
+	if console, _ := logFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
 		return err
 	}
 	log.Error().Err(err).Msg("Stopped by a fault") // an alert on the level sees it; a line that is not JSON it would not
@@ -28,6 +29,6 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 // ofCaller reports whether an error is about the command line or the config, which is for the eyes of whoever wrote them.
 func ofCaller(err error) bool {
 	var usage usageError
-	var config *ConfigError
+	var config *config.Error
 	return errors.As(err, &usage) || errors.As(err, &config)
 }

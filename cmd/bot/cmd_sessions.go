@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -136,12 +137,12 @@ func noSession(key string, err error) error {
 // withStore calls do with the configured database, and the clock that its times are told by. From then on the output is
 // [printable]: what people and models wrote is shown.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
-	return withConfiguredStore(ctx, app, f, func(_ *Config, s *sql.Store, at clock) error { return do(s, at) })
+	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
 }
 
 // withConfiguredStore is withStore for commands that read the config too.
-func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*Config, *sql.Store, clock) error) error {
-	return withDatabase(ctx, app, f, func(cfg *Config, url string) error {
+func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*config.Config, *sql.Store, clock) error) error {
+	return withDatabase(ctx, app, f, func(cfg *config.Config, url string) error {
 		zone, err := time.LoadLocation(cfg.Agent.Timezone)
 		if err != nil {
 			return fmt.Errorf("agent.timezone: %w", err)

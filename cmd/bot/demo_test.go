@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 )
@@ -149,7 +150,7 @@ func TestDemoConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Load(path, env(), NeedServe)
+	cfg, err := config.Load(path, env(), config.NeedServe)
 	if err != nil {
 		t.Fatal(err)
 	}

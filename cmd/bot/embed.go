@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ebb/bot/config"
 	"ebb/bot/openai"
 	"ebb/memory"
 )
@@ -13,7 +14,7 @@ import (
 const embedRetries = 2
 
 // openEmbedder makes the client of the configured endpoint for embeddings; nil where there is none.
-func openEmbedder(e EmbeddingsConfig) (*openai.Embedder, error) {
+func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	if e.BaseURL == "" {
 		return nil, nil
 	}
@@ -43,7 +44,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 }
 
 // checkEmbeddings asks the endpoint for one vector.
-func checkEmbeddings(ctx context.Context, cfg *Config) (string, error) {
+func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 	e, err := openEmbedder(cfg.Agent.Memory.Embeddings)
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"ebb/bot/config"
 	"ebb/sessions"
 )
 
@@ -76,7 +77,7 @@ type keptReader struct {
 func readKept(name string, data []byte, zone *time.Location) (kept, error) {
 	r := &keptReader{name: name, zone: zone}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if n := invalidUTF8(data); n >= 0 {
+	if n := config.InvalidUTF8(data); n >= 0 {
 		return kept{}, r.fail(lineAt(data, n), "got a byte that is not UTF-8")
 	}
 	read := r.lines
@@ -99,12 +100,10 @@ func firstLine(data []byte) []byte {
 
 // broken names the place in the file where the parser stopped.
 func (r *keptReader) broken(data []byte, err error) error {
-	src := newSource(r.name, data, nil)
-	src.parse() // fails as err did, and knows the place
-	if len(src.errs) == 0 {
-		return r.fail(1, "%v", err)
+	if problem := config.CheckSyntax(r.name, data); problem != nil {
+		return problem
 	}
-	return src.errs[0].err
+	return r.fail(1, "%v", err)
 }
 
 func (r *keptReader) object(root hujson.Value, data []byte) error {
@@ -259,7 +258,7 @@ func (r *keptReader) finish() error {
 func (r *keptReader) wrong(at place, field, format string, args ...any) error {
 	name := at.path
 	if field != "" {
-		name = join(name, field)
+		name = strings.TrimPrefix(name+"."+field, ".")
 	}
 	if name != "" {
 		name += ": "

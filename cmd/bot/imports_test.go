@@ -23,6 +23,7 @@ var importRules = []struct {
 	{"compaction", []string{"sessions"}},
 	{"bot", []string{"sessions", "memory", "compaction"}},
 	{"bot/admin", []string{"sessions", "memory", "compaction"}},
+	{"bot/config", []string{"sessions", "compaction", "bot", "sql"}},
 	{"bot/console", []string{"sessions", "memory", "compaction"}},
 	{"bot/dingtalk", []string{"bot", "sessions"}},
 	{"bot/openai", []string{"bot", "sessions"}},
@@ -43,7 +44,7 @@ var owners = map[string][]string{
 	"github.com/pkoukk/tiktoken-go-loader":            {"compaction"},
 	"github.com/pressly/goose/v3":                     {"sql"},
 	"github.com/sashabaranov/go-openai":               {"bot/openai"},
-	"github.com/tailscale/hujson":                     {"cmd/bot"},
+	"github.com/tailscale/hujson":                     {"bot/config", "cmd/bot"},
 }
 
 // simulators are the test packages that cmd/bot may import, for the demo.

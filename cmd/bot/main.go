@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"ebb/bot/config"
 	"errors"
 	"fmt"
 	"io"
@@ -140,7 +141,7 @@ func canonical(args []string) []string {
 
 // report prints an error for a person and returns the exit code that goes with it.
 func report(stderr io.Writer, err error) int {
-	var config *ConfigError
+	var config *config.Error
 	var usage usageError
 	switch {
 	case err == nil:

@@ -19,6 +19,7 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/admin"
+	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
 	"ebb/bot/tools"
@@ -29,7 +30,7 @@ import (
 
 // gateway is one running replica with all that belongs to it, in the order in which it is built.
 type gateway struct {
-	cfg       *Config
+	cfg       *config.Config
 	private   *sql.Private // nil with a database of its own
 	store     *sql.Store
 	model     *openai.Client
@@ -49,7 +50,7 @@ type options struct {
 
 // serve runs a gateway until ctx ends: admin server, database, then the bot. Everything is taken down in the opposite
 // order; the admin server answers to the last.
-func serve(ctx context.Context, cfg *Config, o options) error {
+func serve(ctx context.Context, cfg *config.Config, o options) error {
 	log := zerolog.Ctx(ctx)
 	for _, w := range cfg.Warnings {
 		log.Warn().Msg(w)
@@ -103,7 +104,7 @@ func buildInfo() prometheus.Collector {
 }
 
 // open builds a gateway that is ready to run.
-func open(ctx context.Context, cfg *Config, registry *prometheus.Registry, o options) (*gateway, error) {
+func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, o options) (*gateway, error) {
 	loc, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("agent.timezone: %w", err)
@@ -156,7 +157,7 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 		return err
 	}
 	o := sql.Options{
-		URL: url, DirectURL: g.cfg.Database.DirectURL.Reveal(), Pooler: g.cfg.Database.Pooler == poolerTransaction,
+		URL: url, DirectURL: g.cfg.Database.DirectURL.Reveal(), Pooler: g.cfg.Database.Pooler == config.PoolerTransaction,
 		MaxConns: g.cfg.Database.MaxConns, LeaseTTL: g.cfg.Cluster.LeaseTTL, Location: g.location,
 	}
 	if g.embedder != nil {
@@ -222,17 +223,17 @@ func (g *gateway) openBot(o options) error {
 	if summaries == g.cfg.LLM.Default {
 		summaries = "" // there is no other to fall back to
 	}
-	common, groups := g.cfg.compaction()
+	common, groups := g.cfg.Policies()
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Languages: languages(a), Prompt: a.Prompt, Location: g.location, Admins: admins,
-		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == connectionsOne,
+		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
-		Compaction: common, Groups: groups, Own: g.cfg.own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
+		Compaction: common, Groups: groups, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
 		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
@@ -241,7 +242,7 @@ func (g *gateway) openBot(o options) error {
 }
 
 // languages are the languages of single conversations.
-func languages(a AgentConfig) map[sessions.ConversationID]string {
+func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 	set := map[sessions.ConversationID]string{}
 	for id, language := range a.Languages {
 		set[sessions.ConversationID(id)] = language
@@ -250,20 +251,20 @@ func languages(a AgentConfig) map[sessions.ConversationID]string {
 }
 
 // remember is what the bot shows of memory, in its own words.
-func remember(m MemoryConfig) bot.Remember {
+func remember(m config.MemoryConfig) bot.Remember {
 	r := bot.Remember{
 		Recall: bot.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
-		EveryTurn: m.Extract == extractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
-		Order: m.order(),
+		EveryTurn: m.Extract == config.ExtractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
+		Order: m.InjectionOrder(),
 	}
-	if m.Recall == recallOff {
+	if m.Recall == config.RecallOff {
 		r.Recall = bot.RecallOff
 	}
 	return r
 }
 
 // openModel makes the client of the configured models.
-func openModel(cfg *Config) (*openai.Client, error) {
+func openModel(cfg *config.Config) (*openai.Client, error) {
 	conf := openai.Config{Default: cfg.LLM.Default}
 	for _, m := range cfg.LLM.Models {
 		mc := openai.ModelConfig{
@@ -280,7 +281,7 @@ func openModel(cfg *Config) (*openai.Client, error) {
 }
 
 // replicaID is a name that no earlier process had, with the configured one in front.
-func replicaID(cfg *Config) sessions.ReplicaID {
+func replicaID(cfg *config.Config) sessions.ReplicaID {
 	name := cfg.Cluster.ReplicaID
 	if name == "" {
 		name, _ = os.Hostname() // for reading only: the random part is what makes it unique
@@ -333,20 +334,20 @@ func (g *gateway) close(ctx context.Context) {
 	}
 }
 
-// console reports whether the log on w is readable lines and not JSON, and whether w is a terminal.
-func (c LogConfig) console(w io.Writer) (console, terminal bool) {
+// logFormat reports whether the log on w is readable lines and not JSON, and whether w is a terminal.
+func logFormat(c config.LogConfig, w io.Writer) (console, terminal bool) {
 	f, isFile := w.(*os.File)
 	terminal = isFile && isatty.IsTerminal(f.Fd())
 	return c.Format == "console" || c.Format == "auto" && terminal, terminal
 }
 
 // newLogger writes one JSON object a line, or readable lines to a terminal.
-func newLogger(cfg LogConfig, w io.Writer) zerolog.Logger {
+func newLogger(cfg config.LogConfig, w io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(cfg.Level)
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
-	if console, terminal := cfg.console(w); console {
+	if console, terminal := logFormat(cfg, w); console {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano

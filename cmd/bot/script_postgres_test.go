@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -147,7 +148,7 @@ func (w *world) pool(args []string) error {
 	switch strings.Join(args, "") {
 	case "":
 		w.db.pooler = sqltest.Pooler(w.t, w.asBot())
-		w.config["database"] = map[string]any{"url": w.db.pooler.Through(w.url), "direct_url": w.asBot(), "pooler": poolerTransaction}
+		w.config["database"] = map[string]any{"url": w.db.pooler.Through(w.url), "direct_url": w.asBot(), "pooler": config.PoolerTransaction}
 	case "stop":
 		w.db.pooler.Stop()
 	case "start":

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const maxConfigSize = 256 << 10
 // Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need says which
 // credentials have to be there. An empty path means the defaults alone. The error is a *ConfigError that lists
 // everything that is wrong, each with file, line and column. Overrides come from the command line.
-func Load(path string, getenv func(string) string, need Need, overrides ...override) (*Config, error) {
+func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
 		return load(newSource("", nil, getenv), need, overrides...)
 	}
@@ -31,37 +31,47 @@ func Load(path string, getenv func(string) string, need Need, overrides ...overr
 		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			problem = pe.Err.Error()
 		}
-		return nil, &ConfigError{[]*FieldError{{File: path, Problem: "reading the config: " + problem + "; --config names another file"}}}
+		return nil, &Error{[]*FieldError{{File: path, Problem: "reading the config: " + problem + "; --config names another file"}}}
 	}
 	return parseConfig(path, data, getenv, need, overrides...)
 }
 
-// override is a value of agent.compaction that a flag sets in place of the file's, in every group too.
-type override struct {
-	flag string // as in --policy
-	key  string // as in policy
-	set  func(*CompactionSettings)
+// CheckSyntax returns the first place at which a text in JSON with comments is malformed, as a *FieldError, or nil.
+func CheckSyntax(name string, data []byte) error {
+	src := newSource(name, data, nil)
+	src.parse()
+	if len(src.errs) == 0 {
+		return nil
+	}
+	return src.errs[0].err
 }
 
-func (o override) apply(src *source, c *CompactionConfig) {
-	o.set(&c.CompactionSettings)
-	src.at["agent.compaction."+o.key], src.written["agent.compaction."+o.key] = 0, o.flag
+// override is a value of agent.compaction that a flag sets in place of the file's, in every group too.
+type Override struct {
+	Flag string // as in --policy
+	Key  string // as in policy
+	Set  func(*CompactionSettings)
+}
+
+func (o Override) apply(src *source, c *CompactionConfig) {
+	o.Set(&c.CompactionSettings)
+	src.at["agent.compaction."+o.Key], src.written["agent.compaction."+o.Key] = 0, o.Flag
 	for id, g := range c.Groups {
-		o.set(&g)
+		o.Set(&g)
 		c.Groups[id] = g
-		src.at[groupPath(id)+"."+o.key], src.written[groupPath(id)+"."+o.key] = 0, o.flag
+		src.at[groupPath(id)+"."+o.Key], src.written[groupPath(id)+"."+o.Key] = 0, o.Flag
 	}
 }
 
 // parseConfig is Load for a file that was read.
-func parseConfig(name string, data []byte, getenv func(string) string, need Need, overrides ...override) (*Config, error) {
+func parseConfig(name string, data []byte, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if data == nil {
 		data = []byte{}
 	}
 	return load(newSource(name, bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), getenv), need, overrides...)
 }
 
-func load(src *source, need Need, overrides ...override) (*Config, error) {
+func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	cfg := defaults(src)
 	if src.data != nil {
 		root, ok := src.parse()
@@ -90,7 +100,7 @@ func (s *source) parse() (hujson.Value, bool) {
 		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxConfigSize)
 		return hujson.Value{}, false
 	}
-	if n := invalidUTF8(s.data); n >= 0 {
+	if n := InvalidUTF8(s.data); n >= 0 {
 		s.failAt(n, "", "got a byte that is not UTF-8")
 		return hujson.Value{}, false
 	}
@@ -112,7 +122,7 @@ func (s *source) parse() (hujson.Value, bool) {
 	return hujson.Value{}, false
 }
 
-func invalidUTF8(data []byte) int {
+func InvalidUTF8(data []byte) int {
 	for n := 0; n < len(data); {
 		r, size := utf8.DecodeRune(data[n:])
 		if r == utf8.RuneError && size == 1 {

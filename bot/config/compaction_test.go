@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func settingsOf(t *testing.T, keys string, vars ...string) compaction.Settings {
 	if err != nil {
 		t.Fatalf("loading %s: %v", keys, err)
 	}
-	s, _ := cfg.compaction()
+	s, _ := cfg.Policies()
 	return s
 }
 
@@ -89,7 +89,7 @@ func TestOlderNames(t *testing.T) {
 	if got := mustParse(t, compactionFile(`"retryCount": 5`)).Agent.Compaction.Retries; got != 5 {
 		t.Errorf("retryCount 5 is %d retries", got)
 	}
-	s, _ := mustParse(t, `{"agent": {"compaction": {"policy": "turns"}, "contextWindow": {"fullContextTurns": 2, "cachedContextTurns": 6}}}`).compaction()
+	s, _ := mustParse(t, `{"agent": {"compaction": {"policy": "turns"}, "contextWindow": {"fullContextTurns": 2, "cachedContextTurns": 6}}}`).Policies()
 	if s.Policy.TailTurns != 2 || s.Policy.Segment != 6 {
 		t.Errorf("agent.contextWindow gives A %d and B %d, want 2 and 6", s.Policy.TailTurns, s.Policy.Segment)
 	}
@@ -100,7 +100,7 @@ func TestGroupsStandOnTheCommonSettings(t *testing.T) {
 	cfg := mustParse(t, `{"agent": {"compaction": {
 		"groups": {"cidA==": {"policy": "turns", "cachedContextTurns": 5}, "b.c": {"enabled": false, "auto_compact_threshold": 9000, "flush": null}},
 		"auto_compact_threshold": 40000, "flush": "off"}, "contextWindow": {"fullContextTurns": 2}}}`)
-	common, groups := cfg.compaction()
+	common, groups := cfg.Policies()
 	if len(groups) != 2 || common.Policy.Name != "token_budget" {
 		t.Fatalf("got %+v and %d groups", common, len(groups))
 	}
@@ -301,14 +301,14 @@ func TestNaNIsRefused(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	text := []byte(compactionFile(`"policy": "archive", "groups": {"a": {"policy": "offload"}}`))
-	set := func(name string) override {
-		return override{flag: "--policy", key: "policy", set: func(s *CompactionSettings) { s.Policy = name }}
+	set := func(name string) Override {
+		return Override{Flag: "--policy", Key: "policy", Set: func(s *CompactionSettings) { s.Policy = name }}
 	}
 	cfg, err := parseConfig("f.jsonc", text, env(), NeedNothing, set("turns"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if common, groups := cfg.compaction(); common.Policy.Name != "turns" || groups["a"].Policy.Name != "turns" {
+	if common, groups := cfg.Policies(); common.Policy.Name != "turns" || groups["a"].Policy.Name != "turns" {
 		t.Errorf("got %s and %s, want turns", common.Policy.Name, groups["a"].Policy.Name)
 	}
 	_, err = parseConfig("f.jsonc", text, env(), NeedNothing, set("x"))

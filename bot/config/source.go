@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -40,10 +40,10 @@ func (e *FieldError) Error() string {
 const maxConfigErrors = 100
 
 // ConfigError is everything that is wrong in a config file, up to a hundred things, in the order of the file.
-type ConfigError struct{ Fields []*FieldError }
+type Error struct{ Fields []*FieldError }
 
 // Error returns one line for each.
-func (e *ConfigError) Error() string {
+func (e *Error) Error() string {
 	lines := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
 		lines[i] = f.Error()
@@ -108,7 +108,7 @@ func (s *source) err() error {
 		return nil
 	}
 	slices.SortStableFunc(s.errs, func(a, b located) int { return a.offset - b.offset })
-	e := &ConfigError{}
+	e := &Error{}
 	for _, l := range s.errs {
 		e.Fields = append(e.Fields, l.err)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -185,9 +185,9 @@ func TestNeed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := parseConfig("f.jsonc", []byte(tt.text), env(), tt.need)
-			var config *ConfigError
+			var config *Error
 			if !errors.As(err, &config) {
-				config = &ConfigError{}
+				config = &Error{}
 			}
 			if len(config.Fields) != len(tt.want) {
 				t.Fatalf("got %v, want %d errors", err, len(tt.want))
@@ -242,7 +242,7 @@ func TestNumbersFromTheEnvironment(t *testing.T) {
 func TestManyErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	_, err := parseConfig("f.jsonc", []byte(`{"agent": {"admins": [`+strings.Repeat("1,", 100_000)+`]}}`), env(), NeedNothing)
-	config, ok := errors.AsType[*ConfigError](err)
+	config, ok := errors.AsType[*Error](err)
 	if !ok || len(config.Fields) != maxConfigErrors {
 		t.Errorf("got %.500v, want %d errors", err, maxConfigErrors)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -123,16 +123,16 @@ func defaultCompaction() CompactionConfig {
 }
 
 // compaction returns what conversations are compacted by: the common settings, and those of single conversations.
-func (c *Config) compaction() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
+func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
 	groups := make(map[sessions.ConversationID]compaction.Settings, len(c.Agent.Compaction.Groups))
 	for id, g := range c.Agent.Compaction.Groups {
-		groups[sessions.ConversationID(id)] = g.settings(c.policies)
+		groups[sessions.ConversationID(id)] = g.Settings(c.policies)
 	}
-	return c.Agent.Compaction.settings(c.policies), groups
+	return c.Agent.Compaction.Settings(c.policies), groups
 }
 
 // settings resolves s on top of the policies' own rules.
-func (s CompactionSettings) settings(own map[string]compaction.Policy) compaction.Settings {
+func (s CompactionSettings) Settings(own map[string]compaction.Policy) compaction.Settings {
 	p := s.policy(own)
 	return compaction.Settings{
 		Enabled: s.Enabled, Policy: p, DailyTokens: s.DailyTokens,

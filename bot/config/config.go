@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -155,18 +155,18 @@ type DatabaseConfig struct {
 
 // Which replicas hold a stream connection.
 const (
-	connectionsAll = "all"
-	connectionsOne = "one"
+	ConnectionsAll = "all"
+	ConnectionsOne = "one"
 )
 
 // What database.url may lead to.
 const (
 	poolerNone        = "none"
-	poolerTransaction = "transaction"
+	PoolerTransaction = "transaction"
 )
 
 // direct is the address of the server itself, behind any pooler.
-func (d *DatabaseConfig) direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
+func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 
 // AdminConfig is the HTTP side: health, metrics, console.
 type AdminConfig struct {
@@ -225,7 +225,7 @@ func defaults(src *source) *Config {
 			OAPIBase:         "https://oapi.dingtalk.com",
 			Reply:            "markdown",
 			RepliesPerMinute: 20,
-			Connections:      connectionsAll,
+			Connections:      ConnectionsAll,
 			KeepAlive:        20 * time.Second,
 		},
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},

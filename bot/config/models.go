@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -70,4 +70,14 @@ func (c *Config) warnOfTimes(src *source) {
 			}
 		}
 	}
+}
+
+// unpriced names the configured models without a price.
+func (l *LLMConfig) Unpriced() (names []string) {
+	for _, m := range l.Models {
+		if m.PriceIn == 0 && m.PriceOut == 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }

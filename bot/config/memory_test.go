@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func TestLoadMemory(t *testing.T) {
 		"order": ["recall", "pinned", "summaries", "raw"],
 		"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2", "weight": 1}`)).Agent.Memory
 	if m.Recall != "always" || m.Digest != "" || m.TaskTTL != 24*time.Hour || m.Candidates != 0 || m.MaxPerScope != 500 ||
-		!slices.Equal(m.order(), bot.Order{bot.PieceRecall, bot.PiecePinned, bot.PieceSummaries, bot.PieceRaw}) {
+		!slices.Equal(m.InjectionOrder(), bot.Order{bot.PieceRecall, bot.PiecePinned, bot.PieceSummaries, bot.PieceRaw}) {
 		t.Errorf("got %+v", m)
 	}
 	if e := m.Embeddings; e.BaseURL != "http://h/v1" || e.Batch != 64 || e.Weight != 1 || e.APIKey.Reveal() != "hunter2" {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -117,7 +117,7 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 		k.oneOf("dingtalk.reply", d.Reply, []string{"markdown"})
 	}
 	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
-	k.oneOf("dingtalk.connections", d.Connections, []string{connectionsAll, connectionsOne})
+	k.oneOf("dingtalk.connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
 	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
 }
 
@@ -204,8 +204,8 @@ func (d *DatabaseConfig) check(k checker) {
 	}
 	address("database.url", d.URL, "for a private server")
 	address("database.direct_url", d.DirectURL, "where database.url leads to the server itself")
-	k.oneOf("database.pooler", d.Pooler, []string{poolerNone, poolerTransaction})
-	if d.Pooler == poolerTransaction {
+	k.oneOf("database.pooler", d.Pooler, []string{poolerNone, PoolerTransaction})
+	if d.Pooler == PoolerTransaction {
 		k.want(d.URL != "", "database.url", "nothing", "the pooler's address, as database.pooler is \"transaction\"")
 		k.want(d.DirectURL != "", "database.direct_url", "nothing",
 			"the address of PostgreSQL itself: migrations and notifications can't go through a pooler in transaction mode")

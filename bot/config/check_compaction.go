@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -53,7 +53,7 @@ func (s *CompactionSettings) check(k checker, at string, own map[string]compacti
 		fmt.Sprintf("less than context_window (%d)", widest), "context_window")
 	c.want(s.DailyTokens >= 0, "daily_tokens", s.DailyTokens, "0 (no bound) or more")
 	s.PolicyRules.check(c)
-	if resolved := s.settings(own); known {
+	if resolved := s.Settings(own); known {
 		c.budget(resolved.Validate())
 	} else { // its rules mean nothing without it
 		c.budget(resolved.Window.Validate())
@@ -156,7 +156,7 @@ func (c *Config) fit(src *source) {
 
 // warnOfIdleRules warns of rules that no conversation goes by.
 func (c *Config) warnOfIdleRules(src *source) {
-	common, groups := c.compaction()
+	common, groups := c.Policies()
 	inUse := []compaction.Policy{common.Policy}
 	for _, g := range groups {
 		inUse = append(inUse, g.Policy)
@@ -258,7 +258,7 @@ func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 		c.Warnings = append(c.Warnings, src.warning(at+"auto_compact_threshold",
 			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable))
 	}
-	w := s.settings(c.policies).Window
+	w := s.Settings(c.policies).Window
 	_, given := src.at[at+"max_history_share"]
 	if enough, idle := w.IdleShare(); idle && given {
 		c.warn(src.warning(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",

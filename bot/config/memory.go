@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"regexp"
@@ -62,9 +62,9 @@ type EmbeddingsConfig struct {
 const (
 	recallQuestions = "questions"
 	recallAlways    = "always"
-	recallOff       = "off"
+	RecallOff       = "off"
 	extractFlush    = "flush"
-	extractTurn     = "every_turn"
+	ExtractTurn     = "every_turn"
 )
 
 func defaultMemory() MemoryConfig {
@@ -84,13 +84,13 @@ const wantDigest = `"HH:MM" or ""`
 
 func (m *MemoryConfig) check(k checker) {
 	const at = "agent.memory."
-	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, recallOff})
+	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
-	if err := m.order().Check(); err != nil && !k.failed(at+"order") {
+	if err := m.InjectionOrder().Check(); err != nil && !k.failed(at+"order") {
 		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(bot.DefaultOrder()), err)
 	}
-	k.oneOf(at+"extract", m.Extract, []string{extractFlush, extractTurn})
+	k.oneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
 	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
 	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
@@ -99,7 +99,7 @@ func (m *MemoryConfig) check(k checker) {
 }
 
 // order is the order of a request's parts, not checked.
-func (m *MemoryConfig) order() bot.Order {
+func (m *MemoryConfig) InjectionOrder() bot.Order {
 	parts := make(bot.Order, len(m.Order))
 	for i, p := range m.Order {
 		parts[i] = bot.Piece(p)

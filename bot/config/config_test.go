@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding/json"
@@ -12,23 +12,6 @@ import (
 
 	"github.com/tailscale/hujson"
 )
-
-// referencePath is the file that users copy from.
-const referencePath = moduleRoot + "/config.jsonc"
-
-// env makes a getenv from pairs of name and value.
-func env(pairs ...string) func(string) string {
-	m := map[string]string{}
-	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i]] = pairs[i+1]
-	}
-	return func(name string) string { return m[name] }
-}
-
-// credentials is an environment in which the reference file is complete.
-func credentials() func(string) string {
-	return env("DINGTALK_CLIENT_ID", "ding1", "DINGTALK_CLIENT_SECRET", "hunter2", "LLM_API_KEY", "sk-1")
-}
 
 // mustParse loads a config from its text, which nothing may be wrong with.
 func mustParse(t *testing.T, text string) *Config {
@@ -263,7 +246,7 @@ func TestJSONIsLoadable(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	_, err := Load(filepath.Join(t.TempDir(), "none.jsonc"), env(), NeedNothing)
-	if _, ok := errors.AsType[*ConfigError](err); !ok {
+	if _, ok := errors.AsType[*Error](err); !ok {
 		t.Fatalf("got %v, want a ConfigError", err)
 	}
 	for _, want := range []string{"none.jsonc: ", "no such file", "--config"} {
@@ -279,14 +262,14 @@ func TestDeployConfig(t *testing.T) {
 	getenv := func(name string) string {
 		return map[string]string{"DATABASE_URL": "postgres://u:p@h/d", "ADMIN_TOKEN": "0123456789abcdef0123"}[name] + credentials()(name)
 	}
-	cfg, err := Load(moduleRoot+"/deploy/config.jsonc", getenv, NeedServe)
+	cfg, err := Load("../../deploy/config.jsonc", getenv, NeedServe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(cfg.Warnings) > 0 || cfg.Database.URL == "" || cfg.Admin.Token == "" {
 		t.Errorf("deploy/config.jsonc: database %q, token %q, warnings %q", cfg.Database.URL, cfg.Admin.Token, cfg.Warnings)
 	}
-	yaml, err := os.ReadFile(moduleRoot + "/deploy/deployment.yaml")
+	yaml, err := os.ReadFile("../../deploy/deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

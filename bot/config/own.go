@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // own resolves what a conversation keeps of its own, a JSON object, over its group's settings, or the common ones. Own
 // settings are checked like those of the file. They may come from a chat: nothing of the environment gets into them.
-func (c *Config) own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
+func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 	comp := c.Agent.Compaction
 	set, ok := comp.Groups[string(id)]
 	if !ok {
@@ -28,12 +28,12 @@ func (c *Config) own(id sessions.ConversationID, settings string) (compaction.Se
 	if src.err() == nil {
 		set.check(checker{src}, "", c.policies)
 	}
-	if bad, ok := errors.AsType[*ConfigError](src.err()); ok {
+	if bad, ok := errors.AsType[*Error](src.err()); ok {
 		var problems []string
 		for _, f := range bad.Fields {
 			problems = append(problems, strings.TrimPrefix(f.Field+": "+f.Problem, ": "))
 		}
 		return compaction.Settings{}, fmt.Errorf("%s", strings.Join(problems, "; "))
 	}
-	return set.settings(c.policies), nil
+	return set.Settings(c.policies), nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -23,20 +23,20 @@ func TestOwnSettings(t *testing.T) {
 		`{"max_history_share":0}`:                    "max_history_share",
 		`{"cached_context_turns":3,"policy":"oops"}`: "policy",
 	} {
-		_, err := c.own("cidX", settings)
+		_, err := c.Own("cidX", settings)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
 			t.Errorf("%s: %v, want %q in it", settings, err, want)
 		}
 	}
-	common, err := c.own("cidX", `{"tail_turns":7}`)
+	common, err := c.Own("cidX", `{"tail_turns":7}`)
 	if err != nil || common.Policy.Name != "balanced" || common.Policy.TailTurns != 7 {
 		t.Errorf("over the common settings: %+v, %v", common, err)
 	}
-	group, err := c.own("cidG", `{"full_context_turns":2,"cached_context_turns":5}`)
+	group, err := c.Own("cidG", `{"full_context_turns":2,"cached_context_turns":5}`)
 	if err != nil || group.Policy.Name != "turns" || group.Policy.TailTurns != 2 || group.Policy.Segment != 5 {
 		t.Errorf("over the group's settings: %+v, %v", group, err)
 	}
-	if later, err := c.own("cidX", `{"policy":"sliding_window"}`); err != nil || later.Policy.Name != "sliding_window" {
+	if later, err := c.Own("cidX", `{"policy":"sliding_window"}`); err != nil || later.Policy.Name != "sliding_window" {
 		t.Errorf("one after the other: %+v, %v", later, err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := parseConfig("f.jsonc", data, env("X", "1"), NeedServe)
 		if err != nil {
-			var config *ConfigError
+			var config *Error
 			if !errors.As(err, &config) || len(config.Fields) == 0 {
 				t.Fatalf("got %v, want a ConfigError with fields", err)
 			}
