@@ -11,6 +11,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/config"
 	"ebb/bot/tools"
+	"ebb/cmd/bot/gateway"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
@@ -87,7 +88,7 @@ func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, 
 	return bot.New(bot.Config{
 		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
 		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,
-		Remember: remember(config.Agent.Memory),
+		Remember: gateway.Remember(config.Agent.Memory),
 		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
 )
 
@@ -66,11 +67,11 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	in, isFile := app.Stdin.(*os.File)
 	t := &terminal{in: app.Stdin, out: &printable{out: app.Stdout}, session: c.Session, answered: make(chan struct{}, 1)}
 	t.prompt = isFile && isatty.IsTerminal(in.Fd())
-	log := newLogger(cfg.Log, app.Stderr)
+	log := gateway.NewLogger(cfg.Log, app.Stderr)
 	ctx, stop := context.WithCancel(log.WithContext(ctx))
 	defer stop()
 	t.end = stop
-	return serve(ctx, cfg, options{transport: t, watch: t.watch})
+	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Watch: t.watch, Version: version})
 }
 
 // terminal is a transport whose one conversation is a person at a keyboard.

@@ -13,6 +13,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
+	"ebb/cmd/bot/gateway"
 )
 
 // doctorCmd is bot doctor.
@@ -34,7 +35,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		{"model", checkModels},
 		{"tools", checkTools},
 		{"streaming", checkStreaming},
-		{"embeddings", checkEmbeddings},
+		{"embeddings", gateway.CheckEmbeddings},
 		{"dingtalk", checkDingTalk},
 		{"stream", checkStream},
 		{"clock", checkClock},
@@ -106,7 +107,7 @@ func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 
 // eachModel checks all models at once.
 func eachModel(ctx context.Context, cfg *config.Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
-	client, err := openModel(cfg)
+	client, err := gateway.OpenModel(cfg)
 	if err != nil {
 		return "", err
 	}

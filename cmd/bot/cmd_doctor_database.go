@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"ebb/sql"
 )
 
@@ -18,7 +19,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	defer stop()
 	where, err := checkLeads(ctx, cfg.Database, url)
 	if err != nil {
-		return "", databaseFault(err)
+		return "", gateway.DatabaseFault(err)
 	}
 	pending := 0
 	all, err := sql.Status(ctx, url)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
@@ -54,7 +55,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2, LeaseTTL: cfg.Cluster.LeaseTTL, Location: zone})
 		if err != nil {
-			return databaseFault(err)
+			return gateway.DatabaseFault(err)
 		}
 		defer s.Close()
 		im := &importer{

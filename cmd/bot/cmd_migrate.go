@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"ebb/sql"
 )
 
@@ -23,7 +22,7 @@ func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
 	return withNewDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		done, err := sql.Migrate(ctx, url)
 		if err != nil {
-			return databaseFault(err)
+			return gateway.DatabaseFault(err)
 		}
 		for _, m := range done {
 			fmt.Fprintf(app.Stdout, "done     %05d %s\n", m.Version, m.Name)
@@ -42,7 +41,7 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		all, err := sql.Status(ctx, url)
 		if err != nil {
-			return databaseFault(err)
+			return gateway.DatabaseFault(err)
 		}
 		for _, m := range all {
 			state := "pending "
@@ -84,32 +83,13 @@ func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *c
 }
 
 func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg *config.Config, url string) error) error {
-	log := newLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
+	log := gateway.NewLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
 	url, stop, err := database(log.WithContext(ctx), cfg.Database)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	return do(cfg, url)
-}
-
-// unknownHostError is why a database whose host has no address can't be asked, in one line; what the driver says of it is one
-// for every way that it tried.
-type unknownHostError struct{ dns *net.DNSError }
-
-// Error names the host, which no password is in.
-func (e unknownHostError) Error() string {
-	return fmt.Sprintf("the host name of database.url, %q, can't be resolved: %s", e.dns.Name, e.dns.Err)
-}
-
-func (e unknownHostError) Unwrap() error { return e.dns }
-
-// databaseFault says in its own words that the database's host has no address, and leaves every other error as it is.
-func databaseFault(err error) error {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return unknownHostError{dns}
-	}
-	return err
 }
 
 // database is the address of the configured database. The private one is that of a bot which serves at the moment, or

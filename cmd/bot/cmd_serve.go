@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"errors"
 )
 
@@ -17,9 +18,9 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	log := newLogger(cfg.Log, app.Stderr)
-	err = serve(log.WithContext(ctx), cfg, options{})
-	if console, _ := logFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
+	log := gateway.NewLogger(cfg.Log, app.Stderr)
+	err = gateway.Serve(log.WithContext(ctx), cfg, gateway.Options{Version: version})
+	if console, _ := gateway.LogFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
 		return err
 	}
 	log.Error().Err(err).Msg("Stopped by a fault") // an alert on the level sees it; a line that is not JSON it would not

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"ebb/bot/config"
+	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -149,7 +149,7 @@ func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*c
 		}
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
 		if err != nil {
-			return databaseFault(err)
+			return gateway.DatabaseFault(err)
 		}
 		defer s.Close()
 		app.Stdout = &printable{out: app.Stdout}
@@ -163,33 +163,10 @@ func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
 	}
-	if old := oldSchema(ctx, url); errors.Is(old, errOldSchema) {
+	if old := gateway.OldSchema(ctx, url); errors.Is(old, gateway.ErrOldSchema) {
 		return old
 	}
 	return err
-}
-
-// errOldSchema says what to do about a database that lacks migrations of this program.
-var errOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
-
-// oldSchema is errOldSchema where the database at url, the server's own address, lacks a migration. Another error says why
-// that could not be asked.
-func oldSchema(ctx context.Context, url string) error {
-	begun, err := sql.Migrated(ctx, url)
-	if err != nil {
-		return err
-	}
-	if !begun { // to ask for the state of migrations would create their table
-		return errOldSchema
-	}
-	all, err := sql.Status(ctx, url)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
-		return errOldSchema
-	}
-	return nil
 }
 
 // table writes rows as a table, under a head where there is one, or as one JSON object a line.

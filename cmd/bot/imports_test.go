@@ -30,7 +30,8 @@ var importRules = []struct {
 	{"bot/tools", []string{"bot", "memory", "sessions"}},
 	{"sql", []string{"sessions", "memory", "memory/*", "compaction", "sql/*"}},
 	{"sql/*", []string{"sessions", "memory", "compaction"}},
-	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
+	{"cmd/bot/gateway", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
+	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql", "cmd/bot/*"}},
 }
 
 // owners says which packages alone may import a package of others, and what is below it.

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 }
 
 // checkEmbeddings asks the endpoint for one vector.
-func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
+func CheckEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 	e, err := openEmbedder(cfg.Agent.Memory.Embeddings)
 	if err != nil {
 		return "", err

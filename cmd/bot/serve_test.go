@@ -2,15 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"ebb/sql"
 )
 
 // What ends serve for good is a line of the log where the log is JSON, for alerts on its level, and a word to people elsewhere.
@@ -40,22 +37,5 @@ func TestServeTellsOfItsFault(t *testing.T) {
 	}
 	if got := run("console"); !strings.HasPrefix(got, "bot: listen on admin.listen: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("a log for people ends with %s", got)
-	}
-}
-
-// /readyz says which trouble the database is in, and nothing that the server said.
-func TestStoreTrouble(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, "<nil>"},
-		{fmt.Errorf("asking: %w", sql.ErrReadOnly), "the database is read-only"},
-		{errors.New("password of ebb at 10.0.0.1"), "the database does not answer"},
-	} {
-		if got := fmt.Sprint(storeTrouble(c.err)); got != c.want {
-			t.Errorf("for %v it says %q, want %q", c.err, got, c.want)
-		}
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package gateway builds a running replica from a configuration: database, models, transport, admin server and the bot. It is
+// the one place that knows the parts by their real types.
+package gateway
 
 import (
 	"cmp"
@@ -6,13 +8,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
@@ -43,21 +43,22 @@ type gateway struct {
 }
 
 // options are what callers of the gateway decide besides the configuration.
-type options struct {
-	transport bot.Transport // nil: DingTalk
-	watch     func(sessions.Key) func(text string, reset bool)
+type Options struct {
+	Transport bot.Transport // nil: DingTalk
+	Watch     func(sessions.Key) func(text string, reset bool)
+	Version   string // of the release, for the log and the metrics
 }
 
 // serve runs a gateway until ctx ends: admin server, database, then the bot. Everything is taken down in the opposite
 // order; the admin server answers to the last.
-func serve(ctx context.Context, cfg *config.Config, o options) error {
+func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	log := zerolog.Ctx(ctx)
 	for _, w := range cfg.Warnings {
 		log.Warn().Msg(w)
 	}
 	var running atomic.Pointer[gateway]
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(buildInfo(o.Version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	ready := func(ctx context.Context) error {
 		g := running.Load()
 		switch {
@@ -91,25 +92,25 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	defer g.close(alive)
 	running.Store(g)
 	// The one line that says by which name this process is known in restart reports and leases.
-	log.Info().Str("replica", string(g.replica)).Str("version", version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
+	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
 	return g.bot.Run(ctx)
 }
 
 // buildInfo is a metric that names the release.
-func buildInfo() prometheus.Collector {
+func buildInfo(version string) prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ebb", Name: "build_info", Help: "1, with the release and the Go version that it was built with."}, []string{"version", "go"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	return info
 }
 
 // open builds a gateway that is ready to run.
-func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, o options) (*gateway, error) {
+func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, o Options) (*gateway, error) {
 	loc, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("agent.timezone: %w", err)
 	}
-	g := &gateway{cfg: cfg, registry: registry, transport: o.transport, location: loc, replica: replicaID(cfg)}
+	g := &gateway{cfg: cfg, registry: registry, transport: o.Transport, location: loc, replica: replicaID(cfg)}
 	if g.embedder, err = openEmbedder(cfg.Agent.Memory.Embeddings); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 		g.private, url = p, p.URL()
 	}
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		err := databaseFault(g.connect(ctx, url))
+		err := DatabaseFault(g.connect(ctx, url))
 		if err == nil {
 			return nil
 		}
@@ -176,8 +177,8 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 func (g *gateway) schema(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
-		err := oldSchema(ctx, url)
-		if err == nil || errors.Is(err, errOldSchema) || sql.Unavailable(err) {
+		err := OldSchema(ctx, url)
+		if err == nil || errors.Is(err, ErrOldSchema) || sql.Unavailable(err) {
 			return err
 		}
 		log.Warn().Err(err).Msg("Migrations could not be looked at; the schema is taken to be up to date")
@@ -193,9 +194,9 @@ func (g *gateway) schema(ctx context.Context, url string) error {
 	return nil
 }
 
-func (g *gateway) openBot(o options) error {
+func (g *gateway) openBot(o Options) error {
 	var err error
-	if g.model, err = openModel(g.cfg); err != nil {
+	if g.model, err = OpenModel(g.cfg); err != nil {
 		return err
 	}
 	if g.transport == nil {
@@ -229,14 +230,14 @@ func (g *gateway) openBot(o options) error {
 		Model: g.model, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Languages: languages(a), Prompt: a.Prompt, Location: g.location, Admins: admins,
-		OneStream: o.transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
+		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
-		Remember: remember(a.Memory), DigestAt: a.Memory.Digest,
-		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.watch,
+		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
+		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.Watch,
 	})
 	return err
 }
@@ -251,7 +252,7 @@ func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 }
 
 // remember is what the bot shows of memory, in its own words.
-func remember(m config.MemoryConfig) bot.Remember {
+func Remember(m config.MemoryConfig) bot.Remember {
 	r := bot.Remember{
 		Recall: bot.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
 		EveryTurn: m.Extract == config.ExtractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
@@ -264,7 +265,7 @@ func remember(m config.MemoryConfig) bot.Remember {
 }
 
 // openModel makes the client of the configured models.
-func openModel(cfg *config.Config) (*openai.Client, error) {
+func OpenModel(cfg *config.Config) (*openai.Client, error) {
 	conf := openai.Config{Default: cfg.LLM.Default}
 	for _, m := range cfg.LLM.Models {
 		mc := openai.ModelConfig{
@@ -332,24 +333,4 @@ func (g *gateway) close(ctx context.Context) {
 			zerolog.Ctx(ctx).Error().Err(err).Msg("Private PostgreSQL did not stop cleanly")
 		}
 	}
-}
-
-// logFormat reports whether the log on w is readable lines and not JSON, and whether w is a terminal.
-func logFormat(c config.LogConfig, w io.Writer) (console, terminal bool) {
-	f, isFile := w.(*os.File)
-	terminal = isFile && isatty.IsTerminal(f.Fd())
-	return c.Format == "console" || c.Format == "auto" && terminal, terminal
-}
-
-// newLogger writes one JSON object a line, or readable lines to a terminal.
-func newLogger(cfg config.LogConfig, w io.Writer) zerolog.Logger {
-	level, err := zerolog.ParseLevel(cfg.Level)
-	if err != nil {
-		level = zerolog.InfoLevel
-	}
-	if console, terminal := logFormat(cfg, w); console {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
-	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }

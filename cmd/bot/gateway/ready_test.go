@@ -1,0 +1,26 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"ebb/sql"
+)
+
+// /readyz says which trouble the database is in, and nothing that the server said.
+func TestStoreTrouble(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "<nil>"},
+		{fmt.Errorf("asking: %w", sql.ErrReadOnly), "the database is read-only"},
+		{errors.New("password of ebb at 10.0.0.1"), "the database does not answer"},
+	} {
+		if got := fmt.Sprint(storeTrouble(c.err)); got != c.want {
+			t.Errorf("for %v it says %q, want %q", c.err, got, c.want)
+		}
+	}
+}
