@@ -14,8 +14,8 @@ export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: deps ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
-	go run ./cmd/bot demo $(DEMO_FLAGS)
+demo: deps build ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
+	go run ./cmd/lab demo $(DEMO_FLAGS)
 
 # The longest tests, and those that measure pure functions, run without the race detector: it would take the whole run past a
 # quarter of an hour on two busy cores.
@@ -38,18 +38,18 @@ lint: ## Check format and style
 generate: ## Write the Go code for the SQL again
 	CGO_ENABLED=0 go run $(SQLC) generate -f sql/sqlc.yaml
 
-bench: deps ## Measure what the design promises, as one table
-	go run ./cmd/bot bench
+bench: deps build ## Measure what the design promises, as one table
+	go run ./cmd/lab bench
 
-chaos: deps ## Torment gateways for half an hour and check that nothing is lost; CHAOS_FLAGS=--for=5m, --seed=N
-	go run ./cmd/bot chaos $(CHAOS_FLAGS)
+chaos: deps build ## Run fault injection for half an hour and check that nothing is lost; CHAOS_FLAGS=--for=5m, --seed=N
+	go run ./cmd/lab chaos $(CHAOS_FLAGS)
 
-soak: deps ## Talk to gateways for half an hour and check that memory, goroutines, files and tables stay flat
-	go run ./cmd/bot chaos --calm --rate 20 $(CHAOS_FLAGS)
+soak: deps build ## Talk to gateways for half an hour and check that memory, goroutines, files and tables stay flat
+	go run ./cmd/lab chaos --calm --rate 20 $(CHAOS_FLAGS)
 
-cost-plot: deps ## Draw what compaction policies cost into docs/
+cost-plot: deps build ## Draw what compaction policies cost into docs/
 	@mkdir -p docs
-	go run ./cmd/bot bench replay --plot docs/compaction-cost.svg
+	go run ./cmd/lab bench replay --plot docs/compaction-cost.svg
 
 conformance: ## Run the official Node SDK against the DingTalk simulator
 	go run ./bot/dingtalk/dingtalktest/conformance

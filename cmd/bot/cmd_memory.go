@@ -23,7 +23,6 @@ type memoryCmd struct {
 	Export  memoryExportCmd  `cmd:"" help:"Write what is kept about a person: facts and messages, as Markdown or one JSON object a line."`
 	Forget  memoryForgetCmd  `cmd:"" help:"Delete a memory, what a session taught, or everything about a person."`
 	Promote memoryPromoteCmd `cmd:"" help:"Make a group's memory one of the whole team."`
-	Eval    memoryEvalCmd    `cmd:"" help:"Search data with known answers through the search that the bot uses, and write a run file."`
 }
 
 type memoryListCmd struct {

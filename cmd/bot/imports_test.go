@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -31,13 +32,14 @@ var importRules = []struct {
 	{"sql", []string{"sessions", "memory", "memory/*", "compaction", "sql/*"}},
 	{"sql/*", []string{"sessions", "memory", "compaction"}},
 	{"cmd/bot/gateway", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
+	{"cmd/lab", []string{"sessions", "memory", "memory/*", "compaction", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway"}},
 	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql", "cmd/bot/*"}},
 }
 
 // owners says which packages alone may import a package of others, and what is below it.
 var owners = map[string][]string{
 	"database/sql":                                    {"sql", "sql/*"},
-	"github.com/alecthomas/kong":                      {"cmd/bot"},
+	"github.com/alecthomas/kong":                      {"cmd/bot", "cmd/lab"},
 	"github.com/gorilla/websocket":                    {"bot/dingtalk"},
 	"github.com/jackc/pgx/v5":                         {"sql", "sql/*"},
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go": {"bot/dingtalk"},
@@ -48,8 +50,7 @@ var owners = map[string][]string{
 	"github.com/tailscale/hujson":                     {"bot/config", "cmd/bot"},
 }
 
-// simulators are the test packages that cmd/bot may import, for the demo.
-var simulators = []string{"bot/dingtalk/dingtalktest", "bot/openai/openaitest"}
+//
 
 func TestImports(t *testing.T) {
 	t.Parallel()
@@ -87,10 +88,10 @@ func refuse(pkg, imported string) string {
 	case !isOurs:
 		return refuseForeign(pkg, imported)
 	case isTestPackage(ours):
-		if pkg == "cmd/bot" && slices.Contains(simulators, ours) {
+		if pkg == "cmd/lab" || strings.HasPrefix(pkg, "cmd/lab/") {
 			return ""
 		}
-		return "a test package belongs in _test.go files, and the simulators in cmd/bot"
+		return "a test package belongs in _test.go files and in cmd/lab"
 	}
 	for _, r := range importRules {
 		if !matches(r.pattern, pkg) {
@@ -148,8 +149,11 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"sql/store.go", "ebb/bot", true},
 		{"sql/store.go", "ebb/sql/dbsqlc", false},
 		{"sql/dbsqlc/db.go", "github.com/jackc/pgx/v5", false},
-		{"cmd/bot/demo.go", "ebb/bot/dingtalk/dingtalktest", false},
-		{"cmd/bot/demo.go", "ebb/sql/sqltest", true},
+		{"cmd/lab/demo.go", "ebb/bot/dingtalk/dingtalktest", false},
+		{"cmd/bot/main.go", "ebb/bot/dingtalk/dingtalktest", true},
+		{"cmd/lab/demo.go", "ebb/sql/sqltest", false},
+		{"cmd/bot/main.go", "ebb/sql/sqltest", true},
+		{"cmd/bot/main.go", "ebb/cmd/lab", true},
 		{"cmd/bot/run.go", "ebb/bot/tools", false},
 		{"cmd/bot/run.go", "database/sql", true},
 		{"bot/dingtalk/dingtalktest/conformance/main.go", "ebb/bot/dingtalk/dingtalktest", false},
@@ -162,6 +166,22 @@ func TestImportRulesRefuse(t *testing.T) {
 		problems := importProblems([]goFile{parseGoFile(t, tt.file, []byte(src))})
 		if got := len(problems) > 0; got != tt.refused {
 			t.Errorf("%s importing %s: refused %v, want %v %q", tt.file, tt.imports, got, tt.refused, problems)
+		}
+	}
+}
+
+// Nothing that is linked into the program is a simulator, a suite or a loader.
+func TestProgramLinksNoEquipment(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", modulePath+"/cmd/bot").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		pkg = strings.TrimSpace(pkg)
+		ours, isOurs := strings.CutPrefix(pkg, modulePath+"/")
+		if pkg == "testing" || isOurs && (isTestPackage(ours) || strings.HasPrefix(ours, "cmd/lab")) {
+			t.Errorf("cmd/bot links %s", pkg)
 		}
 	}
 }

@@ -1,6 +1,5 @@
-// Command bot is Ebb, a DingTalk group bot that does not forget: `bot serve` runs the gateway, `bot demo` shows the whole
-// of it on one machine, and the rest is for the people who look after it. The tour of the code is in the documentation of
-// package bot.
+// Command bot is Ebb, a DingTalk group bot that does not forget: `bot serve` runs the gateway, and the rest is for the people
+// who look after it. The tour of the code is in the documentation of package bot.
 package main
 
 import (
@@ -37,7 +36,6 @@ type App struct {
 // cli is the grammar of the command line. Each command is a type with a Run method, in its own cmd_*.go.
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the gateway until a signal, then drain."`
-	Demo        demoCmd        `cmd:"" help:"Show the whole of Ebb on this machine, with nothing to configure: DingTalk and model are stand-ins."`
 	Chat        chatCmd        `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
 	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
@@ -47,8 +45,6 @@ type cli struct {
 	DeadLetters deadLettersCmd `cmd:"" name:"deadletters" help:"List messages that were set aside, or have one answered after all."`
 	Restarts    restartsCmd    `cmd:"" help:"What each process drained, flushed, owed and resumed, from its start to its end."`
 	Memory      memoryCmd      `cmd:"" help:"List, show, export, forget or promote memories."`
-	Bench       benchCmd       `cmd:"" hidden:"" help:"Measure on this machine what the design promises; make bench runs it."`
-	Chaos       chaosCmd       `cmd:"" hidden:"" help:"Torment gateways on this machine and check that nothing is lost; make chaos runs it."`
 	Config      configCmd      `cmd:"" help:"Check a config file, or print what is in force."`
 	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

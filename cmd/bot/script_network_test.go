@@ -27,11 +27,11 @@ func (w *world) cmdNetwork(args []string) error {
 	case n == nil:
 		return fmt.Errorf("no network %q", args[1])
 	case args[0] == "cut":
-		n.sever()
+		n.Sever()
 	case args[0] == "mend":
-		n.mend(false)
+		n.Mend(false)
 	case args[0] == "reset":
-		n.mend(true)
+		n.Mend(true)
 	default:
 		return fmt.Errorf("network %s?", args[0])
 	}
@@ -44,12 +44,12 @@ func (w *world) newNetwork(name string) error {
 		return err
 	}
 	_, address := pgconn.NetworkAddress(c.Host, c.Port)
-	n, err := newChaosLink(w.t.Context(), func() string { return address })
+	n, err := sqltest.NewLink(w.t.Context(), func() string { return address })
 	if err != nil {
 		return err
 	}
 	w.networks[name] = n
-	through, err := n.url(w.url)
+	through, err := n.Address(w.url)
 	if err != nil {
 		return err
 	}

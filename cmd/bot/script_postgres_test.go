@@ -136,9 +136,7 @@ func (w *world) order(statements string) error {
 func (w *world) slow(by string) error {
 	late, err := time.ParseDuration(by)
 	for _, n := range w.networks {
-		n.mu.Lock()
-		n.late = late
-		n.mu.Unlock()
+		n.Delay(late)
 	}
 	return err
 }

@@ -136,7 +136,7 @@ type world struct {
 	config map[string]any
 	env    []string // more environment variables of replicas
 
-	networks map[string]*chaosLink
+	networks map[string]*sqltest.Link
 	replicas map[string]*replica
 	people   map[string]string // nick -> staff id
 	said     int               // questions of talk so far
@@ -160,7 +160,7 @@ func setUp(env *testscript.Env) error {
 	}
 	w := &world{
 		t: t, dir: env.WorkDir, shared: sharedDir(t), ding: ding, url: sqltest.URL(t),
-		replicas: map[string]*replica{}, people: map[string]string{}, networks: map[string]*chaosLink{},
+		replicas: map[string]*replica{}, people: map[string]string{}, networks: map[string]*sqltest.Link{},
 	}
 	w.main = startModel()
 	w.config = w.newConfig()
@@ -196,7 +196,7 @@ func (w *world) tearDown() {
 		w.dump()
 	}
 	for _, n := range w.networks {
-		n.close()
+		n.Close()
 	}
 	w.ding.Close()
 	if err := w.endPostgres(); err != nil {

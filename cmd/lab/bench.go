@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchCmd is bot bench: it measures on this machine what the design promises.
+// benchCmd is lab bench: it measures on this machine what the design promises.
 type benchCmd struct {
 	All    benchAllCmd    `cmd:"" default:"withargs" help:"Measure row after row and print them as one table."`
 	Replay benchReplayCmd `cmd:"" help:"Compare only what compaction policies cost, and draw it."`
@@ -50,7 +50,10 @@ func (c benchAllCmd) Run(ctx context.Context, app *App) (err error) {
 			return usageError{fmt.Errorf("bench: there is no row %q", name)}
 		}
 	}
-	b, err := openBench(ctx)
+	if err := app.checkProgram(); err != nil {
+		return err
+	}
+	b, err := openBench(ctx, app.Program)
 	defer func() { err = joinStop(err, b.close(ctx)) }()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -87,14 +90,17 @@ func (c benchAllCmd) Run(ctx context.Context, app *App) (err error) {
 	return nil
 }
 
-// benchReplayCmd is bot bench replay: the row of that name alone.
+// benchReplayCmd is lab bench replay: the row of that name alone.
 type benchReplayCmd struct {
 	Plot string `help:"Draw the figures into this SVG file." placeholder:"FILE"`
 }
 
 // Run replays every policy, prints what it costs, and draws it where asked to.
 func (c benchReplayCmd) Run(ctx context.Context, app *App) (err error) {
-	b, err := openBench(ctx)
+	if err := app.checkProgram(); err != nil {
+		return err
+	}
+	b, err := openBench(ctx, app.Program)
 	defer func() { err = joinStop(err, b.close(ctx)) }()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)

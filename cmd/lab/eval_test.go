@@ -37,13 +37,13 @@ func evalDir(t *testing.T, docs, queries string) string {
 }
 
 // It needs no configuration, keeps each conversation to itself, and leaves nothing behind.
-func TestMemoryEval(t *testing.T) {
+func TestEval(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	dir := evalDir(t, evalDocsText, evalQueriesText)
 	run := filepath.Join(t.TempDir(), "run.jsonl")
-	code, stdout, stderr := runBot(t, env(), "memory", "eval", "--data", dir, "--out", run)
+	code, stdout, stderr := runLab(t, "eval", "--data", dir, "--out", run)
 	if code != 0 || !strings.Contains(stdout, "set ") || !strings.Contains(stdout, "p95") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
 	}
@@ -74,7 +74,7 @@ func TestMemoryEval(t *testing.T) {
 	}
 }
 
-func TestMemoryEvalNamesTheLine(t *testing.T) {
+func TestEvalNamesTheLine(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ docs, queries, want string }{
 		"no JSON":             {evalDocsText + "{", evalQueriesText, "set.docs.jsonl:6: want an object with conv, id, text"},
@@ -89,18 +89,18 @@ func TestMemoryEvalNamesTheLine(t *testing.T) {
 		"a time that is none": {`{"conv":"c","id":"1","text":"t","ts":"soon"}`, evalQueriesText, "set.docs.jsonl:1: ts \"soon\""},
 		"a query of nothing":  {evalDocsText, evalQueriesText + `{"conv":"c9","qid":"q5","query":"logo"}`, "set.queries.jsonl:6: query \"q5\""},
 	} {
-		code, _, stderr := runBot(t, env(), "memory", "eval", "--data", evalDir(t, tt.docs, tt.queries), "--out", filepath.Join(t.TempDir(), "run"))
+		code, _, stderr := runLab(t, "eval", "--data", evalDir(t, tt.docs, tt.queries), "--out", filepath.Join(t.TempDir(), "run"))
 		if code != 2 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit %d, %q, want %q", name, code, stderr, tt.want)
 		}
 	}
-	if code, _, stderr := runBot(t, env(), "memory", "eval", "--data", t.TempDir(), "--out", filepath.Join(t.TempDir(), "run")); code != 2 || !strings.Contains(stderr, ".docs.jsonl") {
+	if code, _, stderr := runLab(t, "eval", "--data", t.TempDir(), "--out", filepath.Join(t.TempDir(), "run")); code != 2 || !strings.Contains(stderr, ".docs.jsonl") {
 		t.Errorf("an empty folder: exit %d, %q", code, stderr)
 	}
 }
 
 // What is no run is not written over, least of all the data.
-func TestMemoryEvalSparesFiles(t *testing.T) {
+func TestEvalSparesFiles(t *testing.T) {
 	t.Parallel()
 	dir := evalDir(t, evalDocsText, evalQueriesText)
 	elsewhere := t.TempDir()
@@ -113,7 +113,7 @@ func TestMemoryEvalSparesFiles(t *testing.T) {
 		filepath.Join(dir, "README"): "no run", link: "is set.docs.jsonl", elsewhere: "is a folder", "": "want the name of a file",
 	} {
 		before, _ := os.ReadFile(out)
-		code, _, stderr := runBot(t, env(), "memory", "eval", "--data", dir, "--out", out)
+		code, _, stderr := runLab(t, "eval", "--data", dir, "--out", out)
 		after, _ := os.ReadFile(out)
 		if code != 2 || !strings.Contains(stderr, want) || string(after) != string(before) {
 			t.Errorf("--out %q: exit %d, %q, want %q; the file was %q and is %q", out, code, stderr, want, before, after)
@@ -137,14 +137,14 @@ func TestMemoryEvalSparesFiles(t *testing.T) {
 
 // A memory that stands for many documents brings no more ids than a line may have, and a mark at the beginning of a file
 // is no part of it.
-func TestMemoryEvalBoundsALine(t *testing.T) {
+func TestEvalBoundsALine(t *testing.T) {
 	t.Parallel()
 	docs := "\xef\xbb\xbf"
 	for i := range 30 {
 		docs += fmt.Sprintf(`{"conv":"c1","id":"d%d","role":"memory","text":"the logo is turquoise"}`+"\n", i)
 	}
 	run := filepath.Join(t.TempDir(), "run")
-	code, _, stderr := runBot(t, env(), "memory", "eval", "--data", evalDir(t, docs, `{"conv":"c1","qid":"q1","query":"What colour is the logo?"}`), "--out", run)
+	code, _, stderr := runLab(t, "eval", "--data", evalDir(t, docs, `{"conv":"c1","qid":"q1","query":"What colour is the logo?"}`), "--out", run)
 	data, err := os.ReadFile(run)
 	var l evalLine
 	if code != 0 || err != nil || json.Unmarshal(data, &l) != nil || len(l.Docs) != evalFinds {

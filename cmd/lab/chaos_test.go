@@ -14,6 +14,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/sqltest"
 )
 
 // theTime is when the evidence of these tests begins.
@@ -322,12 +323,12 @@ func TestChaosLink(t *testing.T) {
 			go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
 		}
 	}()
-	link, err := newChaosLink(t.Context(), func() string { return socket })
+	link, err := sqltest.NewLink(t.Context(), func() string { return socket })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer link.close()
-	c, err := net.Dial("tcp", link.listener.Addr().String())
+	defer link.Close()
+	c, err := net.Dial("tcp", link.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,16 +345,16 @@ func TestChaosLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := time.Now()
-	link.cut(200*time.Millisecond, false)
+	link.Cut(200*time.Millisecond, false)
 	if err := echo("cut"); err != nil || time.Since(cut) < 200*time.Millisecond {
 		t.Errorf("an echo through a cut link after %s: %v", time.Since(cut), err)
 	}
 	slow := time.Now()
-	link.slow(100*time.Millisecond, time.Minute)
+	link.Slow(100*time.Millisecond, time.Minute)
 	if err := echo("slow"); err != nil || time.Since(slow) < 100*time.Millisecond {
 		t.Errorf("an echo through a slow link after %s: %v", time.Since(slow), err)
 	}
-	link.cut(time.Millisecond, true)
+	link.Cut(time.Millisecond, true)
 	for err == nil { // what is said before the end comes through or not
 		err = echo("forgotten")
 	}

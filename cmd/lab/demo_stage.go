@@ -48,11 +48,8 @@ type stage struct {
 
 // openStage builds everything but the gateways. It may be closed whatever the error. lost is called when a gateway ends
 // that nobody ended.
-func openStage(ctx context.Context, w *show, lost func(error)) (s *stage, err error) {
-	s = &stage{show: w, lost: lost, book: newLogBook(), key: sessions.NewKey(demoRobot, demoGroup, "")}
-	if s.program, err = os.Executable(); err != nil {
-		return s, fmt.Errorf("finding this program's own file: %w", err)
-	}
+func openStage(ctx context.Context, program string, w *show, lost func(error)) (s *stage, err error) {
+	s = &stage{program: program, show: w, lost: lost, book: newLogBook(), key: sessions.NewKey(demoRobot, demoGroup, "")}
 	if s.dir, err = os.MkdirTemp("", "ebb-demo-"); err != nil {
 		return s, fmt.Errorf("making a folder for the demo: %w", err)
 	}

@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
-// demoCmd is bot demo.
+// demoCmd is lab demo.
 type demoCmd struct {
 	Once bool `help:"End after the story; exit code 1 when an expectation fails."`
 }
 
 // Run plays the story with real gateway processes, then, unless told otherwise, makes the terminal a member of the group.
 func (c demoCmd) Run(ctx context.Context, app *App) (err error) {
+	if err := app.checkProgram(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer stopOnBrokenPipe(cancel)()
@@ -27,7 +30,7 @@ func (c demoCmd) Run(ctx context.Context, app *App) (err error) {
 	w.intro()
 	stopClock := w.runClock()
 	w.caption("启动 PostgreSQL 与替身 · starting PostgreSQL and the stand-ins")
-	stage, err := openStage(work, w, lost)
+	stage, err := openStage(work, app.Program, w, lost)
 	defer func() { err = errors.Join(err, stage.close(ctx)) }()
 	s := &story{stage: stage}
 	if err == nil {

@@ -179,14 +179,14 @@ func (w *chaos) cutNetwork(_ context.Context, t trouble) error {
 	s := w.slots[t.slot]
 	d := t.d + 2*time.Duration(t.n%2)*chaosTTL
 	s.setApart(s.child, d+apartFor)
-	s.link.cut(d, t.n%3 == 0)
+	s.link.Cut(d, t.n%3 == 0)
 	return nil
 }
 
 // slowNetwork delays each statement of one gateway.
 func (w *chaos) slowNetwork(_ context.Context, t trouble) error {
 	w.setRough(2 * t.d)
-	w.slots[t.slot].link.slow(200*time.Millisecond, 2*t.d)
+	w.slots[t.slot].link.Slow(200*time.Millisecond, 2*t.d)
 	return nil
 }
 

@@ -35,11 +35,8 @@ type bench struct {
 }
 
 // openBench starts PostgreSQL. What it returns may be closed whatever the error.
-func openBench(ctx context.Context) (b *bench, err error) {
-	b = &bench{}
-	if b.program, err = os.Executable(); err != nil {
-		return b, fmt.Errorf("finding this program's own file: %w", err)
-	}
+func openBench(ctx context.Context, program string) (b *bench, err error) {
+	b = &bench{program: program}
 	if b.dir, err = os.MkdirTemp("", "ebb-bench-"); err != nil {
 		return b, fmt.Errorf("making a folder: %w", err)
 	}

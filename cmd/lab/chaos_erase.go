@@ -275,7 +275,7 @@ func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
 }
 
 // forgetByMember has a person delete a fact of their own.
-func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m memoryView, who person, place string) error {
+func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m listedFact, who person, place string) error {
 	number := fmt.Sprintf("编号 %d", m.ID)
 	r, err := w.askFor(ctx, request{
 		who: who, place: place, command: fmt.Sprintf("/记忆 忘记 %d", m.ID),
@@ -311,15 +311,22 @@ func (w *chaos) forgetByOperator(ctx context.Context, x *erasure, id int64) erro
 	}
 }
 
+// listedFact is what chaos reads of a line of bot memory list --json.
+type listedFact struct {
+	ID      int64           `json:"id"`
+	Content string          `json:"content"`
+	SaidBy  sessions.UserID `json:"said_by"`
+}
+
 // listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
-func (w *chaos) listFacts(ctx context.Context) ([]memoryView, error) {
+func (w *chaos) listFacts(ctx context.Context) ([]listedFact, error) {
 	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
 	if err != nil {
 		return nil, nil //nolint:nilerr // the database is in trouble
 	}
-	var all []memoryView
+	var all []listedFact
 	for in := bufio.NewScanner(strings.NewReader(out)); in.Scan(); {
-		var m memoryView
+		var m listedFact
 		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
 			return nil, fmt.Errorf("reading the list of memories: %w", err)
 		}

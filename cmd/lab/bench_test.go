@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -162,28 +161,5 @@ func TestEachCountsWhatWentWell(t *testing.T) {
 	})
 	if n != 6+4 || !errors.Is(err, broken) {
 		t.Errorf("got %d, %v", n, err)
-	}
-}
-
-func TestWaitForAnAnswerEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithCancelCause(t.Context())
-	gone := errors.New("the gateway is gone")
-	stop(gone)
-	q := &question{mark: "q0000001", done: make(chan struct{})}
-	if err := q.wait(ctx); !errors.Is(err, gone) {
-		t.Errorf("got %v", err)
-	}
-	close(q.done)
-	if err := q.wait(t.Context()); err != nil {
-		t.Errorf("an answered question gave %v", err)
-	}
-}
-
-func TestBenchRefusesARowThatIsNone(t *testing.T) {
-	t.Parallel()
-	err := benchAllCmd{Only: []string{"turns", "speed"}}.Run(t.Context(), &App{})
-	if usage := (usageError{}); !errors.As(err, &usage) || !strings.Contains(err.Error(), `"speed"`) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -174,7 +174,6 @@ func TestRecordedTalksAreReadFromTheirFolder(t *testing.T) {
 
 // P84
 func TestBalancedCostsHalfOfTheSlidingWindow(t *testing.T) {
-	useServer(t)
 	t.Parallel()
 	one := synthesize(1)
 	seed := simulate(one[0], slidingWindow(windowSeed, 12, 1, seedCooldown), 1)

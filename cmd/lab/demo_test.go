@@ -20,15 +20,15 @@ import (
 	"ebb/bot/openai/openaitest"
 )
 
-// demoCommand is bot demo as a process of its own, whose temporary folder is watched: it has to leave nothing there.
+// demoCommand is lab demo as a process of its own, whose temporary folder is watched: it has to leave nothing there.
 func demoCommand(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
-	program, err := exec.LookPath("bot") // the test binary under the program's name
+	program, err := exec.LookPath("lab") // the test binary under the program's name
 	if err != nil {
 		t.Fatal(err)
 	}
-	temp := sharedDir(t)
-	cmd, stderr = exec.Command(program, append([]string{"demo"}, args...)...), &bytes.Buffer{}
+	temp := watchedDir(t)
+	cmd, stderr = exec.Command(program, append([]string{"--program", botProgram(t), "demo"}, args...)...), &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	cmd.Stderr = stderr
 	t.Cleanup(func() {
@@ -113,7 +113,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 	err = cmd.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != exitFault || !strings.Contains(stderr.String(), "bot: demo: ended by signal: interrupt") {
+	if !ok || exit.ExitCode() != exitFault || !strings.Contains(stderr.String(), "lab: demo: ended by interrupt") {
 		t.Errorf("got %v and %q, want exit code 1 and the signal's name", err, stderr)
 	}
 }

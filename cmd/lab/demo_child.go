@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// child is one gateway process: this very program, run as `serve` on a config of its own.
+// child is one gateway process: the bot, run as `serve` on a config of its own.
 type child struct {
 	name string
 	cmd  *exec.Cmd

@@ -1,4 +1,4 @@
-package main
+package sqltest
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// chaosLink is the network between one gateway and PostgreSQL. It can be cut without a word, as by a switch that dies, and
+// Link is the network between one gateway and PostgreSQL. It can be cut without a word, as by a switch that dies, and
 // be slow.
-type chaosLink struct {
-	listener net.Listener
+type Link struct {
+	Listener net.Listener
 	server   func() string // the address of PostgreSQL as it is now
 	ended    context.Context
 	end      context.CancelFunc
@@ -27,25 +27,26 @@ type chaosLink struct {
 	late time.Duration // of each statement
 }
 
-func newChaosLink(ctx context.Context, server func() string) (*chaosLink, error) {
+// NewLink opens a link on a port of its own to the server whose address server returns.
+func NewLink(ctx context.Context, server func() string) (*Link, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("making a link to PostgreSQL: %w", err)
 	}
-	k := &chaosLink{listener: l, server: server, open: map[net.Conn]bool{}}
+	k := &Link{Listener: l, server: server, open: map[net.Conn]bool{}}
 	k.ended, k.end = context.WithCancel(context.WithoutCancel(ctx))
 	k.wg.Go(k.serve)
 	return k, nil
 }
 
 // url is the address of a database by way of the link.
-func (k *chaosLink) url(database string) (string, error) {
+func (k *Link) Address(database string) (string, error) {
 	u, err := url.Parse(database)
 	if err != nil {
 		return "", fmt.Errorf("reading the address of PostgreSQL: %w", err)
 	}
-	host, port, err := net.SplitHostPort(k.listener.Addr().String())
+	host, port, err := net.SplitHostPort(k.Listener.Addr().String())
 	if err != nil {
 		return "", fmt.Errorf("reading the address of a link: %w", err)
 	}
@@ -57,23 +58,23 @@ func (k *chaosLink) url(database string) (string, error) {
 }
 
 // close ends the link and all that runs through it.
-func (k *chaosLink) close() {
+func (k *Link) Close() {
 	k.end()
-	_ = k.listener.Close()
+	_ = k.Listener.Close()
 	k.reset()
 	k.wg.Wait()
 }
 
 // cut lets nothing pass for a while, in no direction; nobody is told. Where the network forgets what ran through it, all
 // connections are reset when it comes back, or else they go on where they stood.
-func (k *chaosLink) cut(d time.Duration, forget bool) {
-	if k.sever() {
-		time.AfterFunc(d, func() { k.mend(forget) })
+func (k *Link) Cut(d time.Duration, forget bool) {
+	if k.Sever() {
+		time.AfterFunc(d, func() { k.Mend(forget) })
 	}
 }
 
 // sever begins a cut; false: the link is cut already.
-func (k *chaosLink) sever() bool {
+func (k *Link) Sever() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	whole := k.gate == nil
@@ -84,7 +85,7 @@ func (k *chaosLink) sever() bool {
 }
 
 // mend ends a cut.
-func (k *chaosLink) mend(forget bool) {
+func (k *Link) Mend(forget bool) {
 	if forget {
 		k.reset()
 	}
@@ -97,18 +98,30 @@ func (k *chaosLink) mend(forget bool) {
 }
 
 // slow delays each statement, for a while.
-func (k *chaosLink) slow(by, d time.Duration) {
-	set := func(late time.Duration) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.late = late
+func (k *Link) Slow(by, d time.Duration) {
+	k.Delay(by)
+	time.AfterFunc(d, func() { k.Delay(0) })
+}
+
+// delay makes each statement take late longer from now on.
+func (k *Link) Delay(late time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late = late
+}
+
+// wait reports false where the link ended meanwhile.
+func (k *Link) wait(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-k.ended.Done():
+		return false
 	}
-	set(by)
-	time.AfterFunc(d, func() { set(0) })
 }
 
 // reset ends all connections.
-func (k *chaosLink) reset() {
+func (k *Link) reset() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for c := range k.open {
@@ -119,9 +132,9 @@ func (k *chaosLink) reset() {
 	}
 }
 
-func (k *chaosLink) serve() {
+func (k *Link) serve() {
 	for {
-		gateway, err := k.listener.Accept()
+		gateway, err := k.Listener.Accept()
 		if err != nil {
 			return
 		}
@@ -130,7 +143,7 @@ func (k *chaosLink) serve() {
 }
 
 // join carries what one connection says to PostgreSQL, and back.
-func (k *chaosLink) join(gateway net.Conn) {
+func (k *Link) join(gateway net.Conn) {
 	defer func() { _ = gateway.Close() }()
 	if !k.pass() {
 		return
@@ -156,7 +169,7 @@ func (k *chaosLink) join(gateway net.Conn) {
 }
 
 // carry copies until one side ends; then, once the link is whole, so does the other.
-func (k *chaosLink) carry(to io.WriteCloser, from io.Reader, statements bool) {
+func (k *Link) carry(to io.WriteCloser, from io.Reader, statements bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
@@ -164,7 +177,7 @@ func (k *chaosLink) carry(to io.WriteCloser, from io.Reader, statements bool) {
 			k.mu.Lock()
 			late := k.late
 			k.mu.Unlock()
-			if late > 0 && !until(k.ended, time.Now().Add(late)) {
+			if late > 0 && !k.wait(late) {
 				err = k.ended.Err()
 			}
 		}
@@ -185,7 +198,7 @@ func (k *chaosLink) carry(to io.WriteCloser, from io.Reader, statements bool) {
 }
 
 // pass waits until the link is whole; false: it has ended.
-func (k *chaosLink) pass() bool {
+func (k *Link) pass() bool {
 	for {
 		k.mu.Lock()
 		gate := k.gate
@@ -201,7 +214,7 @@ func (k *chaosLink) pass() bool {
 	}
 }
 
-func (k *chaosLink) keep(conns ...net.Conn) bool {
+func (k *Link) keep(conns ...net.Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended.Err() != nil {
@@ -213,7 +226,7 @@ func (k *chaosLink) keep(conns ...net.Conn) bool {
 	return true
 }
 
-func (k *chaosLink) drop(conns ...net.Conn) {
+func (k *Link) drop(conns ...net.Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range conns {
@@ -222,7 +235,7 @@ func (k *chaosLink) drop(conns ...net.Conn) {
 }
 
 // socketOf is the file of the socket in a private server's address.
-func socketOf(database string) string {
+func SocketOf(database string) string {
 	u, err := url.Parse(database)
 	if err != nil || !strings.HasPrefix(u.Query().Get("host"), "/") {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// chaosCmd is bot chaos: it torments gateways and checks that nothing was lost.
+// chaosCmd is lab chaos: it runs fault injection and checks that nothing was lost.
 type chaosCmd struct {
 	For      time.Duration `default:"30m" help:"How long to make trouble."`
 	Seed     uint64        `help:"Of the plan, which is the same for the same seed and length; 0: a new one."`
@@ -21,11 +21,10 @@ type chaosCmd struct {
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
-	Program  string        `help:"The program to torment instead of this one." type:"existingfile" placeholder:"FILE"`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 }
 
-// Run torments, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
+// Run injects faults, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
 func (c chaosCmd) Run(ctx context.Context, app *App) (err error) {
 	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {
 		return usageError{errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0, --erase not less")}
@@ -33,7 +32,10 @@ func (c chaosCmd) Run(ctx context.Context, app *App) (err error) {
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1
 	}
-	w, err := openChaos(ctx, c, app.Stdout)
+	if err := app.checkProgram(); err != nil {
+		return err
+	}
+	w, err := openChaos(ctx, c, app.Program, app.Stdout)
 	defer func() { err = joinStop(err, w.close(ctx)) }()
 	if err != nil {
 		return fmt.Errorf("chaos: %w", err)

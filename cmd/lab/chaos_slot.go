@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"ebb/sql/sqltest"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ type slot struct {
 	*chaos
 	name  string
 	child *child
-	link  *chaosLink
+	link  *sqltest.Link
 	runs  int
 }
 
@@ -61,7 +62,7 @@ func (l *lives) all() map[string]life {
 func (s *slot) start(_ context.Context) error {
 	s.runs++
 	name := fmt.Sprintf("%s-%d", s.name, s.runs)
-	address, err := s.link.url(s.address())
+	address, err := s.link.Address(s.address())
 	if err != nil {
 		return err
 	}

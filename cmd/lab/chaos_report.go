@@ -41,5 +41,5 @@ from the first push to the answer: p50 %s, p99 %s
 	if w.opt.Calm {
 		again += " --calm"
 	}
-	fmt.Fprintf(out, "seed %d: %d violations; the same plan again: bot chaos %s\n", w.opt.Seed, len(f.broken), again)
+	fmt.Fprintf(out, "seed %d: %d violations; the same plan again: lab chaos %s\n", w.opt.Seed, len(f.broken), again)
 }

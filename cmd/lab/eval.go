@@ -17,8 +17,8 @@ import (
 	"ebb/sql"
 )
 
-// memoryEvalCmd is bot memory eval. It needs no configuration, and of databases only one of its own that it deletes.
-type memoryEvalCmd struct {
+// evalCmd is lab eval. It needs no configuration, and of databases only one of its own that it deletes.
+type evalCmd struct {
 	Data string `required:"" placeholder:"DIR" help:"A folder with *.docs.jsonl and *.queries.jsonl."`
 	Out  string `required:"" placeholder:"RUN" help:"The file to write: a line for each query, with the ids of what was found, best first."`
 }
@@ -45,7 +45,7 @@ type evalQuery struct {
 }
 
 // Run loads each conversation as a session, searches as the tool does, and writes what was found.
-func (c memoryEvalCmd) Run(ctx context.Context, app *App) (err error) {
+func (c evalCmd) Run(ctx context.Context, app *App) (err error) {
 	talks, queries, err := readEval(c.Data)
 	if err == nil {
 		err = checkOut(c.Data, c.Out)

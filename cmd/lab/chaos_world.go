@@ -16,6 +16,7 @@ import (
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/sqltest"
 )
 
 // chaos is a world that goes wrong: gateways as processes on one PostgreSQL, which are killed, stopped and cut off while
@@ -53,15 +54,10 @@ type chaos struct {
 }
 
 // openChaos builds a world; no gateway runs in it yet. What it returns may be closed whatever the error.
-func openChaos(ctx context.Context, opt chaosCmd, out io.Writer) (w *chaos, err error) {
+func openChaos(ctx context.Context, opt chaosCmd, program string, out io.Writer) (w *chaos, err error) {
 	w = &chaos{
-		opt: opt, program: opt.Program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
+		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
 		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
-	}
-	if w.program == "" {
-		if w.program, err = os.Executable(); err != nil {
-			return w, fmt.Errorf("finding this program's own file: %w", err)
-		}
 	}
 	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
 		return w, fmt.Errorf("making a folder: %w", err)
@@ -92,7 +88,7 @@ func openChaos(ctx context.Context, opt chaosCmd, out io.Writer) (w *chaos, err 
 	w.mind.thread = w.talk.threadOf
 	for i := range opt.Replicas {
 		s := &slot{chaos: w, name: fmt.Sprintf("g%d", i+1)}
-		if s.link, err = newChaosLink(ctx, func() string { return socketOf(w.address()) }); err != nil {
+		if s.link, err = sqltest.NewLink(ctx, func() string { return sqltest.SocketOf(w.address()) }); err != nil {
 			return w, err
 		}
 		w.slots = append(w.slots, s)
@@ -107,7 +103,7 @@ func (w *chaos) close(ctx context.Context) error {
 		if s.child != nil && s.child.alive() {
 			err = errors.Join(err, s.child.kill())
 		}
-		s.link.close()
+		s.link.Close()
 	}
 	w.leaving.Wait()
 	if w.talk != nil {
