@@ -7,6 +7,7 @@ import (
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // migrateCmd is bot migrate.
@@ -62,7 +63,7 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *conf
 		return err
 	}
 	if cfg.Database.URL == "" {
-		made, err := sql.PrivateMade(cfg.Database.Dir)
+		made, err := localpg.Made(cfg.Database.Dir)
 		if err != nil {
 			return err
 		}
@@ -98,10 +99,10 @@ func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop 
 	if url := cfg.Direct().Reveal(); url != "" {
 		return url, func() {}, nil
 	}
-	if url, err = sql.RunningPrivate(ctx, cfg.Dir); url != "" || err != nil {
+	if url, err = localpg.Running(ctx, cfg.Dir); url != "" || err != nil {
 		return url, func() {}, err
 	}
-	p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: cfg.Dir})
+	p, err := localpg.Start(ctx, localpg.Options{Dir: cfg.Dir})
 	if err != nil {
 		return "", nil, err
 	}

@@ -31,9 +31,9 @@ var importRules = []struct {
 	{"bot/tools", []string{"bot", "memory", "sessions"}},
 	{"sql", []string{"sessions", "memory", "memory/*", "compaction", "sql/*"}},
 	{"sql/*", []string{"sessions", "memory", "compaction"}},
-	{"cmd/bot/gateway", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql"}},
+	{"cmd/bot/gateway", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql", "sql/localpg"}},
 	{"cmd/lab", []string{"sessions", "memory", "memory/*", "compaction", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway"}},
-	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql", "cmd/bot/*"}},
+	{"cmd/bot", []string{"sessions", "memory", "compaction", "bot", "bot/*", "sql", "sql/localpg", "cmd/bot/*"}},
 }
 
 // owners says which packages alone may import a package of others, and what is below it.

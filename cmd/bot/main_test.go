@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // TestMain lets the test binary be the program too: a scenario starts it under the name bot, as a process of its own
@@ -53,7 +53,7 @@ var server struct {
 	once    sync.Once
 	err     error
 	dir     string
-	private *sql.Private
+	private *localpg.Server
 }
 
 // useServer starts the server, unless EBB_TEST_DATABASE_URL names one.
@@ -75,7 +75,7 @@ func startServer() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(server.dir, "pg"), NoSync: true})
+	server.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(server.dir, "pg"), NoSync: true})
 	if err != nil {
 		return err
 	}

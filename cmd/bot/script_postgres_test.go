@@ -19,13 +19,13 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
-	"ebb/sql"
+	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
 
 // postgres is the database server of a scenario, and what can be done to it.
 type postgres struct {
-	own    *sql.Private // nil without a server of the scenario's own
+	own    *localpg.Server // nil without a server of the scenario's own
 	pooler *sqltest.Bouncer
 	disk   string    // where the data are on a small disk of their own; empty: they are not
 	mended time.Time // when the latest trouble ended
@@ -95,7 +95,7 @@ func (w *world) asBot() string {
 func (w *world) startOwn() (err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	w.db.own, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(w.shared, "pg"), NoSync: true})
+	w.db.own, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.shared, "pg"), NoSync: true})
 	return err
 }
 

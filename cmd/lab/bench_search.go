@@ -13,6 +13,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 const (
@@ -34,7 +35,7 @@ const searchBuffers = "1GB"
 // anew and again when it is warm: after as many other searches as are measured.
 func (b *bench) search(ctx context.Context) (figures []figure, err error) {
 	dir := filepath.Join(b.dir, "search")
-	private, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: dir, NoSync: true})
+	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (b *bench) search(ctx context.Context) (figures []figure, err error) {
 	if err := private.Stop(ctx); err != nil {
 		return nil, err
 	}
-	if private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: dir, NoSync: true, Buffers: searchBuffers}); err != nil {
+	if private, err = localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true, Buffers: searchBuffers}); err != nil {
 		return nil, err
 	}
 	s, err := sql.Open(ctx, sql.Options{URL: private.URL(), MaxConns: 2})

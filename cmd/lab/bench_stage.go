@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // How much is in hand at once, in the gateway and in what it is measured beside.
@@ -24,7 +25,7 @@ const (
 type bench struct {
 	dir     string // temporary, with all that is written
 	program string
-	private *sql.Private
+	private *localpg.Server
 	yard    *sql.Yardstick
 	store   *sql.Store
 	perTurn float64 // durable commits a turn, once measured
@@ -44,7 +45,7 @@ func openBench(ctx context.Context, program string) (b *bench, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
 		return b, fmt.Errorf("opening the folder: %w", err)
 	}
-	if b.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(b.dir, "postgres")}); err != nil {
+	if b.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dir, "postgres")}); err != nil {
 		return b, err
 	}
 	if _, err := sql.Migrate(ctx, b.private.URL()); err != nil {

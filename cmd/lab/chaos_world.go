@@ -16,6 +16,7 @@ import (
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
 
@@ -42,7 +43,7 @@ type chaos struct {
 	leaving sync.WaitGroup // processes that were told to stop
 
 	mu      sync.Mutex
-	private *sql.Private // nil while it is stopped
+	private *localpg.Server // nil while it is stopped
 	url     string
 	done    map[string]int     // troubles made, by kind
 	apart   []span             // while the database was in trouble: a living replica may be taken for dead then
@@ -126,7 +127,7 @@ func (w *chaos) close(ctx context.Context) error {
 }
 
 func (w *chaos) startPostgres(ctx context.Context) error {
-	p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(w.dir, "pg")})
+	p, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.dir, "pg")})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // The demo's window is small, so that half a minute of talk fills it; a lease is short, so that a killed gateway's
@@ -35,7 +36,7 @@ type stage struct {
 	show     *show
 	dir      string // temporary, with all that the demo writes
 	program  string
-	private  *sql.Private
+	private  *localpg.Server
 	url      string // of its database
 	store    *sql.Store
 	dingtalk *dingtalktest.Server
@@ -57,7 +58,7 @@ func openStage(ctx context.Context, program string, w *show, lost func(error)) (
 	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // G302: see above
 		return s, fmt.Errorf("opening the demo's folder: %w", err)
 	}
-	s.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})
+	s.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})
 	if err != nil {
 		return s, err
 	}

@@ -15,6 +15,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // evalCmd is lab eval. It needs no configuration, and of databases only one of its own that it deletes.
@@ -67,7 +68,7 @@ func (c evalCmd) Run(ctx context.Context, app *App) (err error) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
 		return fmt.Errorf("opening the folder: %w", err)
 	}
-	private, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(dir, "postgres"), NoSync: true})
+	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), NoSync: true})
 	if err != nil {
 		return err
 	}

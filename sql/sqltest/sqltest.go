@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // startTime is how long a server may take to start, or a template to be made, on a busy machine.
@@ -35,7 +36,7 @@ var server struct {
 	sync.Mutex
 	url      string // of a database to create others from
 	template string
-	private  *sql.Private
+	private  *localpg.Server
 	dir      string
 	err      error
 }
@@ -126,7 +127,7 @@ func startServer(ctx context.Context) error {
 	if err := os.Chmod(dir, 0o711); err != nil { // the server may run as another user
 		return err
 	}
-	if server.private, err = sql.StartPrivate(ctx, sql.PrivateOptions{Dir: filepath.Join(dir, "pg"), NoSync: true}); err != nil {
+	if server.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "pg"), NoSync: true}); err != nil {
 		return err
 	}
 	server.url = server.private.URL()

@@ -26,12 +26,13 @@ import (
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // gateway is one running replica with all that belongs to it, in the order in which it is built.
 type gateway struct {
 	cfg       *config.Config
-	private   *sql.Private // nil with a database of its own
+	private   *localpg.Server // nil with a database of its own
 	store     *sql.Store
 	model     *openai.Client
 	embedder  *openai.Embedder // nil without an endpoint
@@ -130,7 +131,7 @@ func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry
 func (g *gateway) openStore(ctx context.Context) error {
 	url := g.cfg.Database.URL.Reveal()
 	if url == "" {
-		p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: g.cfg.Database.Dir})
+		p, err := localpg.Start(ctx, localpg.Options{Dir: g.cfg.Database.Dir})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package sql
+package localpg
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 // A server whose process was killed may live on where the system does not end it with its parent.
-func TestStartPrivateEndsALeftover(t *testing.T) {
+func TestStartEndsALeftover(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "ebb-private-") //nolint:usetesting // the server's user has to pass, and its sockets need a short path
 	if err != nil {
@@ -22,7 +22,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "postgres")
-	first, err := StartPrivate(t.Context(), PrivateOptions{Dir: data, NoSync: true})
+	first, err := Start(t.Context(), Options{Dir: data, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("the running server is not seen as a leftover")
 	}
-	second, err := StartPrivate(t.Context(), PrivateOptions{Dir: data, NoSync: true})
+	second, err := Start(t.Context(), Options{Dir: data, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestStartPrivateEndsALeftover(t *testing.T) {
 }
 
 // A server that is killed is started again: without it nothing of Ebb works.
-func TestPrivateStartsAgain(t *testing.T) {
+func TestServerStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "ebb-private-") //nolint:usetesting // the server's user has to pass, and its sockets need a short path
 	if err != nil {
@@ -63,7 +63,7 @@ func TestPrivateStartsAgain(t *testing.T) {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	p, err := StartPrivate(t.Context(), PrivateOptions{Dir: filepath.Join(dir, "postgres"), NoSync: true})
+	p, err := Start(t.Context(), Options{Dir: filepath.Join(dir, "postgres"), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

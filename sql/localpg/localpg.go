@@ -1,4 +1,6 @@
-package sql
+// Package localpg starts and supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the embedded
+// default: for the demo, for tests, and for an installation without a database server.
+package localpg
 
 import (
 	"context"
@@ -22,13 +24,13 @@ var ErrDataInUse = errors.New("the data is in use by another process")
 
 // Names within a private server.
 const (
-	privateUser     = "ebb"
-	privateDatabase = "ebb"
-	privatePort     = "5432" // of the socket's name: no port is opened
+	roleName     = "ebb"
+	databaseName = "ebb"
+	portName     = "5432" // of the socket's name: no port is opened
 )
 
-// PrivateOptions says where a private PostgreSQL keeps its data.
-type PrivateOptions struct {
+// Options are where a local PostgreSQL keeps its data.
+type Options struct {
 	// Dir is the folder of the data, made at the first start. Beside it stand a lock, Dir.lock, and the server's
 	// own log, Dir.log. A process of root's, which PostgreSQL refuses to serve, gives the folder to another user, or
 	// takes one under /var/lib/ebb where that user cannot reach Dir.
@@ -39,9 +41,9 @@ type PrivateOptions struct {
 	Buffers string
 }
 
-// Private is a PostgreSQL of Ebb's own, alive until Stop. It is reached through a socket in a folder that is closed to
+// Server is a PostgreSQL of Ebb's own, alive until Stop. It is reached through a socket in a folder that is closed to
 // other users; it opens no port.
-type Private struct {
+type Server struct {
 	dir     string
 	sockets string // folder of the socket
 	bin     string // folder of the binaries
@@ -59,11 +61,11 @@ type Private struct {
 	process *os.Process // nil while there is none
 }
 
-// StartPrivate makes the data at the first start, starts a server on it and returns when the server answers. A server
+// Start makes the data at the first start, starts a server on it and returns when the server answers. A server
 // that outlived its process, after a kill -9 for example, is stopped cleanly first. It fails with [ErrDataInUse] while
 // another process holds the data.
-func StartPrivate(ctx context.Context, o PrivateOptions) (*Private, error) {
-	p := &Private{noSync: o.NoSync, buffers: o.Buffers, stop: make(chan struct{}), stopped: make(chan struct{})}
+func Start(ctx context.Context, o Options) (*Server, error) {
+	p := &Server{noSync: o.NoSync, buffers: o.Buffers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	if err := p.start(ctx, o.Dir); err != nil {
 		p.release()
 		return nil, fmt.Errorf("starting a private PostgreSQL in %s: %w", o.Dir, err)
@@ -71,7 +73,7 @@ func StartPrivate(ctx context.Context, o PrivateOptions) (*Private, error) {
 	return p, nil
 }
 
-func (p *Private) start(ctx context.Context, dir string) (err error) {
+func (p *Server) start(ctx context.Context, dir string) (err error) {
 	if p.user, err = serverAccount(); err != nil {
 		return err
 	}
@@ -110,8 +112,8 @@ func (p *Private) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// PrivateMade tells whether a private PostgreSQL has its data in dir, without making or starting anything.
-func PrivateMade(dir string) (bool, error) {
+// Made tells whether a private PostgreSQL has its data in dir, without making or starting anything.
+func Made(dir string) (bool, error) {
 	user, err := serverAccount()
 	if err != nil {
 		return false, err
@@ -124,9 +126,9 @@ func PrivateMade(dir string) (bool, error) {
 	return !errors.Is(err, os.ErrNotExist), nil // of a folder that we may not enter, who opens it says more
 }
 
-// RunningPrivate is the connection string of the private server that another process of this machine holds on the data
+// Running is the connection string of the private server that another process of this machine holds on the data
 // in dir, or empty where none does.
-func RunningPrivate(ctx context.Context, dir string) (string, error) {
+func Running(ctx context.Context, dir string) (string, error) {
 	user, err := serverAccount()
 	if err != nil {
 		return "", err
@@ -151,17 +153,17 @@ func RunningPrivate(ctx context.Context, dir string) (string, error) {
 }
 
 // URL is the connection string of the server's database. It holds no secret: the folder of the socket is the guard.
-func (p *Private) URL() string { return p.url(privateDatabase) }
+func (p *Server) URL() string { return p.url(databaseName) }
 
-func (p *Private) url(database string) string {
-	q := url.Values{"host": {p.sockets}, "port": {privatePort}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", User: url.User(privateUser), Path: "/" + database, RawQuery: q.Encode()}
+func (p *Server) url(database string) string {
+	q := url.Values{"host": {p.sockets}, "port": {portName}, "sslmode": {"disable"}}
+	u := url.URL{Scheme: "postgres", User: url.User(roleName), Path: "/" + database, RawQuery: q.Encode()}
 	return u.String()
 }
 
 // Stop ends the server cleanly: open transactions are rolled back, what was committed is on disk. When ctx ends
 // before, the server is made to end at once, and recovers at its next start. Stop may be called more than once.
-func (p *Private) Stop(ctx context.Context) error {
+func (p *Server) Stop(ctx context.Context) error {
 	p.once.Do(func() { close(p.stop) })
 	p.signal(syscall.SIGINT)
 	select {
@@ -179,7 +181,7 @@ func (p *Private) Stop(ctx context.Context) error {
 }
 
 // Discard stops the server and deletes its data, wherever that is kept: for what is only made to be measured.
-func (p *Private) Discard(ctx context.Context) error {
+func (p *Server) Discard(ctx context.Context) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (p *Private) Discard(ctx context.Context) error {
 	return err
 }
 
-func (p *Private) signal(s os.Signal) {
+func (p *Server) signal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.process != nil {
@@ -201,7 +203,7 @@ func (p *Private) signal(s os.Signal) {
 	}
 }
 
-func (p *Private) release() {
+func (p *Server) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sockets != "" && p.sockets != p.dir {
@@ -217,7 +219,7 @@ func (p *Private) release() {
 
 // makeData creates the database cluster beside its place and moves it there when it is whole, so that a start that was
 // cut off leaves nothing that looks like data.
-func (p *Private) makeData(ctx context.Context) error {
+func (p *Server) makeData(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.dir, "PG_VERSION")); err == nil {
 		return nil
 	}
@@ -246,9 +248,9 @@ func (p *Private) makeData(ctx context.Context) error {
 	return os.Rename(fresh, p.dir)
 }
 
-func (p *Private) initdb(ctx context.Context, dir, locale string) error {
+func (p *Server) initdb(ctx context.Context, dir, locale string) error {
 	args := []string{
-		"-D", dir, "-U", privateUser, "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=" + locale,
+		"-D", dir, "-U", roleName, "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=" + locale,
 	}
 	if p.noSync {
 		args = append(args, "--no-sync")
@@ -263,10 +265,10 @@ func (p *Private) initdb(ctx context.Context, dir, locale string) error {
 
 // placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless its path is longer
 // than a socket's name may be.
-func (p *Private) placeSocket() error {
+func (p *Server) placeSocket() error {
 	const longest = 103 // of macOS; Linux takes 107
 	p.sockets = p.dir
-	if len(filepath.Join(p.dir, ".s.PGSQL."+privatePort)) <= longest {
+	if len(filepath.Join(p.dir, ".s.PGSQL."+portName)) <= longest {
 		return nil
 	}
 	dir, err := os.MkdirTemp("/tmp", "ebb-")
@@ -278,7 +280,7 @@ func (p *Private) placeSocket() error {
 }
 
 // waitReady waits until the server takes connections, and makes the database at the first start.
-func (p *Private) waitReady(ctx context.Context, failed <-chan error) error {
+func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -297,17 +299,17 @@ func (p *Private) waitReady(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-func (p *Private) makeDatabase(ctx context.Context) error {
+func (p *Server) makeDatabase(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.url("postgres"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	var there bool
-	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", privateDatabase).Scan(&there)
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", databaseName).Scan(&there)
 	if err != nil || there {
 		return err
 	}
-	_, err = conn.Exec(ctx, "CREATE DATABASE "+privateDatabase)
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+databaseName)
 	return err
 }

@@ -1,4 +1,4 @@
-package sql_test
+package localpg_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
-	"ebb/sql"
+	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
 
@@ -24,7 +24,7 @@ const holdVariable = "EBB_TEST_HOLD_PRIVATE"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdVariable); dir != "" {
-		p, err := sql.StartPrivate(context.Background(), sql.PrivateOptions{Dir: dir, NoSync: true})
+		p, err := localpg.Start(context.Background(), localpg.Options{Dir: dir, NoSync: true})
 		if err != nil {
 			os.Stdout.WriteString(err.Error() + "\n")
 			os.Exit(1)
@@ -49,9 +49,9 @@ func dataDir(t *testing.T) string {
 	return filepath.Join(dir, "data", "postgres")
 }
 
-func startPrivate(t *testing.T, dir string) *sql.Private {
+func startPrivate(t *testing.T, dir string) *localpg.Server {
 	t.Helper()
-	p, err := sql.StartPrivate(t.Context(), sql.PrivateOptions{Dir: dir, NoSync: true})
+	p, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func startPrivate(t *testing.T, dir string) *sql.Private {
 	return p
 }
 
-func stopPrivate(t *testing.T, p *sql.Private) {
+func stopPrivate(t *testing.T, p *localpg.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
@@ -95,7 +95,7 @@ func keep(t *testing.T, url string) {
 	}
 }
 
-func TestPrivateKeepsItsData(t *testing.T) {
+func TestServerKeepsItsData(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	p := startPrivate(t, dir)
@@ -119,12 +119,12 @@ func TestPrivateKeepsItsData(t *testing.T) {
 	}
 }
 
-func TestPrivateRefusesASecondProcess(t *testing.T) {
+func TestServerRefusesASecondProcess(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	p := startPrivate(t, dir)
-	_, err := sql.StartPrivate(t.Context(), sql.PrivateOptions{Dir: dir, NoSync: true})
-	if !errors.Is(err, sql.ErrDataInUse) || !strings.Contains(err.Error(), dir) {
+	_, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, NoSync: true})
+	if !errors.Is(err, localpg.ErrDataInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second start on the same data gave %v, want a refusal that names the folder", err)
 	}
 	if got := ask(t, p.URL(), "SELECT 'alive'"); got != "alive" {
@@ -132,7 +132,7 @@ func TestPrivateRefusesASecondProcess(t *testing.T) {
 	}
 }
 
-func TestPrivateAfterItsProcessWasKilled(t *testing.T) {
+func TestServerAfterItsProcessWasKilled(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	holder := exec.Command(os.Args[0])
@@ -151,7 +151,7 @@ func TestPrivateAfterItsProcessWasKilled(t *testing.T) {
 		t.Fatalf("the other process said %q (%v)", line, err)
 	}
 	keep(t, url)
-	if _, err := sql.StartPrivate(t.Context(), sql.PrivateOptions{Dir: dir}); !errors.Is(err, sql.ErrDataInUse) {
+	if _, err := localpg.Start(t.Context(), localpg.Options{Dir: dir}); !errors.Is(err, localpg.ErrDataInUse) {
 		t.Errorf("starting beside another process gave %v", err)
 	}
 	if err := holder.Process.Kill(); err != nil {
@@ -165,7 +165,7 @@ func TestPrivateAfterItsProcessWasKilled(t *testing.T) {
 	}
 }
 
-func TestPrivateRefusesAFolderOfOtherThings(t *testing.T) {
+func TestServerRefusesAFolderOfOtherThings(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -174,7 +174,7 @@ func TestPrivateRefusesAFolderOfOtherThings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sql.StartPrivate(t.Context(), sql.PrivateOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, err := localpg.Start(t.Context(), localpg.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("starting on a folder of other things gave %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "thesis.txt")); err != nil {
@@ -183,7 +183,7 @@ func TestPrivateRefusesAFolderOfOtherThings(t *testing.T) {
 }
 
 // A home that only root can enter, such as /root, is no place for a server that may not run as root.
-func TestPrivateFromAClosedHome(t *testing.T) {
+func TestServerFromAClosedHome(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "closed")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -192,7 +192,7 @@ func TestPrivateFromAClosedHome(t *testing.T) {
 	dir := filepath.Join(home, "data", "postgres")
 	var log bytes.Buffer
 	ctx := zerolog.New(&log).WithContext(t.Context())
-	p, err := sql.StartPrivate(ctx, sql.PrivateOptions{Dir: dir, NoSync: true})
+	p, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestPrivateFromAClosedHome(t *testing.T) {
 	}
 }
 
-func TestPrivateWithALongPath(t *testing.T) {
+func TestServerWithALongPath(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(filepath.Dir(dataDir(t)), strings.Repeat("long/", 30), "postgres")
 	p := startPrivate(t, dir)
@@ -228,7 +228,7 @@ func TestPrivateWithALongPath(t *testing.T) {
 	stopPrivate(t, p)
 }
 
-func TestPrivateWithoutBinaries(t *testing.T) {
+func TestServerWithoutBinaries(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -237,7 +237,7 @@ func TestPrivateWithoutBinaries(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "PG_VERSION"), []byte("7\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := sql.StartPrivate(t.Context(), sql.PrivateOptions{Dir: dir})
+	_, err := localpg.Start(t.Context(), localpg.Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "PostgreSQL 7") || !strings.Contains(err.Error(), "install postgresql-7") {
 		t.Errorf("data of a version that is not installed gave %v, want the package to install", err)
 	}

@@ -1,4 +1,4 @@
-package sql
+package localpg
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // goes to failed too, for the one who waits for the start.
 //
 // The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
-func (p *Private) keep(ctx context.Context, failed chan<- error) {
+func (p *Server) keep(ctx context.Context, failed chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.stopped)
@@ -46,9 +46,9 @@ func (p *Private) keep(ctx context.Context, failed chan<- error) {
 }
 
 // run starts the server and returns how it ended.
-func (p *Private) run() error {
+func (p *Server) run() error {
 	args := []string{
-		"-D", p.dir, "-k", p.sockets, "-p", privatePort,
+		"-D", p.dir, "-k", p.sockets, "-p", portName,
 		"-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-c", "lc_messages=C", "-c", "logging_collector=off",
 	}
 	if p.buffers != "" {

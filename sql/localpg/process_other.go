@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sql
+package localpg
 
 import "syscall"
 
