@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -44,7 +45,7 @@ func (p plainModel) Call(ctx context.Context, r memory.CallRequest) (memory.Call
 
 // counted remembers the counts of texts that stand in request after request: names, pinned memory, summaries.
 type counted struct {
-	counter *compaction.Counter
+	counter *tokens.Counter
 	mu      sync.Mutex
 	known   map[string]int
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )
@@ -20,7 +21,7 @@ var defaults = compaction.Settings{
 }
 
 // imported is a conversation of so many messages, of so many tokens each, of which nothing was summarised.
-func imported(t *testing.T, settings compaction.Settings, messages, tokens int) *place {
+func imported(t *testing.T, settings compaction.Settings, messages, size int) *place {
 	t.Helper()
 	p := &place{t: t, url: sqltest.URL(t), facts: &atomic.Int64{}, talk: dialogue{settings: settings, words: func(int) string { return "and now?" }}}
 	s := p.reader()
@@ -32,7 +33,7 @@ func imported(t *testing.T, settings compaction.Settings, messages, tokens int) 
 		t.Fatal(err)
 	}
 	turn := sessions.Turn{
-		Taken: []int64{a.EventID}, TakenTokens: []int{tokens}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "so be it", Tokens: tokens}},
+		Taken: []int64{a.EventID}, TakenTokens: []int{size}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "so be it", Tokens: size}},
 	}
 	if _, err := s.Commit(t.Context(), a.Lease, turn); err != nil {
 		t.Fatal(err)
@@ -44,9 +45,9 @@ func imported(t *testing.T, settings compaction.Settings, messages, tokens int) 
 		SELECT $1, n, CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'about the ' || n || 'th release of the gateway',
 			CASE n % 2 WHEN 1 THEN 'u-alice' ELSE '' END, CASE n % 2 WHEN 1 THEN 'alice' ELSE '' END,
 			CASE n % 2 WHEN 1 THEN 'i' || n END, $3::int
-		FROM generate_series(3, $2::int) AS n`, string(group), messages, tokens)
+		FROM generate_series(3, $2::int) AS n`, string(group), messages, size)
 	p.exec(`UPDATE dingtalk_sessions SET last_seq = $2::int, total_tokens = $2::int * ($3::int + $4::int) WHERE session_key = $1`,
-		string(group), messages, tokens, compaction.MessageOverhead)
+		string(group), messages, size, tokens.MessageOverhead)
 	return p
 }
 

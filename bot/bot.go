@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -34,7 +35,7 @@ type Config struct {
 	Transport Transport
 	Model     Model
 	Tools     []Tool
-	Counter   *compaction.Counter
+	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
 
 	Replica  sessions.ReplicaID // new at every start
@@ -135,7 +136,7 @@ type Bot struct {
 	model        Model
 	tools        map[string]Tool
 	frame        *frame
-	counter      *compaction.Counter
+	counter      *tokens.Counter
 	counted      *counted
 	engine       *compaction.Engine
 	flusher      *memory.Flusher
@@ -235,7 +236,7 @@ func (b *Bot) makeFrame() error {
 	if err := f.order.Check(); err != nil {
 		return fmt.Errorf("order of a request: %w", err)
 	}
-	f.tokens = b.counter.Count(f.system) + compaction.MessageOverhead
+	f.tokens = b.counter.Count(f.system) + tokens.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()
 		schema, err := json.Marshal(spec)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -63,7 +64,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiti
 	r.view, r.tokens = v, b.contextSize(v)
 	r.asked = b.cfg.SummaryModel
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: compaction.HeadTail(sessions.Redact(focus), maxFocus), Model: r.asked,
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(sessions.Redact(focus), maxFocus), Model: r.asked,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	if r.Trigger == "" {
@@ -182,10 +183,10 @@ func (r *run) tokensOf(seq int64) int {
 func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
 	n := 0
 	for _, f := range fresh {
-		n -= f.Tokens + compaction.MessageOverhead
+		n -= f.Tokens + tokens.MessageOverhead
 		for _, a := range active {
 			if f.StartSeq <= a.StartSeq && a.EndSeq <= f.EndSeq {
-				n += a.Tokens + compaction.MessageOverhead
+				n += a.Tokens + tokens.MessageOverhead
 			}
 		}
 	}
@@ -329,7 +330,7 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 	for _, one := range d.Summaries {
 		if one.EndSeq == cut.Through {
 			summary = one.Tokens
-			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + compaction.MessageOverhead
+			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + tokens.MessageOverhead
 		}
 	}
 	freed := cut.Source + standing(r.view.Summaries, d.Summaries)

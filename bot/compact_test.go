@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -176,7 +176,7 @@ func TestTurnsDuringACompaction(t *testing.T) {
 // near allows for the frame of a message or two.
 func near(t *testing.T, what string, got, wanted int) {
 	t.Helper()
-	if d := got - wanted; d < -3*compaction.MessageOverhead || d > 3*compaction.MessageOverhead {
+	if d := got - wanted; d < -3*tokens.MessageOverhead || d > 3*tokens.MessageOverhead {
 		t.Errorf("%s: %d, want about %d", what, got, wanted)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )
@@ -285,13 +286,13 @@ func compactedIn(v sessions.View) string {
 // decided is what a bot decides on a view, and what it would tell.
 func decided(b *Bot, v sessions.View, asked string, before int64) string {
 	b.show(&v)
-	tokens := b.contextSize(v)
+	size := b.contextSize(v)
 	if v.Session.LastSeq == before {
-		tokens += calibrated(b.counter.Count(asked)+compaction.MessageOverhead, v.Session.CalibrationFactor)
+		size += calibrated(b.counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
 	set := b.settings(v.Session)
-	need := b.decide(v, tokens)
-	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, tokens))
+	need := b.decide(v, size)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, size))
 	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
 }
 

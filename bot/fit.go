@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -16,7 +17,7 @@ import (
 func (b *Bot) estimate(v sessions.View, asked []sessions.Event) int {
 	n := b.frame.tokens + clockTokens
 	for _, text := range b.frame.references(v, b.settings(v.Session).Policy) {
-		n += b.counted.count(text) + compaction.MessageOverhead
+		n += b.counted.count(text) + tokens.MessageOverhead
 	}
 	group := v.Session.ConversationType != sessions.Private
 	var minute time.Time
@@ -47,21 +48,21 @@ const (
 func (b *Bot) countEvent(e sessions.Event) int {
 	n := b.counter.Count(e.Content)
 	for _, c := range e.ToolCalls {
-		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + compaction.MessageOverhead
+		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + tokens.MessageOverhead
 	}
 	return n
 }
 
 // fixed is what a view holds besides conversation and summaries.
 func (b *Bot) fixed(v sessions.View) int {
-	return b.frame.tokens + b.counted.count(v.Session.Pinned) + compaction.MessageOverhead
+	return b.frame.tokens + b.counted.count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
 // size is our estimate of a view as a request, corrected by cal.
 func (b *Bot) size(v sessions.View, cal float64) int {
 	n := b.fixed(v) + compaction.TokensOf(v.Tail)
 	for _, s := range v.Summaries {
-		n += s.Tokens + compaction.MessageOverhead
+		n += s.Tokens + tokens.MessageOverhead
 	}
 	return calibrated(n, cal)
 }
@@ -113,7 +114,7 @@ func (b *Bot) request(t *turn, v sessions.View) []ChatMessage {
 	recalled := b.beside(t, v)
 	t.recalledTokens = 0
 	if recalled != "" {
-		t.recalledTokens = b.counter.Count(recalled) + compaction.MessageOverhead
+		t.recalledTokens = b.counter.Count(recalled) + tokens.MessageOverhead
 	}
 	t.size = b.estimate(v, t.asked) + t.recalledTokens
 	return b.frame.assemble(v, b.settings(v.Session).Policy, recalled, t.asked)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -107,7 +108,7 @@ func TestLargeMessages(t *testing.T) {
 					for i, r := range w.model.requests(kind) {
 						n := r.MaxOutput
 						for _, m := range r.Messages {
-							n += counter.Count(m.Content) + compaction.MessageOverhead
+							n += counter.Count(m.Content) + tokens.MessageOverhead
 						}
 						if n > small.Context || kind == "chat" && n >= small.Usable() {
 							t.Errorf("%s request %d: %d tokens", kind, i, n)

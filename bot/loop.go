@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -111,7 +112,7 @@ func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
 		whole := a.events[i-first] // what was shortened before is not shortened again
 		text, ok := compaction.Reference(whole)
 		if !ok || b.tools[sessions.GetTool] == nil {
-			text = compaction.HeadTail(whole.Content, squeezed)
+			text = tokens.HeadTail(whole.Content, squeezed)
 		}
 		if len(text) < len(msgs[i].Content) {
 			replace(i, text)

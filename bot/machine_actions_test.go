@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -73,7 +73,7 @@ func (m *machine) patience() int {
 func (m *machine) pendingWords() (words []string) {
 	for _, e := range m.shelf.mem.Events(m.t.Context(), group) {
 		if e.State == sessions.Pending {
-			words = append(words, compaction.HeadTail(e.Content, 40))
+			words = append(words, tokens.HeadTail(e.Content, 40))
 		}
 	}
 	return words

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -214,7 +215,7 @@ func (m *machine) checkStanding(v sessions.View) {
 	p := m.set.Policy
 	for _, s := range v.Summaries {
 		// P31: whatever a model wrote, a summary takes no more than a quarter of a request.
-		if s.Tokens > m.set.Window.Usable()/4+compaction.MessageOverhead {
+		if s.Tokens > m.set.Window.Usable()/4+tokens.MessageOverhead {
 			m.broken("P31: a summary is too long", s.Tokens)
 		}
 	}
@@ -376,7 +377,7 @@ func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	}
 	p := m.set.Policy
 	counts := p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0
-	if (!counts || len(c.Summaries) == 0) && freed+compaction.MessageOverhead < least && c.Log.TokensAfter > 0 {
+	if (!counts || len(c.Summaries) == 0) && freed+tokens.MessageOverhead < least && c.Log.TokensAfter > 0 {
 		m.fault("P28: a compaction gained too little: %d of %d, want %d", freed, c.Log.TokensBefore, least)
 	}
 }

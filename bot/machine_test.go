@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -206,9 +207,9 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 		a.tokens = m.w.bot.frame.tokens - tokensOf(m.w.bot.frame.system)
 	}
 	for _, msg := range r.Messages {
-		a.tokens += tokensOf(msg.Content) + compaction.MessageOverhead
+		a.tokens += tokensOf(msg.Content) + tokens.MessageOverhead
 		for _, c := range msg.ToolCalls {
-			a.tokens += tokensOf(c.Arguments) + compaction.MessageOverhead
+			a.tokens += tokensOf(c.Arguments) + tokens.MessageOverhead
 		}
 	}
 	if a.kind == "chat" {
@@ -237,7 +238,7 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 func (m *machine) answerChat(a asked) (Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := text("re: " + compaction.HeadTail(lastWords(a.Request), 60))
+	r := text("re: " + tokens.HeadTail(lastWords(a.Request), 60))
 	if strings.Contains(lastWords(a.Request), strings.TrimSpace(noMoreCalls)) {
 		m.rounds = 0
 	}

@@ -5,13 +5,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sql/sqltest"
 )
 
 // counter is loaded once: its table takes a second under the race detector.
-var counter = func() *compaction.Counter {
-	c, err := compaction.NewCounter()
+var counter = func() *tokens.Counter {
+	c, err := tokens.NewCounter()
 	if err != nil {
 		panic(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -96,7 +96,7 @@ func TestFullWindowNamesPaths(t *testing.T) {
 		}})
 		w.say("q", "alice", "look it up")
 		asked := w.model.requests("chat")
-		cut := compaction.HeadTail(long, squeezed)
+		cut := tokens.HeadTail(long, squeezed)
 		if last := written(asked[len(asked)-1].Messages); !strings.Contains(last, cut) {
 			t.Errorf("a page is not cut to %q:\n%s", cut, last)
 		}

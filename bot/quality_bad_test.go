@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -39,9 +39,9 @@ func credulous(_ context.Context, r Request) (Response, error) {
 			if !strings.Contains(part, "needle") {
 				continue
 			}
-			add(compaction.HeadTail(part, 300), nil)
+			add(tokens.HeadTail(part, 300), nil)
 			if _, bare, ok := strings.Cut(part, ": "); ok {
-				add(compaction.HeadTail(bare, 300), nil)
+				add(tokens.HeadTail(bare, 300), nil)
 			}
 		}
 	}

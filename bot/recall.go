@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -71,7 +71,7 @@ func (b *Bot) recall(ctx context.Context, t *turn) {
 	for _, h := range t.found {
 		room += b.counter.Count(memory.HitLine(h, b.cfg.Location))
 	}
-	t.recallRoom = max(none, min(room, b.recallBudget(t))) + compaction.MessageOverhead
+	t.recallRoom = max(none, min(room, b.recallBudget(t))) + tokens.MessageOverhead
 }
 
 // recallBudget is what may stand beside the turn's question, in tokens.
@@ -114,10 +114,10 @@ func (b *Bot) recallQuery(asked []sessions.Event) string {
 	for _, e := range asked {
 		own := strings.TrimSpace(b.ownWords(e))
 		if own != "" && (b.cfg.Remember.Recall == RecallAlways || memory.RecallQuestion(own)) {
-			words = append(words, compaction.HeadTail(own, maxRecallQuery))
+			words = append(words, tokens.HeadTail(own, maxRecallQuery))
 		}
 	}
-	return compaction.HeadTail(strings.Join(words, "\n"), maxRecallQuery)
+	return tokens.HeadTail(strings.Join(words, "\n"), maxRecallQuery)
 }
 
 // recallHead and recallNone are the words of the block, for models of either language.
@@ -137,7 +137,7 @@ func (b *Bot) recalled(key sessions.Key, hits []memory.Hit, budget int) string {
 	for _, h := range hits {
 		line := memory.HitLine(h, b.cfg.Location)
 		if n := b.counter.Count(line); n > room && lines.Len() == 0 {
-			line = compaction.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
+			line = tokens.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
 		} else if n > room {
 			continue // a shorter one may fit
 		}

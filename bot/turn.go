@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -237,11 +238,11 @@ func (b *Bot) account(t *turn, o *outcome) {
 		return
 	}
 	if o.last.Prompt > 0 {
-		o.cal = compaction.Calibrate(o.cal, o.last.Prompt, o.estimate)
+		o.cal = tokens.Calibrate(o.cal, o.last.Prompt, o.estimate)
 	}
 	if o.last.Prompt > 0 && !t.cut {
 		// What was recalled is gone by the next request.
-		o.total = max(0, clamp(o.last.Prompt)-calibrated(t.recalledTokens, o.cal)) + clamp(o.last.Completion) + compaction.MessageOverhead
+		o.total = max(0, clamp(o.last.Prompt)-calibrated(t.recalledTokens, o.cal)) + clamp(o.last.Completion) + tokens.MessageOverhead
 		return
 	}
 	// No report: what is known grows by what is appended, and is never less than our own count.

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -298,7 +299,7 @@ func (r *run) flushTo(through int64) int64 {
 		if e.Seq <= s.FlushedSeq {
 			continue
 		}
-		if room -= e.Tokens + compaction.MessageOverhead; room < 0 && e.Seq > through {
+		if room -= e.Tokens + tokens.MessageOverhead; room < 0 && e.Seq > through {
 			return to
 		}
 		to = max(to, e.Seq)

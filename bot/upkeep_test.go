@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -349,9 +349,9 @@ func TestCompactionSwitchedOff(t *testing.T) {
 func requestTokens(b *Bot, msgs []ChatMessage) int {
 	n := b.frame.tokens
 	for _, m := range msgs[1:] { // the first is the system prompt
-		n += b.counter.Count(m.Content) + compaction.MessageOverhead
+		n += b.counter.Count(m.Content) + tokens.MessageOverhead
 		for _, c := range m.ToolCalls {
-			n += b.counter.Count(c.Arguments) + compaction.MessageOverhead
+			n += b.counter.Count(c.Arguments) + tokens.MessageOverhead
 		}
 	}
 	return n

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -44,7 +45,7 @@ func shrink(events []sessions.Event, usable int, next int64) {
 			seq = next + int64(i)
 		}
 		bytes := int(float64(len(e.Content)) * float64(limit) / float64(e.Tokens) * 0.9)
-		events[i].Content = compaction.Shorten(e.Content, bytes, sessions.ReadCall(seq))
+		events[i].Content = tokens.Shorten(e.Content, bytes, sessions.ReadCall(seq))
 		events[i].Tokens = limit
 	}
 }
@@ -79,10 +80,10 @@ func (t *turn) current() []sessions.Event {
 func (t *turn) next() int64 { return t.view.Session.LastSeq + 1 }
 
 // state is what a decision about the view looks at, with a context of so many tokens.
-func (b *Bot) state(v sessions.View, tokens int) compaction.State {
-	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: tokens, Now: b.now()}
+func (b *Bot) state(v sessions.View, size int) compaction.State {
+	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
-		s.Standing += a.Tokens + compaction.MessageOverhead
+		s.Standing += a.Tokens + tokens.MessageOverhead
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -18,7 +19,7 @@ func backlog(t *rapid.T, most int) []sessions.Event {
 	var out []sessions.Event
 	add := func(e sessions.Event) {
 		e.Tokens = 1 + rng.IntN(most)
-		total -= e.Tokens + MessageOverhead
+		total -= e.Tokens + tokens.MessageOverhead
 		out = append(out, e)
 	}
 	for total > 0 && len(out) < 18_000 {

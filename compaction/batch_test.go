@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"ebb/compaction/tokens"
 	"math"
 	"testing"
 
@@ -85,13 +86,13 @@ func TestBatchSizeIsTheOptimum(t *testing.T) {
 func TestBatchSetsOff(t *testing.T) {
 	t.Parallel()
 	p := Policies["balanced"]
-	sets := func(p Policy, w Window, turns, tokens int) bool {
-		return p.Decide(w, State{Tail: talk(turns, tokens), Fixed: 1500, Tokens: 5000}).Trigger == TriggerBatch
+	sets := func(p Policy, w Window, turns, size int) bool {
+		return p.Decide(w, State{Tail: talk(turns, size), Fixed: 1500, Tokens: 5000}).Trigger == TriggerBatch
 	}
-	first := func(p Policy, w Window, tokens int) int {
+	first := func(p Policy, w Window, size int) int {
 		for turns := 20; turns < 2000; turns++ {
-			if sets(p, w, turns, tokens) {
-				return (2*turns - p.TailMessages) * (tokens + MessageOverhead)
+			if sets(p, w, turns, size) {
+				return (2*turns - p.TailMessages) * (size + tokens.MessageOverhead)
 			}
 		}
 		return 0
@@ -99,14 +100,14 @@ func TestBatchSetsOff(t *testing.T) {
 	small := Window{Context: 32000, Threshold: 16000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
 	law := BatchSize(2*35, 1500, 40*35, segmentSummary, 0.1)
 	if got := first(p, small, 31); math.Abs(float64(got)-largerSide*float64(law)) > 100 {
-		t.Errorf("a compaction after %d tokens, want about %.0f", got, largerSide*float64(law))
+		t.Errorf("a compaction after %d size, want about %.0f", got, largerSide*float64(law))
 	}
 	if got := first(p, seed, 31); got < seed.MinBatch() || got > seed.MinBatch()+100 {
-		t.Errorf("a compaction after %d tokens, want %d, the least that is worth one", got, seed.MinBatch())
+		t.Errorf("a compaction after %d size, want %d, the least that is worth one", got, seed.MinBatch())
 	}
 	dear, cheap := p, p
 	dear.CachePrice, cheap.CachePrice = 0.4, 0.02
 	if d, c := first(dear, small, 31), first(cheap, small, 31); d >= c {
-		t.Errorf("a batch of %d tokens where carrying them is dear, and of %d where it is cheap", d, c)
+		t.Errorf("a batch of %d size where carrying them is dear, and of %d where it is cheap", d, c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -166,7 +167,7 @@ func (p Policy) MostSummary(source int) int {
 	if p.counts() {
 		return max(most, spareSummary)
 	}
-	return min(most-1, source-minFreed-2*MessageOverhead)
+	return min(most-1, source-minFreed-2*tokens.MessageOverhead)
 }
 
 // RearmAfter is Session.RearmTokens after a compaction that left, or found, so many tokens. A policy that does not go

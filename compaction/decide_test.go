@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -436,7 +437,7 @@ func TestNonsenseDoesNotPanic(t *testing.T) {
 			t.Fatalf("cut %+v of %d events", cut, len(s.Tail))
 		}
 	})
-	if got := Calibrate(1.2, -50, 100); got != 1.2 {
+	if got := tokens.Calibrate(1.2, -50, 100); got != 1.2 {
 		t.Errorf("a provider that counts %d tokens moved the factor to %v", -50, got)
 	}
 }

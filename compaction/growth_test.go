@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 )
@@ -21,7 +22,7 @@ func TestGrowth(t *testing.T) {
 	count := compaction.TestCounter().Count
 	for name, f := range map[string]func(string){
 		"Count":    func(s string) { count(s) },
-		"HeadTail": func(s string) { compaction.HeadTail(s, 1000) },
+		"HeadTail": func(s string) { tokens.HeadTail(s, 1000) },
 		"Clean":    func(s string) { compaction.Clean(s) },
 		"Fence":    func(s string) { compaction.Fence("known", s) },
 		"Identify": func(s string) { compaction.Identify(s) },

@@ -24,7 +24,7 @@ func (t *telling) audited(ctx context.Context, c chunk, text string) string {
 	// A model that never minds the length must not fill the window, nor stop compactions for good: what its text loses
 	// here is in the log.
 	if found.tokens > 0 {
-		text, _ = t.Counter.shorten(text, t.draft(most), func(s string) string { return s })
+		text, _ = t.Counter.Shorten(text, t.draft(most), func(s string) string { return s })
 		found.Audit, t.res.Trimmed = by.audit(text), true
 	}
 	t.res.note(found.Audit)

@@ -3,6 +3,7 @@ package compaction
 import (
 	"strings"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -19,7 +20,7 @@ func (e *Engine) Hide(t Task) Draft {
 	for _, a := range t.Active {
 		texts = append(texts, a.Text)
 	}
-	joined := Shorten(strings.Join(texts, "\n"), maxNoteText, sessions.ReadCallOf(t.Active[0].StartSeq, t.From))
+	joined := tokens.Shorten(strings.Join(texts, "\n"), maxNoteText, sessions.ReadCallOf(t.Active[0].StartSeq, t.From))
 	old := sessions.NewSummary{StartSeq: t.Active[0].StartSeq, EndSeq: t.From, Text: joined, Tokens: e.Counter.Count(joined), Level: 1}
 	d.Summaries = []sessions.NewSummary{old, fresh}
 	return d

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -180,7 +181,7 @@ func TurnStarts(events []sessions.Event) []int {
 func TokensOf(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {
-		n += e.Tokens + MessageOverhead
+		n += e.Tokens + tokens.MessageOverhead
 	}
 	return n
 }

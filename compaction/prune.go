@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -68,7 +69,7 @@ func prunedEnds(e sessions.Event) string {
 
 // oneLine is a tool's name as far as it is fit for a note.
 func oneLine(name string) string {
-	return HeadTail(strings.Join(strings.Fields(name), " "), maxToolName)
+	return tokens.HeadTail(strings.Join(strings.Fields(name), " "), maxToolName)
 }
 
 const maxToolName = 64
@@ -130,7 +131,7 @@ func Reference(e sessions.Event) (text string, ok bool) {
 func offloaded(e sessions.Event) string {
 	blob := sessions.BlobOf(e.Content)
 	return fmt.Sprintf("Tool result is at: %s\n%s, %d bytes, moved out to save room; %s reads the whole. It begins and ends:\n%s",
-		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), HeadTail(e.Content, previewBytes))
+		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), tokens.HeadTail(e.Content, previewBytes))
 }
 
 // StillDue reports whether a summary has to be made although results were moved out, which freed so many tokens: where

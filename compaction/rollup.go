@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -107,7 +108,7 @@ func (e *Engine) rawEvents(ctx context.Context, t Task) []sessions.Event {
 		count += s.MsgCount
 	}
 	most := min(maxRetold, e.Context/2)
-	if t.Raw == nil || count*MessageOverhead > most { // a log that is too long is not even read
+	if t.Raw == nil || count*tokens.MessageOverhead > most { // a log that is too long is not even read
 		return nil
 	}
 	first, last := t.Active[0], t.Active[len(t.Active)-1]

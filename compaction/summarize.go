@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -46,7 +47,7 @@ type Completion struct {
 // Summarizer has a model tell a range of events in few words.
 type Summarizer struct {
 	Model   Model
-	Counter *Counter
+	Counter *tokens.Counter
 	// Name is the configured model that writes summaries; empty for the default one, the chat's. Where another is
 	// named and fails, the chat's model is asked once, besides Retries.
 	Name     string
@@ -165,7 +166,7 @@ func (t *telling) next() chunk {
 	if t.res.Text != "" {
 		// It has about the target's length. One that was made for a larger window must not fill this one.
 		var n int
-		previous, n = t.Counter.shorten(t.res.Text, t.Context/4, func(s string) string { return Fence("previous-summary", s) + "\n\n" })
+		previous, n = t.Counter.Shorten(t.res.Text, t.Context/4, func(s string) string { return Fence("previous-summary", s) + "\n\n" })
 		fixed += n
 	}
 	most := t.mostOutput()

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -32,7 +33,7 @@ type line struct {
 // as a request has room for. They are sized as they are written: the frame of a line is several times as long as a
 // short message in it. Credentials and pictures that stand in a text are left out of it.
 type Scribe struct {
-	Counter  *Counter
+	Counter  *tokens.Counter
 	Location *time.Location // UTC where nil
 	// Summaries shows events of role summary, which tell what other events say, as lines; else they are passed over.
 	Summaries bool
@@ -74,7 +75,7 @@ func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
 			} else {
 				at = l.T
 			}
-			text, tokens = s.Counter.shorten(l.Text, limit-fenceTokens, func(text string) string {
+			text, tokens = s.Counter.Shorten(l.Text, limit-fenceTokens, func(text string) string {
 				l.Text = text
 				return l.String()
 			})
@@ -92,20 +93,6 @@ func (s Scribe) Write(events []sessions.Event, limit int) (text string, n int) {
 		}
 	}
 	return Fence("transcript", strings.Join(lines[:n], "")), n
-}
-
-// shorten returns what show makes of a text, and its tokens: of the whole text, or of its two ends where that takes more
-// than limit tokens.
-func (c *Counter) shorten(text string, limit int, show func(string) string) (shown string, tokens int) {
-	shown = show(text)
-	tokens = c.Count(shown)
-	// Bytes per token differ by language and by place in a text: what is left is counted again until it fits.
-	for n := len(text); tokens > limit && n > 0; {
-		n = int(float64(n) * min(0.9, 0.95*float64(max(0, limit))/float64(tokens)))
-		shown = show(HeadTail(text, n))
-		tokens = c.Count(shown)
-	}
-	return shown, tokens
 }
 
 // String is the line as JSON, with its line break.
@@ -158,28 +145,6 @@ func Fence(name, data string) string {
 		mark = rand.Text()[:12]
 	}
 	return fmt.Sprintf("<<<%s %s\n%s\n%s %s>>>", name, mark, strings.TrimRight(data, "\n"), name, mark)
-}
-
-// HeadTail shortens a text to about limit bytes: its beginning, a note of what is missing, its end. It never cuts
-// inside a character.
-func HeadTail(text string, limit int) string { return Shorten(text, limit, "") }
-
-// Shorten is HeadTail with the call that reads the whole text, where there is one, in the note.
-func Shorten(text string, limit int, call string) string {
-	if len(text) <= limit {
-		return text
-	}
-	if call != "" {
-		call = "; whole: " + call
-	}
-	head, tail := limit*2/3, len(text)-limit/3
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s …[%d bytes left out%s]… %s", text[:head], tail-head, call, text[tail:])
 }
 
 // clip shortens a text to its two ends, with a note of what is missing, to so many characters together.

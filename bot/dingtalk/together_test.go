@@ -15,6 +15,7 @@ import (
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -80,7 +81,7 @@ func runBot(t *testing.T, s *dingtalktest.Server, gather time.Duration) (*echo, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		t.Fatal(err)
 	}

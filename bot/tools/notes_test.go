@@ -19,6 +19,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/tools"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
@@ -201,7 +202,7 @@ func (r *room) notesOfViews() {
 		r.holds("joined notes "+lang, r.follow(cut), r.events[:36]...)
 	}
 	long := r.events[12]
-	r.holds("shortened", r.follow(compaction.Shorten(long.Content, 1000, sessions.ReadCall(long.Seq))), long)
+	r.holds("shortened", r.follow(tokens.Shorten(long.Content, 1000, sessions.ReadCall(long.Seq))), long)
 	for _, e := range r.events {
 		if got := r.follow(sessions.ReadCall(e.Seq)); !strings.Contains(got, e.Content) {
 			r.Errorf("event %d is not read whole", e.Seq)
@@ -302,9 +303,9 @@ func (r *room) listsGoOn() {
 	}
 }
 
-func counter(t *testing.T) *compaction.Counter {
+func counter(t *testing.T) *tokens.Counter {
 	t.Helper()
-	c, err := compaction.NewCounter()
+	c, err := tokens.NewCounter()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ebb/bot"
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -283,7 +283,7 @@ func TestSpecs(t *testing.T) {
 // The prompt and the built-in tools leave the window to the conversation: under 1,200 tokens in either language.
 func TestPromptAndToolsAreSmall(t *testing.T) {
 	t.Parallel()
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -48,7 +49,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return usageError{err}
 	}
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return err
 	}
@@ -190,13 +191,13 @@ func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 		if err != nil {
 			return err
 		}
-		n := im.count(im.kept.messages[i].event.Content) + compaction.MessageOverhead
+		n := im.count(im.kept.messages[i].event.Content) + tokens.MessageOverhead
 		t.Taken, t.TakenTokens = append(t.Taken, id), append(t.TakenTokens, n)
 		t.Appended += n
 	}
 	for i := said; i < end; i++ {
 		e := im.kept.messages[i].event
-		e.Tokens = im.count(e.Content) + compaction.MessageOverhead
+		e.Tokens = im.count(e.Content) + tokens.MessageOverhead
 		for _, c := range e.ToolCalls {
 			e.Tokens += im.count(c.Name) + im.count(c.Arguments)
 		}

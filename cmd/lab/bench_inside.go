@@ -12,7 +12,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -79,7 +79,7 @@ func (b *bench) openInside(ctx context.Context) (*inside, error) {
 
 // newInside makes the gateway with the defaults of the configuration.
 func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, error) {
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 )
 
 // result is what one policy came to over all talks.
@@ -88,7 +89,7 @@ func simulateAll(talks []talk) []result {
 
 // runAll replays the talks through the engine, several at once, on one database.
 func runAll(ctx context.Context, database string, talks []talk, all []contender) ([]result, error) {
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
 	}

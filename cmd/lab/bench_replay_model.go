@@ -15,6 +15,7 @@ import (
 
 	"ebb/bot"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -332,7 +333,7 @@ func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
 	s := memory.Save{Nothing: len(lines) == 0}
 	for i := range min(facts, len(lines)) {
 		l := lines[i*len(lines)/facts]
-		s.Facts = append(s.Facts, memory.Fact{Content: l.Who + " said: " + compaction.HeadTail(l.Text, 120), Kind: memory.KindFact})
+		s.Facts = append(s.Facts, memory.Fact{Content: l.Who + " said: " + tokens.HeadTail(l.Text, 120), Kind: memory.KindFact})
 	}
 	arguments, err := json.Marshal(s)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/tools"
 	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -35,7 +36,7 @@ type replayRig struct {
 }
 
 // replay has the engine hold a whole conversation and returns what it came to.
-func (c contender) replay(ctx context.Context, database string, counter *compaction.Counter, t talk) (b bill, err error) {
+func (c contender) replay(ctx context.Context, database string, counter *tokens.Counter, t talk) (b bill, err error) {
 	r, err := c.open(ctx, database, counter, t)
 	if err != nil {
 		return bill{}, err
@@ -50,7 +51,7 @@ func (c contender) replay(ctx context.Context, database string, counter *compact
 }
 
 // open starts the gateway on a pool of its own. The replay measures no time: its commits need not wait for the disk.
-func (c contender) open(ctx context.Context, database string, counter *compaction.Counter, t talk) (*replayRig, error) {
+func (c contender) open(ctx context.Context, database string, counter *tokens.Counter, t talk) (*replayRig, error) {
 	store, err := openHasty(ctx, database)
 	if err != nil {
 		return nil, err

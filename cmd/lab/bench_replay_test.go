@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sql/sqltest"
 )
 
@@ -184,7 +184,7 @@ func TestBalancedCostsHalfOfTheSlidingWindow(t *testing.T) {
 		}
 	}
 	balanced.copied = 1
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/compaction/tokens/tokenstest"
 )
 
 const (
@@ -16,11 +17,11 @@ const (
 
 // tokens compares our counting with the library's own on prose, turn about, and times what the library is bad at.
 func (b *bench) tokens(ctx context.Context) ([]figure, error) {
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
 	}
-	library, err := compaction.NewPlain()
+	library, err := tokenstest.NewPlain()
 	if err != nil {
 		return nil, err
 	}

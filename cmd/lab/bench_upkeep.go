@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ebb/bot/config"
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -63,7 +63,7 @@ func largeName(kind string, round, i int) string { return fmt.Sprintf("%s-%d-%d"
 
 // plantLarge writes the large contexts: ripe ones lie above the mark of compaction, calm ones below that of the flush.
 func (r *rig) plantLarge(ctx context.Context) error {
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return err
 	}

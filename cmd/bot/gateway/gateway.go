@@ -23,7 +23,7 @@ import (
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
 	"ebb/bot/tools"
-	"ebb/compaction"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
@@ -212,7 +212,7 @@ func (g *gateway) openBot(o Options) error {
 		registerStats(g.registry, t)
 		g.transport = t
 	}
-	counter, err := compaction.NewCounter()
+	counter, err := tokens.NewCounter()
 	if err != nil {
 		return err
 	}

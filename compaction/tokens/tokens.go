@@ -1,4 +1,6 @@
-package compaction
+// Package tokens counts and shortens text by the tokens of a model. A byte pair table that is linked into the program stands in
+// for the tokenizers of all providers; [Calibrate] corrects it by what they report.
+package tokens
 
 import (
 	"fmt"

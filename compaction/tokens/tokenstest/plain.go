@@ -1,4 +1,5 @@
-package compaction
+// Package tokenstest counts with the unchanged library, for tests and benchmarks of package tokens.
+package tokenstest
 
 import (
 	"fmt"

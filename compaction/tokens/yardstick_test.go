@@ -1,6 +1,7 @@
-package compaction
+package tokens
 
 import (
+	"ebb/compaction/tokens/tokenstest"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,8 +12,8 @@ import (
 )
 
 // library is loaded once, like counter.
-var library = sync.OnceValue(func() *Plain {
-	p, err := NewPlain()
+var library = sync.OnceValue(func() *tokenstest.Plain {
+	p, err := tokenstest.NewPlain()
 	if err != nil {
 		panic(err)
 	}
