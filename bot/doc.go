@@ -10,7 +10,7 @@
 //	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox.go, queue.go, send.go -> bot/dingtalk/reply.go, codes.go
-//	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens.go
+//	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens
 //	10 flush        >= 90 %, and more: memory_save forced    upkeep.go, extract.go, debts.go -> memory/flush.go
 //	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
 //
@@ -61,6 +61,9 @@
 // Whatever arrives, memory is bounded: so many turns are in hand, each with one message or 256 KiB of them, and so many calls of the model under way, and who waits for
 // either takes turns by conversation (fair.go). Messages wait in the log, and replies beyond a few of each conversation
 // are not made before the earlier ones are sent (outbox.go).
+//
+// The parts are put together in cmd/bot/gateway from what bot/config reads. The equipment (demo, benchmarks, fault injection,
+// search evaluation) is cmd/lab, a program of its own.
 //
 // # Decisions
 //

@@ -32,7 +32,7 @@
 // heartbeat do not wait for the disk: they must survive Ebb's death, not the server's. Notifications go out only
 // to another replica, for they put all commits of the server into one queue.
 //
-// [StartPrivate] runs a PostgreSQL of Ebb's own where none is configured.
+// Package localpg runs a PostgreSQL of Ebb's own where none is configured.
 package sql
 
 //go:generate sqlc generate

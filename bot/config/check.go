@@ -26,7 +26,7 @@ const (
 )
 
 // Validate checks a config that was made or changed in code, as Load does for a file. It may lower max_output and add to
-// Warnings. The error is a *ConfigError without places.
+// Warnings. The error is a *Error without places.
 func (c *Config) Validate(need Need) error {
 	src := newSource("", nil, func(string) string { return "" })
 	c.check(src, need)

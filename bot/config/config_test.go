@@ -247,7 +247,7 @@ func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	_, err := Load(filepath.Join(t.TempDir(), "none.jsonc"), env(), NeedNothing)
 	if _, ok := errors.AsType[*Error](err); !ok {
-		t.Fatalf("got %v, want a ConfigError", err)
+		t.Fatalf("got %v, want an Error", err)
 	}
 	for _, want := range []string{"none.jsonc: ", "no such file", "--config"} {
 		if !strings.Contains(err.Error(), want) {

@@ -203,7 +203,7 @@ func TestNeed(t *testing.T) {
 
 func TestHugeFileIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{strings.Repeat(" ", maxConfigSize+1), strings.Repeat("[", maxConfigSize), strings.Repeat(`{"a":`, maxConfigSize/5)} {
+	for _, text := range []string{strings.Repeat(" ", maxSize+1), strings.Repeat("[", maxSize), strings.Repeat(`{"a":`, maxSize/5)} {
 		_, err := parseConfig("f.jsonc", []byte(text), env(), NeedNothing)
 		if err == nil || len(err.Error()) > 500 {
 			t.Errorf("%.10q...: got %.500v, want a short error", text, err)
@@ -243,7 +243,7 @@ func TestManyErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	_, err := parseConfig("f.jsonc", []byte(`{"agent": {"admins": [`+strings.Repeat("1,", 100_000)+`]}}`), env(), NeedNothing)
 	config, ok := errors.AsType[*Error](err)
-	if !ok || len(config.Fields) != maxConfigErrors {
-		t.Errorf("got %.500v, want %d errors", err, maxConfigErrors)
+	if !ok || len(config.Fields) != maxErrors {
+		t.Errorf("got %.500v, want %d errors", err, maxErrors)
 	}
 }

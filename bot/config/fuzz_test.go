@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			var config *Error
 			if !errors.As(err, &config) || len(config.Fields) == 0 {
-				t.Fatalf("got %v, want a ConfigError with fields", err)
+				t.Fatalf("got %v, want an Error with fields", err)
 			}
 			for _, field := range config.Fields {
 				if !place.MatchString(field.Error()) {

@@ -15,11 +15,11 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxConfigSize keeps a wrong path (a log, a database) from being parsed; a config is a few kilobytes.
-const maxConfigSize = 256 << 10
+// maxSize keeps a wrong path (a log, a database) from being parsed; a config is a few kilobytes.
+const maxSize = 256 << 10
 
 // Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need says which
-// credentials have to be there. An empty path means the defaults alone. The error is a *ConfigError that lists
+// credentials have to be there. An empty path means the defaults alone. The error is a *Error that lists
 // everything that is wrong, each with file, line and column. Overrides come from the command line.
 func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
@@ -96,8 +96,8 @@ var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
 // parse returns the syntax tree of the file, or records why there is none.
 func (s *source) parse() (hujson.Value, bool) {
-	if len(s.data) > maxConfigSize {
-		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxConfigSize)
+	if len(s.data) > maxSize {
+		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxSize)
 		return hujson.Value{}, false
 	}
 	if n := InvalidUTF8(s.data); n >= 0 {

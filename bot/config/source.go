@@ -36,10 +36,10 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
-// maxConfigErrors bounds what one reading reports; a file with more mistakes is some other file.
-const maxConfigErrors = 100
+// maxErrors bounds what one reading reports; a file with more mistakes is some other file.
+const maxErrors = 100
 
-// ConfigError is everything that is wrong in a config file, up to a hundred things, in the order of the file.
+// Error is everything that is wrong in a config file, up to a hundred things, in the order of the file.
 type Error struct{ Fields []*FieldError }
 
 // Error returns one line for each.
@@ -89,7 +89,7 @@ func (s *source) failAt(offset int, path, format string, args ...any) {
 // failAs is failAt for a value that is called otherwise at this place.
 func (s *source) failAs(name string, offset int, path, format string, args ...any) {
 	s.bad[path] = true
-	if len(s.errs) < maxConfigErrors {
+	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, located{offset, s.place(offset, name, fmt.Sprintf(format, args...))})
 	}
 }
@@ -102,7 +102,7 @@ func (s *source) warning(path, format string, args ...any) string {
 	return s.place(s.offset(path), s.writtenAs(path), fmt.Sprintf(format, args...)).Error()
 }
 
-// err returns everything recorded so far as a *ConfigError, or nil.
+// err returns everything recorded so far as a *Error, or nil.
 func (s *source) err() error {
 	if len(s.errs) == 0 {
 		return nil
