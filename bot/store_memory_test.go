@@ -1,0 +1,84 @@
+package bot
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+func (s *store) Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
+	return do(s, "range", func() ([]sessions.Event, error) {
+		var out []sessions.Event
+		for _, e := range s.log(ctx, key) {
+			if e.Seq > from && e.Seq <= through && len(out) < limit {
+				out = append(out, e)
+			}
+		}
+		return out, nil
+	})
+}
+
+// log is the session's events that have a place, in the order of the view.
+func (s *shelf) log(ctx context.Context, key sessions.Key) []sessions.Event {
+	events := slices.DeleteFunc(s.mem.Events(ctx, key), func(e sessions.Event) bool { return e.Seq == 0 })
+	slices.SortFunc(events, func(a, b sessions.Event) int { return int(a.Seq - b.Seq) })
+	return events
+}
+
+func (s *store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	return do(s, "search", func() ([]memory.Hit, error) {
+		if s.find != nil {
+			return s.find(ctx, q)
+		}
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		var hits []memory.Hit
+		for _, m := range s.memories {
+			if len(hits) < q.Limit && readable(m, r) && strings.Contains(m.Content, q.Text) {
+				hits = append(hits, memory.Hit{Path: "MEMORY.md", Content: m.Content, At: m.CreatedAt})
+			}
+		}
+		return hits, nil
+	})
+}
+
+func readable(m memory.Memory, r memory.Reader) bool {
+	switch m.Scope {
+	case memory.ScopeGroup:
+		return m.ScopeID == memory.GroupID(r.Robot, r.Conversation)
+	case memory.ScopeSession:
+		return m.ScopeID == string(r.Key)
+	case memory.ScopeUser:
+		return slices.Contains(r.Users, sessions.UserID(m.ScopeID))
+	}
+	return false
+}
+
+func (s *store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
+	return do(s, "pinned", func() ([]memory.Memory, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		var out []memory.Memory
+		for _, m := range slices.Backward(s.memories) {
+			if len(out) < limit && readable(m, r) {
+				out = append(out, m)
+			}
+		}
+		return out, nil
+	})
+}
+
+func (s *store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	return do(s, "history", func() (finds memory.Finds, err error) {
+		for _, e := range slices.Backward(s.log(ctx, key)) {
+			inRange := e.Seq >= q.From && (q.Through == 0 || e.Seq <= q.Through)
+			if inRange && strings.Contains(e.Content, q.Words) && len(finds.Events) < q.Limit {
+				finds.Events = append(finds.Events, memory.Find{Event: e})
+			}
+		}
+		return finds, nil
+	})
+}
