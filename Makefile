@@ -9,12 +9,16 @@ CHAOS_FLAGS ?=
 export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint generate bench chaos soak cost-plot conformance build deps
+.PHONY: help program demo test lint generate bench chaos soak cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: deps build ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
+# The bot that cmd/lab runs, built like cmd/lab itself, so that both share what is compiled.
+program:
+	@go build -o bin/bot ./cmd/bot
+
+demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/lab demo $(DEMO_FLAGS)
 
 # The longest tests, and those that measure pure functions, run without the race detector: it would take the whole run past a
@@ -27,7 +31,7 @@ test: ## Run every test
 	go vet ./...
 	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
 	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 40m -skip '$(LONG)' ./...
-	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot/... ./compaction ./memory/... ./sessions/... ./sql
+	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
@@ -38,16 +42,16 @@ lint: ## Check format and style
 generate: ## Write the Go code for the SQL again
 	CGO_ENABLED=0 go run $(SQLC) generate -f sql/sqlc.yaml
 
-bench: deps build ## Measure what the design promises, as one table
+bench: deps program ## Measure what the design promises, as one table
 	go run ./cmd/lab bench
 
-chaos: deps build ## Run fault injection for half an hour and check that nothing is lost; CHAOS_FLAGS=--for=5m, --seed=N
+chaos: deps program ## Run fault injection for half an hour and check that nothing is lost; CHAOS_FLAGS=--for=5m, --seed=N
 	go run ./cmd/lab chaos $(CHAOS_FLAGS)
 
-soak: deps build ## Talk to gateways for half an hour and check that memory, goroutines, files and tables stay flat
+soak: deps program ## Talk to gateways for half an hour and check that memory, goroutines, files and tables stay flat
 	go run ./cmd/lab chaos --calm --rate 20 $(CHAOS_FLAGS)
 
-cost-plot: deps build ## Draw what compaction policies cost into docs/
+cost-plot: deps program ## Draw what compaction policies cost into docs/
 	@mkdir -p docs
 	go run ./cmd/lab bench replay --plot docs/compaction-cost.svg
 
