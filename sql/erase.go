@@ -366,7 +366,7 @@ func (e *erasure) bodies(ctx context.Context) error {
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
-		done, err = s.delete(ctx, tx, key, 0)
+		done, err = s.delete(ctx, tx, key, 0, nil)
 		return err
 	})
 	if err != nil {
@@ -375,10 +375,11 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, nil
 }
 
-// delete removes all rows of a session, but for the message that asks for it, if there is one, and those after it.
-func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64) (sessions.Deleted, error) {
+// delete removes all rows of a session, but for the message that asks for it, if there is one, those after it, and some
+// answers to these.
+func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
-	events, err := s.q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked})
+	events, err := s.q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})
 	if err != nil {
 		return done, err
 	}
@@ -390,7 +391,6 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		{&done.Summaries, s.q.SummariesDelete},
 		{&done.Compactions, s.q.CompactionsDelete},
 		{&done.Replies, s.q.OutboxDelete},
-		{&done.Blobs, s.q.BlobsDelete},
 	} {
 		n, err := kind.remove(ctx, tx, key)
 		if err != nil {
@@ -398,6 +398,11 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		}
 		*kind.count = int(n)
 	}
+	blobs, err := s.q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key})
+	if err != nil {
+		return done, err
+	}
+	done.Blobs = len(blobs)
 	memories, err := s.q.MemoriesDelete(ctx, tx, string(key))
 	if err != nil {
 		return done, err

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,6 +68,29 @@ func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	}
 	a.last = e.Role
 	return wipe
+}
+
+// answersAfter lists the answers in a session to messages that were sent after the one that asks for an erasure and answered
+// before it. An answer to earlier messages, too, is none of them, nor one that repeats what must be forgotten.
+func (s *Store) answersAfter(
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
+) (answered []int64, err error) {
+	if asked == 0 {
+		return nil, nil
+	}
+	later, err := s.q.MessagesAfter(ctx, db, &dbsqlc.MessagesAfterParams{SessionKey: key, Asked: asked})
+	if err != nil || len(later) == 0 {
+		return nil, err
+	}
+	turns := newAnswers()
+	turns.under = true // what stands before the first message answers none
+	err = s.walk(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
+		said := e.Role == sessions.RoleUser
+		if goes := turns.next(e, said && !slices.Contains(later, e.ID)); !said && !goes && !repeats(e.Content) && !repeats(e.Calls) {
+			answered = append(answered, e.ID)
+		}
+	})
+	return answered, err
 }
 
 // wiped is an event that is to be wiped, and whether people saw it as a message.

@@ -154,7 +154,7 @@ func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error 
 		return g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			*g.done = before // it may run more than once
 			if alone {
-				return g.delete(ctx, tx, r.SessionKey, 0)
+				return g.delete(ctx, tx, r.SessionKey, 0, never)
 			}
 			return g.session(ctx, tx, row, sv)
 		})
@@ -203,8 +203,9 @@ func (g *forgetting) alone(
 	return kind == sessions.Private && spoke || key == sessions.NewKey(robot, c, g.f.Person)
 }
 
-// delete removes a session that is the person's alone, with whatever was learnt in it.
-func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64) error {
+// delete removes a session that is the person's alone, with whatever was learnt in it. What they sent after the message that
+// asks for it stays, with answers that do not repeat the rest.
+func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
 	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, Person: string(g.f.Person)})
 	if err != nil {
 		return err
@@ -216,17 +217,30 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	if err := g.forgetFacts(ctx, tx, ids, key, g.done); err != nil {
 		return err
 	}
-	messages, err := g.q.SessionMessages(ctx, tx, &dbsqlc.SessionMessagesParams{SessionKey: key, Asked: asked, Erased: sessions.ErasedText})
+	answers, err := g.answersAfter(ctx, tx, key, asked, repeats)
+	if err != nil {
+		return err
+	}
+	messages, err := g.messagesUpTo(ctx, tx, key, asked, answers)
 	if err != nil {
 		return err
 	}
 	g.done.Messages += int(messages.Messages + messages.Answers)
-	gone, err := g.Store.delete(ctx, tx, key, asked)
+	gone, err := g.Store.delete(ctx, tx, key, asked, answers)
 	g.done.Sessions++
 	g.done.Add(sessions.Erased{
 		Events: gone.Events, Summaries: gone.Summaries, Memories: gone.Memories, Blobs: gone.Blobs, Replies: gone.Replies,
 	})
 	return err
+}
+
+// messagesUpTo counts what goes of a session that is the person's alone.
+func (g *forgetting) messagesUpTo(
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
+) (dbsqlc.SessionMessagesRow, error) {
+	return g.q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
+		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
+	})
 }
 
 // session wipes the person from a session that others have too. Without a survey they never spoke there: then what others
@@ -374,13 +388,29 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 		}
 		return g.keepAsking(ctx, tx, &row, g.f.From, g.done)
 	}
-	if err := g.delete(ctx, tx, key, g.f.From.Event); err != nil {
+	repeats := never
+	if sv != nil {
+		repeats = sv.traits.repeats
+	}
+	if err := g.delete(ctx, tx, key, g.f.From.Event, repeats); err != nil {
 		return err
 	}
 	g.done.Lease.Term = row.LeaseTerm + 1
+	return g.remake(ctx, tx, &row)
+}
+
+// remake makes a deleted session again for the turn that asks. The log holds what was sent after the message of that turn.
+func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
+	last := int64(0)
+	for _, base := range []int64{row.LastSeq, 0} { // by way of numbers that are free
+		var err error
+		if last, err = g.q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
+			return err
+		}
+	}
 	return g.q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
-		SessionKey: key, RobotCode: row.RobotCode, ConversationID: row.ConversationID, ConversationType: row.ConversationType,
-		Owner: string(l.Owner), Term: g.done.Lease.Term,
+		SessionKey: row.SessionKey, RobotCode: row.RobotCode, ConversationID: row.ConversationID, ConversationType: row.ConversationType,
+		Owner: string(g.f.From.Lease.Owner), Term: g.done.Lease.Term, LastSeq: last,
 	})
 }
 

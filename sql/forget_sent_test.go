@@ -1,11 +1,15 @@
 package sql_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sql/sqltest"
 )
 
 // Messages that were sent back to back may arrive in another order. An erasure goes by the order in which they were sent:
@@ -36,4 +40,64 @@ func TestErasuresGoByTheOrderSent(t *testing.T) {
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
 	gone(t, pool, "hunter7742x", "hunter7743x")
 	stays(t, pool, "之后的话", "发布在周五")
+}
+
+// The private chat goes up to the command, in the order in which messages were sent. An answer goes with its message, also
+// where it came after the command was sent. A message that was sent after the command and answered before it keeps its
+// answer and its reply, which may still have to be sent.
+func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	now := time.Now()
+	c := newChat(t, s, "dm", zhangID, true)
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
+	execute(t, pool, "UPDATE dingtalk_session_events SET sent_at = sent_at - interval '1 hour'")
+	arrives := func(id, text string, after time.Duration) sessions.Accepted {
+		a := must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
+			RobotCode: robot, ConversationID: c.reader.Conversation, ConversationType: sessions.Private, ID: sessions.MessageID(id),
+			SenderID: zhangID, StaffID: zhangID, SenderNick: zhangNick, Text: text, Kind: "text", SentAt: now.Add(after),
+		}))
+		c.lease = a.Lease
+		return a
+	}
+	answers := func(answer string, taken ...sessions.Accepted) {
+		t.Helper()
+		turn := sessions.Turn{
+			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer, Tokens: 3}},
+			Reply:  &sessions.Reply{Text: answer, Nonce: answer, Target: sessions.Target{RobotCode: robot, ConversationID: c.reader.Conversation}},
+		}
+		for _, a := range taken {
+			turn.Taken, turn.TakenTokens = append(turn.Taken, a.EventID), append(turn.TakenTokens, 5)
+		}
+		must[sessions.Committed](t)(s.Commit(t.Context(), c.lease, turn))
+	}
+	before := arrives("before", "口令是 hunter7742x", -10*time.Second)
+	answers("记下了前一句", before) // after the command was sent
+	after := arrives("after", "今天星期几", -3*time.Second)
+	answers("今天星期四", after)
+	answers("两句一起答", arrives("late", "门牌是 hunter7743x", -8*time.Second), arrives("mixed", "明天呢", -2*time.Second))
+	answers("你的口令是 hunter7742x", arrives("repeats", "我的口令是什么", -time.Second))
+	command := arrives("command", "/忘记我 确认", -5*time.Second)
+
+	f := memory.Forget{Robot: robot, Person: zhangID, Self: true, From: memory.Asking{Lease: c.lease, Event: command.EventID, Language: "zh"}}
+	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	c.lease = done.Lease
+	gone(t, pool, "hunter7742x", "hunter7743x", "记下了前一句", "两句一起答")
+	stays(t, pool, "今天星期几", "明天呢", "我的口令是什么")
+	replies := collect(t, pool, "SELECT body || state FROM outbox WHERE session_key = '"+string(c.reader.Key)+"'", pgx.RowTo[string])
+	if len(replies) != 1 || replies[0] != "今天星期四sending" {
+		t.Errorf("replies are %q, want the one to what was sent after the command", replies)
+	}
+	answers("已忘记", command)
+	v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5))
+	var left []string
+	for i, e := range v.Tail {
+		if left = append(left, e.Content); e.Seq != int64(i+1) {
+			t.Errorf("event %d has place %d", i, e.Seq)
+		}
+	}
+	want := []string{"今天星期几", "今天星期四", "明天呢", "我的口令是什么", memory.ForgetDone("zh"), "已忘记"}
+	if !slices.Equal(left, want) || v.Session.LastSeq != int64(len(want)) {
+		t.Errorf("the log is %q to %d, want %q", left, v.Session.LastSeq, want)
+	}
 }

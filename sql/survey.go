@@ -147,7 +147,11 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 		if r.SessionKey == g.f.From.Lease.Key {
 			asked = g.f.From.Event
 		}
-		n, err := g.q.SessionMessages(ctx, g.pool, &dbsqlc.SessionMessagesParams{SessionKey: r.SessionKey, Asked: asked, Erased: sessions.ErasedText})
+		answers, err := g.answersAfter(ctx, g.pool, r.SessionKey, asked, never)
+		if err != nil {
+			return err
+		}
+		n, err := g.messagesUpTo(ctx, g.pool, r.SessionKey, asked, answers)
 		p.Messages += int(n.Messages)
 		p.Answers += int(n.Answers)
 		return err

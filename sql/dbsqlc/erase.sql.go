@@ -60,18 +60,6 @@ func (q *Queries) AsideErase(ctx context.Context, db DBTX, arg *AsideEraseParams
 	return items, nil
 }
 
-const blobsDelete = `-- name: BlobsDelete :execrows
-DELETE FROM blobs b WHERE b.session_key = $1
-`
-
-func (q *Queries) BlobsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) (int64, error) {
-	result, err := db.Exec(ctx, blobsDelete, sessionKey)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const compactionViewSet = `-- name: CompactionViewSet :exec
 UPDATE compaction_log c SET view_before = $1
 WHERE c.session_key = $2 AND c.id = $3
@@ -212,8 +200,8 @@ func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesPara
 const eventsDelete = `-- name: EventsDelete :one
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
-    WHERE e.session_key = $1 AND ($2::bigint = 0 OR (e.sent_at, e.id) < (
-        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint))
+    WHERE e.session_key = $1 AND ($2::bigint = 0 OR e.id <> ALL($3::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint)))
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
     INSERT INTO deleted_messages (message)
@@ -229,12 +217,13 @@ SELECT count(*) FROM gone
 type EventsDeleteParams struct {
 	SessionKey sessions.Key
 	Asked      int64
+	Answers    []int64
 }
 
-// EventsDelete deletes a log, up to a message that asks for it, where there is one. For a day it remembers the messages,
-// which may be pushed again.
+// EventsDelete deletes a log. Where a message asks for it, what people sent from that message on stays, and the listed
+// answers to it. For a day it remembers the messages, which may be pushed again.
 func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
-	row := db.QueryRow(ctx, eventsDelete, arg.SessionKey, arg.Asked)
+	row := db.QueryRow(ctx, eventsDelete, arg.SessionKey, arg.Asked, arg.Answers)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -352,6 +341,30 @@ func (q *Queries) EventsMissing(ctx context.Context, db DBTX, arg *EventsMissing
 	return items, nil
 }
 
+const eventsRenumber = `-- name: EventsRenumber :execrows
+WITH places AS (
+    SELECT o.id, row_number() OVER (ORDER BY o.seq) AS place FROM dingtalk_session_events o
+    WHERE o.session_key = $2 AND o.seq IS NOT NULL
+)
+UPDATE dingtalk_session_events e SET seq = n.place + $1::bigint
+FROM places n
+WHERE e.session_key = $2 AND e.id = n.id
+`
+
+type EventsRenumberParams struct {
+	Base       int64
+	SessionKey sessions.Key
+}
+
+// EventsRenumber numbers the places of a log one after the other, from behind a place on. No old number lies among the new ones.
+func (q *Queries) EventsRenumber(ctx context.Context, db DBTX, arg *EventsRenumberParams) (int64, error) {
+	result, err := db.Exec(ctx, eventsRenumber, arg.Base, arg.SessionKey)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const eventsStaying = `-- name: EventsStaying :many
 SELECT e.seq::bigint AS seq, concat_ws(': ', e.sender_nick, left(e.content, $1::int))::text AS content
 FROM dingtalk_session_events e
@@ -428,10 +441,45 @@ func (q *Queries) MemoriesDelete(ctx context.Context, db DBTX, sessionKey string
 	return result.RowsAffected(), nil
 }
 
-const outboxDelete = `-- name: OutboxDelete :execrows
-DELETE FROM outbox o WHERE o.session_key = $1
+const messagesAfter = `-- name: MessagesAfter :many
+SELECT e.id FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.role = 'user' AND e.seq IS NOT NULL AND (e.sent_at, e.id) > (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint)
 `
 
+type MessagesAfterParams struct {
+	SessionKey sessions.Key
+	Asked      int64
+}
+
+// MessagesAfter lists the answered messages that people sent after another message.
+func (q *Queries) MessagesAfter(ctx context.Context, db DBTX, arg *MessagesAfterParams) ([]int64, error) {
+	rows, err := db.Query(ctx, messagesAfter, arg.SessionKey, arg.Asked)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const outboxDelete = `-- name: OutboxDelete :execrows
+DELETE FROM outbox o WHERE o.session_key = $1 AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.role <> 'user' AND e.created_at = o.created_at)
+`
+
+// OutboxDelete deletes replies whose answers are not in the log. A turn writes its answer and its reply at one time.
 func (q *Queries) OutboxDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) (int64, error) {
 	result, err := db.Exec(ctx, outboxDelete, sessionKey)
 	if err != nil {

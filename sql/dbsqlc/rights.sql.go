@@ -1472,14 +1472,15 @@ const sessionMessages = `-- name: SessionMessages :one
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $2::text)
-  AND ($3::bigint = 0 OR (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint))
+  AND ($3::bigint = 0 OR e.id <> ALL($4::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)))
 `
 
 type SessionMessagesParams struct {
 	SessionKey sessions.Key
 	Erased     string
 	Asked      int64
+	Answers    []int64
 }
 
 type SessionMessagesRow struct {
@@ -1489,15 +1490,20 @@ type SessionMessagesRow struct {
 
 // SessionMessages counts what people and the bot said in a session that is to be deleted.
 func (q *Queries) SessionMessages(ctx context.Context, db DBTX, arg *SessionMessagesParams) (SessionMessagesRow, error) {
-	row := db.QueryRow(ctx, sessionMessages, arg.SessionKey, arg.Erased, arg.Asked)
+	row := db.QueryRow(ctx, sessionMessages,
+		arg.SessionKey,
+		arg.Erased,
+		arg.Asked,
+		arg.Answers,
+	)
 	var i SessionMessagesRow
 	err := row.Scan(&i.Messages, &i.Answers)
 	return i, err
 }
 
 const sessionRemake = `-- name: SessionRemake :exec
-INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term)
-VALUES ($1, $2, $3, $4, $5::text, $6)
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term, last_seq)
+VALUES ($1, $2, $3, $4, $5::text, $6, $7)
 `
 
 type SessionRemakeParams struct {
@@ -1507,6 +1513,7 @@ type SessionRemakeParams struct {
 	ConversationType sessions.ConversationType
 	Owner            string
 	Term             int64
+	LastSeq          int64
 }
 
 // SessionRemake makes a deleted session anew for the turn that asked for its deletion.
@@ -1518,6 +1525,7 @@ func (q *Queries) SessionRemake(ctx context.Context, db DBTX, arg *SessionRemake
 		arg.ConversationType,
 		arg.Owner,
 		arg.Term,
+		arg.LastSeq,
 	)
 	return err
 }

@@ -217,12 +217,12 @@ DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
 
 -- name: EventsDelete :one
--- EventsDelete deletes a log, up to a message that asks for it, where there is one. For a day it remembers the messages,
--- which may be pushed again.
+-- EventsDelete deletes a log. Where a message asks for it, what people sent from that message on stays, and the listed
+-- answers to it. For a day it remembers the messages, which may be pushed again.
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
-        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint))
+    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)))
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
     INSERT INTO deleted_messages (message)
@@ -234,6 +234,22 @@ WITH gone AS (
 )
 SELECT count(*) FROM gone;
 
+-- name: MessagesAfter :many
+-- MessagesAfter lists the answered messages that people sent after another message.
+SELECT e.id FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.role = 'user' AND e.seq IS NOT NULL AND (e.sent_at, e.id) > (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint);
+
+-- name: EventsRenumber :execrows
+-- EventsRenumber numbers the places of a log one after the other, from behind a place on. No old number lies among the new ones.
+WITH places AS (
+    SELECT o.id, row_number() OVER (ORDER BY o.seq) AS place FROM dingtalk_session_events o
+    WHERE o.session_key = @session_key AND o.seq IS NOT NULL
+)
+UPDATE dingtalk_session_events e SET seq = n.place + @base::bigint
+FROM places n
+WHERE e.session_key = @session_key AND e.id = n.id;
+
 -- name: SummariesDelete :execrows
 DELETE FROM session_summaries a WHERE a.session_key = @session_key;
 
@@ -241,10 +257,10 @@ DELETE FROM session_summaries a WHERE a.session_key = @session_key;
 DELETE FROM compaction_log c WHERE c.session_key = @session_key;
 
 -- name: OutboxDelete :execrows
-DELETE FROM outbox o WHERE o.session_key = @session_key;
-
--- name: BlobsDelete :execrows
-DELETE FROM blobs b WHERE b.session_key = @session_key;
+-- OutboxDelete deletes replies whose answers are not in the log. A turn writes its answer and its reply at one time.
+DELETE FROM outbox o WHERE o.session_key = @session_key AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role <> 'user' AND e.created_at = o.created_at);
 
 -- name: ToolRunsDelete :exec
 DELETE FROM tool_runs r WHERE r.session_key = @session_key;

@@ -330,8 +330,8 @@ WHERE s.session_key = @session_key RETURNING s.lease_term;
 
 -- name: SessionRemake :exec
 -- SessionRemake makes a deleted session anew for the turn that asked for its deletion.
-INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term)
-VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term);
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term, last_seq)
+VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term, @last_seq);
 
 -- name: SessionsFree :exec
 -- SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
@@ -426,8 +426,8 @@ LIMIT @max_rows::int;
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
-  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
+  AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)));
 
 -- name: SaidBy :many
 -- SaidBy reads what a person said in a session, also what has no place in the view.
