@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"ebb/bot/config"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
+	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // result is what one policy came to over all talks.
@@ -87,13 +90,22 @@ func simulateAll(talks []talk) []result {
 	return out
 }
 
-// runAll replays the talks through the engine, several at once, on one database.
-func runAll(ctx context.Context, database string, talks []talk, all []contender) ([]result, error) {
+// runAll replays the talks through the engine, several at once, each on a database of its own: gateways that share one
+// take up each other's sessions in the background, and pay for their flushes and compactions.
+func runAll(ctx context.Context, server *localpg.Server, talks []talk, all []contender) (out []result, err error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]result, len(all))
+	template, err := server.NewDatabase(ctx, replayTemplate, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.DropDatabase(context.WithoutCancel(ctx), replayTemplate)) }()
+	if _, err := sql.Migrate(ctx, template); err != nil {
+		return nil, err
+	}
+	out = make([]result, len(all))
 	bills := make([][2]bill, len(all)*len(talks))
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(replayInHand)
@@ -107,7 +119,7 @@ func runAll(ctx context.Context, database string, talks []talk, all []contender)
 				c := c
 				c.copied = copied
 				work.Go(func() (err error) {
-					bills[i*len(talks)+j][k], err = c.replay(ctx, database, counter, t)
+					bills[i*len(talks)+j][k], err = c.replayAlone(ctx, server, counter, t)
 					return err
 				})
 			}
@@ -144,7 +156,7 @@ func (b *bench) compare(ctx context.Context) (comparison, error) {
 	for _, t := range talks {
 		messages += len(t.said)
 	}
-	engine, err := runAll(ctx, b.private.URL(), talks, contenders())
+	engine, err := runAll(ctx, b.private, talks, contenders())
 	if err != nil {
 		return comparison{}, err
 	}

@@ -212,6 +212,15 @@ func transcriptIn(text string) []transcriptLine {
 	return out
 }
 
+// own notes a request about what was not said in this conversation: its cost belongs to another bill.
+func (m *countingModel) own(lines []transcriptLine) {
+	for _, l := range lines {
+		if i := int(l.N) - 1; m.wrong == nil && (i < 0 || i >= len(m.said) || m.said[i].text != l.Text) {
+			m.wrong = fmt.Errorf("%s: a request about another conversation shows %q as message %d", m.name, l.Text, i)
+		}
+	}
+}
+
 // repair writes a summary again with what was missing in it.
 func (m *countingModel) repair(r bot.Request, draft, input string) (bot.Response, error) {
 	text := strings.TrimRight(draft, "\n")
@@ -243,6 +252,7 @@ func (m *countingModel) summary(r bot.Request) (bot.Response, error) {
 		}
 	}
 	earlier, lines := m.digestsIn(input), transcriptIn(input)
+	m.own(lines)
 	d := account{told: map[int]bool{}}
 	size, source, limit := 0, 0, m.most
 	for _, e := range earlier {
@@ -330,6 +340,7 @@ func (a account) write(number int, headings []string, size int) string {
 func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
+	m.own(lines)
 	s := memory.Save{Nothing: len(lines) == 0}
 	for i := range min(facts, len(lines)) {
 		l := lines[i*len(lines)/facts]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"ebb/bot"
@@ -15,6 +16,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/localpg"
 )
 
 // contender is a policy that the engine really runs.
@@ -29,10 +31,25 @@ type contender struct {
 type replayRig struct {
 	*countingModel
 	id      string
+	began   time.Time
 	gateway *bot.Bot
 	accept  bot.Accept
 	sent    chan struct{}
 	stop    func() error
+}
+
+// replayTemplate is the database that those of the replays are copies of.
+const replayTemplate = "replay_template"
+
+// replayAlone replays a conversation on a database that is created for it.
+func (c contender) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t talk) (b bill, err error) {
+	name := "replay_" + strings.ToLower(rand.Text())
+	database, err := server.NewDatabase(ctx, name, replayTemplate)
+	if err != nil {
+		return bill{}, err
+	}
+	defer func() { err = errors.Join(err, server.DropDatabase(context.WithoutCancel(ctx), name)) }()
+	return c.replay(ctx, database, counter, t)
 }
 
 // replay has the engine hold a whole conversation and returns what it came to.
@@ -60,7 +77,7 @@ func (c contender) open(ctx context.Context, database string, counter *tokens.Co
 	if c.settings.Policy.Rolling {
 		size = rollingCap
 	}
-	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), sent: make(chan struct{}, 1)}
+	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
 	ready := make(chan bot.Accept, 1)
 	r.gateway, err = bot.New(bot.Config{
 		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
@@ -111,7 +128,8 @@ func (r *replayRig) say(ctx context.Context, i int) error {
 	err := r.accept(ctx, sessions.Message{
 		RobotCode: demoRobot, ConversationID: sessions.ConversationID(r.id), ConversationType: sessions.Private,
 		ID: sessions.MessageID(fmt.Sprintf("%s-%d", r.id, i)), SenderID: "u1", StaffID: "u1", SenderNick: "Alex",
-		Kind: "text", Text: r.said[i].text, SentAt: time.Now(),
+		Kind: "text", Text: r.said[i].text,
+		SentAt: r.began, // a line with the time for each minute that the replay takes would make a slow machine's figures larger
 	})
 	if err != nil {
 		return err

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"ebb/bot"
 	"ebb/compaction/tokens"
+	"ebb/memory"
+	"ebb/sql"
+	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
 
@@ -169,6 +175,66 @@ func TestRecordedTalksAreReadFromTheirFolder(t *testing.T) {
 	}
 	if _, err := readTalks(dir); err == nil || !strings.Contains(err.Error(), "line 6") {
 		t.Errorf("a broken line gave %v", err)
+	}
+}
+
+// A bill with another conversation's requests in it is no measurement.
+func TestReplayFailsOverARequestAboutAnotherConversation(t *testing.T) {
+	t.Parallel()
+	talks := synthesize(2)
+	for name, tools := range map[string]string{"flush": memory.SaveTool, "summary": ""} {
+		for i, whose := range talks {
+			m := newCountingModel(talks[0], segmentCap, 1)
+			line, err := json.Marshal(map[string]any{"n": 1, "who": "Alex", "role": "user", "text": whose.said[0].text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := bot.Request{Force: tools, Messages: []bot.ChatMessage{{Role: "system", Content: "About 400 tokens"}, {Role: "user", Content: string(line)}}}
+			if _, err := m.Generate(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.bill(); (err != nil) != (i == 1) {
+				t.Errorf("%s of conversation %d on the bill of conversation 0: error %v", name, i, err)
+			}
+		}
+	}
+}
+
+// The background work of a gateway covers all sessions of its database, those of finished replays too.
+func TestReplaysShareNoDatabase(t *testing.T) {
+	t.Parallel()
+	server, err := localpg.Start(t.Context(), localpg.Options{Dir: filepath.Join(watchedDir(t), "postgres"), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Discard(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := sql.Migrate(t.Context(), server.URL()); err != nil {
+		t.Fatal(err)
+	}
+	talks := synthesize(2)
+	for i := range talks {
+		talks[i].said = talks[i].said[:4]
+	}
+	results, err := runAll(t.Context(), server, talks, contenders()[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if got := r.bill.spend[callMain].calls; got != 4 {
+			t.Errorf("%s: %d requests of the conversations, want 4", r.name, got)
+		}
+	}
+	store, err := sql.Open(t.Context(), sql.Options{URL: server.URL(), MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if left, err := store.Sessions(t.Context(), 10); err != nil || len(left) > 0 {
+		t.Errorf("%d sessions of replays are in the database of the server, %v", len(left), err)
 	}
 }
 

@@ -300,7 +300,7 @@ func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
 }
 
 func (p *Server) makeDatabase(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, p.url("postgres"))
+	conn, err := pgx.Connect(ctx, p.url(maintenance))
 	if err != nil {
 		return err
 	}
@@ -311,5 +311,42 @@ func (p *Server) makeDatabase(ctx context.Context) error {
 		return err
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+databaseName)
+	return err
+}
+
+// maintenance is the database that statements about other databases are sent to.
+const maintenance = "postgres"
+
+// NewDatabase creates another database on the server as a copy of template, and returns its address. An empty template
+// gives an empty database. The template must have no connections.
+func (p *Server) NewDatabase(ctx context.Context, name, template string) (string, error) {
+	if template == "" {
+		template = "template1"
+	}
+	err := p.order(ctx, "CREATE DATABASE "+quoted(name)+" TEMPLATE "+quoted(template))
+	if err != nil {
+		return "", fmt.Errorf("create database %s: %w", name, err)
+	}
+	return p.url(name), nil
+}
+
+// DropDatabase deletes a database that [Server.NewDatabase] created, and closes its connections.
+func (p *Server) DropDatabase(ctx context.Context, name string) error {
+	if err := p.order(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	return nil
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// order executes a statement that concerns the whole server.
+func (p *Server) order(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, p.url(maintenance))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, statement)
 	return err
 }

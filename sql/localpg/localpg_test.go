@@ -119,6 +119,35 @@ func TestServerKeepsItsData(t *testing.T) {
 	}
 }
 
+func TestServerCreatesCopiesOfADatabase(t *testing.T) {
+	t.Parallel()
+	p := startPrivate(t, dataDir(t))
+	template, err := p.NewDatabase(t.Context(), "the template", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, template)
+	for _, name := range []string{`one "copy"`, "another"} {
+		url, err := p.NewDatabase(t.Context(), name, "the template")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t, url, "SELECT word || ' in ' || current_database() FROM kept"); got != "here in "+name {
+			t.Errorf("the copy says %q, want %q", got, "here in "+name)
+		}
+		if err := p.DropDatabase(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+		if conn, err := pgx.Connect(t.Context(), url); err == nil {
+			t.Errorf("database %q answers after it was dropped", name)
+			_ = conn.Close(t.Context())
+		}
+	}
+	if _, err := p.NewDatabase(t.Context(), "the template", ""); err == nil {
+		t.Error("a database was created twice")
+	}
+}
+
 func TestServerRefusesASecondProcess(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
