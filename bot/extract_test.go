@@ -210,8 +210,8 @@ func TestDebtIsSettled(t *testing.T) {
 			t.Errorf("%d requests in 20 minutes", tries)
 		}
 		want(t, "notices", len(w.log.lines(t, "Memory flush failed three times in a row: nothing is lost, the range is owed and tried again in the background")), 1)
-		w.say("status", "alice", "/status")
-		if text := w.wire.texts()[1]; !strings.Contains(text, "欠一次整理") {
+		w.say("status", "alice", "/状态")
+		if text := w.wire.texts()[1]; !strings.Contains(text, "最近的内容还没能记入记忆") {
 			t.Errorf("status: %s", text)
 		}
 		m.mu.Lock()

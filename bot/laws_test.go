@@ -63,7 +63,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 		}
 		w.say("last", "alice", prose(1, 1400)) // what is recent
 		before := w.state(group)
-		w.post(said("c", "root", "/compact"))
+		w.post(said("c", "root", "/压缩"))
 		after(time.Minute)
 		now := w.state(group)
 		want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})

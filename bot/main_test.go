@@ -21,7 +21,7 @@ var counter = func() *tokens.Counter {
 // The server of the tests' databases runs to the end; nothing else may be left.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("ebb/sql.(*Private).keep"), goleak.Cleanup(func(code int) { sqltest.Main(exitCode(code)) }))
+		goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(func(code int) { sqltest.Main(exitCode(code)) }))
 }
 
 // exitCode is what the tests came to.

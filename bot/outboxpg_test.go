@@ -127,8 +127,8 @@ func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
 	g, p := &onlookers{}, emptyPlace(t)
 	a := p.run("a", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&limited, time.Hour) })
 	b := p.run("b", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&free, 0) })
-	for i := range 3 {
-		a.post(said(fmt.Sprint("m", i), "alice", fmt.Sprint("question ", i)))
+	for i, text := range []string{"good morning", "question 0", "question 1", "question 2"} {
+		a.post(said(fmt.Sprint("m", i), "alice", text))
 		await(t, "the answer is committed", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox") == i+1 })
 	}
 	p.exec("UPDATE outbox SET next_at = now()") // the pause is over

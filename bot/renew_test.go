@@ -19,7 +19,7 @@ func TestNewSaysWhatIsOwed(t *testing.T) {
 		renewed := func(id string) string {
 			w.post(said("q"+id, "alice", "记住：上线定在 5 月 20 日"))
 			after(time.Minute)
-			w.post(said(id, "root", "/new"))
+			w.post(said(id, "root", "/新对话"))
 			after(time.Minute)
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
