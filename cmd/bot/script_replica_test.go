@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,11 +90,14 @@ func (w *world) cmdReplica(args []string) error {
 		return r.process.Signal(syscall.SIGSTOP)
 	case "thaw":
 		return r.process.Signal(syscall.SIGCONT)
-	case "signal":
+	case "signal", "insist":
 		signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
 		s := signals[third(args)]
 		if s == nil {
 			return fmt.Errorf("no signal %q", third(args))
+		}
+		if verb == "insist" {
+			return r.insist(s)
 		}
 		return r.process.Signal(s)
 	case "exits":
@@ -175,6 +179,21 @@ func (r *replica) exits(code int) error {
 		return fmt.Errorf("replica %s ended with %d, want %d", r.name, r.code, code)
 	}
 	return nil
+}
+
+// insist sends a signal until the process ends: those within a second of the first count as one with it.
+func (r *replica) insist(s os.Signal) error {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if err := r.process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+		select {
+		case <-r.done:
+			return nil
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	return nil // exits says what is wrong
 }
 
 // log is everything that replicas of this name have logged.

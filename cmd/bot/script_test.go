@@ -22,7 +22,7 @@ import (
 //	replica start|launch NAME   start `bot serve`, and wait until it is ready, or not
 //	replica term|kill NAME      SIGTERM and a clean exit, or SIGKILL
 //	replica freeze|thaw NAME    SIGSTOP, SIGCONT
-//	replica signal NAME SIGNAL  and go on;  replica exits NAME CODE  wait for the end
+//	replica signal NAME SIGNAL  and go on;  replica insist NAME SIGNAL  until it ends;  replica exits NAME CODE  wait for the end
 //	ready NAME CODE             wait until /readyz answers with the code
 //	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
 //	say CONV NICK MSGID TEXT    somebody speaks to the bot in a group;  dm NICK MSGID TEXT  in private
