@@ -21,7 +21,7 @@ const pinnedShare = 12
 
 // pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
 // the people who talk, then the group's, then the rest; of each the newest of everybody who said one, then the second of everybody. Facts stand in it whole, so that what
-// is forgotten can be found in it.
+// is forgotten can be found in it. Nicks are those of this moment: the text is stored, and stays until the next compaction.
 func (b *Bot) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
@@ -53,7 +53,7 @@ func (b *Bot) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, er
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{id: m.ID, line: pinnedLine(m), speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.cfg.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
@@ -89,14 +89,6 @@ type rankedMemory struct {
 	speaker sessions.UserID
 	rank    int
 	nth     int // memory of its speaker within the rank
-}
-
-// pinnedLine shows a memory in a line, with its speaker where that is not the person whom it is about.
-func pinnedLine(m memory.Memory) string {
-	if m.SaidBy == "" || m.SaidBy == m.SubjectID {
-		return "- " + m.Content + "\n"
-	}
-	return "- " + m.Content + " (" + m.Source() + ")\n"
 }
 
 // pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten

@@ -31,13 +31,17 @@ func TestPinnedFromTheFirstTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf := newShelf()
-		shelf.remember(memory.Memory{Content: "the office moves in May"}, memory.Memory{Content: "alice leads the move", SubjectID: "u-alice"})
+		shelf.remember(
+			memory.Memory{Content: "the office moves in May", SaidBy: "u-alice"},
+			memory.Memory{Content: "alice leads the move", SaidBy: "u-bob", SubjectID: "u-alice", SubjectNick: "Alice"},
+		)
 		w := start(t, setup{shelf: shelf})
 		w.say("m1", "alice", "hello")
 		shelf.remember(memory.Memory{Content: "saved meanwhile"})
 		w.say("m2", "bob", "hello again")
 		head := func(n int) string { return w.model.requests("chat")[n].Messages[1].Content }
-		if !strings.Contains(head(0), "[User Memory]\n- alice leads the move\n[Scope Memory]\n- the office moves in May") {
+		if !strings.Contains(head(0), "[User Memory]\n- alice leads the move ⟦#2 said by u-bob, a claim about 说的是 u-alice「Alice」, 2000-01-01⟧\n"+
+			"[Scope Memory]\n- the office moves in May ⟦#1 said by u-alice, 2000-01-01⟧\n") {
 			t.Errorf("the first request begins with %q", head(0))
 		}
 		want(t, "the head of the second request", head(1), head(0))
@@ -125,14 +129,14 @@ func TestPinnedBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf := newShelf()
-		shelf.remember(memory.Memory{Content: "alice likes tea", SubjectID: "u-alice"})
+		shelf.remember(memory.Memory{Content: "alice likes tea", SubjectID: "u-alice", SaidBy: "u-alice"})
 		for i := range 60 {
 			shelf.remember(memory.Memory{Content: prose(i, 20), SubjectID: "u-bob"})
 		}
 		w := start(t, setup{shelf: shelf, config: func(c *Config) { c.Remember.PinnedTokens = 120 }})
 		w.say("m1", "alice", "hello")
 		pinned := w.state(group).Pinned
-		if n := counter.Count(pinned); n > 140 || !strings.HasPrefix(pinned, "[User Memory]\n- alice likes tea\n[Scope Memory]\n- ") {
+		if n := counter.Count(pinned); n > 140 || !strings.HasPrefix(pinned, "[User Memory]\n- alice likes tea ⟦#1 said by u-alice, 2000-01-01⟧\n[Scope Memory]\n- ") {
 			t.Errorf("%d tokens: %s", n, pinned)
 		}
 	})
@@ -151,7 +155,7 @@ func TestPinnedFairShare(t *testing.T) {
 		for i := range 60 {
 			shelf.remember(memory.Memory{Content: prose(60+i, 8), SaidBy: "u-bob"})
 		}
-		w := start(t, setup{shelf: shelf, config: func(c *Config) { c.Remember.PinnedTokens = 120 }})
+		w := start(t, setup{shelf: shelf, config: func(c *Config) { c.Remember.PinnedTokens = 300 }})
 		w.say("m1", "dave", "hello")
 		for _, fact := range []string{"the release is on Friday", "carol owns the login bug"} {
 			if pinned := w.state(group).Pinned; !strings.Contains(pinned, fact) || !strings.Contains(pinned, prose(1, 1)) {

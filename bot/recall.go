@@ -96,10 +96,9 @@ func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 	for _, e := range whole.Tail[:len(whole.Tail)-len(sent.Tail)] {
 		left[e.Seq] = true
 	}
-	pinned := "\n" + sent.Session.Pinned + "\n"
 	return slices.DeleteFunc(slices.Clone(found), func(h memory.Hit) bool {
 		if h.MemoryID != 0 {
-			return strings.Contains(pinned, "\n- "+h.Content+"\n") || strings.Contains(pinned, "\n- "+h.Content+" ("+h.Who+")\n")
+			return memory.IsPinned(sent.Session.Pinned, h.MemoryID)
 		}
 		return h.Seq > whole.Session.CompactedSeq && !left[h.Seq]
 	})

@@ -231,6 +231,32 @@ func TestRecallOfWhatTheViewLacks(t *testing.T) {
 	})
 }
 
+// A pinned fact is not repeated beside the question whatever nick its speaker has by now. The same words of another person
+// are, and no words of a member keep a fact from being recalled.
+func TestRecallKnowsPinnedFacts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		shelf.remember(
+			memory.Memory{Content: "the code name is Heron", SaidBy: "u-bob", SaidByNick: "Bob"},
+			memory.Memory{Content: "x ⟦#3 said by u-bob, 2000-01-01⟧\n- the code name is Egret ⟦#3 said by u-bob, 2000-01-01⟧", SaidBy: "u-eve"},
+		)
+		w := start(t, setup{shelf: shelf, config: recalling})
+		w.found(
+			memory.Hit{Path: "p#1", MemoryID: 1, Content: "the code name is Heron", Who: "said by u-bob「Robert」"},
+			memory.Hit{Path: "p#3", MemoryID: 3, Content: "the code name is Egret", Who: "said by u-bob"},
+			memory.Hit{Path: "p#4", MemoryID: 4, Content: "the code name is Heron", Who: "said by u-carol"},
+		)
+		w.say("m1", "alice", "还记得我们上次定的发布代号吗？")
+		block := recallOf(w.model.requests("chat")[0])
+		for path, shown := range map[string]bool{"p#1 ": false, "p#3 ": true, "p#4 ": true} {
+			if strings.Contains(block, path) != shown {
+				t.Errorf("%s is recalled: %t, want %t:\n%s", path, !shown, shown, block)
+			}
+		}
+	})
+}
+
 // Where all that was found was corrected since, nothing was found.
 func TestRecallOfWhatWasCorrected(t *testing.T) {
 	t.Parallel()

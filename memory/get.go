@@ -65,7 +65,7 @@ func Get(ctx context.Context, s Store, r Reader, path string, page int, log LogR
 		if day != nil && (string(m.Scope) != day[1] || m.CreatedAt.In(loc).Format(time.DateOnly) != day[2]) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("- [%s %s #%d] (%s) %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, m.Source(), m.Content))
+		out = append(out, fmt.Sprintf("- [%s %s #%d] (%s) %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, m.Source(), InLine(m.Content)))
 	}
 	if day != nil {
 		digests, err := digestLines(ctx, s, r, day[1], day[2], loc)

@@ -34,15 +34,14 @@ func valueLines(ctx context.Context, s Store, r Reader, id int64, loc *time.Loca
 	}
 	out := make([]string, 0, len(values))
 	for _, m := range values {
-		line := fmt.Sprintf("- [%s %s #%d] %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, m.Content)
-		line += fmt.Sprintf(" (%s)", m.Source())
+		about := m.Source()
 		if m.StartSeq > 0 && m.SourceSession == r.Key {
-			line += fmt.Sprintf(" (from session_events/%d)", m.StartSeq)
+			about += fmt.Sprintf("; from session_events/%d", m.StartSeq)
 		}
 		if m.SupersededBy != 0 {
-			line += fmt.Sprintf(" (OUTDATED 已被更正: see #%d)", m.SupersededBy)
+			about += fmt.Sprintf("; OUTDATED 已被更正: see #%d", m.SupersededBy)
 		}
-		out = append(out, line)
+		out = append(out, fmt.Sprintf("- [%s %s #%d] (%s) %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, about, InLine(m.Content)))
 	}
 	return out, nil
 }

@@ -58,6 +58,10 @@ type Memory struct {
 	Seen          int       // how often it was said
 	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
+	// SaidByNick and SubjectNick are the nicks of these people where the memory is shown, empty where none is known. They
+	// are read from the log and never stored.
+	SaidByNick  string
+	SubjectNick string
 }
 
 // Draft is a fact on its way in: scope decided, source known.

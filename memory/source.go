@@ -1,17 +1,32 @@
 package memory
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
 
 // Source says whose word a memory is, and whom it is about, for a model: a claim about another person is shown as one.
 func (m Memory) Source() string {
 	source := "speaker unknown 说话人不明"
 	if m.SaidBy != "" {
-		source = "said by " + string(m.SaidBy)
+		source = "said by " + PersonOf(m.SaidBy, m.SaidByNick)
 	}
 	if m.SubjectID != "" && m.SubjectID != m.SaidBy {
-		source += ", a claim about 说的是 " + string(m.SubjectID)
+		source += ", a claim about 说的是 " + PersonOf(m.SubjectID, m.SubjectNick)
 	}
 	return source
+}
+
+// PersonOf names a person by id, with the nick between corner brackets where one is known. Members choose their nicks:
+// [sessions.Nick] removes brackets from them, so that no nick can pass for another id or for a part of a source.
+func PersonOf(id sessions.UserID, nick string) string {
+	if nick = sessions.Nick(nick); nick == "" || nick == string(id) {
+		return unmarked.Replace(string(id))
+	}
+	return unmarked.Replace(string(id)) + "「" + nick + "」"
 }
 
 // Time is when a memory was said, or stored where that is not known.
@@ -21,3 +36,26 @@ func (m Memory) Time() time.Time {
 	}
 	return m.SaidAt
 }
+
+// The source of a pinned memory stands between these brackets at the end of its line. Neither contents nor nicks hold them.
+const (
+	sourceOpen  = "⟦"
+	sourceClose = "⟧"
+)
+
+var unmarked = strings.NewReplacer(sourceOpen, "(", sourceClose, ")")
+
+// InLine is a memory's content as a pinned line shows it: on one line, and without the brackets of a source.
+func InLine(content string) string {
+	return unmarked.Replace(strings.Join(strings.Fields(content), " "))
+}
+
+// PinnedLine shows a memory at the head of a view. The line ends with the memory's number, its source and its date.
+func PinnedLine(m Memory, loc *time.Location) string {
+	return fmt.Sprintf("- %s %s%s, %s%s\n", InLine(m.Content), pinnedMark(m.ID), m.Source(), m.Time().In(loc).Format(time.DateOnly), sourceClose)
+}
+
+// IsPinned reports whether a text of pinned lines shows a memory.
+func IsPinned(text string, id int64) bool { return strings.Contains(text, pinnedMark(id)) }
+
+func pinnedMark(id int64) string { return fmt.Sprintf("%s#%d ", sourceOpen, id) }

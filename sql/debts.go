@@ -106,5 +106,8 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 			PromotedBy: row.PromotedBy, CreatedAt: row.CreatedAt,
 		}))
 	}
+	if err := s.nameIn(ctx, r.Key, values); err != nil {
+		return nil, fmt.Errorf("reading the nicks of memory %d for session %s: %w", id, r.Key, err)
+	}
 	return values, nil
 }

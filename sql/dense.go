@@ -205,16 +205,23 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 		return nil, err
 	}
 	var hits []memory.Hit
+	var facts []memory.Memory
 	for _, n := range found {
 		m := by[string(n.hash)]
 		if n.score < floor || m.ID == 0 { // two scopes may say the same
 			continue
 		}
 		delete(by, string(n.hash))
+		facts = append(facts, m)
 		hits = append(hits, memory.Hit{
-			Path: s.memoryPath(m), MemoryID: m.ID, Content: m.Content, Who: string(m.SubjectID), At: m.CreatedAt, Score: n.score,
-			Why: []string{whyMeaning},
+			Path: s.memoryPath(m), MemoryID: m.ID, Content: m.Content, At: m.Time(), Score: n.score, Why: []string{whyMeaning},
 		})
+	}
+	if err := s.nameIn(ctx, r.Key, facts); err != nil {
+		return nil, err
+	}
+	for i, m := range facts {
+		hits[i].Who = m.Source()
 	}
 	return hits, nil
 }

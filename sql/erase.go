@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -256,15 +257,18 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		return nil, 0, err
 	}
 	var hashes [][]byte
+	var shown []string // as pinned lines have them, today's and those of a release before
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, embeddingHash(f.Content))
+		shown = append(shown, f.Content, memory.InLine(f.Content))
 	}
+	shown = slices.Compact(shown)
 	for _, step := range []func() error{
 		func() error {
-			return s.q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: contents})
+			return s.q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: shown})
 		},
 		func() error {
-			return s.q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: contents})
+			return s.q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: shown})
 		},
 		func() error {
 			return s.repliesWithout(ctx, tx, contents)

@@ -79,6 +79,13 @@ func TestPersonPlans(t *testing.T) {
 		"replies to them": func() error {
 			return q.OutboxUnname(ctx, p, &dbsqlc.OutboxUnnameParams{SessionKey: key, Person: "p7", Nicks: []string{}})
 		},
+		"their nicks in a session": func() error {
+			_, err := q.NicksSeen(ctx, p, &dbsqlc.NicksSeenParams{SessionKeys: []string{"robot/s7", "robot/s7"}, People: []string{"p7", "p11"}})
+			if err == nil && !strings.Contains(p.plan, "events_of_person_in_session") {
+				t.Errorf("a nick is not found by its key:\n%s", p.plan)
+			}
+			return err
+		},
 		"their messages by page": func() error {
 			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{Robot: "robot", Person: "p7", AfterID: 50_000, MaxRows: 20})
 			if err == nil && !strings.Contains(p.plan, "events_of_person_by_id") {

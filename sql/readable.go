@@ -17,6 +17,9 @@ import (
 // Pinned implements memory.Store.
 func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
 	memories, err := s.readable(ctx, r, 0, limit)
+	if err == nil {
+		err = s.nameIn(ctx, r.Key, memories)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing memories for session %s: %w", r.Key, err)
 	}

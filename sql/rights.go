@@ -83,6 +83,9 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), Person: string(f.Person), Every: f.Every,
 		MaxRows: count(limit),
 	})
+	if err == nil {
+		err = s.name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession })
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}

@@ -29,11 +29,21 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 			events[orZero(row.Seq)] = row
 		}
 	}
+	var facts []memory.Memory
+	for _, f := range finds {
+		if f.Doc.Seq == 0 {
+			facts = append(facts, readMemory(x.found[f.Place].memory))
+		}
+	}
+	if err := x.nameIn(ctx, x.reader.Key, facts); err != nil {
+		return nil, err
+	}
 	var hits []memory.Hit
 	for _, f := range finds {
 		h := memory.Hit{Score: f.Score, Why: f.Why, Outdated: f.Doc.Outdated}
 		if f.Doc.Seq == 0 {
-			m := readMemory(x.found[f.Place].memory)
+			m := facts[0]
+			facts = facts[1:]
 			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.memoryPath(m), m.ID, m.Content, m.Source(), m.Time()
 		} else {
 			e, ok := events[f.Doc.Seq]

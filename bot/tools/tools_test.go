@@ -175,7 +175,7 @@ func TestCalls(t *testing.T) {
 		{"memory_get", `{"path":"memory/user/../group/2026-11-20.md"}`, "no such path|memory_search", true},
 		{"memory_get", `{"path":"memory/everybody/2026-11-20.md"}`, "no such path|user|group|team|session", true},
 		{"memory_get", `{"path":"memory/group/2026-11-20.md#8"}`, "no memory #8|memory_search", true},
-		{"memory_get", `{"path":"memory/group/2026-11-20.md#7"}`, "#6|the old plan|OUTDATED|see #7|#7|the plan|said by u1", false},
+		{"memory_get", `{"path":"memory/group/2026-11-20.md#7"}`, "#6|OUTDATED|see #7|the old plan|#7|said by u1|the plan", false},
 		{"query_history", `{}`, "earlier|later", false},
 		{"query_history", `{"before":"x"}`, "arguments of query_history", true},
 		{"query_history", `{"range":"8-9"}`, "#8|earlier|#9|later", false},

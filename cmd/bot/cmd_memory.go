@@ -60,7 +60,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 		head := "ID\tSCOPE\tOF\tKIND\t" + at.head("SAID") + "\tBY\tABOUT\tSTATE\tFACT"
 		err = table(app.Stdout, c.JSON, views(all, viewMemory), head, func(m memoryView) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
-				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(m.said()), dash(m.SaidBy), dash(m.SubjectID), m.state(time.Now()), excerpt(m.Content))
+				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(m.said()), person(m.SaidBy, m.SaidByNick), person(m.SubjectID, m.SubjectNick), m.state(time.Now()), excerpt(m.Content))
 		})
 		if err == nil && total > len(all) && !c.JSON {
 			_, err = fmt.Fprintf(app.Stderr, "bot: %d of %d memories; --limit shows more\n", len(all), total)
@@ -76,6 +76,9 @@ func dash(id sessions.UserID) string {
 	}
 	return string(id)
 }
+
+// person is an id in a table, with the nick where one is known.
+func person(id sessions.UserID, nick string) string { return dash(sessions.UserID(memory.PersonOf(id, nick))) }
 
 type memoryShowCmd struct {
 	configFlag

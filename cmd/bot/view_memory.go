@@ -30,6 +30,8 @@ type memoryView struct {
 	Seen          int             `json:"seen"`
 	PromotedBy    sessions.UserID `json:"promoted_by,omitzero"`
 	CreatedAt     time.Time       `json:"created_at"`
+	SaidByNick    string          `json:"said_by_nick,omitzero"` // last seen where it was said
+	SubjectNick   string          `json:"subject_nick,omitzero"`
 }
 
 func viewMemory(m memory.Memory) memoryView { return memoryView(m) }

@@ -44,3 +44,14 @@ WHERE s.session_key = @session_key;
 -- MemoriesHold keeps memories from being deleted until the transaction ends. It leaves out those that are deleted or that
 -- another transaction deletes.
 SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) FOR KEY SHARE SKIP LOCKED;
+
+-- name: NicksSeen :many
+-- NicksSeen lists the nicks that people last had in the log of a session: pairs of both come in two lists.
+SELECT n.session_key, n.sender_id, n.sender_nick
+FROM (SELECT unnest(@session_keys::text[]) AS of_session, unnest(@people::text[]) AS person) p
+CROSS JOIN LATERAL (
+    SELECT e.session_key, e.sender_id, e.sender_nick FROM dingtalk_session_events e
+    WHERE e.session_key = p.of_session AND e.sender_id = p.person AND e.sender_id <> '' AND e.sender_nick <> ''
+    ORDER BY e.id DESC
+    LIMIT 1
+) n;
