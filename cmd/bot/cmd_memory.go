@@ -78,7 +78,9 @@ func dash(id sessions.UserID) string {
 }
 
 // person is an id in a table, with the nick where one is known.
-func person(id sessions.UserID, nick string) string { return dash(sessions.UserID(memory.PersonOf(id, nick))) }
+func person(id sessions.UserID, nick string) string {
+	return dash(sessions.UserID(memory.PersonOf(id, nick)))
+}
 
 type memoryShowCmd struct {
 	configFlag
