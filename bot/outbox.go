@@ -324,6 +324,7 @@ func (o *outbox) attempt(q *queue, batch []*parcel) {
 			o.interrupt(q, batch, begun, v, err)
 			return
 		}
+		o.renew(batch, outs)
 		v, begun = o.try(batch, outs), outs
 		o.after(q, batch, v)
 	}
@@ -368,14 +369,15 @@ func (o *outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
 		ids[p.lease] = append(ids[p.lease], p.id)
 	}
 	o.mu.Unlock()
-	rows, part := map[rowID]sessions.Outgoing{}, 0
-	if len(batch) == 1 {
-		part = batch[0].part // parts of a joined message are not parts of its replies
+	rows, try := map[rowID]sessions.Outgoing{}, sessions.Try{Joint: jointKey(batch)}
+	if len(batch) == 1 { // parts of a joined message are not parts of its replies
+		try.Part, try.Nonce = batch[0].part, batch[0].nonce
 	}
 	var lost []sessions.Lease
 	for lease, ids := range ids {
+		try.IDs = ids
 		one, stop := context.WithTimeout(o.ctx, o.settle)
-		claimed, err := o.store.Claim(one, lease, sessions.Try{IDs: ids, Joint: jointKey(batch), Part: part})
+		claimed, err := o.store.Claim(one, lease, try)
 		stop()
 		if o.leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
 			return nil, err
@@ -401,6 +403,20 @@ func (o *outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
 		o.drop(q, gone, lost)
 	}
 	return outs, nil
+}
+
+// renew has a message begin with its first part where an erasure changed the text of one of its replies.
+func (o *outbox) renew(batch []*parcel, outs []sessions.Outgoing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.EqualFunc(batch, outs, func(p *parcel, out sessions.Outgoing) bool { return p.nonce == out.Reply.Nonce }) {
+		return
+	}
+	for i, p := range batch {
+		p.maybe = p.maybe || p.part > 0
+		outs[i].Maybe = outs[i].Maybe || p.maybe
+		p.nonce, p.part, p.joint = outs[i].Reply.Nonce, 0, ""
+	}
 }
 
 // drop takes replies out of a queue that are not to be sent any more, and all those whose lease is lost: their sessions are

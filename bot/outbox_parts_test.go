@@ -167,3 +167,50 @@ func TestErasedBetweenPartsOfJoinedMessage(t *testing.T) {
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }
+
+// An erasure takes words out of a reply of which two parts arrived: what is left has other parts, so all of them are sent,
+// under another key, and the reply is counted as perhaps doubled.
+func TestTrimmedBetweenParts(t *testing.T) {
+	t.Parallel()
+	for name, joined := range map[string]bool{"alone": false, "joined": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				three := func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+					if try > 9 {
+						return Sent{}, &SendError{Permanent: true, Err: errors.New("a part is sent without end")}
+					}
+					return Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
+				}
+				w, before := start(t, setup{wire: sender(three)}), 2
+				if joined {
+					w, before = start(t, setup{wire: busyOnce(three)}), 3
+				}
+				var once sync.Once
+				w.store.fail(func(op string) error {
+					if op == "claim" && len(w.wire.sends()) == before { // for the third part
+						once.Do(func() { w.store.mem.Trim(group, w.wire.sends()[before-1].ID, "re: short.") })
+					}
+					return nil
+				})
+				if joined {
+					w.waits()
+				} else {
+					w.say("m0", "alice", "a.")
+				}
+				after(time.Minute)
+				sent := w.wire.sends()
+				parts := ""
+				for _, o := range sent[before:] {
+					parts += strconv.Itoa(o.Part + 1)
+					if !strings.Contains(o.Reply.Text, "short.") || o.Reply.Nonce == sent[before-1].Reply.Nonce {
+						t.Errorf("sent is %q under %q, want the new text under another key", o.Reply.Text, o.Reply.Nonce)
+					}
+				}
+				want(t, "parts after the erasure", parts, "123")
+				want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load() > 0, true)
+				want(t, "unsent", len(w.unsent()), 0)
+			})
+		})
+	}
+}

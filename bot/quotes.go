@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// What a quote shows where nothing tells the speaker, or the words.
+// Texts of a quote whose speaker or words are unknown.
 const (
 	unknownSpeaker = "某人 someone"
 	unknownWords   = "（原文不在消息中 words not given）"

@@ -438,7 +438,8 @@ type Outbox interface {
 type Try struct {
 	IDs   []int64 // of the replies in the message
 	Joint string  // the key of a message that holds several replies; empty for one alone
-	Part  int     // parts of a reply alone that are known to have arrived: the rows keep them
+	Part  int     // parts of a reply alone that are known to have arrived: the row keeps them where its key is Nonce
+	Nonce string  // the key of a reply alone, as its sender knows it; an erasure that changes the text changes the key
 }
 
 // Settled is the outcome of a try to send one reply.

@@ -57,8 +57,12 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, facts []string) e
 		return err
 	}
 	for _, o := range quoting {
+		body := unquoted(o.Body, facts)
+		if body == o.Body {
+			continue
+		}
 		if err := s.q.OutboxTrim(ctx, tx, &dbsqlc.OutboxTrimParams{
-			SessionKey: o.SessionKey, ID: o.ID, Body: unquoted(o.Body, facts), Erased: sessions.ErasedText,
+			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText,
 		}); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -42,6 +43,38 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 		if !strings.Contains(open, rest) {
 			t.Errorf("%s is not sent any more: %s", rest, open)
 		}
+	}
+}
+
+// A reply loses words between two of its parts: what is left is sent from its first part, under another key, and is in
+// doubt. Neither the parts that arrived of the former text count for it, nor the outcome of the try under way.
+func TestTrimmedReplyIsSentWhole(t *testing.T) {
+	t.Parallel()
+	s, _, c := openChat(t)
+	c.tell(zhangID, "我住在静安寺旁边", "好的") // 3 and 4
+	fact := c.save(from(c, "张伟伟住在静安寺旁边", zhangID, 3)).Saved[0]
+	asked := c.speak("l1", liID, "李娜", "会议", nil)
+	committed := must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+		Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
+		Reply: &sessions.Reply{Text: "张伟伟住在静安寺旁边\n会议在周三", Nonce: "ebb-l1"},
+	}))
+	reply, lease := committed.Replies[0], asked.Lease
+	claim := func(part int) sessions.Outgoing {
+		list := must[[]sessions.Outgoing](t)(s.Claim(t.Context(), lease, sessions.Try{IDs: []int64{reply.ID}, Part: part, Nonce: "ebb-l1"}))
+		if len(list) != 1 {
+			t.Fatalf("claimed are %+v", list)
+		}
+		return list[0]
+	}
+	before := claim(1)
+	c.forget(fact, zhangID, true)
+	lease = must[sessions.Lease](t)(s.Acquire(t.Context(), lease.Key, lease.Owner))
+	err := s.Settle(t.Context(), sessions.Settled{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})
+	if !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("the outcome of the former text is kept: %v", err)
+	}
+	if got := claim(2); got.Part != 0 || !got.Maybe || got.Reply.Nonce == "ebb-l1" || !strings.HasPrefix(got.Reply.Nonce, "ebb-") || strings.Contains(got.Reply.Text, "静安寺") {
+		t.Errorf("claimed after the erasure is %+v, want all of the rest under another key, in doubt", got)
 	}
 }
 

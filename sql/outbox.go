@@ -55,7 +55,7 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 // Claim implements sessions.Outbox.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	rows, err := s.q.OutboxClaim(ctx, s.pool, &dbsqlc.OutboxClaimParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: count(t.Part), HandSeconds: handTime.Seconds(),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: count(t.Part), Nonce: clean(t.Nonce), HandSeconds: handTime.Seconds(),
 	})
 	if err == nil && len(rows) == 0 {
 		err = sessions.ErrLeaseLost

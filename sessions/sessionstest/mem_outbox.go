@@ -51,7 +51,9 @@ func (m *Mem) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sess
 			continue
 		}
 		o.Attempts++
-		o.Part = max(o.Part, t.Part)
+		if o.Reply.Nonce == t.Nonce {
+			o.Part = max(o.Part, t.Part)
+		}
 		o.Joint, o.sender, o.sending, o.inFlight, o.NextAt = t.Joint, l.Owner, true, true, time.Now().Add(handTime)
 		out := o.Outgoing
 		out.NextAt, out.Took = time.Time{}, false
@@ -99,4 +101,18 @@ func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
 		}
 	}
 	return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, sessions.ErrNotFound)
+}
+
+// Trim replaces the text of a reply that is still to be sent, as an erasure of words in it does.
+func (m *Mem) Trim(key sessions.Key, reply int64, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.sessions[key].outbox {
+		if o.ID == reply && !o.settled {
+			o.Maybe = o.Maybe || o.inFlight || o.Part > 0
+			o.Reply.Text, o.Part, o.Joint = text, 0, ""
+			o.Reply.Nonce += "t"
+			o.Attempts++
+		}
+	}
 }

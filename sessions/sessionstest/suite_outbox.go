@@ -96,12 +96,17 @@ func testOutboxClaim(b *bench) {
 	}
 }
 
-// A claim for a later part keeps how many parts arrived, and a later claim that knows of fewer changes nothing.
+// A claim for a later part keeps how many parts arrived. A later claim that knows of fewer changes nothing, nor does one
+// with parts of another text.
 func testOutboxParts(b *bench) {
 	l := b.held(1)
-	id := b.turn(l, 1).Replies[0].ID
-	for _, c := range []struct{ known, want int }{{2, 2}, {0, 2}, {3, 3}} {
-		list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{id}, Part: c.known})
+	reply := b.turn(l, 1).Replies[0]
+	for _, c := range []struct {
+		known int
+		nonce string
+		want  int
+	}{{2, reply.Reply.Nonce, 2}, {0, reply.Reply.Nonce, 2}, {3, reply.Reply.Nonce, 3}, {4, "another", 3}} {
+		list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
 		b.check(err)
 		if len(list) != 1 || list[0].Part != c.want {
 			b.Errorf("claimed with %d parts is %+v, want %d", c.known, list, c.want)

@@ -594,6 +594,11 @@ func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, facts []string) ([
 
 const outboxTrim = `-- name: OutboxTrim :exec
 UPDATE outbox o SET
+    nonce = regexp_replace(o.nonce, '[^-]*$', '') || left(encode(sha256(convert_to(o.nonce || $1::text, 'UTF8')), 'hex'), 24),
+    resumed = o.resumed OR o.in_flight OR o.part > 0,
+    part = 0,
+    joint = '',
+    attempts = o.attempts + 1,
     body = CASE WHEN $1::text = '' THEN $2::text ELSE $1::text END,
     error = CASE WHEN $1::text = '' THEN 'erased' ELSE o.error END,
     state = CASE WHEN $1::text = '' THEN 'failed' ELSE o.state END,
@@ -608,7 +613,8 @@ type OutboxTrimParams struct {
 	ID         int64
 }
 
-// OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up.
+// OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up. Another text has other
+// parts: it is sent from its first part under another key, and the outcome of a try under way leaves it open.
 func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams) error {
 	_, err := db.Exec(ctx, outboxTrim,
 		arg.Body,

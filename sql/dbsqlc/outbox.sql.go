@@ -20,13 +20,13 @@ WITH held AS (
     UPDATE outbox o SET
         in_flight = true,
         joint = $4::text,
-        part = greatest(o.part, $5::int),
+        part = CASE WHEN o.nonce = $5::text THEN greatest(o.part, $6::int) ELSE o.part END,
         attempts = o.attempts + 1,
         sender = $2::text,
         state = 'sending',
-        next_at = now() + interval '1 second' * $6::float8
+        next_at = now() + interval '1 second' * $7::float8
     FROM held
-    WHERE o.session_key = $1 AND o.id = ANY($7::bigint[]) AND o.state IN ('sending', 'waiting')
+    WHERE o.session_key = $1 AND o.id = ANY($8::bigint[]) AND o.state IN ('sending', 'waiting')
     RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
 )
 SELECT
@@ -48,6 +48,7 @@ type OutboxClaimParams struct {
 	Owner       string
 	Term        int64
 	Joint       string
+	Nonce       string
 	Part        int
 	HandSeconds float64
 	Ids         []int64
@@ -67,7 +68,7 @@ type OutboxClaimRow struct {
 
 // OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
 // given up or erased meanwhile does not come back. joint is the key of the message that they are a part of; part is how
-// many parts of a reply alone are known to have arrived.
+// many parts of a reply alone are known to have arrived, under its key: an erasure replaces the key with the text.
 // At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimParams) ([]OutboxClaimRow, error) {
 	rows, err := db.Query(ctx, outboxClaim,
@@ -75,6 +76,7 @@ func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimPara
 		arg.Owner,
 		arg.Term,
 		arg.Joint,
+		arg.Nonce,
 		arg.Part,
 		arg.HandSeconds,
 		arg.Ids,

@@ -102,8 +102,14 @@ WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::t
 ORDER BY o.session_key, o.id FOR UPDATE;
 
 -- name: OutboxTrim :exec
--- OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up.
+-- OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up. Another text has other
+-- parts: it is sent from its first part under another key, and the outcome of a try under way leaves it open.
 UPDATE outbox o SET
+    nonce = regexp_replace(o.nonce, '[^-]*$', '') || left(encode(sha256(convert_to(o.nonce || @body::text, 'UTF8')), 'hex'), 24),
+    resumed = o.resumed OR o.in_flight OR o.part > 0,
+    part = 0,
+    joint = '',
+    attempts = o.attempts + 1,
     body = CASE WHEN @body::text = '' THEN @erased::text ELSE @body::text END,
     error = CASE WHEN @body::text = '' THEN 'erased' ELSE o.error END,
     state = CASE WHEN @body::text = '' THEN 'failed' ELSE o.state END,

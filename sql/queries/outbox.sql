@@ -67,7 +67,7 @@ ORDER BY l.id;
 -- name: OutboxClaim :many
 -- OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
 -- given up or erased meanwhile does not come back. joint is the key of the message that they are a part of; part is how
--- many parts of a reply alone are known to have arrived.
+-- many parts of a reply alone are known to have arrived, under its key: an erasure replaces the key with the text.
 -- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
@@ -76,7 +76,7 @@ WITH held AS (
     UPDATE outbox o SET
         in_flight = true,
         joint = @joint::text,
-        part = greatest(o.part, @part::int),
+        part = CASE WHEN o.nonce = @nonce::text THEN greatest(o.part, @part::int) ELSE o.part END,
         attempts = o.attempts + 1,
         sender = @owner::text,
         state = 'sending',
