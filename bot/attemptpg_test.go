@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -94,6 +95,55 @@ func (p *place) saved(n int) (ids []int64) {
 	return ids
 }
 
+// Erasures come faster than a turn takes: 50, each 100 ms after the one before, beside turns of 1.5 s. The message is answered
+// before they end, with a handful of calls, and no request after a receipt has what that one was for.
+func TestErasuresStarveNoTurn(t *testing.T) {
+	t.Parallel()
+	const facts = 50
+	p := newPlace(t)
+	var calls, gone atomic.Int32 // gone: the erasures that were acknowledged
+	r := p.run("a", func(r *replica, c *Config) {
+		c.Rights = r.store
+		r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+			n := calls.Add(1)
+			for i := range gone.Load() {
+				if w := fmt.Sprintf("cabinet %d.", i); strings.Contains(fmt.Sprint(q), w) {
+					r.t.Errorf("call %d has %s, which was erased", n, w)
+				}
+			}
+			select {
+			case <-time.After(1500 * time.Millisecond):
+				return text("noted"), nil
+			case <-ctx.Done():
+				return Response{}, context.Cause(ctx)
+			}
+		}
+	})
+	ids := p.saved(facts)
+	r.post(said("m0", "bob", "How are you?"))
+	await(t, "the model is asked", func() bool { return calls.Load() > 0 })
+	open := "SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'"
+	answered := -1
+	for i, id := range ids {
+		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+			t.Fatal(err)
+		}
+		gone.Add(1)
+		if answered < 0 && one[int](t, p.db(), open) == 0 {
+			answered = i
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if answered < 0 {
+		t.Errorf("no answer came before the last of %d erasures", facts)
+	}
+	if n := calls.Load(); n > sessions.MaxCutTurns+1 {
+		t.Errorf("the model was called %d times, want %d at most", n, sessions.MaxCutTurns+1)
+	}
+	r.settle()
+	t.Logf("answered beside erasure %d, after %d calls", answered, calls.Load())
+}
+
 // Facts are forgotten one after the other while a slow model answers somebody else: the answer comes after the last one, and
 // the message is not set aside.
 func TestForgettingSetsNothingAside(t *testing.T) {
@@ -120,7 +170,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			const facts = 5
+			const facts = sessions.MaxCutTurns
 			asked := make(chan chan struct{})
 			r := p.run("a", func(r *replica, c *Config) {
 				c.Rights = r.store

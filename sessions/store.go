@@ -164,8 +164,13 @@ type Inbox interface {
 	Listen(ctx context.Context, owner ReplicaID, wake func(Key)) error
 }
 
+// MaxCutTurns is how many turns of a session erasures end before one is committed: the next erasure waits for the turn that
+// is under way, so that no member starves a conversation, with a model call each time.
+const MaxCutTurns = 3
+
 // Eraser takes out of a session what must not be kept. It is an administrator's right and needs no lease: whatever turn,
 // flush or compaction is under way fails at its next write, as if its lease were lost, and begins again on what is left.
+// After [MaxCutTurns] turns it waits for the end of the next one, or of its own context.
 type Eraser interface {
 	// Erase wipes what the events at the places seqs say, and whatever was made from it: summaries lose the lines that
 	// repeat one of them, and one that can't be healed so reads [ErasedText] until [Compactor.Rewrite]; shown texts, bodies,

@@ -30,6 +30,9 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 			return err
 		}
 		return s.locked(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+			if err := s.spare(ctx, tx, row, sessions.Lease{}); err != nil {
+				return err
+			}
 			done, err = s.eraseEvents(ctx, tx, row, seqs, ids, d)
 			return err
 		})

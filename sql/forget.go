@@ -158,7 +158,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsFreeParams{Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}, Users: []string{}}
+	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCutTurns, TtlSeconds: s.ttl.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}, Users: []string{}}
 	for _, sc := range scopes {
 		switch sc.Scope {
 		case memory.ScopeTeam:
@@ -176,8 +176,12 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	}
 	// The readers first: what they have pinned is committed by then, and is found. Sessions that take their lease after that
 	// pin none of the deleted rows; see [sessions.Pinned].
-	if err := s.q.SessionsFree(ctx, tx, p); err != nil {
+	spared, err := s.q.SessionsFree(ctx, tx, p)
+	if err != nil {
 		return err
+	}
+	if len(spared) > 0 {
+		return &openTurn{key: spared[0].SessionKey, term: spared[0].LeaseTerm}
 	}
 	facts, vectors, err := s.unmake(ctx, tx, ids)
 	done.Memories += len(facts)

@@ -340,6 +340,11 @@ func (u *unsaying) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
 	if err := u.readRest(ctx, tx, &row, p.log); err != nil {
 		return err
 	}
+	if len(p.log.found) > 0 {
+		if err := u.spare(ctx, tx, &row, u.from.Lease); err != nil {
+			return err
+		}
+	}
 	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
 }
 

@@ -153,6 +153,9 @@ func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error 
 		}
 		return g.locked(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			*g.done = before // it may run more than once
+			if err := g.spare(ctx, tx, row, g.f.From.Lease); err != nil {
+				return err
+			}
 			if alone {
 				return g.delete(ctx, tx, r.SessionKey, 0, never)
 			}

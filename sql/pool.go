@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -157,10 +158,16 @@ const (
 //go:embed orders/begin.sql
 var begin string
 
-// patient runs a transaction, and anew where it clashed with another: do may run more than once.
+// patient runs a transaction, and anew where it clashed with another, or had to wait for a turn: do may run more than once.
 func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
 		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, do)
+		if o, ok := errors.AsType[*openTurn](err); ok {
+			if err := s.ended(ctx, o); err != nil {
+				return err
+			}
+			continue
+		}
 		if !clashed(ctx, err, tries) {
 			return err
 		}

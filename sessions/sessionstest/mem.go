@@ -43,6 +43,7 @@ type session struct {
 	spent     map[string]sessions.Spending
 	marks     map[int64]mark
 	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
+	cut       int   // turns that erasures ended since the last commit
 }
 
 // outgoing is a row of the outbox with its state.

@@ -20,7 +20,9 @@ func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessio
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
-	m.mu.Lock()
+	if err := m.spare(ctx, key); err != nil {
+		return done, err
+	}
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {
@@ -48,6 +50,30 @@ func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessio
 	s.erased(size - s.viewTokens())
 	m.wake("", "")
 	return done, nil
+}
+
+// spare locks the mutex once an erasure need not wait for a turn.
+func (m *Mem) spare(ctx context.Context, key sessions.Key) error {
+	for {
+		m.mu.Lock()
+		s := m.sessions[key]
+		if s == nil || s.cut < sessions.MaxCutTurns || !s.open() || !m.alive(s.state.Lease.Owner) {
+			return nil
+		}
+		m.mu.Unlock()
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// open reports whether a turn is under way under the lease as it is.
+func (s *session) open() bool {
+	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.waiting(), func(e *sessions.Event) bool {
+		return s.marks[e.ID].attempt == s.state.Lease.Term
+	})
 }
 
 // viewTokens is the size of what the view shows of summaries and events.
@@ -184,6 +210,9 @@ func (s *session) erased(freed int) {
 	st.Pinned, st.PinnedDue = "", true
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.ViewVersion++
+	if s.open() {
+		s.cut++
+	}
 	st.Lease.Owner = ""
 }
 

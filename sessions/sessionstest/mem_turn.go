@@ -160,6 +160,7 @@ func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (se
 		}
 	}
 	first := s.state.LastSeq
+	s.cut = 0
 	m.append(s, t)
 	s.account(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {

@@ -121,6 +121,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"an emptied summary is written again", testEraseRewrite},
 		{"what is erased is shown by nothing any more", testEraseTail},
 		{"what is erased is sent to nobody", testEraseReplies},
+		{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
 		{"a session is deleted with all it has", testDelete},
 		{"whatever happens nothing is lost", testHistories},
 	}

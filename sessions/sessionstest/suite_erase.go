@@ -1,8 +1,10 @@
 package sessionstest
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"ebb/sessions"
 )
@@ -194,6 +196,53 @@ func testEraseReplies(b *bench) {
 	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 0 {
 		b.Errorf("to be sent are %+v (%v), want nothing", open, err)
 	}
+}
+
+// Erasures end a few turns one after the other. The next one waits for the end of its turn, or of the erasure's context.
+func testEraseWaits(b *bench) {
+	l := b.held(2)
+	b.turn(l, 1) // 1 and 2
+	for range sessions.MaxCutTurns {
+		v := b.begin(l, 1)
+		_, err := b.Store.Erase(b.ctx, key, []int64{1})
+		b.check(err)
+		_, err = b.Store.Erase(b.ctx, key, []int64{2}) // of the same turn
+		b.check(err)
+		_, err = b.Store.Commit(b.ctx, l, answer(v))
+		b.want(err, sessions.ErrLeaseLost, "a commit after an erasure")
+		b.check(b.Store.Abandon(b.ctx, l, nil))
+		l = b.acquire(replicaA)
+	}
+	v := b.begin(l, 1)
+	short, stop := context.WithTimeout(b.ctx, 200*time.Millisecond)
+	defer stop()
+	_, err := b.Other.Erase(short, key, []int64{1})
+	b.want(err, context.DeadlineExceeded, "an erasure beside the turn")
+	erased := make(chan error)
+	go func() {
+		_, err := b.Other.Erase(b.ctx, key, []int64{1})
+		erased <- err
+	}()
+	b.commit(l, answer(v)) // 3 and 4
+	b.check(<-erased)
+	l = b.acquire(replicaA)
+	b.accept(replicaA, 3)
+	v = b.begin(l, 1)
+	_, err = b.Store.Erase(b.ctx, key, []int64{3}) // the count began again
+	b.check(err)
+	_, err = b.Store.Commit(b.ctx, l, answer(v))
+	b.want(err, sessions.ErrLeaseLost, "a commit after the next erasure")
+	for range sessions.MaxCutTurns {
+		l = b.acquire(replicaA)
+		b.begin(l, 1)
+		_, err = b.Store.Erase(b.ctx, key, []int64{3})
+		b.check(err)
+	}
+	l = b.acquire(replicaA)
+	b.begin(l, 1)
+	b.Expire(b.T, replicaA) // its turn will not commit
+	_, err = b.Store.Erase(b.ctx, key, []int64{3})
+	b.check(err)
 }
 
 // P80: a session is deleted with all it has, also where a body is gone already.

@@ -679,7 +679,12 @@ func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey session
 }
 
 const sessionErased = `-- name: SessionErased :one
-WITH freed AS (
+WITH cut AS (
+    SELECT count(*) AS turns FROM dingtalk_sessions c
+    WHERE c.session_key = $1 AND c.lease_owner IS NOT NULL AND EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = c.lease_term)
+), freed AS (
     UPDATE dingtalk_sessions s SET
         view_version = s.view_version + 1,
         total_tokens = greatest(least(s.total_tokens - round(s.calibration * $2::bigint), 2147483647), 0),
@@ -688,6 +693,7 @@ WITH freed AS (
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,
+        cut_turns = s.cut_turns + (SELECT cut.turns FROM cut),
         updated_at = now()
     WHERE s.session_key = $1
     RETURNING s.session_key
@@ -706,6 +712,7 @@ type SessionErasedParams struct {
 
 // SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
 // before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
+// A turn under way is counted as cut.
 func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) (bool, error) {
 	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.Freed)
 	var notified bool
@@ -714,7 +721,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock holds the session's row to the end of the transaction, whoever has its lease.
@@ -762,6 +769,7 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.PinnedDue,
 		&i.FallenTerm,
 		&i.Settings,
+		&i.CutTurns,
 	)
 	return i, err
 }
@@ -912,6 +920,29 @@ DELETE FROM tool_runs r WHERE r.session_key = $1
 func (q *Queries) ToolRunsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, toolRunsDelete, sessionKey)
 	return err
+}
+
+const turnIsOpen = `-- name: TurnIsOpen :one
+SELECT EXISTS (
+    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
+    WHERE s.session_key = $1 AND s.lease_term = $2
+      AND r.heartbeat_at > now() - interval '1 second' * $3::float8
+      AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = $2)) AS open
+`
+
+type TurnIsOpenParams struct {
+	SessionKey sessions.Key
+	Term       int64
+	TtlSeconds float64
+}
+
+// TurnIsOpen reports whether a turn of a live replica is under way in a session under the lease of a term.
+func (q *Queries) TurnIsOpen(ctx context.Context, db DBTX, arg *TurnIsOpenParams) (bool, error) {
+	row := db.QueryRow(ctx, turnIsOpen, arg.SessionKey, arg.Term, arg.TtlSeconds)
+	var open bool
+	err := row.Scan(&open)
+	return open, err
 }
 
 const turnTimes = `-- name: TurnTimes :many

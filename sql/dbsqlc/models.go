@@ -278,6 +278,7 @@ type Session struct {
 	PinnedDue        bool
 	FallenTerm       int64
 	Settings         []byte
+	CutTurns         int
 }
 
 type SessionSummary struct {

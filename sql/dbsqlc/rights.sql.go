@@ -1554,45 +1554,77 @@ func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTe
 	return err
 }
 
-const sessionsFree = `-- name: SessionsFree :exec
+const sessionsFree = `-- name: SessionsFree :many
 WITH held AS (
-    SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
-      AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
-        OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
+    SELECT h.session_key, h.lease_term, h.cut_turns, EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS cut, EXISTS (
+        SELECT FROM replicas r
+        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive
+    FROM dingtalk_sessions h
+    WHERE h.lease_owner IS NOT NULL AND h.session_key <> $2::text
+      AND (h.robot_code = ANY($3::text[]) OR h.session_key = ANY($4::text[])
+        OR EXISTS (SELECT FROM unnest($5::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
         OR (h.conversation_type = '1' AND h.session_key IN (
-            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($5::text[]) AND u.sender_id <> '')))
+            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($6::text[]) AND u.sender_id <> '')))
     ORDER BY h.session_key FOR UPDATE
 ), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1, cut_turns = s.cut_turns + held.cut::int
     FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key
+    RETURNING s.session_key, held.lease_term, held.cut AND held.alive AND held.cut_turns >= $7::int AS spared
+), woken AS (
+    SELECT f.session_key, f.lease_term, f.spared, pg_notify('ebb', '|' || f.session_key)::text AS notified FROM freed f
+    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+       OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
 )
-SELECT pg_notify('ebb', '|' || f.session_key) FROM freed f
-WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-   OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
+SELECT w.session_key, w.lease_term FROM woken w WHERE w.notified IS NOT NULL AND w.spared
 `
 
 type SessionsFreeParams struct {
+	TtlSeconds  float64
 	Asking      string
 	Teams       []string
 	SessionKeys []string
 	Groups      []string
 	Users       []string
+	MostCut     int
+}
+
+type SessionsFreeRow struct {
+	SessionKey sessions.Key
+	LeaseTerm  int64
 }
 
 // SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
 // from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
 // it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
-func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) error {
-	_, err := db.Exec(ctx, sessionsFree,
+// Turns under way are counted as cut. Sessions where that happened too often before come back, with the lease they had.
+func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) ([]SessionsFreeRow, error) {
+	rows, err := db.Query(ctx, sessionsFree,
+		arg.TtlSeconds,
 		arg.Asking,
 		arg.Teams,
 		arg.SessionKeys,
 		arg.Groups,
 		arg.Users,
+		arg.MostCut,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SessionsFreeRow
+	for rows.Next() {
+		var i SessionsFreeRow
+		if err := rows.Scan(&i.SessionKey, &i.LeaseTerm); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sessionsTelling = `-- name: SessionsTelling :many

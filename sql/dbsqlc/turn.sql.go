@@ -296,7 +296,7 @@ WITH held AS (
     RETURNING e.id, w.taken, w.place
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
     coalesce((SELECT w.counted FROM waiting w ORDER BY w.place LIMIT 1), 0)::int AS suspect,
@@ -394,6 +394,7 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.PinnedDue,
 		&i.Session.FallenTerm,
 		&i.Session.Settings,
+		&i.Session.CutTurns,
 		&i.SpentToday,
 		&i.Pending,
 		&i.Suspect,
@@ -430,6 +431,7 @@ WITH pinning AS MATERIALIZED (
         candidates = s.candidates + cardinality($18::bigint[]),
         pinned = CASE WHEN $19::boolean AND s.view_version = $8::int THEN $20::text ELSE s.pinned END,
         pinned_due = s.pinned_due AND NOT ($19::boolean AND s.view_version = $8::int),
+        cut_turns = 0,
         last_active_at = now(),
         updated_at = now()
     WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6

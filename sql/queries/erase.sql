@@ -2,6 +2,15 @@
 -- SessionLock holds the session's row to the end of the transaction, whoever has its lease.
 SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
 
+-- name: TurnIsOpen :one
+-- TurnIsOpen reports whether a turn of a live replica is under way in a session under the lease of a term.
+SELECT EXISTS (
+    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
+    WHERE s.session_key = @session_key AND s.lease_term = @term
+      AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8
+      AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term)) AS open;
+
 -- name: ViewVersion :one
 -- ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
 SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = @session_key;
@@ -198,7 +207,13 @@ WHERE c.session_key = @session_key AND c.id = @id;
 -- name: SessionErased :one
 -- SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
 -- before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
-WITH freed AS (
+-- A turn under way is counted as cut.
+WITH cut AS (
+    SELECT count(*) AS turns FROM dingtalk_sessions c
+    WHERE c.session_key = @session_key AND c.lease_owner IS NOT NULL AND EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = c.lease_term)
+), freed AS (
     UPDATE dingtalk_sessions s SET
         view_version = s.view_version + 1,
         total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
@@ -207,6 +222,7 @@ WITH freed AS (
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,
+        cut_turns = s.cut_turns + (SELECT cut.turns FROM cut),
         updated_at = now()
     WHERE s.session_key = @session_key
     RETURNING s.session_key

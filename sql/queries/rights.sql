@@ -333,12 +333,18 @@ WHERE s.session_key = @session_key RETURNING s.lease_term;
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term, last_seq)
 VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term, @last_seq);
 
--- name: SessionsFree :exec
+-- name: SessionsFree :many
 -- SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
 -- from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
 -- it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
+-- Turns under way are counted as cut. Sessions where that happened too often before come back, with the lease they had.
 WITH held AS (
-    SELECT h.session_key FROM dingtalk_sessions h
+    SELECT h.session_key, h.lease_term, h.cut_turns, EXISTS (
+        SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS cut, EXISTS (
+        SELECT FROM replicas r
+        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive
+    FROM dingtalk_sessions h
     WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
       AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
         OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
@@ -346,13 +352,15 @@ WITH held AS (
             SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
     ORDER BY h.session_key FOR UPDATE
 ), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1, cut_turns = s.cut_turns + held.cut::int
     FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key
+    RETURNING s.session_key, held.lease_term, held.cut AND held.alive AND held.cut_turns >= @most_cut::int AS spared
+), woken AS (
+    SELECT f.session_key, f.lease_term, f.spared, pg_notify('ebb', '|' || f.session_key)::text AS notified FROM freed f
+    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+       OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
 )
-SELECT pg_notify('ebb', '|' || f.session_key) FROM freed f
-WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-   OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'));
+SELECT w.session_key, w.lease_term FROM woken w WHERE w.notified IS NOT NULL AND w.spared;
 
 -- name: MemoryScopes :many
 -- MemoryScopes lists where memories can be read.

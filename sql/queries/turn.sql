@@ -137,6 +137,7 @@ WITH pinning AS MATERIALIZED (
         candidates = s.candidates + cardinality(@marked::bigint[]),
         pinned = CASE WHEN @pin::boolean AND s.view_version = @view_version::int THEN @pinned::text ELSE s.pinned END,
         pinned_due = s.pinned_due AND NOT (@pin::boolean AND s.view_version = @view_version::int),
+        cut_turns = 0,
         last_active_at = now(),
         updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
