@@ -13,6 +13,11 @@ import (
 // accept is steps 1 and 2: the message becomes a row of the log, and only then may it be acknowledged. The session is
 // woken when that is done, here where this replica holds its lease, and by a notification where another one does.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
+	m, err := b.identified(ctx, m)
+	if err != nil {
+		b.metrics.accepted.WithLabelValues("error").Inc()
+		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
+	}
 	key := b.keyOf(m)
 	m.Text = b.quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
@@ -28,12 +33,27 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.tally.redelivered.Add(1)
 	}
 	b.metrics.accepted.WithLabelValues(outcome).Inc()
+	if done.Clash {
+		zerolog.Ctx(ctx).Warn().EmbedObject(key).Str("msg_id", string(m.ID)).Msg("Sender id arrived with a second staff id")
+	}
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
 	b.leases.Learn(done.Lease)
 	if done.New && done.Lease.Owner == b.leases.Owner() {
 		b.wake(key)
 	}
 	return nil
+}
+
+// identified fills in the staff id of a member of the organisation whose frame has none, where earlier frames had both ids.
+func (b *Bot) identified(ctx context.Context, m sessions.Message) (sessions.Message, error) {
+	if m.StaffID != "" || m.EncryptedID == "" {
+		return m, nil
+	}
+	staff, err := b.store.StaffOf(ctx, m.RobotCode, m.EncryptedID)
+	if staff != "" {
+		m.SenderID, m.StaffID = staff, staff
+	}
+	return m, err
 }
 
 func (b *Bot) keyOf(m sessions.Message) sessions.Key {

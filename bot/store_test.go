@@ -152,6 +152,10 @@ func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
 }
 
+func (s *store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
+	return s.mem.StaffOf(ctx, robot, encrypted)
+}
+
 func (s *store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	return do(s, "waiting", func() ([]sessions.Key, error) { return s.mem.Waiting(ctx, o, limit) })
 }

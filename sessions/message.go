@@ -23,10 +23,12 @@ type Message struct {
 	ConversationTitle string           `json:"conversation_title,omitempty"`
 	ID                MessageID        `json:"msg_id"`
 
-	SenderID   UserID `json:"sender_id"`              // StaffID where there is one, else the encrypted id
-	StaffID    UserID `json:"staff_id,omitempty"`     // empty for people outside the robot's organisation
-	SenderNick string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
-	Admin      bool   `json:"sender_admin,omitempty"` // DingTalk said that the sender administers the organisation
+	SenderID UserID `json:"sender_id"`          // StaffID where there is one, else the encrypted id
+	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the robot's organisation
+	// EncryptedID is DingTalk's other id of a member of the robot's organisation; empty for people outside it.
+	EncryptedID UserID `json:"-"`
+	SenderNick  string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
+	Admin       bool   `json:"sender_admin,omitempty"` // DingTalk said that the sender administers the organisation
 
 	// Kind is DingTalk's msgtype: text, richText, picture, audio, file, video or whatever came.
 	Kind string `json:"kind"`

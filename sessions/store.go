@@ -150,8 +150,13 @@ type Jobs interface {
 type Inbox interface {
 	// Accept stores a message as a pending event of the session key, making the session if need be, and takes the
 	// session's lease for owner where it is free. A message that is there already changes nothing.
-	// When Accept returns nil the message survives any crash.
+	// When Accept returns nil the message survives any crash. A new message with both ids of its sender is remembered for
+	// [Inbox.StaffOf].
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
+
+	// StaffOf returns the staff id that accepted messages to a robot had beside an encrypted id. It is empty where there
+	// was none, and where there were several: an id that may be another's gives no rights.
+	StaffOf(ctx context.Context, robot RobotCode, encrypted UserID) (UserID, error)
 
 	// Waiting lists sessions that have pending messages or unsent replies and whose lease is free, stale or owner's. It
 	// is the sweep that makes up for every lost wake-up. Those that nobody alive holds come before owner's own, so that
@@ -216,6 +221,8 @@ type Accepted struct {
 	New     bool  // false: the message had been stored before, by another call
 	EventID int64 // 0: the message was deleted with its session
 	Lease   Lease // as it stands now: of owner, or of another living replica
+	// Clash reports that the sender's encrypted id was accepted with another staff id before, and now with this one.
+	Clash bool
 }
 
 // Leaser hands out the right to run a session's turns. A lease stands while its owner's heartbeat is younger than the

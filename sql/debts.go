@@ -82,9 +82,9 @@ func (s *Store) Idle(
 
 // Values implements memory.Store.
 func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
-	users := make([]string, 0, len(r.Users))
-	for _, u := range r.Users {
-		users = append(users, string(u))
+	users, err := s.idsOf(ctx, s.pool, r.Robot, r.Users...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
 	}
 	rows, err := s.q.MemoryValues(ctx, s.pool, &dbsqlc.MemoryValuesParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,

@@ -139,9 +139,11 @@ type unsaid struct {
 
 // person is somebody by all their names.
 type person struct {
-	id    sessions.UserID
+	ids   []string
 	nicks []string
 }
+
+func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, string(id)) }
 
 // do takes the steps. What is found by the words of the events comes before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
@@ -198,7 +200,7 @@ func (e *erasure) quoted(ctx context.Context) error {
 	key := e.row.SessionKey
 	quotes, err := e.q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
 		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
-		Aside: append([]int64{}, e.aside...), Person: string(e.who.id), Nicks: append([]string{}, e.who.nicks...),
+		Aside: append([]int64{}, e.aside...), People: append([]string{}, e.who.ids...), Nicks: append([]string{}, e.who.nicks...),
 	})
 	if err != nil {
 		return err

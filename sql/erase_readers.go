@@ -20,7 +20,8 @@ func (s *Store) readersOf(ctx context.Context, tx pgx.Tx, ids []int64) ([]string
 	if err != nil {
 		return nil, err
 	}
-	p := &dbsqlc.SessionsReadingParams{Teams: []string{}, Robots: []string{}, Conversations: []string{}, Users: []string{}, SessionKeys: []string{}}
+	p := &dbsqlc.SessionsReadingParams{Teams: []string{}, Robots: []string{}, Conversations: []string{}, SessionKeys: []string{}}
+	users := people{}
 	for _, sc := range scopes {
 		p.SessionKeys = append(p.SessionKeys, string(sc.SourceSession))
 		switch sc.Scope {
@@ -32,8 +33,11 @@ func (s *Store) readersOf(ctx context.Context, tx pgx.Tx, ids []int64) ([]string
 		case memory.ScopeSession:
 			p.SessionKeys = append(p.SessionKeys, sc.ScopeID)
 		case memory.ScopeUser:
-			p.Users = append(p.Users, sc.ScopeID)
+			users.add(sc.SourceSession, sessions.UserID(sc.ScopeID))
 		}
+	}
+	if p.Users, err = s.everyID(ctx, tx, users); err != nil {
+		return nil, err
 	}
 	keys, err := s.q.SessionsReading(ctx, tx, p)
 	readers := make([]string, len(keys))

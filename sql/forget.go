@@ -158,7 +158,8 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCutTurns, TtlSeconds: s.ttl.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}, Users: []string{}}
+	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCutTurns, TtlSeconds: s.ttl.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
+	users := people{}
 	for _, sc := range scopes {
 		switch sc.Scope {
 		case memory.ScopeTeam:
@@ -168,11 +169,14 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 		case memory.ScopeSession:
 			p.SessionKeys = append(p.SessionKeys, sc.ScopeID)
 		case memory.ScopeUser:
-			p.Users = append(p.Users, sc.ScopeID)
+			users.add(sc.SourceSession, sessions.UserID(sc.ScopeID))
 			if sc.SourceGroup != "" {
 				p.Groups = append(p.Groups, sc.SourceGroup)
 			}
 		}
+	}
+	if p.Users, err = s.everyID(ctx, tx, users); err != nil {
+		return err
 	}
 	// The readers first: what they have pinned is committed by then, and is found. Sessions that take their lease after that
 	// pin none of the deleted rows; see [sessions.Pinned].
@@ -195,7 +199,7 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 	var done memory.Forgotten
 	err := s.locked(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		done = memory.Forgotten{}
-		drawn, err := s.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key})
+		drawn, err := s.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type unsaying struct {
 	*Store
 	db    dbsqlc.DBTX // that it reads from
 	from  memory.Asking
+	only  []string                 // whose messages may be wiped; empty: everybody's
 	rows  []dbsqlc.MemorySourceRow // what goes, with the events that said it
 	like  likeness
 	turns map[sessions.Key][]turnSpan // of sessions whose turns were asked for
@@ -44,6 +45,10 @@ func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) 
 }
 
 func (u *unsaying) run(ctx context.Context, id int64) error {
+	var err error
+	if u.only, err = u.idsOf(ctx, u.db, robotOf(u.from.Lease.Key), u.from.Only); err != nil {
+		return err
+	}
 	if err := u.values(ctx, id); err != nil {
 		return err
 	}
@@ -245,16 +250,17 @@ func (u *unsaying) beside(ctx context.Context) error {
 func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := map[sessions.Key]bool{}
 	p := &dbsqlc.SessionsTellingParams{
-		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{}, Users: []string{},
-		Speakers: []string{}, Pieces: append([]string{}, u.like.pieces()...), MaxRows: tellingRows,
+		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
+		Pieces: append([]string{}, u.like.pieces()...), MaxRows: tellingRows,
 	}
+	speakers, users := people{}, people{}
 	for _, m := range u.rows {
 		if m.Kind != memory.KindDigest && !said[m.SourceSession] {
 			said[m.SourceSession] = true
 			p.Besides = append(p.Besides, string(m.SourceSession))
 		}
 		if m.SaidBy != "" {
-			p.Speakers = append(p.Speakers, string(m.SaidBy))
+			speakers.add(m.SourceSession, m.SaidBy)
 		}
 		switch m.Scope {
 		case memory.ScopeTeam:
@@ -264,8 +270,15 @@ func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 		case memory.ScopeSession:
 			p.SessionKeys = append(p.SessionKeys, m.ScopeID)
 		case memory.ScopeUser:
-			p.Users = append(p.Users, m.ScopeID)
+			users.add(m.SourceSession, sessions.UserID(m.ScopeID))
 		}
+	}
+	var err error
+	if p.Speakers, err = u.everyID(ctx, u.db, speakers); err != nil {
+		return nil, err
+	}
+	if p.Users, err = u.everyID(ctx, u.db, users); err != nil {
+		return nil, err
 	}
 	var keys []sessions.Key
 	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
@@ -294,7 +307,7 @@ func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
-			if m.SaidBy != "" && m.SaidBy != e.SenderID || u.from.Only != "" && u.from.Only != e.SenderID || m.Kind == memory.KindDigest {
+			if m.SaidBy != "" && m.SaidBy != e.SenderID || len(u.only) > 0 && !slices.Contains(u.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
 				return false
 			}
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {

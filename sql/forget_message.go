@@ -19,8 +19,12 @@ func (s *Store) MessagesBefore(
 	if person == "" {
 		return nil, nil
 	}
+	ids, err := s.idsOf(ctx, s.pool, robotOf(key), person)
+	if err != nil {
+		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)
+	}
 	rows, err := s.q.MessagesBefore(ctx, s.pool, &dbsqlc.MessagesBeforeParams{
-		SessionKey: key, Person: string(person), BeforeID: event, Erased: sessions.ErasedText, MaxRows: count(limit),
+		SessionKey: key, People: ids, BeforeID: event, Erased: sessions.ErasedText, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -69,9 +70,8 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting,
 	return g, func() { <-s.erasing }, nil
 }
 
-// identify learns the person's names, where they are, and what memory has of them.
+// identify learns the person's ids and names, where they are, and what memory has of them.
 func (g *forgetting) identify(ctx context.Context) error {
-	who := string(g.f.Person)
 	if g.f.Self {
 		times, err := g.q.PersonErasures(ctx, g.pool, g.hash())
 		if err != nil {
@@ -84,12 +84,16 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err := g.q.SessionsRevive(ctx, g.pool); err != nil {
 		return err
 	}
-	nicks, err := g.q.PersonNicks(ctx, g.pool, who)
+	ids, err := g.idsOf(ctx, g.pool, g.f.Robot, g.f.Person)
 	if err != nil {
 		return err
 	}
-	g.who = person{id: g.f.Person, nicks: nicks}
-	g.rows, err = g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{Person: who, Robot: string(g.f.Robot)})
+	nicks, err := g.q.PersonNicks(ctx, g.pool, ids)
+	if err != nil {
+		return err
+	}
+	g.who = person{ids: ids, nicks: nicks}
+	g.rows, err = g.q.PersonSessions(ctx, g.pool, &dbsqlc.PersonSessionsParams{People: ids, Robot: string(g.f.Robot)})
 	if err != nil {
 		return err
 	}
@@ -188,7 +192,7 @@ func (g *forgetting) unsaid(sv *survey) unsaid {
 
 // theirs is what tells the person's memories from others'.
 func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
-	return &dbsqlc.MemoriesOfPersonParams{Person: string(g.f.Person), RobotSessions: g.robotSessions()}
+	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
 }
 
 // robotSessions is what the keys of the sessions begin with that it is about.
@@ -203,13 +207,15 @@ func (g *forgetting) robotSessions() string {
 func (g *forgetting) alone(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
-	return kind == sessions.Private && spoke || key == sessions.NewKey(robot, c, g.f.Person)
+	return kind == sessions.Private && spoke || slices.ContainsFunc(g.who.ids, func(id string) bool {
+		return key == sessions.NewKey(robot, c, sessions.UserID(id))
+	})
 }
 
 // delete removes a session that is the person's alone, with whatever was learnt in it. What they sent after the message that
 // asks for it stays, with answers that do not repeat the rest.
 func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
-	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, Person: string(g.f.Person)})
+	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -283,13 +289,13 @@ func never(string) bool { return false }
 // ofThem reports whether a fact from a session is the person's: about them, said by them, or without a known author and a
 // repetition of them. What others said stays.
 func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
-	return m.Theirs || m.SubjectID == g.f.Person || m.SaidBy == g.f.Person ||
+	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
 		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
 }
 
 // factsOf deletes what memory has of the person from a session. Digests keep what is not the person's.
 func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
-	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, Person: string(g.f.Person)})
+	drawn, err := g.q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -320,7 +326,7 @@ func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeat
 
 // unname takes the person's name from what is left of a session, wipes what waits, and has whoever read it begin again.
 func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
-	key, who, asked := row.SessionKey, string(g.f.Person), int64(0)
+	key, who, asked := row.SessionKey, g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
@@ -328,7 +334,7 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 		return err
 	}
 	waiting, err := g.q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
-		SessionKey: key, Person: who, Asked: asked, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
 	if err != nil {
 		return err
@@ -336,12 +342,12 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 	g.done.Events += int(waiting)
 	g.done.Messages += int(waiting)
 	if err := g.q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{
-		SessionKey: key, Person: who, Asked: asked, Erased: sessions.ErasedText,
+		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText,
 	}); err != nil {
 		return err
 	}
 	if err := g.q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
-		SessionKey: key, Person: who, Nicks: append([]string{}, g.who.nicks...),
+		SessionKey: key, People: who, Nicks: append([]string{}, g.who.nicks...),
 	}); err != nil {
 		return err
 	}
@@ -354,7 +360,7 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 
 // runs wipes calls of the turn under way where the person's messages are in it, or that repeat them.
 func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
-	runs, err := g.q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, Person: string(g.f.Person)})
+	runs, err := g.q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -435,5 +441,8 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	return g.q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{Person: string(g.f.Person), RobotSessions: g.robotSessions()})
+	if err := g.q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
+		return err
+	}
+	return g.q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }

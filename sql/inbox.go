@@ -17,25 +17,37 @@ import (
 // acceptPause is how long Accept waits before it tries again.
 const acceptPause = 100 * time.Millisecond
 
-// Accept implements sessions.Inbox in one statement. While the database is away or refuses to work it tries again until
-// ctx's deadline, where it has one: a message that is not accepted in that time may never come again. A message that is
-// there after a try whose answer was lost counts as new: it is that try's, and nobody was told of it.
+// Accept implements sessions.Inbox in one statement, with the patience of [Store.insist]. A message that is there after a
+// try whose answer was lost counts as new: it is that try's, and its caller heard nothing of it.
 func (s *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
-) (sessions.Accepted, error) {
+) (a sessions.Accepted, err error) {
+	lost := false
+	err = s.insist(ctx, func() (err error) {
+		a, err = s.accept(ctx, owner, key, m)
+		lost = lost || err != nil && !pgconn.SafeToRetry(err) // else it never reached the server
+		return err
+	})
+	if err != nil {
+		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+	}
+	a.New = a.New || lost && a.EventID != 0
+	return a, nil
+}
+
+// insist repeats a try for a message while the database is away or refuses to work, until ctx's deadline, where it has
+// one: a message that is not accepted in that time may never come again.
+func (s *Store) insist(ctx context.Context, try func() error) error {
 	t := time.NewTicker(acceptPause)
 	defer t.Stop()
 	_, patient := ctx.Deadline()
-	lost := false
 	var before error // of an earlier try: the last one may end with the time alone
 	for {
-		a, err := s.accept(ctx, owner, key, m)
+		err := try()
 		if err == nil {
 			s.doubt.Store(0)
-			a.New = a.New || lost && a.EventID != 0
-			return a, nil
+			return nil
 		}
-		lost = lost || !pgconn.SafeToRetry(err) // else it never reached the server
 		if err = refused(err); !errors.Is(err, sessions.ErrRefused) {
 			s.doubt.Store(time.Now().Add(doubtTime).UnixNano())
 		}
@@ -52,7 +64,7 @@ func (s *Store) Accept(
 		if before != nil && errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("%w; the try before: %w", err, before)
 		}
-		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+		return err
 	}
 }
 
@@ -75,6 +87,7 @@ func (s *Store) accept(
 		Content:        clean(m.Text), Message: message,
 		SenderID: sessions.UserID(clean(string(m.SenderID))), SenderNick: clean(m.SenderNick),
 		SentAt: orNil(m.SentAt), Waited: waited(m).Seconds(),
+		EncryptedID: clean(string(m.EncryptedID)), StaffID: clean(string(m.StaffID)),
 	})
 	if err != nil {
 		return sessions.Accepted{}, err
@@ -87,7 +100,7 @@ func (s *Store) accept(
 		}
 	}
 	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
-	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease}, nil
+	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
 }
 
 // waited is how long ago a message was received.

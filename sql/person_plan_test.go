@@ -49,35 +49,35 @@ func TestPersonPlans(t *testing.T) {
 	ctx, key := t.Context(), sessions.Key("robot/s7")
 	for name, run := range map[string]func() error{
 		"where they are": func() error {
-			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{Person: "p7", Robot: "robot"})
+			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{People: []string{"p7", "$:p7"}, Robot: "robot"})
 			return err
 		},
-		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, "p7"); return err },
+		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, []string{"p7", "$:p7"}); return err },
 		"by a name": func() error {
 			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{Robot: "robot", Name: "nick7"})
 			return err
 		},
 		"their memories": func() error {
-			_, err := q.MemoriesOfPerson(ctx, p, &dbsqlc.MemoriesOfPersonParams{Person: "p7", RobotSessions: "robot/"})
+			_, err := q.MemoriesOfPerson(ctx, p, &dbsqlc.MemoriesOfPersonParams{People: []string{"p7", "$:p7"}, RobotSessions: "robot/"})
 			return err
 		},
 		"what they promoted": func() error {
-			return q.MemoriesUnpromote(ctx, p, &dbsqlc.MemoriesUnpromoteParams{Person: "p7", RobotSessions: "robot/"})
+			return q.MemoriesUnpromote(ctx, p, &dbsqlc.MemoriesUnpromoteParams{People: []string{"p7", "$:p7"}, RobotSessions: "robot/"})
 		},
 		"their last message": func() error {
-			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{SessionKey: key, Person: "p7", BeforeID: 1 << 40, MaxRows: 1})
+			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{SessionKey: key, People: []string{"p7", "$:p7"}, BeforeID: 1 << 40, MaxRows: 1})
 			return err
 		},
 		"what they said in a session": func() error {
-			_, err := q.SaidBy(ctx, p, &dbsqlc.SaidByParams{SessionKey: key, Person: "p7"})
+			_, err := q.SaidBy(ctx, p, &dbsqlc.SaidByParams{SessionKey: key, People: []string{"p7", "$:p7"}})
 			return err
 		},
 		"quotes of them": func() error {
-			_, err := q.QuotesOf(ctx, p, &dbsqlc.QuotesOfParams{SessionKey: key, Person: "p7", Seqs: []int64{}, Aside: []int64{}, Nicks: []string{"nick7"}})
+			_, err := q.QuotesOf(ctx, p, &dbsqlc.QuotesOfParams{SessionKey: key, People: []string{"p7", "$:p7"}, Seqs: []int64{}, Aside: []int64{}, Nicks: []string{"nick7"}})
 			return err
 		},
 		"replies to them": func() error {
-			return q.OutboxUnname(ctx, p, &dbsqlc.OutboxUnnameParams{SessionKey: key, Person: "p7", Nicks: []string{}})
+			return q.OutboxUnname(ctx, p, &dbsqlc.OutboxUnnameParams{SessionKey: key, People: []string{"p7", "$:p7"}, Nicks: []string{}})
 		},
 		"their nicks in a session": func() error {
 			_, err := q.NicksSeen(ctx, p, &dbsqlc.NicksSeenParams{SessionKeys: []string{"robot/s7", "robot/s7"}, People: []string{"p7", "p11"}})
@@ -87,7 +87,7 @@ func TestPersonPlans(t *testing.T) {
 			return err
 		},
 		"their messages by page": func() error {
-			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{Robot: "robot", Person: "p7", AfterID: 50_000, MaxRows: 20})
+			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{Robot: "robot", People: []string{"p7", "$:p7"}, AfterID: 50_000, MaxRows: 20})
 			if err == nil && !strings.Contains(p.plan, "events_of_person_by_id") {
 				t.Errorf("a page is not found by its key:\n%s", p.plan)
 			}

@@ -56,9 +56,9 @@ func (s *Store) readable(ctx context.Context, r memory.Reader, id int64, limit i
 func (s *Store) readableRows(
 	ctx context.Context, r memory.Reader, found []int64, id int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
-	users := make([]string, 0, len(r.Users))
-	for _, u := range r.Users {
-		users = append(users, string(u))
+	users, err := s.idsOf(ctx, s.pool, r.Robot, r.Users...)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := s.q.MemoriesReadable(ctx, planned{s.pool}, &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,20 +38,25 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 
 func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
 	r := a.Reader
+	ids, err := s.idsOf(ctx, s.pool, r.Robot, a.Person)
+	if err != nil {
+		return nil, 0, err
+	}
 	memories, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
-		ID: id, Asking: true, Asker: string(a.Person), Private: r.Private, TeamID: string(r.Robot),
+		ID: id, Asking: true, Asker: ids, Private: r.Private, TeamID: string(r.Robot),
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), Admin: a.Admin, RobotSessions: robotSessions(r.Robot),
 		Skip: count(skip), MaxRows: count(limit),
 	})
 	list := make([]memory.Known, 0, len(memories))
 	for _, m := range memories {
-		own := a.Person != "" && (m.SubjectID == a.Person || m.SaidBy == a.Person || m.Scope == memory.ScopeUser && m.ScopeID == string(a.Person))
+		own := slices.Contains(ids, string(m.SubjectID)) || slices.Contains(ids, string(m.SaidBy)) || m.Scope == memory.ScopeUser && slices.Contains(ids, m.ScopeID)
 		list = append(list, memory.Known{Memory: m, Own: own})
 	}
 	return list, total, err
 }
 
 func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
 	rows, err := s.q.MemoriesFind(ctx, s.pool, p)
 	if err != nil {
 		return nil, 0, err
@@ -79,8 +85,12 @@ type MemoryFilter struct {
 
 // Memories lists memories for an administrator, newest first, at most limit, and says how many there are in all.
 func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
+	ids, err := s.idsOf(ctx, s.pool, "", f.Person)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing memories: %w", err)
+	}
 	list, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
-		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), Person: string(f.Person), Every: f.Every,
+		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), People: ids, Every: f.Every,
 		MaxRows: count(limit),
 	})
 	if err == nil {
@@ -204,6 +214,9 @@ func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name strin
 	for i, r := range rows {
 		people[i] = memory.Person{ID: r.SenderID, Nick: r.Nick, Messages: int(r.Messages), Last: r.LastAt}
 	}
+	if people, err = s.merged(ctx, robot, people); err != nil {
+		return nil, fmt.Errorf("looking for a person: %w", err)
+	}
 	return people, nil
 }
 
@@ -214,7 +227,11 @@ func (s *Store) FactsOf(
 	if person == "" {
 		return nil, nil
 	}
-	p := &dbsqlc.MemoriesFindParams{Person: string(person), AfterID: after, Every: true, OldestFirst: true, MaxRows: count(limit)}
+	ids, err := s.idsOf(ctx, s.pool, robot, person)
+	if err != nil {
+		return nil, fmt.Errorf("listing the memories of a person: %w", err)
+	}
+	p := &dbsqlc.MemoriesFindParams{People: ids, AfterID: after, Every: true, OldestFirst: true, MaxRows: count(limit)}
 	if robot != "" {
 		p.RobotSessions = robotSessions(robot)
 	}
@@ -232,8 +249,12 @@ func (s *Store) MessagesOf(
 	if person == "" {
 		return nil, nil
 	}
+	ids, err := s.idsOf(ctx, s.pool, robot, person)
+	if err != nil {
+		return nil, fmt.Errorf("listing the messages of a person: %w", err)
+	}
 	rows, err := s.q.PersonMessages(ctx, s.pool, &dbsqlc.PersonMessagesParams{
-		Robot: string(robot), Person: person, AfterID: after, Erased: sessions.ErasedText, MaxRows: count(limit),
+		Robot: string(robot), People: ids, AfterID: after, Erased: sessions.ErasedText, MaxRows: count(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)

@@ -44,8 +44,12 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		memoryScope(memory.ScopeSession, string(r.Key)),
 	}
 	if r.Private {
-		for _, u := range r.Users {
-			scopes = append(scopes, memoryScope(memory.ScopeUser, string(u)))
+		users, err := x.idsOf(ctx, x.pool, r.Robot, r.Users...)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			scopes = append(scopes, memoryScope(memory.ScopeUser, u))
 		}
 	}
 	hashes := x.query.MemoryKeys(0) // no scope: the lower halves

@@ -31,12 +31,12 @@ type repeat struct {
 // survey looks at a session in which the person spoke. It holds nothing: what is said meanwhile is looked at by
 // [forgetting.look] under the session's lock.
 func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
-	sv := &survey{key: key, traits: newTraits(labelsOf(g.f.Person, g.who.nicks), g.who.nicks), turns: newAnswers()}
+	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
 	asked := int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
-	said, err := g.q.SaidBy(ctx, g.pool, &dbsqlc.SaidByParams{SessionKey: key, Person: string(g.f.Person), Asked: asked, Erased: sessions.ErasedText})
+	said, err := g.q.SaidBy(ctx, g.pool, &dbsqlc.SaidByParams{SessionKey: key, People: g.who.ids, Asked: asked, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
 	return g.walk(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
-		theirs := e.Role == sessions.RoleUser && e.SenderID == g.f.Person
+		theirs := e.Role == sessions.RoleUser && g.who.is(e.SenderID)
 		wipe := sv.turns.next(e, theirs)
 		if e.Content == sessions.ErasedText && e.Calls == "" {
 			return
@@ -135,7 +135,7 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 
 // previewOf counts what goes of one session in which the person spoke.
 func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
-	drawn, err := g.q.MemoriesDrawn(ctx, g.pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, Person: string(g.f.Person)})
+	drawn, err := g.q.MemoriesDrawn(ctx, g.pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
 	if err != nil {
 		return err
 	}

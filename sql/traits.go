@@ -144,13 +144,17 @@ func own(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 
-// labelsOf are the ways in which the bot writes a person's id. Someone from outside has none that it shows.
-func labelsOf(id sessions.UserID, nicks []string) []string {
-	labels := []string{"(" + string(id) + ")"}
-	if sessions.Outside(id) {
-		labels = append(labels, string(id))
-		for _, n := range nicks {
-			labels = append(labels, sessions.Speaker(n, id))
+// labelsOf are the ways in which the bot writes a person's ids. Someone from outside has none that it shows.
+func labelsOf(who person) []string {
+	var labels []string
+	for _, id := range who.ids {
+		labels = append(labels, "("+id+")")
+		if !sessions.Outside(sessions.UserID(id)) {
+			continue
+		}
+		labels = append(labels, id)
+		for _, n := range who.nicks {
+			labels = append(labels, sessions.Speaker(n, sessions.UserID(id)))
 		}
 	}
 	return labels

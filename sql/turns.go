@@ -53,7 +53,7 @@ func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 // memoriesOf lists what memory has of events, which are in order: what a flush found in a range with one of them, and what
 // the turn of one of them saved by itself.
 func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
-	rows, err := s.q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key})
+	rows, err := s.q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 		WebhookExpires:    o.millis("sessionWebhookExpiredTime"),
 		OverQuota:         o.str("errorCode", "errCode") == overQuota,
 	}
+	if org := o.str("senderCorpId"); org != "" && org == o.str("chatbotCorpId") { // a former member has rights of neither id
+		m.EncryptedID = sessions.UserID(short(o.str("senderId")))
+	}
 	if r := short(o.str("robotCode")); r != "" {
 		m.RobotCode = sessions.RobotCode(r)
 	}

@@ -404,3 +404,28 @@ func TestPanicOfDecoderRefusesTheFrame(t *testing.T) {
 		t.Errorf("%d frames counted as unreadable", n)
 	}
 }
+
+// Only a member of the robot's organisation has a second id: a frame of another one says nothing of the members.
+func TestEncryptedID(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		frame       dict
+		id, sent    sessions.UserID
+		wantEncrypt sessions.UserID
+	}{
+		{"a member", dict{"senderCorpId": "corp", "chatbotCorpId": "corp"}, "u0001", "u0001", testUser},
+		{"without a staff id", dict{"senderCorpId": "corp", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, testUser},
+		{"of another organisation", dict{"senderCorpId": "other", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, ""},
+		{"of no organisation", dict{"chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, ""},
+		{"of an unknown robot", dict{"senderCorpId": "", "senderStaffId": nil}, "", testUser, ""},
+		{"with the ids in the words", dict{
+			"senderCorpId": "corp", "chatbotCorpId": "corp", "senderId": nil, "senderStaffId": nil,
+			"text": dict{"content": `"senderStaffId":"u0001","senderId":"$:LWCP_v1:$user1"`},
+		}, "", "", ""},
+	} {
+		if m := mustDecode(t, c.frame); m.StaffID != c.id || m.SenderID != c.sent || m.EncryptedID != c.wantEncrypt {
+			t.Errorf("%s: staff id %q, sender %q, encrypted id %q; want %q, %q, %q", c.name, m.StaffID, m.SenderID, m.EncryptedID, c.id, c.sent, c.wantEncrypt)
+		}
+	}
+}

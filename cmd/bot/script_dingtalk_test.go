@@ -41,6 +41,16 @@ func (w *world) cmdSay(args []string) error {
 	return nil
 }
 
+// cmdUnstaffed is a message whose frame has no staff id; a foreign one is from a member of another organisation.
+func (w *world) cmdUnstaffed(args []string) error {
+	m := dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3], Omit: []string{"senderStaffId"}}
+	if len(args) > 4 {
+		m.Set = map[string]any{"senderCorpId": args[4]}
+	}
+	w.ding.Say(m)
+	return nil
+}
+
 // cmdQuote is a message that replies to another: a person's by its id and words, a bare id, a picture, or a reply of the bot.
 func (w *world) cmdQuote(args []string) error {
 	m := dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}

@@ -26,6 +26,7 @@ import (
 //	ready NAME CODE             wait until /readyz answers with the code
 //	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
 //	say CONV NICK MSGID TEXT    somebody speaks to the bot in a group;  dm NICK MSGID TEXT  in private
+//	unstaffed CONV NICK MSGID TEXT [ORGANISATION]   a frame without a staff id, of the robot's organisation or another
 //	quote CONV NICK MSGID TEXT WHO ID WORDS   somebody replies to a person's message;  … id ID  … picture ID  … reply TEXT
 //	admin NICK                  makes somebody an administrator
 //	shout CONV NICK MSGID LETTER KB   a message of one letter, without a break
@@ -79,7 +80,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range map[string]scriptCommand{
 		"config": {(*world).cmdConfig, 2, 2, nil}, "replica": {(*world).cmdReplica, 2, 3, nil}, "ready": {(*world).cmdReady, 2, 2, nil},
-		"log": {(*world).cmdLog, 2, 3, (*world).cmdNotLog}, "say": {(*world).cmdSay, 4, 4, nil}, "quote": {(*world).cmdQuote, 6, 7, nil}, "dm": {(*world).cmdDM, 3, 3, nil},
+		"log": {(*world).cmdLog, 2, 3, (*world).cmdNotLog}, "say": {(*world).cmdSay, 4, 4, nil}, "quote": {(*world).cmdQuote, 6, 7, nil}, "unstaffed": {(*world).cmdUnstaffed, 4, 5, nil}, "dm": {(*world).cmdDM, 3, 3, nil},
 		"admin": {(*world).cmdAdmin, 1, 1, nil}, "shout": {(*world).cmdShout, 5, 5, nil}, "acked": {(*world).cmdAcked, 1, 2, (*world).cmdNotAcked},
 		"refused": {(*world).cmdRefused, 1, 1, nil}, "reply": {(*world).cmdReply, 2, 3, nil}, "replies": {(*world).cmdReplies, 2, 3, nil},
 		"order": {(*world).cmdOrder, 2, 99, nil}, "mentions": {(*world).cmdMentions, 2, 99, nil}, "via": {(*world).cmdVia, 3, 3, nil},

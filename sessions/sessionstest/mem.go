@@ -24,6 +24,7 @@ type Mem struct {
 	sessions  map[sessions.Key]*session
 	deleted   map[sessions.Key]map[sessions.MessageID]bool // messages of deleted sessions
 	lastID    int64
+	staff     map[senderID][]sessions.UserID // seen with an encrypted id
 	listeners map[*listener]bool
 }
 
@@ -65,6 +66,7 @@ func NewMem(ttl time.Duration) *Mem {
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*session{},
 		deleted:   map[sessions.Key]map[sessions.MessageID]bool{},
+		staff:     map[senderID][]sessions.UserID{},
 		listeners: map[*listener]bool{},
 	}
 }
@@ -153,7 +155,7 @@ func (m *Mem) Accept(
 	if to := s.state.Lease.Owner; to != owner {
 		m.wake(to, key)
 	}
-	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease}, nil
+	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.learnSender(msg)}, nil
 }
 
 // learn notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.

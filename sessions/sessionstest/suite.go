@@ -60,6 +60,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"accepting the same message at once stores it once", testAcceptAtOnce},
 		{"accepting what databases dislike", testAcceptOddText},
 		{"a conversation is private only where that was said, and only so far", testAcceptKind},
+		{"the staff id of a sender is learned from frames with both ids", testStaffOf},
+		{"a sender id with two staff ids is no member's", testStaffClash},
 		{"accepting takes free leases only", testAcceptLease},
 		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
 		{"a turn takes messages in the order in which they were sent", testBeginSent},

@@ -78,17 +78,27 @@ WITH deleted AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
+), learned AS (
+    INSERT INTO sender_ids (sender_id, robot_code, staff_id)
+    SELECT $15::text, $13, $16::text
+    WHERE $15::text <> '' AND $16::text <> '' AND NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (
+        SELECT 1 FROM sender_ids k
+        WHERE k.sender_id = $15::text AND k.robot_code = $13 AND k.staff_id = $16::text)
+    ON CONFLICT DO NOTHING
+    RETURNING staff_id
 ), outcome AS (
     SELECT
         coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
+        EXISTS (SELECT 1 FROM learned) AND EXISTS (
+            SELECT 1 FROM sender_ids k WHERE k.sender_id = $15::text AND k.robot_code = $13) AS is_clash,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = $2), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = $2), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> $1::text
         THEN pg_notify('ebb', outcome.owner || '|' || $2::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome
@@ -109,12 +119,15 @@ type MessageAcceptParams struct {
 	Waited           float64
 	RobotCode        sessions.RobotCode
 	ConversationID   sessions.ConversationID
+	EncryptedID      string
+	StaffID          string
 }
 
 type MessageAcceptRow struct {
 	ID        int64
 	IsNew     bool
 	IsDeleted bool
+	IsClash   bool
 	Owner     string
 	Term      int64
 	Notified  bool
@@ -135,6 +148,9 @@ type MessageAcceptRow struct {
 // A time of sending that is an hour off or more can't be true; nor is one known where it is NULL. The time of arrival, by
 // this server's clock, takes its place: waited is how long ago that was.
 //
+// learned: the staff id of an encrypted id, where the frame had both. A second staff id for one encrypted id is a clash: from
+// then on the encrypted id alone names no member of staff.
+//
 // Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAcceptParams) (MessageAcceptRow, error) {
 	row := db.QueryRow(ctx, messageAccept,
@@ -152,12 +168,15 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.Waited,
 		arg.RobotCode,
 		arg.ConversationID,
+		arg.EncryptedID,
+		arg.StaffID,
 	)
 	var i MessageAcceptRow
 	err := row.Scan(
 		&i.ID,
 		&i.IsNew,
 		&i.IsDeleted,
+		&i.IsClash,
 		&i.Owner,
 		&i.Term,
 		&i.Notified,
@@ -187,6 +206,25 @@ func (q *Queries) MessageFind(ctx context.Context, db DBTX, arg *MessageFindPara
 	var i MessageFindRow
 	err := row.Scan(&i.ID, &i.Owner, &i.LeaseTerm)
 	return i, err
+}
+
+const senderStaff = `-- name: SenderStaff :one
+SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
+WHERE k.sender_id = $1::text AND ($2::text = '' OR k.robot_code = $2::text)
+HAVING count(DISTINCT k.staff_id) = 1
+`
+
+type SenderStaffParams struct {
+	EncryptedID string
+	Robot       string
+}
+
+// SenderStaff reads the staff id of an encrypted id, where it was seen with one alone.
+func (q *Queries) SenderStaff(ctx context.Context, db DBTX, arg *SenderStaffParams) (string, error) {
+	row := db.QueryRow(ctx, senderStaff, arg.EncryptedID, arg.Robot)
+	var staff_id string
+	err := row.Scan(&staff_id)
+	return staff_id, err
 }
 
 const sessionsRevive = `-- name: SessionsRevive :exec

@@ -237,6 +237,12 @@ type Restart struct {
 	Lost        int64
 }
 
+type SenderID struct {
+	SenderID  sessions.UserID
+	RobotCode sessions.RobotCode
+	StaffID   string
+}
+
 type Session struct {
 	SessionKey       sessions.Key
 	RobotCode        sessions.RobotCode

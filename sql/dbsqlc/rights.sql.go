@@ -312,13 +312,13 @@ func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesi
 }
 
 const memoriesDrawn = `-- name: MemoriesDrawn :many
-SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = $1::text)::boolean AS theirs,
+SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY($1::text[]))::boolean AS theirs,
     m.start_seq, m.end_seq, m.created_at
 FROM memories m WHERE m.source_session = $2
 `
 
 type MemoriesDrawnParams struct {
-	Person     string
+	People     []string
 	SessionKey sessions.Key
 }
 
@@ -336,7 +336,7 @@ type MemoriesDrawnRow struct {
 
 // MemoriesDrawn lists what memory has from a session.
 func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawnParams) ([]MemoriesDrawnRow, error) {
-	rows, err := db.Query(ctx, memoriesDrawn, arg.Person, arg.SessionKey)
+	rows, err := db.Query(ctx, memoriesDrawn, arg.People, arg.SessionKey)
 	if err != nil {
 		return nil, err
 	}
@@ -375,8 +375,8 @@ WHERE ($1::bigint = 0 OR m.id = $1::bigint)
   AND ($3::text = '' OR m.scope = $3::text)
   AND ($4::text = '' OR m.scope_id = $4::text)
   AND ($5::text = '' OR m.source_session = $5::text)
-  AND ($6::text = '' OR m.subject_id = $6::text OR m.said_by = $6::text
-    OR (m.scope = 'user' AND m.scope_id = $6::text))
+  AND (cardinality($6::text[]) = 0 OR m.subject_id = ANY($6::text[]) OR m.said_by = ANY($6::text[])
+    OR (m.scope = 'user' AND m.scope_id = ANY($6::text[])))
   AND starts_with(m.source_session, $7::text)
   AND ($8::boolean OR ((m.superseded_by IS NULL OR ($9::boolean AND m.scope = 'user' AND NOT $10::boolean AND EXISTS (
         SELECT FROM memories n
@@ -387,9 +387,9 @@ WHERE ($1::bigint = 0 OR m.id = $1::bigint)
         WHERE o.scope = 'group' AND o.scope_id = $12::text AND o.superseded_by = m.id)))
     OR (m.scope = 'group' AND m.scope_id = $12::text)
     OR (m.scope = 'session' AND m.scope_id = $13::text)
-    OR (m.scope = 'user' AND m.scope_id = $14::text AND ($10::boolean OR m.source_group = $12::text))
+    OR (m.scope = 'user' AND m.scope_id = ANY($14::text[]) AND ($10::boolean OR m.source_group = $12::text))
     OR ($15::boolean AND NOT $10::boolean AND m.scope = 'user' AND m.source_group = $12::text)
-    OR ($10::boolean AND $14::text <> '' AND (m.subject_id = $14::text OR m.said_by = $14::text))))
+    OR ($10::boolean AND (m.subject_id = ANY($14::text[]) OR m.said_by = ANY($14::text[])))))
 ORDER BY CASE WHEN $16::boolean THEN m.id ELSE -m.id END
 LIMIT $18::int OFFSET $17::int
 `
@@ -400,7 +400,7 @@ type MemoriesFindParams struct {
 	InScope       string
 	InScopeID     string
 	InSession     string
-	Person        string
+	People        []string
 	RobotSessions string
 	Every         bool
 	Asking        bool
@@ -408,7 +408,7 @@ type MemoriesFindParams struct {
 	TeamID        string
 	GroupID       string
 	SessionKey    string
-	Asker         string
+	Asker         []string
 	Admin         bool
 	OldestFirst   bool
 	Skip          int
@@ -452,7 +452,7 @@ func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindPa
 		arg.InScope,
 		arg.InScopeID,
 		arg.InSession,
-		arg.Person,
+		arg.People,
 		arg.RobotSessions,
 		arg.Every,
 		arg.Asking,
@@ -539,20 +539,20 @@ func (q *Queries) MemoriesForget(ctx context.Context, db DBTX, ids []int64) ([]M
 const memoriesOfPerson = `-- name: MemoriesOfPerson :many
 SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
     SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
-    WHERE a.subject_id = $1::text AND a.subject_id <> ''
+    WHERE a.subject_id = ANY($1::text[]) AND a.subject_id <> ''
     UNION
     SELECT b.id, b.scope, b.kind, b.content, b.said_at, b.created_at, b.source_session FROM memories b
-    WHERE b.said_by = $1::text AND b.said_by <> ''
+    WHERE b.said_by = ANY($1::text[]) AND b.said_by <> ''
     UNION
     SELECT c.id, c.scope, c.kind, c.content, c.said_at, c.created_at, c.source_session FROM memories c
-    WHERE c.scope = 'user' AND c.scope_id = $1::text
+    WHERE c.scope = 'user' AND c.scope_id = ANY($1::text[])
 ) m
 WHERE starts_with(m.source_session, $2::text)
 ORDER BY (m.scope = 'team') DESC, m.id DESC
 `
 
 type MemoriesOfPersonParams struct {
-	Person        string
+	People        []string
 	RobotSessions string
 }
 
@@ -567,7 +567,7 @@ type MemoriesOfPersonRow struct {
 // whose keys begin so, for another robot's person of the same id is somebody else. The team's come first, which most
 // conversations may read. since is when it was said.
 func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOfPersonParams) ([]MemoriesOfPersonRow, error) {
-	rows, err := db.Query(ctx, memoriesOfPerson, arg.Person, arg.RobotSessions)
+	rows, err := db.Query(ctx, memoriesOfPerson, arg.People, arg.RobotSessions)
 	if err != nil {
 		return nil, err
 	}
@@ -632,17 +632,17 @@ func (q *Queries) MemoriesPromotedBefore(ctx context.Context, db DBTX, arg *Memo
 
 const memoriesUnpromote = `-- name: MemoriesUnpromote :exec
 UPDATE memories m SET promoted_by = ''
-WHERE m.promoted_by = $1::text AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
+WHERE m.promoted_by = ANY($1::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
 `
 
 type MemoriesUnpromoteParams struct {
-	Person        string
+	People        []string
 	RobotSessions string
 }
 
 // MemoriesUnpromote takes a person's name from memories of others that the person promoted.
 func (q *Queries) MemoriesUnpromote(ctx context.Context, db DBTX, arg *MemoriesUnpromoteParams) error {
-	_, err := db.Exec(ctx, memoriesUnpromote, arg.Person, arg.RobotSessions)
+	_, err := db.Exec(ctx, memoriesUnpromote, arg.People, arg.RobotSessions)
 	return err
 }
 
@@ -894,7 +894,7 @@ func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidPara
 const messagesBefore = `-- name: MessagesBefore :many
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
 FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.role = 'user' AND (e.sent_at, e.id) < (
+WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.role = 'user' AND (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)
   AND e.content <> $4::text
 ORDER BY e.sent_at DESC, e.id DESC
@@ -903,7 +903,7 @@ LIMIT $5::int
 
 type MessagesBeforeParams struct {
 	SessionKey sessions.Key
-	Person     string
+	People     []string
 	BeforeID   int64
 	Erased     string
 	MaxRows    int
@@ -926,7 +926,7 @@ type MessagesBeforeRow struct {
 func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
 	rows, err := db.Query(ctx, messagesBefore,
 		arg.SessionKey,
-		arg.Person,
+		arg.People,
 		arg.BeforeID,
 		arg.Erased,
 		arg.MaxRows,
@@ -964,24 +964,24 @@ UPDATE outbox o SET target = CASE
     WHEN o.state IN ('sent', 'failed') THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions'
     ELSE jsonb_set(o.target - 'staff_id', '{mentions}', coalesce((
         SELECT jsonb_agg(t.mention) FROM jsonb_array_elements(o.target -> 'mentions') AS t (mention)
-        WHERE t.mention ->> 'staff_id' IS DISTINCT FROM $1::text
+        WHERE coalesce(t.mention ->> 'staff_id', '') <> ALL($1::text[])
           AND NOT (coalesce(t.mention ->> 'staff_id', '') = '' AND t.mention ->> 'nick' = ANY($2::text[]))), '[]'))
     END
-WHERE o.session_key = $3 AND (o.target ->> 'staff_id' = $1::text OR EXISTS (
+WHERE o.session_key = $3 AND (o.target ->> 'staff_id' = ANY($1::text[]) OR EXISTS (
     SELECT FROM jsonb_array_elements(coalesce(o.target -> 'mentions', '[]')) AS t (mention)
-    WHERE t.mention ->> 'staff_id' = $1::text
+    WHERE t.mention ->> 'staff_id' = ANY($1::text[])
        OR (coalesce(t.mention ->> 'staff_id', '') = '' AND t.mention ->> 'nick' = ANY($2::text[]))))
 `
 
 type OutboxUnnameParams struct {
-	Person     string
+	People     []string
 	Nicks      []string
 	SessionKey sessions.Key
 }
 
 // OutboxUnname takes a person from replies: all but the place from those that were settled, the mention from those to come.
 func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnameParams) error {
-	_, err := db.Exec(ctx, outboxUnname, arg.Person, arg.Nicks, arg.SessionKey)
+	_, err := db.Exec(ctx, outboxUnname, arg.People, arg.Nicks, arg.SessionKey)
 	return err
 }
 
@@ -1067,18 +1067,60 @@ func (q *Queries) PersonErasures(ctx context.Context, db DBTX, person []byte) (i
 	return times, err
 }
 
+const personIDs = `-- name: PersonIDs :many
+WITH staff AS (
+    SELECT g.id FROM unnest($1::text[]) AS g (id)
+    UNION
+    SELECT min(k.staff_id) FROM sender_ids k
+    WHERE k.sender_id = ANY($1::text[]) AND ($2::text = '' OR k.robot_code = $2::text)
+    GROUP BY k.sender_id, k.robot_code HAVING count(*) = 1
+)
+SELECT staff.id::text AS id FROM staff
+UNION
+SELECT k.sender_id FROM staff JOIN sender_ids k ON k.staff_id = staff.id
+WHERE ($2::text = '' OR k.robot_code = $2::text) AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id)
+`
+
+type PersonIDsParams struct {
+	People []string
+	Robot  string
+}
+
+// PersonIDs lists every id of some people: those given, the staff ids that these stand for, and the encrypted ids of the
+// staff ids. An encrypted id that was seen with several staff ids belongs to none of them.
+func (q *Queries) PersonIDs(ctx context.Context, db DBTX, arg *PersonIDsParams) ([]string, error) {
+	rows, err := db.Query(ctx, personIDs, arg.People, arg.Robot)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const personMessages = `-- name: PersonMessages :many
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = $1 AND e.role = 'user' AND e.id > $2::bigint AND e.content <> $3::text
+WHERE e.sender_id = ANY($1::text[]) AND e.role = 'user' AND e.id > $2::bigint AND e.content <> $3::text
   AND ($4::text = '' OR s.robot_code = $4::text)
 ORDER BY e.id
 LIMIT $5::int
 `
 
 type PersonMessagesParams struct {
-	Person  sessions.UserID
+	People  []string
 	AfterID int64
 	Erased  string
 	Robot   string
@@ -1102,7 +1144,7 @@ type PersonMessagesRow struct {
 // PersonMessages lists what a person said, anywhere that one robot is, or any, in order of arrival.
 func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessagesParams) ([]PersonMessagesRow, error) {
 	rows, err := db.Query(ctx, personMessages,
-		arg.Person,
+		arg.People,
 		arg.AfterID,
 		arg.Erased,
 		arg.Robot,
@@ -1140,16 +1182,16 @@ func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessag
 
 const personNicks = `-- name: PersonNicks :many
 SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = $1::text AND e.sender_id <> ''
+    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
     UNION
     SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = $1::text AND e.message #>> '{quote,sender_id}' <> ''
+    WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
 ) n WHERE n.nick <> ''
 `
 
 // PersonNicks lists the names that a person went by, their own and those in quotes of them.
-func (q *Queries) PersonNicks(ctx context.Context, db DBTX, person string) ([]string, error) {
-	rows, err := db.Query(ctx, personNicks, person)
+func (q *Queries) PersonNicks(ctx context.Context, db DBTX, people []string) ([]string, error) {
+	rows, err := db.Query(ctx, personNicks, people)
 	if err != nil {
 		return nil, err
 	}
@@ -1172,18 +1214,18 @@ const personSessions = `-- name: PersonSessions :many
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = $1::text AND e.sender_id <> ''
+        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
         UNION
         SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = $1::text AND e.message #>> '{quote,sender_id}' <> ''
+        WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
         UNION
-        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = $1::text AND o.target ->> 'staff_id' <> ''
+        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = ANY($1::text[]) AND o.target ->> 'staff_id' <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.subject_id = $1::text AND m.subject_id <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY($1::text[]) AND m.subject_id <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.said_by = $1::text AND m.said_by <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.said_by = ANY($1::text[]) AND m.said_by <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = $1::text
+        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = ANY($1::text[])
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
 WHERE $2::text = '' OR s.robot_code = $2::text
@@ -1191,7 +1233,7 @@ ORDER BY f.spoke, s.session_key
 `
 
 type PersonSessionsParams struct {
-	Person string
+	People []string
 	Robot  string
 }
 
@@ -1207,7 +1249,7 @@ type PersonSessionsRow struct {
 // PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Each
 // place is looked up by an index of its own; those where the person spoke come last.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
-	rows, err := db.Query(ctx, personSessions, arg.Person, arg.Robot)
+	rows, err := db.Query(ctx, personSessions, arg.People, arg.Robot)
 	if err != nil {
 		return nil, err
 	}
@@ -1239,7 +1281,7 @@ UPDATE dingtalk_session_events e SET
     message = jsonb_build_object('text', $1::text, 'kind', e.message -> 'kind', 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
-WHERE e.session_key = $2 AND e.sender_id = $3::text
+WHERE e.session_key = $2 AND e.sender_id = ANY($3::text[])
   AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $4::bigint))
 `
@@ -1247,7 +1289,7 @@ WHERE e.session_key = $2 AND e.sender_id = $3::text
 type PersonUnnameParams struct {
 	Erased     string
 	SessionKey sessions.Key
-	Person     string
+	People     []string
 	Asked      int64
 }
 
@@ -1257,7 +1299,7 @@ func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnamePa
 	_, err := db.Exec(ctx, personUnname,
 		arg.Erased,
 		arg.SessionKey,
-		arg.Person,
+		arg.People,
 		arg.Asked,
 	)
 	return err
@@ -1266,7 +1308,7 @@ func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnamePa
 const personWaiting = `-- name: PersonWaiting :execrows
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
-WHERE e.session_key = $3 AND e.sender_id = $4::text AND e.role = 'user' AND e.seq IS NULL
+WHERE e.session_key = $3 AND e.sender_id = ANY($4::text[]) AND e.role = 'user' AND e.seq IS NULL
   AND ($5::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $3 AND a.id = $5::bigint)) AND e.content <> $1::text
 `
@@ -1275,7 +1317,7 @@ type PersonWaitingParams struct {
 	Erased     string
 	Tokens     int
 	SessionKey sessions.Key
-	Person     string
+	People     []string
 	Asked      int64
 }
 
@@ -1286,7 +1328,7 @@ func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaiting
 		arg.Erased,
 		arg.Tokens,
 		arg.SessionKey,
-		arg.Person,
+		arg.People,
 		arg.Asked,
 	)
 	if err != nil {
@@ -1329,7 +1371,7 @@ WITH said AS MATERIALIZED (
     WHERE e.session_key = $4 AND e.id = ANY($6::bigint[])
     UNION
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
-    WHERE $2::text <> '' AND e.session_key = $4 AND e.sender_id = $2::text AND e.sender_id <> ''
+    WHERE cardinality($2::text[]) > 0 AND e.session_key = $4 AND e.sender_id = ANY($2::text[]) AND e.sender_id <> ''
 ), quotes AS MATERIALIZED (
     SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted,
         coalesce(q.message #>> '{quote,shown}', q.message #>> '{quote,text}') AS shown, q.message #>> '{quote,msg_id}' AS of_message,
@@ -1340,9 +1382,9 @@ WITH said AS MATERIALIZED (
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> $1::text AND (
-    ($2::text <> '' AND (q.sender = $2::text OR (q.unknown AND q.nick = ANY($3::text[]) AND NOT EXISTS (
+    (cardinality($2::text[]) > 0 AND (q.sender = ANY($2::text[]) OR (q.unknown AND q.nick = ANY($3::text[]) AND NOT EXISTS (
         SELECT FROM dingtalk_session_events o
-        WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id NOT IN ('', $2::text) AND o.sender_nick = q.nick
+        WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id <> '' AND o.sender_id <> ALL($2::text[]) AND o.sender_nick = q.nick
           AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
@@ -1358,7 +1400,7 @@ WHERE coalesce(q.quoted, '') <> $1::text AND (
 
 type QuotesOfParams struct {
 	Erased     string
-	Person     string
+	People     []string
 	Nicks      []string
 	SessionKey sessions.Key
 	Seqs       []int64
@@ -1379,7 +1421,7 @@ type QuotesOfRow struct {
 func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([]QuotesOfRow, error) {
 	rows, err := db.Query(ctx, quotesOf,
 		arg.Erased,
-		arg.Person,
+		arg.People,
 		arg.Nicks,
 		arg.SessionKey,
 		arg.Seqs,
@@ -1405,14 +1447,14 @@ func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([
 
 const saidBy = `-- name: SaidBy :many
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.sender_id <> '' AND e.role = 'user'
+WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.sender_id <> '' AND e.role = 'user'
   AND e.content <> $3::text AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $4::bigint))
 `
 
 type SaidByParams struct {
 	SessionKey sessions.Key
-	Person     string
+	People     []string
 	Erased     string
 	Asked      int64
 }
@@ -1427,7 +1469,7 @@ type SaidByRow struct {
 func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]SaidByRow, error) {
 	rows, err := db.Query(ctx, saidBy,
 		arg.SessionKey,
-		arg.Person,
+		arg.People,
 		arg.Erased,
 		arg.Asked,
 	)
@@ -1447,6 +1489,21 @@ func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]Sai
 		return nil, err
 	}
 	return items, nil
+}
+
+const senderIDsForget = `-- name: SenderIDsForget :exec
+DELETE FROM sender_ids k WHERE k.staff_id = ANY($1::text[]) AND ($2::text = '' OR k.robot_code = $2::text)
+`
+
+type SenderIDsForgetParams struct {
+	People []string
+	Robot  string
+}
+
+// SenderIDsForget deletes the encrypted ids of a person.
+func (q *Queries) SenderIDsForget(ctx context.Context, db DBTX, arg *SenderIDsForgetParams) error {
+	_, err := db.Exec(ctx, senderIDsForget, arg.People, arg.Robot)
+	return err
 }
 
 const sessionKeep = `-- name: SessionKeep :one
@@ -1711,14 +1768,14 @@ func (q *Queries) ToolRunErase(ctx context.Context, db DBTX, arg *ToolRunErasePa
 const toolRunsOf = `-- name: ToolRunsOf :many
 SELECT r.event_id, r.call_id, r.arguments, r.result,
     EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.sender_id = $2::text AND e.state = 'pending'
+        WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.state = 'pending'
             AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = $1
 `
 
 type ToolRunsOfParams struct {
 	SessionKey sessions.Key
-	Person     string
+	People     []string
 }
 
 type ToolRunsOfRow struct {
@@ -1730,7 +1787,7 @@ type ToolRunsOfRow struct {
 }
 
 func (q *Queries) ToolRunsOf(ctx context.Context, db DBTX, arg *ToolRunsOfParams) ([]ToolRunsOfRow, error) {
-	rows, err := db.Query(ctx, toolRunsOf, arg.SessionKey, arg.Person)
+	rows, err := db.Query(ctx, toolRunsOf, arg.SessionKey, arg.People)
 	if err != nil {
 		return nil, err
 	}

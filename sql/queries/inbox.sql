@@ -19,6 +19,9 @@ LISTEN ebb;
 -- A time of sending that is an hour off or more can't be true; nor is one known where it is NULL. The time of arrival, by
 -- this server's clock, takes its place: waited is how long ago that was.
 --
+-- learned: the staff id of an encrypted id, where the frame had both. A second staff id for one encrypted id is a clash: from
+-- then on the encrypted id alone names no member of staff.
+--
 -- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
 WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
@@ -74,17 +77,27 @@ WITH deleted AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
+), learned AS (
+    INSERT INTO sender_ids (sender_id, robot_code, staff_id)
+    SELECT @encrypted_id::text, @robot_code, @staff_id::text
+    WHERE @encrypted_id::text <> '' AND @staff_id::text <> '' AND NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (
+        SELECT 1 FROM sender_ids k
+        WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.staff_id = @staff_id::text)
+    ON CONFLICT DO NOTHING
+    RETURNING staff_id
 ), outcome AS (
     SELECT
         coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
+        EXISTS (SELECT 1 FROM learned) AND EXISTS (
+            SELECT 1 FROM sender_ids k WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code) AS is_clash,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = @session_key), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> @owner::text
         THEN pg_notify('ebb', outcome.owner || '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome;
@@ -93,6 +106,12 @@ FROM outcome;
 SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
+
+-- name: SenderStaff :one
+-- SenderStaff reads the staff id of an encrypted id, where it was seen with one alone.
+SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
+WHERE k.sender_id = @encrypted_id::text AND (@robot::text = '' OR k.robot_code = @robot::text)
+HAVING count(DISTINCT k.staff_id) = 1;
 
 -- name: SessionsRevive :exec
 -- SessionsRevive makes sessions again that have pending messages and no row: a message may be accepted by a statement

@@ -14,8 +14,8 @@ WHERE (@id::bigint = 0 OR m.id = @id::bigint)
   AND (@in_scope::text = '' OR m.scope = @in_scope::text)
   AND (@in_scope_id::text = '' OR m.scope_id = @in_scope_id::text)
   AND (@in_session::text = '' OR m.source_session = @in_session::text)
-  AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text
-    OR (m.scope = 'user' AND m.scope_id = @person::text))
+  AND (cardinality(@people::text[]) = 0 OR m.subject_id = ANY(@people::text[]) OR m.said_by = ANY(@people::text[])
+    OR (m.scope = 'user' AND m.scope_id = ANY(@people::text[])))
   AND starts_with(m.source_session, @robot_sessions::text)
   AND (@every::boolean OR ((m.superseded_by IS NULL OR (@asking::boolean AND m.scope = 'user' AND NOT @private::boolean AND EXISTS (
         SELECT FROM memories n
@@ -26,9 +26,9 @@ WHERE (@id::bigint = 0 OR m.id = @id::bigint)
         WHERE o.scope = 'group' AND o.scope_id = @group_id::text AND o.superseded_by = m.id)))
     OR (m.scope = 'group' AND m.scope_id = @group_id::text)
     OR (m.scope = 'session' AND m.scope_id = @session_key::text)
-    OR (m.scope = 'user' AND m.scope_id = @asker::text AND (@private::boolean OR m.source_group = @group_id::text))
+    OR (m.scope = 'user' AND m.scope_id = ANY(@asker::text[]) AND (@private::boolean OR m.source_group = @group_id::text))
     OR (@admin::boolean AND NOT @private::boolean AND m.scope = 'user' AND m.source_group = @group_id::text)
-    OR (@private::boolean AND @asker::text <> '' AND (m.subject_id = @asker::text OR m.said_by = @asker::text))))
+    OR (@private::boolean AND (m.subject_id = ANY(@asker::text[]) OR m.said_by = ANY(@asker::text[])))))
 ORDER BY CASE WHEN @oldest_first::boolean THEN m.id ELSE -m.id END
 LIMIT @max_rows::int OFFSET @skip::int;
 
@@ -111,10 +111,10 @@ LIMIT 20;
 -- name: PersonNicks :many
 -- PersonNicks lists the names that a person went by, their own and those in quotes of them.
 SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = @person::text AND e.sender_id <> ''
+    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
     UNION
     SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = @person::text AND e.message #>> '{quote,sender_id}' <> ''
+    WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
 ) n WHERE n.nick <> '';
 
 -- name: PersonMessages :many
@@ -122,7 +122,7 @@ SELECT n.nick FROM (
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = @person AND e.role = 'user' AND e.id > @after_id::bigint AND e.content <> @erased::text
+WHERE e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.id > @after_id::bigint AND e.content <> @erased::text
   AND (@robot::text = '' OR s.robot_code = @robot::text)
 ORDER BY e.id
 LIMIT @max_rows::int;
@@ -132,7 +132,7 @@ LIMIT @max_rows::int;
 -- letters too.
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
 FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND (e.sent_at, e.id) < (
+WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @before_id::bigint)
   AND e.content <> @erased::text
 ORDER BY e.sent_at DESC, e.id DESC
@@ -144,18 +144,18 @@ LIMIT @max_rows::int;
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = @person::text AND e.sender_id <> ''
+        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
         UNION
         SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = @person::text AND e.message #>> '{quote,sender_id}' <> ''
+        WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
         UNION
-        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = @person::text AND o.target ->> 'staff_id' <> ''
+        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = ANY(@people::text[]) AND o.target ->> 'staff_id' <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.subject_id = @person::text AND m.subject_id <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY(@people::text[]) AND m.subject_id <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.said_by = @person::text AND m.said_by <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.said_by = ANY(@people::text[]) AND m.said_by <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = @person::text
+        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = ANY(@people::text[])
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
 WHERE @robot::text = '' OR s.robot_code = @robot::text
@@ -171,7 +171,7 @@ LIMIT @max_rows::int;
 
 -- name: MemoriesDrawn :many
 -- MemoriesDrawn lists what memory has from a session.
-SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = @person::text)::boolean AS theirs,
+SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY(@people::text[]))::boolean AS theirs,
     m.start_seq, m.end_seq, m.created_at
 FROM memories m WHERE m.source_session = @session_key;
 
@@ -181,13 +181,13 @@ FROM memories m WHERE m.source_session = @session_key;
 -- conversations may read. since is when it was said.
 SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
     SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
-    WHERE a.subject_id = @person::text AND a.subject_id <> ''
+    WHERE a.subject_id = ANY(@people::text[]) AND a.subject_id <> ''
     UNION
     SELECT b.id, b.scope, b.kind, b.content, b.said_at, b.created_at, b.source_session FROM memories b
-    WHERE b.said_by = @person::text AND b.said_by <> ''
+    WHERE b.said_by = ANY(@people::text[]) AND b.said_by <> ''
     UNION
     SELECT c.id, c.scope, c.kind, c.content, c.said_at, c.created_at, c.source_session FROM memories c
-    WHERE c.scope = 'user' AND c.scope_id = @person::text
+    WHERE c.scope = 'user' AND c.scope_id = ANY(@people::text[])
 ) m
 WHERE starts_with(m.source_session, @robot_sessions::text)
 ORDER BY (m.scope = 'team') DESC, m.id DESC;
@@ -195,14 +195,14 @@ ORDER BY (m.scope = 'team') DESC, m.id DESC;
 -- name: MemoriesUnpromote :exec
 -- MemoriesUnpromote takes a person's name from memories of others that the person promoted.
 UPDATE memories m SET promoted_by = ''
-WHERE m.promoted_by = @person::text AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
+WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
 
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages that have no place in the view, waiting ones and dead letters: nobody answers
 -- them any more. The message that asks for it goes on waiting, and later ones are another matter.
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
-WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.role = 'user' AND e.seq IS NULL
+WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.seq IS NULL
   AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
 
@@ -214,7 +214,7 @@ UPDATE dingtalk_session_events e SET
     message = jsonb_build_object('text', @erased::text, 'kind', e.message -> 'kind', 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
-WHERE e.session_key = @session_key AND e.sender_id = @person::text
+WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
@@ -251,7 +251,7 @@ WITH said AS MATERIALIZED (
     WHERE e.session_key = @session_key AND e.id = ANY(@aside::bigint[])
     UNION
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
-    WHERE @person::text <> '' AND e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> ''
+    WHERE cardinality(@people::text[]) > 0 AND e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
 ), quotes AS MATERIALIZED (
     SELECT q.id, q.content, q.message #>> '{quote,text}' AS quoted,
         coalesce(q.message #>> '{quote,shown}', q.message #>> '{quote,text}') AS shown, q.message #>> '{quote,msg_id}' AS of_message,
@@ -262,9 +262,9 @@ WITH said AS MATERIALIZED (
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> @erased::text AND (
-    (@person::text <> '' AND (q.sender = @person::text OR (q.unknown AND q.nick = ANY(@nicks::text[]) AND NOT EXISTS (
+    (cardinality(@people::text[]) > 0 AND (q.sender = ANY(@people::text[]) OR (q.unknown AND q.nick = ANY(@nicks::text[]) AND NOT EXISTS (
         SELECT FROM dingtalk_session_events o
-        WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id NOT IN ('', @person::text) AND o.sender_nick = q.nick
+        WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id <> '' AND o.sender_id <> ALL(@people::text[]) AND o.sender_nick = q.nick
           AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
@@ -290,18 +290,18 @@ UPDATE outbox o SET target = CASE
     WHEN o.state IN ('sent', 'failed') THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions'
     ELSE jsonb_set(o.target - 'staff_id', '{mentions}', coalesce((
         SELECT jsonb_agg(t.mention) FROM jsonb_array_elements(o.target -> 'mentions') AS t (mention)
-        WHERE t.mention ->> 'staff_id' IS DISTINCT FROM @person::text
+        WHERE coalesce(t.mention ->> 'staff_id', '') <> ALL(@people::text[])
           AND NOT (coalesce(t.mention ->> 'staff_id', '') = '' AND t.mention ->> 'nick' = ANY(@nicks::text[]))), '[]'))
     END
-WHERE o.session_key = @session_key AND (o.target ->> 'staff_id' = @person::text OR EXISTS (
+WHERE o.session_key = @session_key AND (o.target ->> 'staff_id' = ANY(@people::text[]) OR EXISTS (
     SELECT FROM jsonb_array_elements(coalesce(o.target -> 'mentions', '[]')) AS t (mention)
-    WHERE t.mention ->> 'staff_id' = @person::text
+    WHERE t.mention ->> 'staff_id' = ANY(@people::text[])
        OR (coalesce(t.mention ->> 'staff_id', '') = '' AND t.mention ->> 'nick' = ANY(@nicks::text[]))));
 
 -- name: ToolRunsOf :many
 SELECT r.event_id, r.call_id, r.arguments, r.result,
     EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.state = 'pending'
+        WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.state = 'pending'
             AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = @session_key;
 
@@ -440,7 +440,7 @@ WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.con
 -- name: SaidBy :many
 -- SaidBy reads what a person said in a session, also what has no place in the view.
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.sender_id = @person::text AND e.sender_id <> '' AND e.role = 'user'
+WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> '' AND e.role = 'user'
   AND e.content <> @erased::text AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
@@ -456,3 +456,23 @@ WITH earlier AS (
 )
 INSERT INTO person_erasures (person, day) VALUES (@person, (now() AT TIME ZONE 'UTC')::date)
 ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1;
+
+-- name: PersonIDs :many
+-- PersonIDs lists every id of some people: those given, the staff ids that these stand for, and the encrypted ids of the
+-- staff ids. An encrypted id that was seen with several staff ids belongs to none of them.
+WITH staff AS (
+    SELECT g.id FROM unnest(@people::text[]) AS g (id)
+    UNION
+    SELECT min(k.staff_id) FROM sender_ids k
+    WHERE k.sender_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text)
+    GROUP BY k.sender_id, k.robot_code HAVING count(*) = 1
+)
+SELECT staff.id::text AS id FROM staff
+UNION
+SELECT k.sender_id FROM staff JOIN sender_ids k ON k.staff_id = staff.id
+WHERE (@robot::text = '' OR k.robot_code = @robot::text) AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id);
+
+-- name: SenderIDsForget :exec
+-- SenderIDsForget deletes the encrypted ids of a person.
+DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text);

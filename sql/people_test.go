@@ -1,0 +1,108 @@
+package sql_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// zhangOut is the id under which a frame without a staff id names Zhang.
+const zhangOut = sessions.UserID("$:LWCP_v1:$zhang")
+
+// introduce has a message to a robot accepted that has both ids of a sender.
+func (c *chat) introduce(robot sessions.RobotCode, staff, encrypted sessions.UserID) {
+	c.t.Helper()
+	c.said++
+	id := sessions.MessageID(fmt.Sprint("intro", c.said))
+	a := must[sessions.Accepted](c.t)(c.store.Accept(c.t.Context(), "a", sessions.NewKey(robot, "intro", ""), sessions.Message{
+		RobotCode: robot, ConversationID: "intro", ConversationType: sessions.Group, ID: id, SenderNick: "N", Kind: "text",
+		SenderID: staff, StaffID: staff, EncryptedID: encrypted, Text: "大家好",
+	}))
+	if !a.New {
+		c.t.Fatal("the message was not stored")
+	}
+}
+
+// What was kept of a person under the encrypted id is theirs once a frame had both ids, and no row is written again for it.
+func TestPersonWithTwoIDs(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangOut, false)
+	c.turn(zhangOut, zhangNick, "记下了 "+secret, c.speak("z1", zhangOut, zhangNick, "我的手机号是 "+secret, nil))
+	d := ofPerson(zhangOut, "手机号是 "+secret)
+	d.SaidBy, d.StartSeq, d.EndSeq, d.SourceGroup = zhangOut, 3, 3, memory.GroupID(robot, "cid")
+	id := c.save(d).Saved[0]
+	dm := newChat(t, s, "dm", zhangID, true)
+	asker := memory.Asker{Reader: dm.reader, Person: zhangID}
+
+	check := func(when string, facts, messages, read, known int) {
+		t.Helper()
+		got := []int{
+			len(must[[]memory.Memory](t)(s.FactsOf(t.Context(), robot, zhangID, 0, 10))),
+			len(must[[]memory.Said](t)(s.MessagesOf(t.Context(), robot, zhangID, 0, 10))),
+			len(must[[]memory.Memory](t)(s.Pinned(t.Context(), dm.reader, 10))),
+			len(must[[]memory.Hit](t)(s.Search(t.Context(), dm.reader, memory.Query{Text: "手机号", From: memory.FromMemories, Limit: 5}))),
+		}
+		for i, want := range []int{facts, messages, read, read} {
+			if got[i] != want {
+				t.Errorf("%s: facts, messages, pinned and found are %v, want %v", when, got, []int{facts, messages, read, read})
+				break
+			}
+		}
+		list, _, err := s.Known(t.Context(), asker, 0, 10)
+		if err != nil || len(list) != known || known > 0 && !list[0].Own {
+			t.Errorf("%s: known are %+v (%v), want %d, the person's own", when, list, err, known)
+		}
+	}
+	check("before", 0, 1, 0, 0)
+
+	// What another robot learned says nothing of this one's people.
+	c.introduce("robot-2", zhangID, zhangOut)
+	check("by another robot's frame", 0, 1, 0, 0)
+	c.introduce(robot, zhangID, zhangOut)
+	check("by a frame with both ids", 1, 4, 1, 1)
+	people := must[[]memory.Person](t)(s.People(t.Context(), robot, zhangNick))
+	if len(people) != 1 || people[0].ID != zhangID {
+		t.Errorf("people of the nick are %+v, want one, by the staff id", people)
+	}
+
+	asked := c.speak("z9", zhangID, zhangNick, "/forget me yes", nil)
+	if before := must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.reader.Key, zhangID, asked.EventID, 5)); len(before) != 2 {
+		t.Errorf("%d messages stand before the command, want the two under the other id", len(before))
+	}
+	f := memory.Forget{Robot: robot, Person: zhangID, Self: true, From: memory.Asking{Lease: asked.Lease, Event: asked.EventID}}
+	p := must[memory.Preview](t)(s.PreviewForget(t.Context(), f))
+	if p.Facts != 1 || p.Messages < 3 || len(p.Groups) != 3 {
+		t.Errorf("the preview is %+v, want the fact and the messages under both ids", p)
+	}
+	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	if done.Memories != 1 {
+		t.Errorf("forgetting gave %+v, want fact %d deleted", done, id)
+	}
+	after := dump(t, pool)
+	if left := lines(after, secret); left != "" {
+		t.Errorf("left of what was said are\n%s", left)
+	}
+	if left := lines(after, string(zhangOut)); strings.Count(left, "\n") != 1 || !strings.HasPrefix(left, "sender_ids ") || !strings.Contains(left, "robot-2") {
+		t.Errorf("left of the other id are, besides what another robot knows,\n%s", left)
+	}
+}
+
+// An encrypted id that came with two staff ids gives neither of them what was said under it.
+func TestSharedSenderID(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangOut, false)
+	c.introduce(robot, zhangID, zhangOut)
+	c.introduce(robot, liID, zhangOut)
+	for _, who := range []sessions.UserID{zhangID, liID} {
+		said := must[[]memory.Said](t)(s.MessagesOf(t.Context(), robot, who, 0, 10))
+		if len(said) != 1 {
+			t.Errorf("%s said %d messages, want the one under the own staff id", who, len(said))
+		}
+	}
+}
