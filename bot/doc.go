@@ -17,7 +17,9 @@
 // What holds at each step:
 //
 //  1. Wrong types never fail a message; only one without an id or a conversation can't be stored.
-//  2. No commit, no 200. A message that comes twice is one row.
+//  2. No commit, no 200. A message that comes twice is one row. A frame without a staff id gets the one that an earlier frame
+//     had beside the same sender id, before the session's key is made of it. Only frames from the robot's organisation
+//     count, and a sender id with two staff ids counts for neither.
 //  3. A session has one owner at a time, by a lease with a term; every write names the term. A wake-up that is lost is
 //     made up for by the sweep (bot.go).
 //  4. What a turn reads is one snapshot. Messages stand in it in the order in which they were sent (createAt, then the order
