@@ -19,11 +19,14 @@ var _ memory.Crowd = (*Store)(nil)
 // expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
 const expiredRest = 30 * 24 * time.Hour
 
-// Expire deletes memories that expired long ago, and says how many.
+// Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with them.
 func (s *Store) Expire(ctx context.Context) (int, error) {
 	n, err := s.q.MemoriesExpire(ctx, s.pool, expiredRest.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
+	}
+	if err := s.q.DeletedMessagesExpire(ctx, s.pool); err != nil {
+		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
 	}
 	return n, nil
 }

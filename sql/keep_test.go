@@ -211,6 +211,20 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// The marks of messages that were deleted with their session go after a day.
+func TestMarksOfDeletedMessagesExpire(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO deleted_messages (message, deleted_at) VALUES ('new', now() - interval '23 hours'), ('old', now() - interval '25 hours')`)
+	if _, err := s.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	if err := pool.QueryRow(t.Context(), "SELECT string_agg(convert_from(message, 'UTF8'), ' ') FROM deleted_messages").Scan(&left); err != nil || left != "new" {
+		t.Errorf("%q is left (%v), want the new one", left, err)
+	}
+}
+
 // A flush leaves a receipt for each part, and the compaction that follows in its cycle names the newest.
 func TestFlushesAreReceipted(t *testing.T) {
 	t.Parallel()

@@ -160,6 +160,16 @@ func (q *Queries) DebtsDelete(ctx context.Context, db DBTX, sessionKey sessions.
 	return err
 }
 
+const deletedMessagesExpire = `-- name: DeletedMessagesExpire :exec
+DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day'
+`
+
+// DeletedMessagesExpire forgets deletions of more than a day ago: DingTalk pushes none of those messages again.
+func (q *Queries) DeletedMessagesExpire(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, deletedMessagesExpire)
+	return err
+}
+
 const eventPlaces = `-- name: EventPlaces :many
 SELECT e.id, coalesce(e.seq, 0)::bigint AS seq FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id = ANY($2::bigint[]) AND e.role <> 'summary'
@@ -207,9 +217,6 @@ WITH gone AS (
     INSERT INTO deleted_messages (message)
     SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
     ON CONFLICT (message) DO NOTHING
-), expired AS (
-    DELETE FROM deleted_messages d WHERE d.message IN (
-        SELECT o.message FROM deleted_messages o WHERE o.deleted_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)
 )
 SELECT count(*) FROM gone
 `

@@ -250,11 +250,12 @@ WITH gone AS (
     INSERT INTO deleted_messages (message)
     SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
     ON CONFLICT (message) DO NOTHING
-), expired AS (
-    DELETE FROM deleted_messages d WHERE d.message IN (
-        SELECT o.message FROM deleted_messages o WHERE o.deleted_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)
 )
 SELECT count(*) FROM gone;
+
+-- name: DeletedMessagesExpire :exec
+-- DeletedMessagesExpire forgets deletions of more than a day ago: DingTalk pushes none of those messages again.
+DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day';
 
 -- name: MessagesAfter :many
 -- MessagesAfter lists the answered messages that people sent after another message.
