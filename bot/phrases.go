@@ -219,7 +219,7 @@ var phrases = map[phrase][2]string{
 	sayNotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
 	sayPersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
 	sayForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
-	sayForgetHalf:      {"还没有全部删完，请稍后再发一次同样的命令。", "Not everything is deleted yet. Please send the same command again in a while."},
+	sayForgetHalf:      {"还没有全部删完。请稍后再发一次命令（不带“确认”）。", "Not everything is deleted yet. Please send the command again in a while, without a confirmation behind it."},
 	sayForgetOften:     {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
 	sayForgetLittle:    {"现在没有保存什么", "nothing is kept at the moment"},
 	sayForgetWhere:     {"（群：%s）", " (groups: %s)"},
