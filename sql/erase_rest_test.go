@@ -127,13 +127,13 @@ func TestErasedLetterKeepsNoWebhook(t *testing.T) {
 // Attempts that the first release counted set no waiting message aside after the upgrade.
 func TestUpgradeForgetsOldAttempts(t *testing.T) {
 	t.Parallel()
-	url := sqltest.Empty(t)
-	if err := sql.MigrateTo(t.Context(), url, 14); err != nil {
-		t.Fatal(err)
-	}
+	url := sqltest.URL(t)
 	s, pool := open(t, url)
 	c := newChat(t, s, "cid", "u", false)
 	waiting := c.speak("z1", zhangID, zhangNick, "早上好", nil)
+	if err := sql.MigrateTo(t.Context(), url, 14); err != nil {
+		t.Fatal(err)
+	}
 	execute(t, pool, "UPDATE dingtalk_session_events SET attempts = 4 WHERE id = $1", waiting.EventID)
 	if _, err := sql.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
