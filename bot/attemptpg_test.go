@@ -124,7 +124,10 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	await(t, "the model is asked", func() bool { return calls.Load() > 0 })
 	open := "SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'"
 	answered := -1
+	pace := time.NewTicker(100 * time.Millisecond)
+	defer pace.Stop()
 	for i, id := range ids {
+		<-pace.C
 		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +135,6 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 		if answered < 0 && one[int](t, p.db(), open) == 0 {
 			answered = i
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	if answered < 0 {
 		t.Errorf("no answer came before the last of %d erasures", facts)

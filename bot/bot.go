@@ -69,7 +69,7 @@ type Config struct {
 	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer [1 s]
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
-	CompactNotify   bool // people read a short notice of a compaction that nobody asked for
+	CompactNotify   bool // people read a short notice of an automatic compaction
 
 	Remember Remember
 	// DigestAt is the time of day, such as 04:00 in Location, from which the day before is told; empty: no digests.

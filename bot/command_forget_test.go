@@ -42,7 +42,7 @@ func (r *shyRights) MessagesBefore(ctx context.Context, key sessions.Key, who se
 	return found, nil
 }
 
-// A preview that failed is none: whoever repeats the command, or says yes, sees the counts first.
+// A preview that failed is none: a repeated command, or a yes, shows the counts first.
 func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (b *Bot) plainStatus(ctx context.Context, t *turn) string {
 	return out.String()
 }
 
-// figures tells how full the conversation's context is, what was done about it and what is going on.
+// figures lists how full the conversation's context is, what was done about it and what is going on.
 func (b *Bot) figures(ctx context.Context, t *turn) string {
 	s, set := t.view.Session, b.settings(t.view.Session)
 	w, tokens := set.Window, b.contextSize(t.view)

@@ -111,10 +111,10 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	status.Admin = true // the figures are for administrators
 	r.post(status)
 	r.settle()
-	told := r.wire.texts()[len(r.wire.texts())-1]
+	answer := r.wire.texts()[len(r.wire.texts())-1]
 	line := fmt.Sprintf("- today: memory flushes %s, compactions %s, answers 3,321 tokens; cost %.4f\n",
 		thousands(int(tokens["flush"])), thousands(int(tokens["summary"])), cost["turn"]+cost["flush"]+cost["summary"])
-	if !strings.Contains(told, line) {
-		t.Errorf("/status lacks %q:\n%s", line, told)
+	if !strings.Contains(answer, line) {
+		t.Errorf("/status lacks %q:\n%s", line, answer)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// notice is the notice of a compaction for the people of its conversation; nil for none. Nobody reads one of a compaction
+// notice is the notice of a compaction for the people of its conversation; nil for none. No notice follows a compaction
 // by hand, which has its receipt, of one that is a part of a backlog, or while the process stops.
 func (r *run) notice(c sessions.Compaction) *sessions.Reply {
 	if !r.cfg.CompactNotify || r.Trigger == triggerManual || r.partial || r.stopping() {

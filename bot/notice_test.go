@@ -50,7 +50,7 @@ func TestNoticeOfACompaction(t *testing.T) {
 	})
 }
 
-// Nobody reads of compactions by default, of one that failed, or of one that a stop interrupts.
+// No notice is sent by default, for a failed compaction, or for one that a stop interrupts.
 func TestNoNoticeOfACompaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (t *telling) examine(by auditor, text string, most int) examined {
 	return found
 }
 
-// longest is how many tokens the healed summary so far may take once it tells a chunk; 0 for any number. It is shorter than what it tells, where that is long enough for the comparison to say something.
+// longest is how many tokens the healed summary so far may take once it covers a chunk; 0 for any number. It is shorter than what it tells, where that is long enough for the comparison to say something.
 func (t *telling) longest(c chunk) int {
 	most := t.Most
 	if source := TokensOf(c.events) + t.Counter.Count(t.res.Text); source > largeSource {

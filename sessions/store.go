@@ -185,7 +185,7 @@ type Eraser interface {
 	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
 
 	// Delete removes a session with all its rows and what memory keeps for it alone; what memory learnt for people and
-	// groups stays. A later message makes the session anew; one that was deleted and is delivered again within a day is not
+	// groups stays. A later message makes a new session; one that was deleted and is delivered again within a day is not
 	// stored. ErrNotFound where there is no such session.
 	Delete(ctx context.Context, key Key) (Deleted, error)
 }

@@ -107,7 +107,7 @@ func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tok
 }
 
 // summaries heals those that tell one of the events, as the draft says. One that can't be healed is emptied and stays
-// where it is, so that the view tells its range once it is written again.
+// where it is, so that the view shows its range once it is written again.
 func (e *erasure) summaries(ctx context.Context) error {
 	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {

@@ -294,7 +294,7 @@ func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 	return append(keys, slices.Sorted(maps.Keys(said))...), nil
 }
 
-// prepared is a session where the memory was said or told, as it was read before it is held.
+// prepared is a session where the memory was said or summarised, as it was read before it is held.
 type prepared struct {
 	log   *reading
 	gone  unsaid

@@ -158,7 +158,7 @@ const (
 //go:embed orders/begin.sql
 var begin string
 
-// patient runs a transaction, and anew where it clashed with another, or had to wait for a turn: do may run more than once.
+// patient runs a transaction, and again where it clashed with another, or had to wait for a turn: do may run more than once.
 func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
 		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, do)

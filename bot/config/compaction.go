@@ -23,7 +23,7 @@ type CompactionConfig struct {
 	RetryBackoff time.Duration `json:"retry_backoff"`
 	// Model names the model that writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
-	// Notify sends a short notice to the conversation after each compaction that nobody asked for. Default false.
+	// Notify sends a short notice to the conversation after each automatic compaction. Default false.
 	Notify bool `json:"notify"`
 	// Groups are settings of single conversations, by their id, on top of the common ones. Default none.
 	Groups map[string]CompactionSettings `json:"groups"`

@@ -24,7 +24,7 @@ func TestCheckCredentials(t *testing.T) {
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
 	if err := newTransport(t, dead.URL, nil).CheckCredentials(testContext(t)); err == nil || errors.Is(err, errCredentials) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 }
 

@@ -26,11 +26,11 @@ type chatCmd struct {
 	configFlag
 	Session string `default:"terminal" help:"Name of the conversation; the same name goes on with it (default: ${default})."`
 
-	Policy             *string `placeholder:"NAME" help:"In place of agent.compaction.policy, as the next four are of their keys."`
-	Mode               *string `placeholder:"NAME" help:"What a compaction does besides, or instead of, summarising."`
+	Policy             *string `placeholder:"NAME" help:"Override agent.compaction.policy."`
+	Mode               *string `placeholder:"NAME" help:"Override agent.compaction.mode."`
 	FullContextTurns   *int    `placeholder:"A" help:"Turns that stay raw with the policy turns."`
 	CachedContextTurns *int    `placeholder:"B" help:"Turns that become one summary with the policy turns."`
-	Threshold          *int    `placeholder:"TOKENS" help:"Size of a context that is compacted: agent.compaction.auto_compact_threshold."`
+	Threshold          *int    `placeholder:"TOKENS" help:"Override agent.compaction.auto_compact_threshold."`
 }
 
 // overrides are the values of agent.compaction that the flags set.

@@ -58,7 +58,7 @@ func testStaffOf(b *bench) {
 	wg.Wait()
 	b.wantStaff("robot", encrypted, "staff-1", "two frames had both ids")
 	b.wantStaff("robot", "$:LWCP_v1:$two", "", "this is another id")
-	b.wantStaff("robot-2", encrypted, "", "another robot may know somebody else by it")
+	b.wantStaff("robot-2", encrypted, "", "another robot may know another person by it")
 
 	other := staffed(20, "staff-7")
 	other.RobotCode = "robot-2"

@@ -112,7 +112,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// Made tells whether a private PostgreSQL has its data in dir, without making or starting anything.
+// Made reports whether a private PostgreSQL has its data in dir, without making or starting anything.
 func Made(dir string) (bool, error) {
 	user, err := serverAccount()
 	if err != nil {
