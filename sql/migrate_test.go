@@ -114,6 +114,32 @@ func TestMigrateWithRows(t *testing.T) {
 	}
 }
 
+// A reason that an older release stored may quote a message that is erased later.
+func TestMigrateClearsReasons(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	if err := sql.MigrateTo(t.Context(), url, 18); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES
+		('a', 0, 2, 3, 'model error: refused "my code is 48213"'), ('b', 1, 4, 0, 'the process stopped')`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	row := conn.QueryRow(t.Context(), `SELECT string_agg(concat_ws(' ', session_key, from_seq, through_seq, failures) || ':' || reason, ', ' ORDER BY session_key) FROM flush_debts`)
+	if err := row.Scan(&left); err != nil || left != "a 0 2 3:, b 1 4 0:" {
+		t.Errorf("the debts are %q after migrating (%v)", left, err)
+	}
+}
+
 // The way down keeps what the first release knows: the log, and summaries that lie end to end.
 func TestMigrateDownWithRows(t *testing.T) {
 	t.Parallel()
