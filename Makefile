@@ -9,7 +9,7 @@ CHAOS_FLAGS ?=
 export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help program demo test lint generate bench chaos soak cost-plot conformance build deps
+.PHONY: help program demo test test-race test-long lint generate bench chaos soak cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,17 +21,24 @@ program:
 demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/lab demo $(DEMO_FLAGS)
 
-# The longest tests, and those that measure pure functions, run without the race detector: it would take the whole run past a
-# quarter of an hour on two busy cores.
+# Tests of a minute each, and those that measure pure functions. The race detector would make them several times longer.
 LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns
+# The packages with goroutines. Pure packages and the scenarios of the program run without the race detector only.
+CONCURRENT := ./bot/... ./sessions/... ./sql/... ./cmd/bot/gateway
 
-# The race detector is written in C: where there is no C compiler, the tests run without it.
-test: ## Run every test
+test: ## Run the tests of all packages, without the long ones
 	@.ci/deps.sh tests
 	go vet ./...
-	@[ "$$(go env CGO_ENABLED)" = 1 ] || echo 'No C compiler: the tests run without the race detector.'
-	go test $$([ "$$(go env CGO_ENABLED)" = 1 ] && echo -race) -shuffle=on -timeout 40m -skip '$(LONG)' ./...
-	go test -shuffle=on -timeout 40m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql
+	go test -shuffle=on -timeout 20m -skip '$(LONG)' ./...
+
+# -short makes the property tests draw a fifth of their cases: a race shows in few.
+test-race: ## Run the packages with goroutines under the race detector
+	@.ci/deps.sh tests
+	CGO_ENABLED=1 go test -race -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
+
+test-long: ## Run the long tests
+	@.ci/deps.sh tests
+	go test -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/...
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
