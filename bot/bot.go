@@ -22,6 +22,8 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/lease"
+	"ebb/sessions/serial"
 )
 
 // Config is what a Bot needs. The zero value of a duration or a limit means its default, in brackets.
@@ -142,7 +144,7 @@ type Bot struct {
 	flusher      *memory.Flusher
 	consolidator *memory.Consolidator
 	metrics      *metrics
-	leases       *sessions.Leases
+	leases       *lease.Holder
 	upkeepLock   *locks
 	resolved     resolved
 	spare        *semaphore.Weighted // bounds maintenance over all sessions
@@ -158,8 +160,8 @@ type Bot struct {
 	gathering    gathering
 	idle         idleBacklogs
 
-	turns  *sessions.Mailboxes // steps 3 to 8
-	upkeep *sessions.Mailboxes // steps 9 to 11
+	turns  *serial.Mailboxes // steps 3 to 8
+	upkeep *serial.Mailboxes // steps 9 to 11
 	outbox *outbox
 }
 
@@ -186,7 +188,7 @@ func New(cfg Config) (*Bot, error) {
 	b := &Bot{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, tools: map[string]Tool{},
 		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
-		leases:     sessions.NewLeases(cfg.Store, cfg.Replica, cfg.LeaseTTL),
+		leases:     lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
 		upkeepLock: &locks{held: map[sessions.Key]chan struct{}{}},
 		spare:      semaphore.NewWeighted(maxUpkeep), draining: make(chan struct{}),
 	}
@@ -262,8 +264,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer cancelUpkeep(ErrStop)
 	send, cancelSend := context.WithCancelCause(life)
 	defer cancelSend(ErrStop)
-	b.turns = sessions.NewMailboxes(work, b.turn)
-	b.upkeep = sessions.NewMailboxes(spare, b.maintain)
+	b.turns = serial.NewMailboxes(work, b.turn)
+	b.upkeep = serial.NewMailboxes(spare, b.maintain)
 	b.outbox = &outbox{
 		ctx: send, answer: b.turns.Wake, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout, now: b.now,
 		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},

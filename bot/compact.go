@@ -15,6 +15,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // The outcomes of an attempt, as the compaction log tells them.
@@ -64,7 +65,7 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiti
 	r.view, r.tokens = v, b.contextSize(v)
 	r.asked = b.cfg.SummaryModel
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(sessions.Redact(focus), maxFocus), Model: r.asked,
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.asked,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	if r.Trigger == "" {

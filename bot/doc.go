@@ -4,7 +4,7 @@
 //	DingTalk frame
 //	 1 decode       raw frame -> sessions.Message            bot/dingtalk/frame.go
 //	 2 accept       one transaction, then the ack            intake.go     -> sql/queries/inbox.sql
-//	 3 mailbox      one turn at a time per session           sessions/mailbox.go, sessions/lease.go
+//	 3 mailbox      one turn at a time per session           sessions/serial/mailbox.go, sessions/lease/holder.go
 //	 4 load         summaries + raw tail + pinned memory     turn.go       -> sql/queries/turn.sql
 //	 5 assemble     fit into the window                      fit.go, assemble.go; recall.go, pinned.go: what memory adds
 //	 6 loop         model <-> tools                          loop.go       -> bot/openai, bot/tools

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
+	"ebb/sessions/lease"
 )
 
 // outbox sends what turns committed. The rows in the storage decide what is sent: a reply goes out from memory once, right
@@ -20,7 +21,7 @@ import (
 type outbox struct {
 	ctx       context.Context
 	store     sessions.Outbox
-	leases    *sessions.Leases
+	leases    *lease.Holder
 	transport Transport
 	metrics   *metrics
 	tally     *ledger

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // maxSpeakers bounds who is named in a gap note.
@@ -109,7 +110,7 @@ func speakers(events []sessions.Event, p phrases) []string {
 	for _, e := range events {
 		switch e.Role {
 		case sessions.RoleUser:
-			who := sessions.Redact(sessions.Speaker(e.SenderNick, e.SenderID))
+			who := redact.Secrets(sessions.Speaker(e.SenderNick, e.SenderID))
 			if count[who] == 0 {
 				people = append(people, who)
 			}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // Type is a kind of identifier.
@@ -62,8 +62,8 @@ func identify(f folded, names []string) []Identifier { return identifyIn(f, name
 // identifyIn looks for forms in the pieces of the text only.
 func identifyIn(f folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
 	s := scan{f: f, left: []byte(f.text)}
-	for _, m := range bytesOf(sessions.Redacted, s.left) { // what touches it is half a credential
-		s.claim(Identifier{Key: sessions.Redacted}, m, m+len(sessions.Redacted))
+	for _, m := range bytesOf(redact.Mark, s.left) { // what touches it is half a credential
+		s.claim(Identifier{Key: redact.Mark}, m, m+len(redact.Mark))
 	}
 	hidden := len(s.found)
 	for _, at := range pieces(s.left) {
@@ -234,7 +234,7 @@ func inAddress(left []byte, text string, at int) bool {
 }
 
 func touchesRedacted(text string, at [2]int) bool {
-	return strings.HasPrefix(text[at[1]:], sessions.Redacted) || strings.HasSuffix(text[:at[0]], sessions.Redacted)
+	return strings.HasPrefix(text[at[1]:], redact.Mark) || strings.HasSuffix(text[:at[0]], redact.Mark)
 }
 
 // unspaced is a piece of a text without the blanks at its ends.

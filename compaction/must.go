@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // How many identifiers a summary is made to hold. More would leave no room for what they are about.
@@ -46,7 +47,7 @@ func (src AuditSource) read() auditor {
 		rank[id.Key] = &sighting{Identifier: id, class: class, times: 1, last: at}
 	}
 	var texts strings.Builder
-	f := fold(dropMarked(sessions.Redact(src.Previous), names))
+	f := fold(dropMarked(redact.Secrets(src.Previous), names))
 	texts.WriteString(f.text)
 	for _, id := range identify(f, names) {
 		all.add(id)
@@ -135,7 +136,7 @@ func (src AuditSource) choose(rank map[string]*sighting) []Identifier {
 	var list []*sighting
 	for _, s := range rank {
 		// The path of a stored result leads nowhere after the compaction, which deletes that result.
-		if _, stored := sessions.BlobAt(s.Text); stored || s.weak || len(s.Text) > maxValue || sessions.HoldsSecret(s.Text) {
+		if _, stored := sessions.BlobAt(s.Text); stored || s.weak || len(s.Text) > maxValue || redact.HasSecret(s.Text) {
 			continue
 		}
 		list = append(list, s)

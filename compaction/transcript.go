@@ -10,6 +10,7 @@ import (
 
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // What a transcript shows of one tool result, and of the arguments of one call, in characters.
@@ -136,7 +137,7 @@ func Clean(text string) string { return clean(text) }
 
 // clean leaves out of a text what no request of ours may hold: pictures, and then credentials. It comes before all
 // cutting, which could leave half of one behind that is not recognised any more.
-func clean(text string) string { return sessions.Redact(breadcrumbs(text)) }
+func clean(text string) string { return redact.Secrets(breadcrumbs(text)) }
 
 // Fence sets data between two lines that carry the same random mark, which does not occur in the data.
 func Fence(name, data string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // ask asks for the facts of a part. A model that answers in prose, or in arguments that nothing can be stored from, is
@@ -122,7 +123,7 @@ func (r *reading) clean(text string) string {
 	if r.Clean != nil {
 		return r.Clean(text)
 	}
-	return sessions.Redact(text)
+	return redact.Secrets(text)
 }
 
 // replaceFirst puts pieces of its text in the place of the event to come.

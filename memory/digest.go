@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // KindDigest is what a group said on one day, told in a few hundred words. No model saves it as a fact, no view pins
@@ -144,7 +145,7 @@ func DigestBody(text string) string {
 			kept.WriteString(line)
 		}
 	}
-	return strings.TrimSpace(sessions.Redact(kept.String()))
+	return strings.TrimSpace(redact.Secrets(kept.String()))
 }
 
 // digestLines are the digests in a scope that were written of a date, line by line.

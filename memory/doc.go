@@ -13,7 +13,7 @@
 //	1 when       candidates, idle sessions, debts           text_marks.go; debts.go -> bot/extract.go, bot/debts.go
 //	2 ask        a range of the log as a request            flush.go, part.go, flush.md
 //	3 read       the call's arguments, item by item         save.go
-//	4 refuse     credentials, instructions, junk            text_instruction.go, text_junk.go, text_fold.go, sessions/secret.go
+//	4 refuse     credentials, instructions, junk            text_instruction.go, text_junk.go, text_fold.go, sessions/redact/secret.go
 //	5 attribute  who said it, when, in which events         attribute.go, chat.go
 //	6 route      the scope, and how long it is kept         route.go
 //	7 date       tomorrow -> tomorrow (2026-11-22)          text_dates.go, text_dates_rules.go

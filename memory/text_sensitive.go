@@ -11,7 +11,7 @@ const organs = `(?:膝盖?|关节|眼睛?|心脏|阑尾|胆囊?|胃|肠|牙|腰|
 // Sensitive says whether a text tells what is nobody else's business: health, pay, numbers of identity, bank or travel
 // papers, belief, orientation, convictions, where somebody lives. To speak of such things in general ("工资系统由 Bob 负责") does
 // not, nor do programs about them, nor what somebody may not eat, which people tell for others to heed. Where somebody
-// lives is a street with a number: a city is nobody's address. Credentials are another matter, see sessions.HoldsSecret.
+// lives is a street with a number: a city is nobody's address. Credentials are another matter, see redact.HasSecret.
 func Sensitive(text string) bool {
 	f := unspelled(productRE.ReplaceAllString(fold(text), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)

@@ -6,14 +6,14 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"ebb/sessions"
+	"ebb/sessions/redact"
 )
 
 // tellsSecret reports whether a text tells a credential, in whatever width it is written, or the shell of one that was
 // taken out before: nobody needs that either. To speak of the mark is no secret: "logs show [redacted]".
 func tellsSecret(text string) bool {
 	plain := norm.NFKC.String(visible(text))
-	return sessions.HoldsSecret(text) || sessions.HoldsSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
+	return redact.HasSecret(text) || redact.HasSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
 }
 
 const (

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"ebb/sessions"
+	"ebb/sessions/redact"
 	"ebb/sessions/sessionstest"
 )
 
 // Whatever a message is made of, what is done with it takes time in proportion to its length.
 func TestGrowth(t *testing.T) {
 	for name, f := range map[string]func(string){
-		"HoldsSecret": func(s string) { sessions.HoldsSecret(s) },
-		"Redact":      func(s string) { sessions.Redact(s) },
+		"HoldsSecret": func(s string) { redact.HasSecret(s) },
+		"Redact":      func(s string) { redact.Secrets(s) },
 		"Speaker":     func(s string) { sessions.Speaker(s, sessions.UserID(s)) },
 		"QuoteLead":   func(s string) { _ = sessions.QuoteLead("张伟", s) },
 		"BlobOf":      func(s string) { sessions.BlobOf(s) },

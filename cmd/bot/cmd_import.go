@@ -16,6 +16,8 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/lease"
+	"ebb/sessions/redact"
 	"ebb/sql"
 )
 
@@ -121,7 +123,7 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	case !errors.Is(err, sessions.ErrNotFound):
 		return err
 	}
-	leases := sessions.NewLeases(im.store, im.owner, ttl)
+	leases := lease.NewHolder(im.store, im.owner, ttl)
 	if err := leases.Beat(ctx); err != nil {
 		return err
 	}
@@ -256,7 +258,7 @@ func (im *importer) summarise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := sessions.Redact(im.kept.summary)
+	text := redact.Secrets(im.kept.summary)
 	if text == "" {
 		text = compaction.GapNote(im.dated(src.Events), im.zone, im.lang, maxNamed)
 	}

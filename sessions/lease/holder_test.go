@@ -1,4 +1,4 @@
-package sessions_test
+package lease_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/sessions"
+	"ebb/sessions/lease"
 	"ebb/sessions/sessionstest"
 )
 
@@ -71,7 +72,7 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: delay}
-				l := sessions.NewLeases(s, "a", ttl)
+				l := lease.NewHolder(s, "a", ttl)
 				if l.Trusted() {
 					t.Error("trusted before the first heartbeat")
 				}
@@ -123,7 +124,7 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: 100 * time.Millisecond, skew: skew}
-				l := sessions.NewLeases(s, "a", ttl)
+				l := lease.NewHolder(s, "a", ttl)
 				off := func() time.Duration { return l.Now().Sub(time.Now().Add(skew)) }
 				if off() != -skew {
 					t.Errorf("before the first heartbeat the clock is %v from this machine's", off()+skew)
@@ -150,7 +151,7 @@ func TestHangingHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
-		l := sessions.NewLeases(s, "a", ttl)
+		l := lease.NewHolder(s, "a", ttl)
 		if err := l.Beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestEndOfAnOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
-		l := sessions.NewLeases(s, "a", ttl)
+		l := lease.NewHolder(s, "a", ttl)
 		if err := l.Beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +219,7 @@ func (c *counting) Acquire(ctx context.Context, k sessions.Key, o sessions.Repli
 func TestLeasesAreRemembered(t *testing.T) {
 	t.Parallel()
 	s := &counting{Mem: sessionstest.NewMem(ttl)}
-	l := sessions.NewLeases(s, "a", ttl)
+	l := lease.NewHolder(s, "a", ttl)
 	if _, err := l.Get(t.Context(), "k"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("lease of no session: %v", err)
 	}
@@ -279,7 +280,7 @@ func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
-				l := sessions.NewLeases(s, "a", ttl)
+				l := lease.NewHolder(s, "a", ttl)
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -1,7 +1,8 @@
-package sessions
+package serial
 
 import (
 	"context"
+	"ebb/sessions"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,25 +28,25 @@ type Mailboxes struct {
 	work Work
 
 	mu     sync.Mutex
-	boxes  map[Key]*box
+	boxes  map[sessions.Key]*box
 	closed bool
-	left   func(Key) // after Close
+	left   func(sessions.Key) // after Close
 	wg     sync.WaitGroup
 }
 
 // Work does one piece of a session's work, and says whether there is more. An error is trouble that may pass: the
 // work is tried again after a pause, unless it is ErrLeaseHeld or ErrNotFound, which say that there is nothing for us here.
-type Work func(ctx context.Context, key Key) (more bool, err error)
+type Work func(ctx context.Context, key sessions.Key) (more bool, err error)
 
 type box struct{ again bool }
 
 // NewMailboxes returns mailboxes whose work runs under ctx, which carries the logger.
 func NewMailboxes(ctx context.Context, work Work) *Mailboxes {
-	return &Mailboxes{ctx: ctx, work: work, boxes: map[Key]*box{}}
+	return &Mailboxes{ctx: ctx, work: work, boxes: map[sessions.Key]*box{}}
 }
 
 // Wake has the session's work done. It never blocks; after Close it says that the work is left.
-func (m *Mailboxes) Wake(key Key) {
+func (m *Mailboxes) Wake(key sessions.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed && m.boxes[key] == nil {
@@ -63,7 +64,7 @@ func (m *Mailboxes) Wake(key Key) {
 }
 
 // Busy reports whether the session has work in hand.
-func (m *Mailboxes) Busy(key Key) bool {
+func (m *Mailboxes) Busy(key sessions.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.boxes[key] != nil
@@ -78,7 +79,7 @@ func (m *Mailboxes) Live() int {
 
 // Close lets the work in hand finish and starts no more. From now on left is told, perhaps more than once, of each session
 // that has work waiting and none in hand. It must not block, or call the mailboxes.
-func (m *Mailboxes) Close(left func(Key)) {
+func (m *Mailboxes) Close(left func(sessions.Key)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed, m.left = true, left
@@ -102,7 +103,7 @@ const (
 	lastPause  = 800 * time.Millisecond
 )
 
-func (m *Mailboxes) run(key Key, b *box) {
+func (m *Mailboxes) run(key sessions.Key, b *box) {
 	defer m.wg.Done()
 	pause, failed := firstPause, 0
 	for {
@@ -111,7 +112,7 @@ func (m *Mailboxes) run(key Key, b *box) {
 		switch {
 		case err == nil:
 			pause, failed = firstPause, 0
-		case errors.Is(err, ErrLeaseHeld), errors.Is(err, ErrNotFound):
+		case errors.Is(err, sessions.ErrLeaseHeld), errors.Is(err, sessions.ErrNotFound):
 			more = false
 		default:
 			// The first time, the second, the fourth, the eighth: an outage of minutes meets a thousand sessions.
@@ -133,7 +134,7 @@ func (m *Mailboxes) run(key Key, b *box) {
 
 // rest takes the box away where nothing is left to do. It looks and leaves under one lock, so that no wake-up falls
 // between the two.
-func (m *Mailboxes) rest(key Key, b *box, more bool) bool {
+func (m *Mailboxes) rest(key sessions.Key, b *box, more bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if (more || b.again) && !m.closed && m.ctx.Err() == nil {
@@ -148,7 +149,7 @@ func (m *Mailboxes) rest(key Key, b *box, more bool) bool {
 }
 
 // once runs the work and turns a panic into an error: one session's trouble is never another's.
-func (m *Mailboxes) once(key Key) (more bool, err error) {
+func (m *Mailboxes) once(key sessions.Key) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(m.ctx).Error().EmbedObject(key).Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Session work panicked")

@@ -1,4 +1,4 @@
-package sessions
+package redact
 
 import (
 	"regexp"
@@ -8,7 +8,7 @@ import (
 )
 
 // Redacted stands in the place of a credential.
-const Redacted = "[已隐去]"
+const Mark = "[已隐去]"
 
 // Names of what people choose, and of numbers that are sent or set; and how a value stands behind one of them, with a
 // word that joins them and without.
@@ -132,10 +132,10 @@ func namesAccount(low string) bool {
 
 // HoldsSecret reports whether a text tells a credential, as people paste them into chats. To speak about credentials,
 // or about tokens that are counted, is no secret.
-func HoldsSecret(text string) bool { return len(secrets(text)) > 0 }
+func HasSecret(text string) bool { return len(secrets(text)) > 0 }
 
 // Redact puts [Redacted] in the place of every credential that [HoldsSecret] finds, and keeps what stands around it.
-func Redact(text string) string {
+func Secrets(text string) string {
 	// A credential may hide another behind it. In a text where that goes on and on, as only one that was made for it does,
 	// lines are cut at what is found, and then nothing of it is kept: else the work grows with the square of its length.
 	const whole, lines = 8, 16
@@ -145,7 +145,7 @@ func Redact(text string) string {
 		case len(found) == 0:
 			return text
 		case round >= lines:
-			return Redacted
+			return Mark
 		case round >= whole:
 			for i := range found {
 				if n := strings.IndexByte(text[found[i][1]:], '\n'); n >= 0 {
@@ -160,8 +160,8 @@ func Redact(text string) string {
 		at := 0
 		for _, s := range found {
 			b.WriteString(text[at:s[0]])
-			if !strings.HasSuffix(b.String()[max(0, b.Len()-len(Redacted)):], Redacted) {
-				b.WriteString(Redacted)
+			if !strings.HasSuffix(b.String()[max(0, b.Len()-len(Mark)):], Mark) {
+				b.WriteString(Mark)
 			}
 			at = s[1]
 		}

@@ -1,4 +1,4 @@
-package sessions_test
+package serial_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/sessions"
+	"ebb/sessions/serial"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,8 +33,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		var inbox [3]atomic.Int32 // what waits in each session
 		var busy [3]atomic.Int32
 		var run atomic.Int32
-		var m *sessions.Mailboxes
-		m = sessions.NewMailboxes(t.Context(), func(_ context.Context, key sessions.Key) (bool, error) {
+		var m *serial.Mailboxes
+		m = serial.NewMailboxes(t.Context(), func(_ context.Context, key sessions.Key) (bool, error) {
 			i := int(key[0] - '0')
 			if busy[i].Add(1) > 1 {
 				panic("two works in one session")
@@ -83,7 +84,7 @@ func TestWakeUpsCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
 		hold := make(chan struct{})
-		m := sessions.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
+		m := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
 			runs.Add(1)
 			<-hold
 			return false, nil
@@ -130,7 +131,7 @@ func TestHowWorkEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				runs, began := 0, time.Now()
 				var last time.Duration
-				m := sessions.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
+				m := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
 					runs++
 					last = time.Since(began)
 					return c.ends(runs)
@@ -163,7 +164,7 @@ func TestSessionsDoNotWaitForEachOther(t *testing.T) {
 		hold := make(chan struct{})
 		done := map[sessions.Key]bool{}
 		var mu sync.Mutex
-		m := sessions.NewMailboxes(t.Context(), func(_ context.Context, key sessions.Key) (bool, error) {
+		m := serial.NewMailboxes(t.Context(), func(_ context.Context, key sessions.Key) (bool, error) {
 			switch key {
 			case "hangs":
 				<-hold
@@ -199,7 +200,7 @@ func TestCloseAndWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		var runs atomic.Int32
-		m := sessions.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
+		m := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) {
 			runs.Add(1)
 			<-hold
 			return true, nil
@@ -231,7 +232,7 @@ func TestCancelEndsAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var runs atomic.Int32
-		m := sessions.NewMailboxes(ctx, func(context.Context, sessions.Key) (bool, error) { runs.Add(1); return false, errTrouble })
+		m := serial.NewMailboxes(ctx, func(context.Context, sessions.Key) (bool, error) { runs.Add(1); return false, errTrouble })
 		m.Wake("a")
 		<-time.After(5 * time.Second)
 		before := runs.Load()
@@ -254,7 +255,7 @@ func TestTroubleThatLasts(t *testing.T) {
 		over := time.Now().Add(time.Minute)
 		var tries int
 		var done time.Time
-		m := sessions.NewMailboxes(logger.WithContext(t.Context()), func(context.Context, sessions.Key) (bool, error) {
+		m := serial.NewMailboxes(logger.WithContext(t.Context()), func(context.Context, sessions.Key) (bool, error) {
 			if tries++; time.Now().Before(over) {
 				return false, errTrouble
 			}

@@ -1,7 +1,8 @@
-package sessions
+package lease
 
 import (
 	"context"
+	"ebb/sessions"
 	"errors"
 	"slices"
 	"sync"
@@ -16,13 +17,13 @@ import (
 // A lease stands while the heartbeat is younger than the time to live, by the database's clock. This side can't see
 // that clock, so it counts from before its last successful beat was sent: it distrusts too early, never too late. The
 // fencing by term would refuse a late write anyway; the trust only saves work that could not be written.
-type Leases struct {
-	store Leaser
-	owner ReplicaID
+type Holder struct {
+	store sessions.Leaser
+	owner sessions.ReplicaID
 	ttl   time.Duration
 
 	mu    sync.Mutex
-	held  map[Key]heldLease
+	held  map[sessions.Key]heldLease
 	alive time.Time // when the last beat that came through was sent
 	since time.Time // when the first beat that Keep missed was sent; zero: none was missed since one came through
 	clock clock
@@ -30,7 +31,7 @@ type Leases struct {
 
 // heldLease is a lease with the time of its last use.
 type heldLease struct {
-	Lease
+	sessions.Lease
 	used time.Time
 }
 
@@ -46,17 +47,17 @@ func (c clock) now() time.Time {
 }
 
 // NewLeases returns the leases of owner, none yet. ttl is the time to live that the store counts with.
-func NewLeases(store Leaser, owner ReplicaID, ttl time.Duration) *Leases {
-	return &Leases{store: store, owner: owner, ttl: ttl, held: map[Key]heldLease{}}
+func NewHolder(store sessions.Leaser, owner sessions.ReplicaID, ttl time.Duration) *Holder {
+	return &Holder{store: store, owner: owner, ttl: ttl, held: map[sessions.Key]heldLease{}}
 }
 
 // Owner is the replica whose leases these are.
-func (l *Leases) Owner() ReplicaID { return l.owner }
+func (l *Holder) Owner() sessions.ReplicaID { return l.owner }
 
 // Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything. Where
 // the time to live passed between two beats, another replica may hold the leases by now: they are forgotten, and the storage
 // is asked for each again.
-func (l *Leases) Beat(ctx context.Context) error {
+func (l *Holder) Beat(ctx context.Context) error {
 	sent := time.Now()
 	theirs, err := l.store.Beat(ctx, l.owner)
 	if err != nil {
@@ -76,7 +77,7 @@ func (l *Leases) Beat(ctx context.Context) error {
 
 // Now is the storage's clock, as near as a beat can tell it. What the storage wrote the time on is compared with it, and
 // with no other: the clocks of replicas may be minutes apart. Before the first beat it is this machine's.
-func (l *Leases) Now() time.Time {
+func (l *Holder) Now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.clock.now()
@@ -84,7 +85,7 @@ func (l *Leases) Now() time.Time {
 
 // Keep beats until ctx ends, several times within the time to live. A beat that hangs holds up none after it: where a
 // connection is dead, or each answer takes seconds, the next one may well come through.
-func (l *Leases) Keep(ctx context.Context) {
+func (l *Holder) Keep(ctx context.Context) {
 	t := time.NewTicker(l.ttl / 4)
 	defer t.Stop()
 	var beats sync.WaitGroup
@@ -101,7 +102,7 @@ func (l *Leases) Keep(ctx context.Context) {
 
 // pulse is one of the beats of Keep. It logs each one that was missed, and the first that comes through after that: who reads
 // the log of an outage looks for its end.
-func (l *Leases) pulse(ctx context.Context) {
+func (l *Holder) pulse(ctx context.Context) {
 	one, stop := context.WithTimeout(ctx, l.ttl) // later it would say nothing any more
 	defer stop()
 	sent := time.Now()
@@ -127,14 +128,14 @@ func (l *Leases) pulse(ctx context.Context) {
 }
 
 // Trusted reports whether the leases can still be ours.
-func (l *Leases) Trusted() bool {
+func (l *Holder) Trusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.alive) < l.ttl
 }
 
 // Get returns the session's lease, from memory where it is known.
-func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
+func (l *Holder) Get(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
 	l.mu.Lock()
 	h, ok := l.held[key]
 	if ok {
@@ -147,7 +148,7 @@ func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
 	}
 	lease, err := l.store.Acquire(ctx, key, l.owner)
 	if err != nil {
-		return Lease{}, err
+		return sessions.Lease{}, err
 	}
 	l.mu.Lock()
 	l.held[key] = heldLease{lease, time.Now()}
@@ -156,7 +157,7 @@ func (l *Leases) Get(ctx context.Context, key Key) (Lease, error) {
 }
 
 // Learn notes a lease that came with an accepted message; one of another owner is forgotten.
-func (l *Leases) Learn(lease Lease) {
+func (l *Holder) Learn(lease sessions.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held, ok := l.held[lease.Key]; ok && lease.Term < held.Term {
@@ -170,7 +171,7 @@ func (l *Leases) Learn(lease Lease) {
 }
 
 // Drop forgets the session's lease and returns it, if it was known.
-func (l *Leases) Drop(key Key) (Lease, bool) {
+func (l *Holder) Drop(key sessions.Key) (sessions.Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, ok := l.held[key]
@@ -183,8 +184,8 @@ const restBatch = 500
 
 // Rest gives up the leases of sessions at rest, as [Leaser.Rest] does: of those that were not used for as long and are not
 // busy. A replica holds no more leases than it has active sessions. It returns how many it gave up.
-func (l *Leases) Rest(ctx context.Context, rest, unflushed time.Duration, busy func(Key) bool) (int, error) {
-	var idle []Key
+func (l *Holder) Rest(ctx context.Context, rest, unflushed time.Duration, busy func(sessions.Key) bool) (int, error) {
+	var idle []sessions.Key
 	since := time.Now().Add(-rest)
 	l.mu.Lock()
 	for key, h := range l.held {
@@ -212,8 +213,8 @@ func (l *Leases) Rest(ctx context.Context, rest, unflushed time.Duration, busy f
 }
 
 // Check forgets the session's lease where err says that it is lost, and returns err.
-func (l *Leases) Check(key Key, err error) error {
-	if errors.Is(err, ErrLeaseLost) {
+func (l *Holder) Check(key sessions.Key, err error) error {
+	if errors.Is(err, sessions.ErrLeaseLost) {
 		l.mu.Lock()
 		delete(l.held, key)
 		l.mu.Unlock()
@@ -222,7 +223,7 @@ func (l *Leases) Check(key Key, err error) error {
 }
 
 // Holds reports whether the session's lease is in memory.
-func (l *Leases) Holds(key Key) bool {
+func (l *Holder) Holds(key sessions.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, ok := l.held[key]
@@ -230,7 +231,7 @@ func (l *Leases) Holds(key Key) bool {
 }
 
 // Held is the number of leases in memory.
-func (l *Leases) Held() int {
+func (l *Holder) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)

@@ -1,4 +1,4 @@
-package sessions
+package redact
 
 import (
 	"slices"
@@ -27,7 +27,7 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"AKIAABCDEFGHIJKLMNOP", "AIzaabcdefghijklmnopqrstuvwxyz01234567", "eyJabcdefgh.abcdefghi.x", "sk-abcdefghijklmnop",
 		"the door code is 4821", "门禁码 4821", "服务器 root/Abc@12345", "root/Abc@12345请保密", "sa/Abc#12345。", "oracle/Abc$12345=", "授权码是 abcd1234efgh",
 	} {
-		if !HoldsSecret(text) {
+		if !HasSecret(text) {
 			t.Errorf("%q was taken for a fact", text)
 		}
 	}
@@ -44,7 +44,7 @@ func TestWhatLooksLikeACredential(t *testing.T) {
 		"token for Bob is 12345678a", "the token of the week is abcdefgh1", "passcodes", "PIN 13", "密码换成 passkey", "密码换成 FIDO2", "secret to success is work1",
 		"token: expired", "API key: ask Carol", "令牌是按天发的", "secret santa is on Friday", "token is counted per day",
 	} {
-		if HoldsSecret(text) {
+		if HasSecret(text) {
 			t.Errorf("%q was taken for a credential", text)
 		}
 	}
@@ -70,7 +70,7 @@ func TestRedact(t *testing.T) {
 		{"-----BEGIN PRIVATE KEY-----\nMIIBabc，后面没了", "[已隐去]，后面没了"},
 		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.abc-_1", "[已隐去]"},
 	} {
-		if got := Redact(c.text); got != c.want {
+		if got := Secrets(c.text); got != c.want {
 			t.Errorf("%q became %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestRedact(t *testing.T) {
 		"https://a.cn:8080/x@y", "token: 80,000", "the bearer of bad news is late", "mail li@a.cn: 3 items", "密码每 90 天要换一次", "http://a.cn/b:c@d",
 		"task-management-and-more-words", "basic authorization: required",
 	} {
-		if got := Redact(text); got != text {
+		if got := Secrets(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
@@ -92,7 +92,7 @@ func TestRedactedCredentialsAreGone(t *testing.T) {
 		secret := rapid.StringMatching(`[a-zA-Z0-9]{20}7`).Draw(t, "secret")
 		shape := rapid.SampledFrom([]string{"密码：%", "password=%", "api_key: %", "Bearer %", "sk-%", "https://u:%@h.cn/x", `"token":"%"`}).Draw(t, "shape")
 		text := around.Draw(t, "before") + " " + strings.Replace(shape, "%", secret, 1) + " " + around.Draw(t, "after")
-		if got := Redact(text); strings.Contains(got, secret) {
+		if got := Secrets(text); strings.Contains(got, secret) {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
@@ -115,11 +115,11 @@ func FuzzRedact(f *testing.F) {
 		if found, all := secrets(text), secretsBy(text, allSigns); !slices.Equal(found, all) {
 			t.Errorf("%q has secrets at %v, and where all are searched for at %v", text, found, all)
 		}
-		got := Redact(text)
-		if HoldsSecret(got) || Redact(got) != got {
+		got := Secrets(text)
+		if HasSecret(got) || Secrets(got) != got {
 			t.Errorf("%q became %q, which still tells a secret", text, got)
 		}
-		if !HoldsSecret(text) && got != text {
+		if !HasSecret(text) && got != text {
 			t.Errorf("%q tells nothing and became %q", text, got)
 		}
 		if utf8.ValidString(text) && !utf8.ValidString(got) {

@@ -1,0 +1,12 @@
+package lease_test
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errTrouble = errors.New("trouble that passes")
