@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the generated columns of docs/properties.md")
+var update = flag.Bool("update", false, "write the tables that tests keep: docs/properties.md, testdata/language.txt")
 
 const (
 	// properties is the number of numbered properties of compaction and flush.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,24 +33,40 @@ func (f goFile) pkg() string { return path.Dir(f.path) }
 
 func (f goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// parseGoFile parses one file; src is its text.
-func parseGoFile(t *testing.T, name string, src []byte) goFile {
-	t.Helper()
+// parseGo parses one file; src is its text.
+func parseGo(name string, src []byte) (goFile, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatalf("parsing %s: %v", name, err)
-	}
 	lines := bytes.Count(src, []byte("\n"))
 	if len(src) > 0 && src[len(src)-1] != '\n' {
 		lines++
 	}
-	return goFile{path: name, fset: fset, ast: file, lines: lines}
+	return goFile{path: name, fset: fset, ast: file, lines: lines}, err
 }
 
-// moduleFiles parses every Go file of the module.
+func parseGoFile(t *testing.T, name string, src []byte) goFile {
+	t.Helper()
+	file, err := parseGo(name, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// moduleFiles are the parsed Go files of the module. The tests share them.
 func moduleFiles(t *testing.T) []goFile {
 	t.Helper()
+	files, err := parseModule()
+	if err != nil {
+		t.Fatalf("walking the module: %v", err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("found %d Go files in the module: this test looks in the wrong place", len(files))
+	}
+	return files
+}
+
+var parseModule = sync.OnceValues(func() ([]goFile, error) {
 	var files []goFile
 	err := filepath.WalkDir(moduleRoot, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -65,17 +82,15 @@ func moduleFiles(t *testing.T) []goFile {
 			return err
 		}
 		rel, err := filepath.Rel(moduleRoot, name)
-		files = append(files, parseGoFile(t, filepath.ToSlash(rel), src))
+		if err != nil {
+			return err
+		}
+		file, err := parseGo(filepath.ToSlash(rel), src)
+		files = append(files, file)
 		return err
 	})
-	if err != nil {
-		t.Fatalf("walking the module: %v", err)
-	}
-	if len(files) < 10 {
-		t.Fatalf("found %d Go files in the module: this test looks in the wrong place", len(files))
-	}
-	return files
-}
+	return files, err
+})
 
 // skipFolder names what holds no source of ours: a private database's files may not even be readable.
 func skipFolder(name string) bool {
