@@ -159,6 +159,9 @@ type chunk struct {
 	told   int // tokens of the transcript
 }
 
+// smallRest is the part of a chunk that is told with the chunk before it rather than by a call of its own.
+const smallRest = 4
+
 // next is the chunk that there is room for next to the instructions and the previous summary, with at least a quarter
 // of the window for the answer. Input and MaxOutput together fit into the window.
 func (t *telling) next() chunk {
@@ -172,7 +175,13 @@ func (t *telling) next() chunk {
 	most := t.mostOutput()
 	room := int(float64(t.Context-fixed-min(most, t.Context/4)) / estimateMargin)
 	scribe := Scribe{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, cleaned: t.cleaned}
-	text, n := scribe.Write(t.rest, min(t.limit, room))
+	limit := min(t.limit, room)
+	text, n := scribe.Write(t.rest, limit)
+	if n < len(t.rest) { // a small rest costs as much as a whole chunk, and a summary of it often copies it
+		if whole, all := scribe.Write(t.rest, min(limit+limit/smallRest, room)); all == len(t.rest) {
+			text, n = whole, all
+		}
+	}
 	told := t.Counter.Count(text)
 	return chunk{
 		CompleteRequest: CompleteRequest{

@@ -311,6 +311,30 @@ func TestRequestsFitTheWindow(t *testing.T) {
 	})
 }
 
+// A range that is a little longer than a chunk takes one call: the rest would cost a call of its own, for an event or two.
+func TestSmallRestsAreToldWithTheirChunk(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[int]int{7500: 1, 8500: 1, 9500: 1, 12000: 2} { // a chunk has 8,000
+		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+		turn := talk(1, 0)
+		turn[0].Content += strings.Repeat("，详情见发布说明与值班表", 20)
+		text, _ := Scribe{Counter: counter()}.Write(turn, 8000)
+		events := talk(length/counter().Count(text), 0)
+		for i := range events {
+			if events[i].Role == sessions.RoleUser {
+				events[i].Content += strings.Repeat("，详情见发布说明与值班表", 20)
+			}
+			events[i].Tokens = counter().Count(events[i].Content)
+		}
+		if _, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300}); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.asked) != want {
+			t.Errorf("%d tokens took %d calls, want %d", length, len(m.asked), want)
+		}
+	}
+}
+
 // Many short messages take several times their own tokens as lines: the chunks are sized by the lines.
 func TestShortMessagesAreSizedAsLines(t *testing.T) {
 	t.Parallel()
