@@ -63,7 +63,7 @@ type Turner interface {
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
 	// Quoted finds the message of a session that a quote is of: a person's by the quote's ID, and the bot's own, where the
-	// quote is of one, by the time when it was sent. The event has Role, Content, SenderID, SenderNick and Message alone.
+	// quote is of one, by the time when its reply was sent: between commit and settling. The event has Role, Content, SenderID, SenderNick and Message alone.
 	// ErrNotFound where the log has no such message, or more than one of the bot's may be meant.
 	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
 

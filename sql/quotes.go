@@ -10,14 +10,11 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// answersApart is how far the answers of the bot must be apart, for the time of one to tell which it is.
-const answersApart = 5 * time.Second
+// quoteSkew is how far DingTalk's clock may be from the server's, for the time of a reply to show which it is.
+const quoteSkew = 2 * time.Second
 
-// An answer is sent within answerTime of its commit. DingTalk's clock may be behind the server's by answerSkew.
-const (
-	answerTime = 30 * time.Second
-	answerSkew = 2 * time.Second
-)
+// replyLife is longer than a reply waits to be sent: after a day it is given up.
+const replyLife = 25 * time.Hour
 
 // Quoted implements sessions.Store.
 func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
@@ -41,16 +38,16 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	if q.SentAt.IsZero() {
 		return sessions.Event{}, sessions.ErrNotFound
 	}
-	rows, err := s.q.QuotedAnswer(ctx, s.pool, &dbsqlc.QuotedAnswerParams{SessionKey: key,
-		Earliest: q.SentAt.Add(-answerTime), Latest: q.SentAt.Add(answerSkew),
+	rows, err := s.q.QuotedAnswer(ctx, s.pool, &dbsqlc.QuotedAnswerParams{
+		SessionKey: key, Oldest: q.SentAt.Add(-replyLife), Earliest: q.SentAt.Add(-quoteSkew), Latest: q.SentAt.Add(quoteSkew),
 	})
-	if err == nil && (len(rows) == 0 || len(rows) > 1 && rows[0].CreatedAt.Sub(rows[1].CreatedAt) < answersApart) {
+	if err == nil && (len(rows) != 1 || rows[0] == "") {
 		err = sessions.ErrNotFound
 	}
 	if err != nil {
 		return sessions.Event{}, err
 	}
-	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: rows[0].Content}, nil
+	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: rows[0]}, nil
 }
 
 // Requote implements sessions.Store.

@@ -54,6 +54,9 @@ type outgoing struct {
 	sending  bool // else it waits for NextAt
 	inFlight bool // a try has begun, and no mark says how it ended
 	settled  bool
+	sent     bool            // settled as sent
+	ended    time.Time       // when it was settled
+	answer   *sessions.Event // nil: a notice
 }
 
 // handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.

@@ -89,7 +89,9 @@ func (m *Mem) Settle(_ context.Context, t sessions.Settled) error {
 			if o.ID != t.ID || !final && o.Attempts != t.Attempt {
 				continue
 			}
-			o.settled = o.settled || final
+			if final && !o.settled {
+				o.settled, o.sent, o.ended = true, t.Sent, time.Now()
+			}
 			o.sending, o.inFlight, o.NextAt, o.Part, o.Maybe = false, false, t.NextAt, max(o.Part, t.Part), o.Maybe || t.Maybe
 			if !t.Maybe {
 				o.Joint = ""

@@ -3,7 +3,6 @@ package sessionstest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"ebb/sessions"
@@ -16,26 +15,39 @@ func (m *Mem) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (s
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var answers []sessions.Event
-	if s, ok := m.sessions[key]; ok {
+	s, ok := m.sessions[key]
+	switch {
+	case !ok:
+	case q.FromBot:
+		if answer := s.sentAt(q.SentAt); answer != nil {
+			return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
+		}
+	default:
 		for _, e := range s.events {
-			switch {
-			case !q.FromBot && e.Role == sessions.RoleUser && e.MsgID == q.ID:
+			if e.Role == sessions.RoleUser && e.MsgID == q.ID {
 				return sessions.Event{
 					Key: key, Role: e.Role, Content: e.Content, SenderID: e.SenderID, SenderNick: e.SenderNick, Message: e.Message,
 				}, nil
-			case q.FromBot && e.Role == sessions.RoleAssistant && e.Content != "" && !q.SentAt.IsZero() &&
-				!e.CreatedAt.Before(q.SentAt.Add(-30*time.Second)) && !e.CreatedAt.After(q.SentAt.Add(2*time.Second)):
-				answers = append(answers, sessions.Event{Key: key, Role: e.Role, Content: e.Content, CreatedAt: e.CreatedAt})
 			}
 		}
 	}
-	slices.Reverse(answers)
-	if len(answers) == 0 || len(answers) > 1 && answers[0].CreatedAt.Sub(answers[1].CreatedAt) < 5*time.Second {
-		return sessions.Event{}, fmt.Errorf("looking for a quoted message of session %s: %w", key, sessions.ErrNotFound)
+	return sessions.Event{}, fmt.Errorf("looking for a quoted message of session %s: %w", key, sessions.ErrNotFound)
+}
+
+// sentAt is the answer whose reply was sent at a time; nil where there is none, or more than one reply may be meant.
+func (s *session) sentAt(at time.Time) *sessions.Event {
+	const skew = 2 * time.Second
+	var found []*outgoing
+	for _, o := range s.outbox {
+		arrived := o.sent || o.inFlight || o.Maybe || o.Part > 0
+		if !at.IsZero() && arrived && !o.Created.After(at.Add(skew)) && (!o.settled || !o.ended.Before(at.Add(-skew))) {
+			found = append(found, o)
+		}
 	}
-	answers[0].CreatedAt = time.Time{}
-	return answers[0], nil
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0].answer
 }
 
 // Requote implements sessions.Store.

@@ -176,7 +176,11 @@ func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (se
 		}
 		c.Replies = []sessions.Outgoing{out}
 		out.NextAt = now.Add(handTime)
-		s.outbox = append(s.outbox, &outgoing{Outgoing: out, sender: l.Owner, sending: true, inFlight: !t.ReplyWaits})
+		row := &outgoing{Outgoing: out, sender: l.Owner, sending: true, inFlight: !t.ReplyWaits}
+		if last := s.events[len(s.events)-1]; last.Role == sessions.RoleAssistant {
+			row.answer = last
+		}
+		s.outbox = append(s.outbox, row)
 	}
 	return c, nil
 }

@@ -23,14 +23,22 @@ func testQuoted(b *bench) {
 	missing("no id", sessions.Quote{})
 	missing("the bot's, before it said anything", sessions.Quote{FromBot: true, SentAt: time.Now()})
 
-	b.turn(l, 1)
-	e, err = b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, SentAt: time.Now()})
-	b.check(err)
-	if e.Content != "答复" || e.Role != sessions.RoleAssistant {
-		b.Errorf("the bot's answer by its time: %+v", e)
+	first := b.turn(l, 1).Replies[0]
+	bot := func(why string, at time.Time, want string) {
+		b.Helper()
+		e, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, SentAt: at})
+		b.check(err)
+		if e.Content != want || e.Role != sessions.RoleAssistant {
+			b.Errorf("%s: %+v", why, e)
+		}
 	}
+	bot("the answer whose reply is being sent", time.Now(), "答复")
+	bot("the same, sent late", time.Now().Add(time.Hour), "答复")
 	missing("the bot's, without a time", sessions.Quote{FromBot: true})
 	missing("the bot's, of another time", sessions.Quote{FromBot: true, SentAt: time.Now().Add(-time.Hour)})
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true}))
+	bot("the answer whose reply was sent", time.Now(), "答复")
+	missing("the bot's, sent after that", sessions.Quote{FromBot: true, SentAt: time.Now().Add(time.Hour)})
 
 	m := message(2)
 	m.Quote = &sessions.Quote{ID: "msg-1"}
@@ -46,9 +54,13 @@ func testQuoted(b *bench) {
 	if len(v.Pending) != 1 || v.Pending[0].Content != "[引用 张三(staff-1): 问题 1]\n问题 2" || *v.Pending[0].Message.Quote != told {
 		b.Fatalf("what waits: %+v", v.Pending)
 	}
-	b.commit(l, answer(v))
+	waits := answer(v)
+	waits.ReplyWaits = true
+	second := b.commit(l, waits).Replies[0]
+	bot("not the answer whose reply waits behind it", time.Now(), "答复")
 	b.want(b.Store.Requote(b.ctx, l, a.EventID, "x", told), sessions.ErrLeaseLost, "quoting in a message that was taken")
 
-	// Two answers that are close to each other: the time of one does not tell which it is.
+	// Two replies may have been sent at the time: it does not show which one is meant.
+	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
 	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
 }

@@ -102,38 +102,44 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 }
 
 const quotedAnswer = `-- name: QuotedAnswer :many
-SELECT e.content, e.created_at FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.role = 'assistant' AND e.content <> ''
-  AND e.created_at >= $2 AND e.created_at <= $3
-ORDER BY e.created_at DESC, e.seq DESC
+SELECT coalesce((
+    SELECT e.content FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
+    ORDER BY e.seq DESC LIMIT 1), '')::text AS content
+FROM outbox o
+WHERE o.session_key = $1 AND o.created_at BETWEEN $2 AND $3 AND (o.settled_at IS NULL OR o.settled_at >= $4::timestamptz)
+  AND (o.state = 'sent' OR o.in_flight OR o.resumed OR o.part > 0)
 LIMIT 2
 `
 
 type QuotedAnswerParams struct {
 	SessionKey sessions.Key
-	Earliest   time.Time
+	Oldest     time.Time
 	Latest     time.Time
+	Earliest   time.Time
 }
 
-type QuotedAnswerRow struct {
-	Content   string
-	CreatedAt time.Time
-}
-
-// QuotedAnswer reads what the bot said within a time, the latest first.
-func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]QuotedAnswerRow, error) {
-	rows, err := db.Query(ctx, quotedAnswer, arg.SessionKey, arg.Earliest, arg.Latest)
+// QuotedAnswer lists the replies that may have been sent at a time, two at most, each with its answer. A reply is sent
+// after its commit and before it is settled; one that surely did not arrive is not listed. A notice has no answer. A turn
+// writes its answer and its reply at one time.
+func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]string, error) {
+	rows, err := db.Query(ctx, quotedAnswer,
+		arg.SessionKey,
+		arg.Oldest,
+		arg.Latest,
+		arg.Earliest,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []QuotedAnswerRow
+	var items []string
 	for rows.Next() {
-		var i QuotedAnswerRow
-		if err := rows.Scan(&i.Content, &i.CreatedAt); err != nil {
+		var content string
+		if err := rows.Scan(&content); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, content)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -72,11 +72,16 @@ SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_se
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: QuotedAnswer :many
--- QuotedAnswer reads what the bot said within a time, the latest first.
-SELECT e.content, e.created_at FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role = 'assistant' AND e.content <> ''
-  AND e.created_at >= @earliest AND e.created_at <= @latest
-ORDER BY e.created_at DESC, e.seq DESC
+-- QuotedAnswer lists the replies that may have been sent at a time, two at most, each with its answer. A reply is sent
+-- after its commit and before it is settled; one that surely did not arrive is not listed. A notice has no answer. A turn
+-- writes its answer and its reply at one time.
+SELECT coalesce((
+    SELECT e.content FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
+    ORDER BY e.seq DESC LIMIT 1), '')::text AS content
+FROM outbox o
+WHERE o.session_key = @session_key AND o.created_at BETWEEN @oldest AND @latest AND (o.settled_at IS NULL OR o.settled_at >= @earliest::timestamptz)
+  AND (o.state = 'sent' OR o.in_flight OR o.resumed OR o.part > 0)
 LIMIT 2;
 
 -- name: Requote :execrows
