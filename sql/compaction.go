@@ -12,6 +12,16 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// compactionStore commits compactions, undoes them, and logs every attempt.
+type compactionStore struct {
+	*DB
+	charges *spendStore
+}
+
+func newCompactionStore(db *DB, charges *spendStore) *compactionStore {
+	return &compactionStore{DB: db, charges: charges}
+}
+
 // viewBefore is how a view stood before a compaction, as the log keeps it for an undo.
 type viewBefore struct {
 	Cursor    int64         `json:"cursor"`
@@ -29,7 +39,7 @@ type shownBefore struct {
 }
 
 // Compact implements sessions.Store.
-func (s *Store) Compact(
+func (s *compactionStore) Compact(
 	ctx context.Context, l sessions.Lease, c sessions.Compaction,
 ) (sessions.Compacted, error) {
 	var done sessions.Compacted
@@ -62,7 +72,7 @@ func within(row *dbsqlc.Session, gen int, from, through int64) error {
 }
 
 // unchanged compares the events that a compaction tells with those that its summaries were made from.
-func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
+func (s *compactionStore) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
 	if c.Source == "" {
 		return nil
 	}
@@ -85,7 +95,7 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 // unforgotten holds the rows of memory that a write pins to the end of the transaction: an erasure of one of them comes after
 // it and sees what is pinned. Where an erasure came first, or is under way, the write fails. It never waits for an erasure,
 // which may wait for the session's row.
-func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
+func (s *compactionStore) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
 	rows := pinnedRows(p)
 	if len(rows) == 0 {
 		return nil
@@ -97,7 +107,7 @@ func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) 
 	return err
 }
 
-func (s *Store) compact(
+func (s *compactionStore) compact(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction,
 ) (sessions.Compacted, error) {
 	var done sessions.Compacted
@@ -132,7 +142,7 @@ func (s *Store) compact(
 	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
 		return done, err
 	}
-	if err := s.spend(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
+	if err := s.charges.spend(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
 		return done, err
 	}
 	if c.Notice != nil {
@@ -150,7 +160,7 @@ func (s *Store) compact(
 }
 
 // notice writes an outbox row that is sent once its owner claims it.
-func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
+func (s *compactionStore) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
 	out := sessions.Outgoing{Key: row.SessionKey, Reply: r}
 	target, err := cleanJSON(r.Target)
 	if err != nil {
@@ -165,13 +175,13 @@ func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r se
 }
 
 // Log implements sessions.Store.
-func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
+func (s *compactionStore) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	e.Key = l.Key
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
 			return err
 		}
-		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}); err != nil {
+		if err := s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}); err != nil {
 			return err
 		}
 		return s.q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
@@ -194,7 +204,7 @@ type attempt struct {
 }
 
 // logAttempt stores a row and returns it as it is then.
-func (s *Store) logAttempt(
+func (s *compactionStore) logAttempt(
 	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
 ) (sessions.LogEntry, error) {
 	p := &dbsqlc.CompactionInsertParams{
@@ -224,7 +234,7 @@ func (s *Store) logAttempt(
 }
 
 // Backlogs implements sessions.Store.
-func (s *Store) Backlogs(
+func (s *compactionStore) Backlogs(
 	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
 ) ([]sessions.Session, error) {
 	rows, err := s.q.SessionsBacklog(ctx, s.pool, &dbsqlc.SessionsBacklogParams{

@@ -1,72 +1,14 @@
 package sql
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
-
-// clean makes a text that PostgreSQL can hold: no zero bytes, and valid UTF-8. Nobody misses a zero byte, while a
-// message refused because of one would come again and again.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-}
-
-// cleanJSON is v as JSON that PostgreSQL can hold.
-func cleanJSON(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil || !bytes.Contains(b, []byte(`\u0000`)) {
-		return b, err
-	}
-	var tree any
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.UseNumber()
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, err
-	}
-	return json.Marshal(cleanTree(tree))
-}
-
-func cleanTree(v any) any {
-	switch v := v.(type) {
-	case string:
-		return clean(v)
-	case []any:
-		for i := range v {
-			v[i] = cleanTree(v[i])
-		}
-	case map[string]any:
-		for key, value := range v {
-			delete(v, key)
-			v[clean(key)] = cleanTree(value)
-		}
-	}
-	return v
-}
-
-// orZero is what p points at, or the zero value where it points at nothing.
-func orZero[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// orNil is a pointer to v, or nil for the zero value, which stands for NULL.
-func orNil[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
 
 func toSession(r *dbsqlc.Session, spentToday int64) sessions.Session {
 	owner := orZero(r.LeaseOwner)
@@ -212,5 +154,48 @@ func toMemory(r *dbsqlc.Memory) memory.Memory {
 		SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
 		SupersededBy: orZero(r.SupersededBy), SupersededAt: orZero(r.SupersededAt), ExpiresAt: orZero(r.ExpiresAt),
 		LastSeenAt: r.LastSeenAt, Seen: r.Seen, PromotedBy: r.PromotedBy, CreatedAt: r.CreatedAt,
+	}
+}
+
+func rangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e, err := toEvent(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
+			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// pinnedRows are the rows of memory that a write pins.
+func pinnedRows(p *sessions.Pinned) []int64 { return append([]int64{}, orZero(p).Rows...) }
+
+func toTarget(b []byte) (sessions.Target, error) {
+	var t sessions.Target
+	err := json.Unmarshal(b, &t)
+	return t, err
+}
+
+func restarts(rows []dbsqlc.Restart) []sessions.Restart {
+	out := make([]sessions.Restart, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, restart(r))
+	}
+	return out
+}
+
+func restart(r dbsqlc.Restart) sessions.Restart {
+	return sessions.Restart{
+		Replica: sessions.ReplicaID(r.Replica), StartedAt: r.StartedAt, StoppedAt: orZero(r.StoppedAt), Ending: sessions.Ending(r.Ending),
+		Figures: sessions.RestartFigures{
+			Answered: r.Answered, Drained: r.Drained, Flushed: r.Flushed, Debt: r.Debt, Resumed: r.Resumed,
+			Redelivered: r.Redelivered, Doubled: r.Doubled, Lost: r.Lost,
+		},
 	}
 }

@@ -14,13 +14,11 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-var _ memory.Crowd = (*Store)(nil)
-
 // expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
 const expiredRest = 30 * 24 * time.Hour
 
 // Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with them.
-func (s *Store) Expire(ctx context.Context) (int, error) {
+func (s *factStore) Expire(ctx context.Context) (int, error) {
 	n, err := s.q.MemoriesExpire(ctx, s.pool, expiredRest.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
@@ -35,7 +33,7 @@ func (s *Store) Expire(ctx context.Context) (int, error) {
 const maxCrowded = 200
 
 // Overfull implements memory.Crowd.
-func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
+func (s *factStore) Overfull(ctx context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
 	if after == (memory.Crowded{}) {
 		after.Held = math.MaxInt
 	}
@@ -53,7 +51,7 @@ func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) (
 }
 
 // Piles implements memory.Crowd.
-func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, error) {
+func (s *factStore) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, error) {
 	rows, err := s.q.MemoriesPiles(ctx, s.pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
 		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
@@ -69,7 +67,7 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 }
 
 // Oldest implements memory.Crowd.
-func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
+func (s *factStore) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
 	rows, err := s.q.MemoriesOldest(ctx, s.pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
 		SaidBy: p.Speaker, MaxRows: count(limit),
@@ -90,7 +88,7 @@ func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.
 
 // Consolidate implements memory.Crowd. The old memories name the first of the new rows as what superseded them: which of
 // them tells which, the model did not say.
-func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
+func (s *factStore) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {
 		return memory.Receipt{}, nil
 	}
@@ -113,7 +111,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
 		}
 		// Nothing is compared but the words: what a new one tells, the old ones told.
-		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: robotOf(at.SourceSession)}
+		k := keeper{factStore: s, tx: tx, source: at.SourceSession, robot: robotOf(at.SourceSession)}
 		for _, d := range drafts {
 			d.Content = clean(d.Content)
 			if _, _, err := k.insert(ctx, d, 0); err != nil {

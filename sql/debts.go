@@ -19,7 +19,7 @@ const (
 )
 
 // Owed implements memory.Store.
-func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
+func (s *factStore) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
 	row, err := s.q.DebtFind(ctx, s.pool, key)
 	if err != nil {
 		return memory.Debt{}, fmt.Errorf("reading what session %s owes: %w", key, found(err))
@@ -28,7 +28,7 @@ func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 }
 
 // DebtsDue implements memory.Store.
-func (s *Store) DebtsDue(
+func (s *factStore) DebtsDue(
 	ctx context.Context, owner sessions.ReplicaID, after memory.Waiting, limit int,
 ) ([]memory.Owed, error) {
 	rows, err := s.q.DebtsDue(ctx, s.pool, &dbsqlc.DebtsDueParams{
@@ -52,7 +52,7 @@ func (s *Store) DebtsDue(
 const cutOff = "the process stopped"
 
 // OweRest implements memory.Store.
-func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
+func (s *factStore) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.q.DebtsOwe(ctx, s.pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
 	if err != nil {
 		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
@@ -61,7 +61,7 @@ func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessi
 }
 
 // Idle implements memory.Store.
-func (s *Store) Idle(
+func (s *factStore) Idle(
 	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
 ) ([]memory.Waiting, error) {
 	rows, err := s.q.SessionsIdle(ctx, s.pool, &dbsqlc.SessionsIdleParams{
@@ -81,8 +81,8 @@ func (s *Store) Idle(
 }
 
 // Values implements memory.Store.
-func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
-	users, err := s.idsOf(ctx, s.pool, r.Robot, r.Users...)
+func (s *factStore) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
+	users, err := s.identities.idsOf(ctx, s.pool, r.Robot, r.Users...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
 	}
@@ -106,7 +106,7 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 			PromotedBy: row.PromotedBy, CreatedAt: row.CreatedAt,
 		}))
 	}
-	if err := s.nameIn(ctx, r.Key, values); err != nil {
+	if err := s.identities.nameIn(ctx, r.Key, values); err != nil {
 		return nil, fmt.Errorf("reading the nicks of memory %d for session %s: %w", id, r.Key, err)
 	}
 	return values, nil

@@ -145,9 +145,10 @@ func chanceFloor(v []float32, chance [][]float32) float64 {
 	return mean + max(aboveChance*math.Sqrt(max(squares/n-mean*mean, 0)), awayChance*(1-mean))
 }
 
-// dense finds what the reader may see and is near a query by its meaning, the nearest first; a hit's score is the cosine.
+// Dense finds what the reader may see and is near a query by its meaning, the nearest first; a hit's score is the cosine.
 // An error says that only words can find now.
-func (s *Store) dense(ctx context.Context, r memory.Reader, q memory.Query, limit int) ([]memory.Hit, error) {
+func (s *searchStore) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	limit := q.Limit
 	if s.meaning.embedder == nil || limit <= 0 || q.Text == "" {
 		return nil, nil
 	}
@@ -186,8 +187,8 @@ func (s *Store) dense(ctx context.Context, r memory.Reader, q memory.Query, limi
 }
 
 // nearMemories compares what the reader may see: who may see what is decided in one place, before anything is compared.
-func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
-	memories, err := s.readable(ctx, r, 0, maxCandidates)
+func (s *searchStore) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
+	memories, err := s.factStore.readable(ctx, r, 0, maxCandidates)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 		}
 		at.hashes, by[string(hash)] = append(at.hashes, hash), m
 	}
-	found, err := s.nearest(ctx, at, s.meaning.embedder.Model(), v, limit)
+	found, err := s.vectorStore.nearest(ctx, at, s.meaning.embedder.Model(), v, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -214,10 +215,10 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 		delete(by, string(n.hash))
 		facts = append(facts, m)
 		hits = append(hits, memory.Hit{
-			Path: s.memoryPath(m), MemoryID: m.ID, Content: m.Content, At: m.Time(), Score: n.score, Why: []string{whyMeaning},
+			Path: s.factStore.memoryPath(m), MemoryID: m.ID, Content: m.Content, At: m.Time(), Score: n.score, Why: []string{whyMeaning},
 		})
 	}
-	if err := s.nameIn(ctx, r.Key, facts); err != nil {
+	if err := s.identities.nameIn(ctx, r.Key, facts); err != nil {
 		return nil, err
 	}
 	for i, m := range facts {
@@ -229,8 +230,8 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 // whyMeaning is why something was found that shares no word with the query.
 const whyMeaning = "similar meaning"
 
-func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
-	found, err := s.nearest(ctx, vectorsAt{scopes: []string{string(key)}, events: true}, s.meaning.embedder.Model(), v, limit)
+func (s *searchStore) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
+	found, err := s.vectorStore.nearest(ctx, vectorsAt{scopes: []string{string(key)}, events: true}, s.meaning.embedder.Model(), v, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -279,13 +280,13 @@ func head(text string, n int) string {
 
 // beside begins a search by meaning while words are searched for. The function that it returns, to be called once, waits
 // for it and makes one ranking of both; where only words can find, it leaves theirs as it is.
-func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
+func (s *searchStore) beside(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }
 	}
 	found := make(chan []memory.Hit, 1)
 	go func() { // ends with its deadlines
-		hits, err := s.dense(ctx, r, q, q.Limit)
+		hits, err := s.Dense(ctx, r, q)
 		if err != nil && !errors.Is(err, errResting) && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search by meaning failed, words have to do")
 		}

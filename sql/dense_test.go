@@ -80,10 +80,10 @@ func newRig(t *testing.T, url string, o openaitest.Options) *rig {
 	r.chat = newChat(t, plain, "cid", "u1", false)
 	e := embedder(t, r.server, "embed-1")
 	var err error
-	if r.dense, err = sql.Open(t.Context(), sql.Options{URL: url, Embedder: e, EmbedWeight: 0.5}); err != nil {
+	if r.dense, err = sql.Open(t.Context(), sql.Options{URL: url, Embedder: e, EmbedWeight: 0.5, EmbedTimeout: time.Minute, CompareTimeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.dense.Patient().Close)
+	t.Cleanup(r.dense.Close)
 	r.filler = &memory.Filler{Store: r.dense, Embedder: e, Batch: 16}
 	return r
 }
@@ -190,12 +190,12 @@ func TestServerComparesAsWeDo(t *testing.T) {
 				RETURN 1 - (SELECT sum(x::float8 * y) FROM unnest(a, b) AS u (x, y));
 			CREATE OPERATOR <=> (LEFTARG = real[], RIGHTARG = real[], FUNCTION = distance)`)
 	}
-	again, err := sql.Open(t.Context(), sql.Options{URL: url, Embedder: embedder(t, r.server, "embed-1"), EmbedWeight: 0.5})
+	again, err := sql.Open(t.Context(), sql.Options{URL: url, Embedder: embedder(t, r.server, "embed-1"), EmbedWeight: 0.5, EmbedTimeout: time.Minute, CompareTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(again.Close)
-	r.dense = again.Patient()
+	r.dense = again
 	with := r.search5(t, asks)
 	if has, err := again.ServerCompares(t.Context()); err != nil || !has {
 		t.Fatalf("a server with the type does not compare vectors: %v", err)
@@ -234,13 +234,13 @@ func TestVectorsAsText(t *testing.T) {
 		separator = "&"
 	}
 	simple, err := sql.Open(t.Context(), sql.Options{
-		URL: url + separator + "default_query_exec_mode=simple_protocol", Embedder: embedder(t, r.server, "embed-1"), EmbedWeight: 0.5,
+		URL: url + separator + "default_query_exec_mode=simple_protocol", Embedder: embedder(t, r.server, "embed-1"), EmbedWeight: 0.5, EmbedTimeout: time.Minute, CompareTimeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(simple.Close)
-	r.dense = simple.Patient()
+	r.dense = simple
 	for question, got := range r.search5(t, asks) {
 		if !slices.EqualFunc(want[question], got, func(x, y memory.Hit) bool { return x.Path == y.Path && math.Abs(x.Score-y.Score) < 1e-4 }) {
 			t.Errorf("%s: as text %v, in binary form %v", question, got, want[question])

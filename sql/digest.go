@@ -20,7 +20,7 @@ const digestPortion = 1000
 
 // DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell; then all that the
 // portion has are returned, so that no day is counted twice for being listed.
-func (s *Store) DigestsDue(
+func (s *factStore) DigestsDue(
 	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
 	p := &dbsqlc.DigestsDueParams{
@@ -80,7 +80,7 @@ func dateOf(date string) (pgtype.Date, error) {
 }
 
 // DigestEvents implements memory.Digests.
-func (s *Store) DigestEvents(
+func (s *factStore) DigestEvents(
 	ctx context.Context, d memory.DigestDue, after int64, limit int,
 ) ([]sessions.Event, error) {
 	rows, err := s.q.DigestEvents(ctx, s.pool, &dbsqlc.DigestEventsParams{
@@ -109,7 +109,7 @@ func (s *Store) DigestEvents(
 
 // StoreDigest implements memory.Digests. The session's row is held meanwhile, and the day's row decides: of two that
 // tell a day, whoever comes second finds it settled and leaves nothing behind.
-func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
+func (s *factStore) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	var id int64
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		done := &dbsqlc.DigestDoneParams{SessionKey: l.Key}
@@ -138,7 +138,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
+		return s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the digest of %s of session %s at term %d: %w", d.Date, l.Key, l.Term, refused(err))
@@ -147,7 +147,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 }
 
 // PutOffDigest implements memory.Digests.
-func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
+func (s *factStore) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
 	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		p := &dbsqlc.DigestPutOffParams{SessionKey: l.Key, Error: clean(f.Reason)}
 		if f.Counts {
@@ -160,7 +160,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if err := s.q.DigestPutOff(ctx, tx, p); err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost})
+		return s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost})
 	})
 	if err != nil {
 		return fmt.Errorf("putting off the digest of %s of session %s at term %d: %w", f.Date, l.Key, l.Term, refused(err))
@@ -172,7 +172,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 const maxDigests = 100
 
 // DigestsOf implements memory.Digests.
-func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
+func (s *factStore) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
 	rows, err := s.q.DigestsReadable(ctx, s.pool, &dbsqlc.DigestsReadableParams{
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests,
 	})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +14,18 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-var _ memory.Vectors = (*Store)(nil)
+// vectorStore holds the vectors of texts and finds the nearest.
+type vectorStore struct {
+	*DB
+	comparer comparer
+
+	embedMu  sync.Mutex
+	embedded map[string]int64 // by model: the memory up to which all have vectors
+}
+
+func newVectorStore(db *DB) *vectorStore {
+	return &vectorStore{DB: db, embedded: make(map[string]int64)}
+}
 
 const (
 	maxEmbedded   = 2000 // characters of a text that its vector is made of
@@ -35,7 +47,7 @@ func memoryScopeKey(scope memory.Scope, id string) string { return string(scope)
 
 // Unembedded implements memory.Vectors. Memories are looked through from the beginning once a process, and from then on
 // those that are new; of each session's log the table knows how far it has vectors.
-func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+func (s *vectorStore) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	texts, err := s.memoriesUnembedded(ctx, model, limit)
 	if err == nil && len(texts) < limit {
 		var events []memory.Unembedded
@@ -51,7 +63,7 @@ func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memo
 	return texts, nil
 }
 
-func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+func (s *vectorStore) memoriesUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	s.embedMu.Lock()
 	after := s.embedded[model]
 	s.embedMu.Unlock()
@@ -91,7 +103,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 
 // eventsUnembedded looks through sessions, moves their cursors over what has vectors, and stops with the first texts
 // that have none.
-func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+func (s *vectorStore) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
 	for len(texts) == 0 {
 		rows, err := s.q.SessionsUnembedded(ctx, s.pool, &dbsqlc.SessionsUnembeddedParams{Model: model, MaxRows: sessionsPage})
@@ -111,7 +123,7 @@ func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) (
 	return texts, nil
 }
 
-func (s *Store) sessionUnembedded(
+func (s *vectorStore) sessionUnembedded(
 	ctx context.Context, model string, r dbsqlc.SessionsUnembeddedRow, limit int,
 ) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
@@ -149,7 +161,7 @@ func (s *Store) sessionUnembedded(
 }
 
 // know gives texts the vectors that the same texts have elsewhere.
-func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedded) error {
+func (s *vectorStore) know(ctx context.Context, model string, texts []memory.Unembedded) error {
 	hashes := make([][]byte, len(texts))
 	for i, t := range texts {
 		hashes[i] = t.Hash
@@ -169,7 +181,7 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 }
 
 // KeepVectors implements memory.Vectors. Vectors are kept with the length one, so that their product is the cosine.
-func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
+func (s *vectorStore) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
 	hold := &dbsqlc.EmbeddingsHoldParams{SessionKeys: []string{}, Ids: []int64{}}
 	for _, t := range texts {
 		hold.SessionKeys = append(hold.SessionKeys, string(t.Session))
@@ -198,7 +210,7 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 }
 
 // DropVectors implements memory.Vectors.
-func (s *Store) DropVectors(ctx context.Context, model string) (int, error) {
+func (s *vectorStore) DropVectors(ctx context.Context, model string) (int, error) {
 	dropped := 0
 	for {
 		n, err := s.q.EmbeddingsOutdated(ctx, s.pool, &dbsqlc.EmbeddingsOutdatedParams{Model: model, MaxRows: outdatedBatch})

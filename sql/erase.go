@@ -105,17 +105,6 @@ func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, se
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
-// locked runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
-func (s *Store) locked(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return s.patient(ctx, func(tx pgx.Tx) error {
-		row, err := s.q.SessionLock(ctx, tx, key)
-		if err != nil {
-			return found(err)
-		}
-		return do(tx, &row)
-	})
-}
-
 // erasure is one under way.
 type erasure struct {
 	*Store

@@ -29,7 +29,7 @@ type FlushReceipt struct {
 }
 
 // receipt stores the receipt of a flush. row is the session as it stood before.
-func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
+func (s *factStore) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
 	return s.q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
 		SessionKey: row.SessionKey, Trigger: clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
 		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
@@ -39,7 +39,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 }
 
 // Flushes lists receipts of flushes, newest first, at most limit: of one session, or of all where the key is empty.
-func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]FlushReceipt, error) {
+func (s *factStore) Flushes(ctx context.Context, key sessions.Key, limit int) ([]FlushReceipt, error) {
 	rows, err := s.q.FlushesList(ctx, s.pool, &dbsqlc.FlushesListParams{SessionKey: string(key), MaxRows: count(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
@@ -49,7 +49,7 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flu
 
 // CompactionFlushes lists the receipts of the flushes that came before a compaction, in order: what was saved of the
 // events that it told, before it told them.
-func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
+func (s *factStore) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
 	rows, err := s.q.CompactionFlushes(ctx, s.pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {
 		return nil, fmt.Errorf("listing flushes before compaction %d of session %s: %w", id, key, err)

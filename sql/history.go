@@ -28,7 +28,7 @@ const (
 
 // History implements memory.Store. An event is found by words when it holds at least half of their terms. Of a long log
 // the newest part is compared word by word; older events are found by the search index, where they have all the words.
-func (s *Store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+func (s *searchStore) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
 		return memory.Finds{}, fmt.Errorf("reading the history of session %s: %w", key, err)
@@ -36,7 +36,7 @@ func (s *Store) History(ctx context.Context, key sessions.Key, q memory.Seek) (m
 	return finds, nil
 }
 
-func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+func (s *searchStore) history(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
 	terms := termsOf(q.Words)
 	p := dbsqlc.EventsHistoryParams{
 		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
@@ -75,7 +75,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (m
 }
 
 // olderFinds are events of a range that have all the words, as the search index knows them.
-func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.Find, error) {
+func (s *searchStore) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.Find, error) {
 	keys := rank.Keys(eventScope(p.SessionKey), words)
 	if len(keys) == 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	return s.finds(ctx, p)
 }
 
-func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.Find, error) {
+func (s *searchStore) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.Find, error) {
 	rows, err := s.q.EventsHistory(ctx, s.pool, &p)
 	if err != nil {
 		return nil, err

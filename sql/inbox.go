@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,12 +13,9 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// acceptPause is how long Accept waits before it tries again.
-const acceptPause = 100 * time.Millisecond
-
 // Accept implements sessions.Inbox in one statement, with the patience of [Store.insist]. A message that is there after a
 // try whose answer was lost counts as new: it is that try's, and its caller heard nothing of it.
-func (s *Store) Accept(
+func (s *conversationStore) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (a sessions.Accepted, err error) {
 	lost := false
@@ -35,40 +31,7 @@ func (s *Store) Accept(
 	return a, nil
 }
 
-// insist repeats a try for a message while the database is away or refuses to work, until ctx's deadline, where it has
-// one: a message that is not accepted in that time may never come again.
-func (s *Store) insist(ctx context.Context, try func() error) error {
-	t := time.NewTicker(acceptPause)
-	defer t.Stop()
-	_, patient := ctx.Deadline()
-	var before error // of an earlier try: the last one may end with the time alone
-	for {
-		err := try()
-		if err == nil {
-			s.doubt.Store(0)
-			return nil
-		}
-		if err = refused(err); !errors.Is(err, sessions.ErrRefused) {
-			s.doubt.Store(time.Now().Add(doubtTime).UnixNano())
-		}
-		if patient && !errors.Is(err, sessions.ErrRefused) {
-			select {
-			case <-t.C:
-				if ctx.Err() == nil {
-					before = err
-				}
-				continue
-			case <-ctx.Done():
-			}
-		}
-		if before != nil && errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w; the try before: %w", err, before)
-		}
-		return err
-	}
-}
-
-func (s *Store) accept(
+func (s *conversationStore) accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (sessions.Accepted, error) {
 	id := clean(string(m.ID))
@@ -112,7 +75,7 @@ func waited(m sessions.Message) time.Duration {
 }
 
 // Waiting implements sessions.Inbox. Pending messages whose session was deleted while they were accepted get it back.
-func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+func (s *conversationStore) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	if err := s.q.SessionsRevive(ctx, s.pool); err != nil {
 		return nil, fmt.Errorf("reviving deleted sessions with waiting messages: %w", err)
 	}
@@ -130,7 +93,7 @@ const listenCheck = 15 * time.Second
 
 // Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens, for
 // what came before that was not heard.
-func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (s *conversationStore) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was told to end
@@ -138,7 +101,7 @@ func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	return fmt.Errorf("listening for other replicas: %w", err)
 }
 
-func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (s *conversationStore) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	conn, err := pgx.ConnectConfig(ctx, s.direct)
 	if err != nil {
 		return err
@@ -170,7 +133,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 // nextNotification waits for a notification. After a long silence it makes sure that the connection lives and leads to
 // where others write, and returns nil: a server that vanished without a word, or was demoted, would be waited for without
 // end.
-func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+func (s *conversationStore) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	silence, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
 	n, err := conn.WaitForNotification(silence)

@@ -12,7 +12,7 @@ import (
 )
 
 // OpenJob implements sessions.Store.
-func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+func (s *compactionStore) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if err := within(row, j.Gen, j.From, j.Through); err != nil {
@@ -44,7 +44,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 }
 
 // source reads a job's events as they were said. Their hash is over the log's own bodies, whatever became of the others.
-func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
+func (s *compactionStore) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	rows, err := s.q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 }
 
 // StageJob implements sessions.Store.
-func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+func (s *compactionStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
 	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		n, err := s.q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: clean(j.Version), Staged: staged,
@@ -93,7 +93,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 }
 
 // Job implements sessions.Store.
-func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
+func (s *compactionStore) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	row, err := s.q.JobFind(ctx, s.pool, key)
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("reading the compaction under way of session %s: %w", key, found(err))

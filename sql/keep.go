@@ -20,7 +20,7 @@ const maxCompared = 1000
 
 // keeper stores drafts in one transaction.
 type keeper struct {
-	*Store
+	*factStore
 
 	tx         pgx.Tx
 	source     sessions.Key

@@ -12,10 +12,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-var _ sessions.Elector = (*Store)(nil)
-
 // Beat implements sessions.Leaser.
-func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
+func (s *conversationStore) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	row, err := s.q.ReplicaBeat(ctx, s.pool.heart, string(owner))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
@@ -24,7 +22,7 @@ func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, 
 }
 
 // Mark implements sessions.Elector.
-func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+func (s *conversationStore) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
 	_, err := s.q.ReplicaMark(ctx, s.pool.heart, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
@@ -33,7 +31,7 @@ func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.
 }
 
 // Leader implements sessions.Elector.
-func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
+func (s *conversationStore) Leader(ctx context.Context) (sessions.Leader, error) {
 	row, err := s.q.ReplicaLeads(ctx, s.pool.heart, s.ttl.Seconds())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.Leader{}, nil
@@ -46,13 +44,13 @@ func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
 
 // Leads reports whether a replica is the one that leads: what one is enough for is done by that one. Around a takeover
 // two may think so.
-func (s *Store) Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
+func (s *conversationStore) Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
 	l, err := s.Leader(ctx)
 	return err == nil && l.Replica == replica, err
 }
 
 // Acquire implements sessions.Leaser.
-func (s *Store) Acquire(
+func (s *conversationStore) Acquire(
 	ctx context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
 	row, err := s.q.LeaseAcquire(ctx, s.pool, &dbsqlc.LeaseAcquireParams{
@@ -68,7 +66,7 @@ func (s *Store) Acquire(
 }
 
 // Release implements sessions.Leaser.
-func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
+func (s *conversationStore) Release(ctx context.Context, l sessions.Lease) error {
 	_, err := s.q.LeaseRelease(ctx, s.pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
 		return fmt.Errorf("releasing session %s at term %d: %w", l.Key, l.Term, err)
@@ -77,7 +75,7 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 }
 
 // Rest implements sessions.Leaser.
-func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+func (s *conversationStore) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	p := &dbsqlc.LeasesRestParams{Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds()}
 	p.SessionKeys = make([]string, len(keys))
 	for i, key := range keys {
@@ -91,7 +89,7 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 }
 
 // Resign implements sessions.Leaser.
-func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
+func (s *conversationStore) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
 	row, err := s.q.LeasesResign(ctx, s.pool, string(owner))
 	if err != nil {
 		return 0, fmt.Errorf("giving up the leases of replica %s: %w", owner, err)

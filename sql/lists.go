@@ -9,8 +9,13 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// adminStore lists what administrators ask for.
+type adminStore struct{ *DB }
+
+func newAdminStore(db *DB) *adminStore { return &adminStore{db} }
+
 // Sessions lists sessions, the last active first, at most limit.
-func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
+func (s *adminStore) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
 	rows, err := s.q.SessionsList(ctx, s.pool, count(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
@@ -23,7 +28,7 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, er
 }
 
 // Session returns one session, or sessions.ErrNotFound.
-func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+func (s *adminStore) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	row, err := s.q.SessionFind(ctx, s.pool, key)
 	if err != nil {
 		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, found(err))
@@ -33,7 +38,7 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 
 // Events lists a session's log in order of arrival, pending and dead messages and summaries too: at most limit events,
 // those with an ID above after.
-func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
+func (s *adminStore) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
 	rows, err := s.q.EventsList(ctx, s.pool, &dbsqlc.EventsListParams{
 		SessionKey: key, AfterID: after, MaxRows: count(limit),
 	})
@@ -44,7 +49,7 @@ func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit
 }
 
 // Compactions implements sessions.Store.
-func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+func (s *adminStore) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	rows, err := s.q.CompactionsList(ctx, s.pool, &dbsqlc.CompactionsListParams{
 		SessionKey: string(key), MaxRows: count(limit),
 	})
@@ -59,7 +64,7 @@ func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([
 }
 
 // Compaction returns one attempt, or sessions.ErrNotFound.
-func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, error) {
+func (s *adminStore) Compaction(ctx context.Context, id int64) (sessions.LogEntry, error) {
 	row, err := s.q.CompactionFind(ctx, s.pool, id)
 	if err != nil {
 		return sessions.LogEntry{}, fmt.Errorf("reading compaction %d: %w", id, found(err))
@@ -74,7 +79,7 @@ type CompactionEnd struct {
 }
 
 // CompactionEnds returns what is left of attempts, by their ids.
-func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
+func (s *adminStore) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
 	rows, err := s.q.CompactionsEnds(ctx, s.pool, ids)
 	if err != nil {
 		return nil, fmt.Errorf("reading what is left of %d compactions: %w", len(ids), err)
@@ -87,7 +92,7 @@ func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]Comp
 }
 
 // Summary returns one summary of a session, whatever its state, or sessions.ErrNotFound.
-func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
+func (s *adminStore) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
 	r, err := s.q.SummaryFind(ctx, s.pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
 	if err != nil {
 		return sessions.Summary{}, fmt.Errorf("reading summary %d of session %s: %w", id, key, found(err))
@@ -109,7 +114,7 @@ type Debt struct {
 }
 
 // Debts lists what is owed to memory, the oldest first, at most limit.
-func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
+func (s *adminStore) Debts(ctx context.Context, limit int) ([]Debt, error) {
 	rows, err := s.q.DebtsList(ctx, s.pool, count(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing flush debts: %w", err)

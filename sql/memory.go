@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,11 +12,23 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// factStore keeps facts, digests, and what is still to be flushed.
+type factStore struct {
+	*DB
+	identities *identityStore
+	charges    *spendStore
+	loc        *time.Location // of the days in the paths of memories
+}
+
+func newFactStore(db *DB, identities *identityStore, charges *spendStore, loc *time.Location) *factStore {
+	return &factStore{DB: db, identities: identities, charges: charges, loc: loc}
+}
+
 // Save implements memory.Store.
-func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
+func (s *factStore) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true}
+		k := keeper{factStore: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true}
 		receipt, err = k.keep(ctx, drafts)
 		return err
 	})
@@ -27,13 +40,13 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 }
 
 // Flush implements memory.Store.
-func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+func (s *factStore) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
+		k := keeper{factStore: s, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
 		if receipt, err = k.keep(ctx, f.Drafts); err != nil {
 			return err
 		}
@@ -45,7 +58,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}); err != nil {
 			return err
 		}
-		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}); err != nil {
+		if err := s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)
@@ -57,7 +70,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 	return receipt, nil
 }
 
-func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
+func (s *factStore) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
 	err := s.q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
 	if err != nil {
 		return err
@@ -66,12 +79,12 @@ func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, thr
 }
 
 // Owe implements memory.Store.
-func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
+func (s *factStore) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if err := s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}); err != nil {
+		if err := s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}); err != nil {
 			return err
 		}
 		if err := s.q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
@@ -90,7 +103,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 }
 
 // Range implements memory.Store.
-func (s *Store) Range(
+func (s *factStore) Range(
 	ctx context.Context, key sessions.Key, from, through int64, limit int,
 ) ([]sessions.Event, error) {
 	rows, err := s.q.EventsRange(ctx, s.pool, &dbsqlc.EventsRangeParams{
@@ -102,24 +115,8 @@ func (s *Store) Range(
 	return rangeEvents(rows)
 }
 
-func rangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
-	events := make([]sessions.Event, 0, len(rows))
-	for _, r := range rows {
-		e, err := toEvent(&dbsqlc.Event{
-			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
-			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
-			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
-		})
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
-
 // Unflushed implements memory.Store.
-func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
+func (s *factStore) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
 	rows, err := s.q.SessionsUnflushed(ctx, s.pool, string(owner))
 	if err != nil {
 		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)

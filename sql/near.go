@@ -50,7 +50,7 @@ type comparer struct {
 
 // ServerCompares reports whether the server compares vectors, by pgvector. Where it could and does not yet, its extension
 // is made, if we may; else the vectors of a scope are compared here, with the same outcome.
-func (s *Store) ServerCompares(ctx context.Context) (bool, error) {
+func (s *vectorStore) ServerCompares(ctx context.Context) (bool, error) {
 	c := &s.comparer
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ type vectorsAt struct {
 
 // nearest finds the texts at a place that are nearest to a vector of length one, the nearest first. None is as far as a
 // right angle.
-func (s *Store) nearest(ctx context.Context, at vectorsAt, model string, v []float32, limit int) ([]near, error) {
+func (s *vectorStore) nearest(ctx context.Context, at vectorsAt, model string, v []float32, limit int) ([]near, error) {
 	server, err := s.ServerCompares(ctx)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Store) nearest(ctx context.Context, at vectorsAt, model string, v []flo
 }
 
 // scan compares vectors in short as they come from the server, and then the nearest of them exactly.
-func (s *Store) scan(ctx context.Context, at vectorsAt, model string, v []float32, limit int) ([]near, error) {
+func (s *vectorStore) scan(ctx context.Context, at vectorsAt, model string, v []float32, limit int) ([]near, error) {
 	rows, err := s.pool.Query(ctx, vectorScan, at.scopes, model, len(v), at.events, at.hashes, maxScanned)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *Store) scan(ctx context.Context, at vectorsAt, model string, v []float3
 }
 
 // exact compares texts that are near by their vectors in short.
-func (s *Store) exact(ctx context.Context, at vectorsAt, model string, v []float32, about []near, limit int) ([]near, error) {
+func (s *vectorStore) exact(ctx context.Context, at vectorsAt, model string, v []float32, about []near, limit int) ([]near, error) {
 	if len(about) == 0 {
 		return nil, nil
 	}

@@ -10,12 +10,12 @@ import (
 
 // nameIn gives memories the nicks of their people as the log of one session had them last. The log of another session
 // gives none: its reader may not see it.
-func (s *Store) nameIn(ctx context.Context, key sessions.Key, memories []memory.Memory) error {
+func (s *identityStore) nameIn(ctx context.Context, key sessions.Key, memories []memory.Memory) error {
 	return s.name(ctx, memories, func(memory.Memory) sessions.Key { return key })
 }
 
 // name gives each memory the nicks of its people in one session's log, by one query for all.
-func (s *Store) name(ctx context.Context, memories []memory.Memory, in func(memory.Memory) sessions.Key) error {
+func (s *identityStore) name(ctx context.Context, memories []memory.Memory, in func(memory.Memory) sessions.Key) error {
 	type person struct {
 		key sessions.Key
 		id  sessions.UserID

@@ -21,7 +21,7 @@ const (
 
 // Unsent implements sessions.Outbox. Rows that are due, which have no NextAt, count as being in the hand of the
 // lease's owner from then on.
-func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+func (s *conversationStore) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	rows, err := s.q.OutboxUnsent(ctx, s.pool, &dbsqlc.OutboxUnsentParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: handTime.Seconds(),
 	})
@@ -53,7 +53,7 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 }
 
 // Claim implements sessions.Outbox.
-func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (s *conversationStore) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	rows, err := s.q.OutboxClaim(ctx, s.pool, &dbsqlc.OutboxClaimParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: count(t.Part), Nonce: clean(t.Nonce), HandSeconds: handTime.Seconds(),
 	})
@@ -82,7 +82,7 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 
 // Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now. Marks that
 // come at the same time are one transaction: nobody waits for them, and there is one for each reply.
-func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
+func (s *conversationStore) Settle(ctx context.Context, t sessions.Settled) error {
 	state := waiting
 	if t.Sent {
 		state = sent
@@ -100,7 +100,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 }
 
 // PutDown implements sessions.Outbox.
-func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
+func (s *conversationStore) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 	if err := s.q.OutboxPutDown(ctx, s.pool, string(owner)); err != nil {
 		return fmt.Errorf("putting down the replies of replica %s: %w", owner, err)
 	}
@@ -108,7 +108,7 @@ func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 }
 
 // settleAll marks replies in one transaction, or, where the server refuses that, each in one of its own.
-func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
+func (s *conversationStore) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
 	errs := make([]error, len(all))
 	var undone error
 	for tries := 1; ; tries++ {

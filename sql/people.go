@@ -13,8 +13,13 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// identityStore finds the ids and the nicks of people.
+type identityStore struct{ *DB }
+
+func newIdentityStore(db *DB) *identityStore { return &identityStore{db} }
+
 // StaffOf implements sessions.Inbox, with the patience of [Store.insist].
-func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
+func (s *identityStore) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
 	err = s.insist(ctx, func() (err error) {
 		staff, err = s.staffOf(ctx, robot, encrypted)
 		return err
@@ -25,7 +30,7 @@ func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted
 	return staff, nil
 }
 
-func (s *Store) staffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
+func (s *identityStore) staffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
 	staff, err := s.q.SenderStaff(ctx, s.pool, &dbsqlc.SenderStaffParams{EncryptedID: clean(string(encrypted)), Robot: clean(string(robot))})
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
@@ -35,7 +40,7 @@ func (s *Store) staffOf(ctx context.Context, robot sessions.RobotCode, encrypted
 
 // idsOf lists every id of some people: of messages without a staff id the log has the encrypted one. An empty robot stands
 // for all.
-func (s *Store) idsOf(ctx context.Context, db dbsqlc.DBTX, robot sessions.RobotCode, people ...sessions.UserID) ([]string, error) {
+func (s *identityStore) idsOf(ctx context.Context, db dbsqlc.DBTX, robot sessions.RobotCode, people ...sessions.UserID) ([]string, error) {
 	given := []string{}
 	for _, p := range people {
 		if p != "" {
@@ -59,7 +64,7 @@ func (p people) add(heard sessions.Key, id sessions.UserID) {
 }
 
 // everyID lists every id of people.
-func (s *Store) everyID(ctx context.Context, db dbsqlc.DBTX, p people) ([]string, error) {
+func (s *identityStore) everyID(ctx context.Context, db dbsqlc.DBTX, p people) ([]string, error) {
 	all := []string{}
 	for robot, given := range p {
 		ids, err := s.idsOf(ctx, db, robot, given...)
@@ -72,7 +77,7 @@ func (s *Store) everyID(ctx context.Context, db dbsqlc.DBTX, p people) ([]string
 }
 
 // merged lists people once each, under their staff id where that is known.
-func (s *Store) merged(ctx context.Context, robot sessions.RobotCode, people []memory.Person) ([]memory.Person, error) {
+func (s *identityStore) merged(ctx context.Context, robot sessions.RobotCode, people []memory.Person) ([]memory.Person, error) {
 	var list []memory.Person
 	at := map[sessions.UserID]int{}
 	for _, p := range people {

@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -34,7 +33,7 @@ const heartConns = 2
 const connectTime = 5 * time.Second
 
 // connect makes the store's connections, none yet, and says how the one that listens is to be made.
-func connect(ctx context.Context, o Options) (*connections, *pgx.ConnConfig, error) {
+func connect(ctx context.Context, o dbOptions) (*connections, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the database address: %w", err)
@@ -152,28 +151,6 @@ const (
 	deadlockDetected     = "40P01"
 )
 
-// begin opens a transaction that the server ends, with the connection, after 5 s in which nothing was asked. A process that
-// is frozen or cut off would hold its locks for hours. The setting ends with the transaction: it works through a pooler, too.
-//
-//go:embed orders/begin.sql
-var begin string
-
-// patient runs a transaction, and again where it clashed with another, or had to wait for a turn: do may run more than once.
-func (s *Store) patient(ctx context.Context, do func(pgx.Tx) error) error {
-	for tries := 1; ; tries++ {
-		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, do)
-		if o, ok := errors.AsType[*openTurn](err); ok {
-			if err := s.ended(ctx, o); err != nil {
-				return err
-			}
-			continue
-		}
-		if !clashed(ctx, err, tries) {
-			return err
-		}
-	}
-}
-
 // Exec implements dbsqlc.DBTX.
 func (p *connections) Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error) {
 	for tries := 1; ; tries++ {
@@ -226,4 +203,12 @@ func (r *patientRows) Next() bool {
 	}
 	r.tries = 0
 	return true
+}
+
+// planned has each statement planned for its own parameters. Whether the index on terms or that on places is the faster
+// depends on the session: a plan that serves all of them reads the whole of the long ones.
+type planned struct{ *connections }
+
+func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return p.connections.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"ebb/memory"
@@ -15,10 +13,10 @@ import (
 )
 
 // Pinned implements memory.Store.
-func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
+func (s *factStore) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
 	memories, err := s.readable(ctx, r, 0, limit)
 	if err == nil {
-		err = s.nameIn(ctx, r.Key, memories)
+		err = s.identities.nameIn(ctx, r.Key, memories)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing memories for session %s: %w", r.Key, err)
@@ -27,7 +25,7 @@ func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memor
 }
 
 // Memory returns one memory in force that the reader may see, or sessions.ErrNotFound.
-func (s *Store) Memory(ctx context.Context, r memory.Reader, id int64) (memory.Memory, error) {
+func (s *factStore) Memory(ctx context.Context, r memory.Reader, id int64) (memory.Memory, error) {
 	memories, err := s.readable(ctx, r, id, 1)
 	if err == nil && len(memories) == 0 {
 		err = sessions.ErrNotFound
@@ -40,7 +38,7 @@ func (s *Store) Memory(ctx context.Context, r memory.Reader, id int64) (memory.M
 
 // readable lists what a reader may see, newest first, each fact once: the same fact may have been learnt in a private
 // chat and in a group.
-func (s *Store) readable(ctx context.Context, r memory.Reader, id int64, limit int) ([]memory.Memory, error) {
+func (s *factStore) readable(ctx context.Context, r memory.Reader, id int64, limit int) ([]memory.Memory, error) {
 	rows, err := s.readableRows(ctx, r, nil, id, limit)
 	if err != nil {
 		return nil, err
@@ -53,10 +51,10 @@ func (s *Store) readable(ctx context.Context, r memory.Reader, id int64, limit i
 }
 
 // readableRows is the same with all that a search asks. It reads what was found, and what has no terms yet; nil: all.
-func (s *Store) readableRows(
+func (s *factStore) readableRows(
 	ctx context.Context, r memory.Reader, found []int64, id int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
-	users, err := s.idsOf(ctx, s.pool, r.Robot, r.Users...)
+	users, err := s.identities.idsOf(ctx, s.pool, r.Robot, r.Users...)
 	if err != nil {
 		return nil, err
 	}
@@ -86,19 +84,6 @@ func (s *Store) readableRows(
 	return kept, nil
 }
 
-// robotSessions is what the keys of a robot's sessions begin with.
-func robotSessions(robot sessions.RobotCode) string { return string(sessions.NewKey(robot, "", "")) }
-
-// robotOf is the robot that a session is one of; empty for what is no key.
-func robotOf(key sessions.Key) sessions.RobotCode {
-	robot, _, _ := strings.Cut(string(key), "/")
-	code, err := url.PathUnescape(robot)
-	if err != nil {
-		return ""
-	}
-	return sessions.RobotCode(code)
-}
-
 func readMemory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 	return memory.Memory{
 		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
@@ -110,7 +95,7 @@ func readMemory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 }
 
 // memoryPath is where memory_get finds a memory: memory/<scope>/<day>.md#<id>, the day as it was where the group is.
-func (s *Store) memoryPath(m memory.Memory) string {
+func (s *factStore) memoryPath(m memory.Memory) string {
 	return fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.In(s.loc).Format(time.DateOnly), m.ID)
 }
 

@@ -3,7 +3,6 @@ package sql
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -23,24 +22,4 @@ func refused(err error) error {
 		return fmt.Errorf("%w: %w", sessions.ErrRefused, err)
 	}
 	return err
-}
-
-// count is n as the integer columns hold it, never negative. Figures come from providers, who say what they like, and no
-// figure is worth losing a turn for.
-func count(n int) int { return min(max(n, 0), math.MaxInt32) }
-
-func counts(list []int) []int {
-	c := make([]int, 0, len(list))
-	for _, n := range list {
-		c = append(c, count(n))
-	}
-	return c
-}
-
-// finite is f, or 0 where it is no number that anybody could calculate with.
-func finite(f float64) float64 {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0
-	}
-	return f
 }

@@ -8,10 +8,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-var _ sessions.Reporter = (*Store)(nil)
-
 // OpenRestart implements sessions.Reporter.
-func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
+func (s *conversationStore) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
 	if err := s.q.RestartOpen(ctx, s.pool, string(owner)); err != nil {
 		return fmt.Errorf("beginning the account of replica %s: %w", owner, err)
 	}
@@ -19,7 +17,7 @@ func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error
 }
 
 // KeepRestart implements sessions.Reporter.
-func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
+func (s *conversationStore) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
 	err := s.q.RestartKeep(ctx, s.pool, &dbsqlc.RestartKeepParams{
 		Replica: string(owner), Ending: string(ending), Answered: f.Answered, Drained: f.Drained, Flushed: f.Flushed, Debt: f.Debt,
 		Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
@@ -31,7 +29,7 @@ func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, endin
 }
 
 // EndedRestarts implements sessions.Reporter.
-func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
+func (s *conversationStore) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 	rows, err := s.q.RestartsEnded(ctx, s.pool, s.ttl.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes that ended: %w", err)
@@ -44,7 +42,7 @@ func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 }
 
 // Restarts lists the accounts of processes, the newest first, at most limit.
-func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
+func (s *conversationStore) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
 	rows, err := s.q.RestartsList(ctx, s.pool, count(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing restarts: %w", err)
@@ -52,26 +50,8 @@ func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, er
 	return restarts(rows), nil
 }
 
-func restarts(rows []dbsqlc.Restart) []sessions.Restart {
-	out := make([]sessions.Restart, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, restart(r))
-	}
-	return out
-}
-
-func restart(r dbsqlc.Restart) sessions.Restart {
-	return sessions.Restart{
-		Replica: sessions.ReplicaID(r.Replica), StartedAt: r.StartedAt, StoppedAt: orZero(r.StoppedAt), Ending: sessions.Ending(r.Ending),
-		Figures: sessions.RestartFigures{
-			Answered: r.Answered, Drained: r.Drained, Flushed: r.Flushed, Debt: r.Debt, Resumed: r.Resumed,
-			Redelivered: r.Redelivered, Doubled: r.Doubled, Lost: r.Lost,
-		},
-	}
-}
-
 // Gone implements sessions.Reporter.
-func (s *Store) Gone(ctx context.Context, stored []sessions.Stored) (int64, error) {
+func (s *conversationStore) Gone(ctx context.Context, stored []sessions.Stored) (int64, error) {
 	p := &dbsqlc.EventsGoneParams{Keys: []string{}, Ids: []int64{}, Ages: []float64{}}
 	for _, m := range stored {
 		p.Keys, p.Ids, p.Ages = append(p.Keys, string(m.Key)), append(p.Ids, m.EventID), append(p.Ages, m.Age.Seconds())

@@ -13,7 +13,7 @@ import (
 )
 
 // Rewrite implements sessions.Store.
-func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+func (s *compactionStore) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		_, err := s.q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
 			SessionKey: l.Key, ID: w.ID, Summary: clean(w.Text), Tokens: count(w.Tokens), Model: clean(w.Log.Model),
@@ -30,7 +30,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID}); err != nil {
 			return err
 		}
-		return s.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost})
+		return s.charges.spend(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost})
 	})
 	if err != nil {
 		return fmt.Errorf("rewriting summary %d of session %s at term %d: %w", w.ID, l.Key, l.Term, refused(err))

@@ -13,10 +13,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-var _ memory.Rights = (*Store)(nil)
-
 // Known implements memory.Rights.
-func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
+func (s *factStore) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
 	list, total, err := s.known(ctx, a, 0, skip, limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing what is known in session %s: %w", a.Reader.Key, err)
@@ -25,7 +23,7 @@ func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]m
 }
 
 // KnownByID implements memory.Rights.
-func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
+func (s *factStore) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
 	list, _, err := s.known(ctx, a, id, 0, 1)
 	if err == nil && (id <= 0 || len(list) == 0) {
 		err = sessions.ErrNotFound
@@ -36,9 +34,9 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 	return list[0], nil
 }
 
-func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
+func (s *factStore) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
 	r := a.Reader
-	ids, err := s.idsOf(ctx, s.pool, r.Robot, a.Person)
+	ids, err := s.identities.idsOf(ctx, s.pool, r.Robot, a.Person)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +53,7 @@ func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit
 	return list, total, err
 }
 
-func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+func (s *factStore) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
 	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
 	rows, err := s.q.MemoriesFind(ctx, s.pool, p)
 	if err != nil {
@@ -84,8 +82,8 @@ type MemoryFilter struct {
 }
 
 // Memories lists memories for an administrator, newest first, at most limit, and says how many there are in all.
-func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
-	ids, err := s.idsOf(ctx, s.pool, "", f.Person)
+func (s *factStore) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
+	ids, err := s.identities.idsOf(ctx, s.pool, "", f.Person)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}
@@ -94,7 +92,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 		MaxRows: count(limit),
 	})
 	if err == nil {
-		err = s.name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession })
+		err = s.identities.name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession })
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
@@ -104,7 +102,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 
 // MemoryByID returns a memory for an administrator, whoever may read it, and all values of the fact, the oldest first:
 // sessions.ErrNotFound where there is none.
-func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
+func (s *factStore) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
 	ids, err := s.q.MemoryChain(ctx, s.pool, id)
 	if err == nil && len(ids) == 0 {
 		err = sessions.ErrNotFound
@@ -138,7 +136,7 @@ type Receipt struct {
 
 // ReceiptOf finds the flush that saved a memory or found it again, the first of them: sessions.ErrNotFound where none
 // did, as for a memory that a turn saved.
-func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
+func (s *factStore) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
 	r, err := s.q.FlushOfMemory(ctx, s.pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
 	if err != nil {
 		return Receipt{}, fmt.Errorf("reading the receipt of memory %d: %w", m.ID, found(err))
@@ -147,7 +145,7 @@ func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error)
 }
 
 // Promote implements memory.Rights.
-func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
+func (s *factStore) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
 	var promoted int64
 	source, err := s.q.MemorySource(ctx, s.pool, id)
 	if err == nil {
@@ -165,12 +163,12 @@ func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memo
 
 // promote stores a group's memory as the team's. What the team had from that group is corrected by it, as it was in the
 // group; the fact that the team has already, in these words or nearly, is the one.
-func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
+func (s *factStore) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
 	m, err := s.q.MemoryPromotable(ctx, tx, id)
 	if err != nil {
 		return 0, err
 	}
-	k := keeper{Store: s, tx: tx, source: m.SourceSession, robot: robot}
+	k := keeper{factStore: s, tx: tx, source: m.SourceSession, robot: robot}
 	d := memory.Draft{
 		Scope: k.team().scope, ScopeID: k.team().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
 		SaidBy: m.SaidBy, SaidAt: orZero(m.SaidAt), SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq,
@@ -205,7 +203,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 }
 
 // People implements memory.Rights.
-func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
+func (s *factStore) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
 	rows, err := s.q.PeopleNamed(ctx, s.pool, &dbsqlc.PeopleNamedParams{Robot: string(robot), Name: clean(name)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
@@ -214,20 +212,20 @@ func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name strin
 	for i, r := range rows {
 		people[i] = memory.Person{ID: r.SenderID, Nick: r.Nick, Messages: int(r.Messages), Last: r.LastAt}
 	}
-	if people, err = s.merged(ctx, robot, people); err != nil {
+	if people, err = s.identities.merged(ctx, robot, people); err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
 	}
 	return people, nil
 }
 
 // FactsOf implements memory.Rights.
-func (s *Store) FactsOf(
+func (s *factStore) FactsOf(
 	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
 ) ([]memory.Memory, error) {
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.idsOf(ctx, s.pool, robot, person)
+	ids, err := s.identities.idsOf(ctx, s.pool, robot, person)
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
@@ -243,13 +241,13 @@ func (s *Store) FactsOf(
 }
 
 // MessagesOf implements memory.Rights.
-func (s *Store) MessagesOf(
+func (s *factStore) MessagesOf(
 	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
 ) ([]memory.Said, error) {
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.idsOf(ctx, s.pool, robot, person)
+	ids, err := s.identities.idsOf(ctx, s.pool, robot, person)
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}

@@ -13,6 +13,37 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// searchStore finds events and memories.
+type searchStore struct {
+	*DB
+	identities  *identityStore
+	factStore   *factStore
+	vectorStore *vectorStore
+	loc         *time.Location
+	meaning     meaning
+	embedWeight float64
+}
+
+// searchOptions say how texts are found by meaning, and in which time zone days of queries are.
+type searchOptions struct {
+	Location    *time.Location
+	Embedder    memory.Embedder // nil: by words alone
+	EmbedWeight float64
+	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
+	EmbedTimeout, CompareTimeout time.Duration
+}
+
+func newSearchStore(
+	db *DB, identities *identityStore, facts *factStore, vectors *vectorStore, o searchOptions,
+) *searchStore {
+	s := &searchStore{
+		DB: db, identities: identities, factStore: facts, vectorStore: vectors, loc: o.Location, embedWeight: o.EmbedWeight,
+	}
+	s.meaning.embedder = o.Embedder
+	s.meaning.wait, s.meaning.compare = cmp.Or(o.EmbedTimeout, embedWait), cmp.Or(o.CompareTimeout, compareWait)
+	return s
+}
+
 const (
 	maxCandidates = 2000    // memories looked at by meaning, the newest first
 	maxOfTerm     = 200     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
@@ -31,7 +62,7 @@ const (
 
 // Search implements memory.Store. Candidates come from the index on terms; memory/rank scores them. Where embeddings are
 // configured, what is near by its meaning is found too.
-func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+func (s *searchStore) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	if q.Limit <= 0 {
 		return nil, nil
 	}
@@ -53,7 +84,7 @@ type candidate struct {
 
 // searching is one search under way.
 type searching struct {
-	*Store
+	*searchStore
 	reader memory.Reader
 	query  rank.Query
 	from   memory.Source
@@ -65,7 +96,7 @@ type searching struct {
 	common map[int64]int // about how many of them have a key, for not all of these are read
 }
 
-func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+func (s *searchStore) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	scope, err := s.q.SearchScope(ctx, s.pool, r.Key)
 	if err != nil {
 		return nil, err
@@ -74,7 +105,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	if now.IsZero() {
 		now = scope.At
 	}
-	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
+	x := &searching{searchStore: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
 	for i, id := range scope.Ids {
 		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}

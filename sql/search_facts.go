@@ -20,7 +20,7 @@ func (x *searching) memories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := x.readableRows(ctx, x.reader, ids, 0, len(ids)+maxNewFacts)
+	rows, err := x.factStore.readableRows(ctx, x.reader, ids, 0, len(ids)+maxNewFacts)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		memoryScope(memory.ScopeSession, string(r.Key)),
 	}
 	if r.Private {
-		users, err := x.idsOf(ctx, x.pool, r.Robot, r.Users...)
+		users, err := x.identities.idsOf(ctx, x.pool, r.Robot, r.Users...)
 		if err != nil {
 			return nil, err
 		}

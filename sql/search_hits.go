@@ -35,7 +35,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 			facts = append(facts, readMemory(x.found[f.Place].memory))
 		}
 	}
-	if err := x.nameIn(ctx, x.reader.Key, facts); err != nil {
+	if err := x.identities.nameIn(ctx, x.reader.Key, facts); err != nil {
 		return nil, err
 	}
 	var hits []memory.Hit
@@ -44,7 +44,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 		if f.Doc.Seq == 0 {
 			m := facts[0]
 			facts = facts[1:]
-			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.memoryPath(m), m.ID, m.Content, m.Source(), m.Time()
+			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.factStore.memoryPath(m), m.ID, m.Content, m.Source(), m.Time()
 		} else {
 			e, ok := events[f.Doc.Seq]
 			if !ok {

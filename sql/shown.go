@@ -14,7 +14,7 @@ import (
 )
 
 // show has the view show events otherwise, keeps the bodies that it refers to, and returns what it showed before.
-func (s *Store) show(
+func (s *compactionStore) show(
 	ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction,
 ) ([]shownBefore, error) {
 	if len(c.Shown) == 0 {
@@ -49,7 +49,7 @@ func (s *Store) show(
 }
 
 // showAs writes what the view after a place shows of events, and keeps the bodies that it refers to.
-func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []shownBefore, after int64) error {
+func (s *compactionStore) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []shownBefore, after int64) error {
 	if len(list) > 0 {
 		p := &dbsqlc.EventsShowParams{SessionKey: key}
 		for _, sh := range list {
@@ -64,7 +64,7 @@ func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []
 }
 
 // Blob implements sessions.Store.
-func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
+func (s *compactionStore) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	body, err := s.q.BlobFind(ctx, s.pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: clean(blob)})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sessions.BlobOf(body) != blob {
 		body, err = s.logged(ctx, key, blob)
@@ -76,7 +76,7 @@ func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string
 }
 
 // logged is the body under an address as the log has it: what stands there otherwise is not what was moved out.
-func (s *Store) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
+func (s *compactionStore) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	address := clean(blob)
 	bodies, err := s.q.BlobsLogged(ctx, s.pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})
 	if err != nil {

@@ -12,8 +12,13 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// spendStore adds up what model calls cost.
+type spendStore struct{ *DB }
+
+func newSpendStore(db *DB) *spendStore { return &spendStore{db} }
+
 // spend adds a spending to the session's usage and to that of the day. A session that does not exist is charged with nothing.
-func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
+func (s *spendStore) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
 	p := &dbsqlc.SpendAddParams{
 		SessionKey: key, Kind: one.Kind, PromptTokens: int64(count(one.Usage.Prompt)), CachedTokens: int64(count(one.Usage.Cached)),
 		CompletionTokens: int64(count(one.Usage.Completion)), Cost: finite(one.Cost),
@@ -28,7 +33,7 @@ func (s *Store) spend(ctx context.Context, tx pgx.Tx, key sessions.Key, one sess
 }
 
 // Charge implements sessions.Store.
-func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
+func (s *spendStore) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
 	if err := s.patient(ctx, func(tx pgx.Tx) error { return s.spend(ctx, tx, key, one) }); err != nil {
 		return fmt.Errorf("charging session %s with a %s: %w", key, one.Kind, refused(err))
 	}
@@ -36,7 +41,7 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 }
 
 // Spent implements sessions.Store.
-func (s *Store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
+func (s *spendStore) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
 	rows, err := s.q.SpendToday(ctx, s.pool, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading what session %s spent today: %w", key, err)
@@ -66,7 +71,7 @@ type CostsBy struct {
 
 // Costs adds up spendings from a day on, the newest first: of one session, or of all where the key is empty. What a single
 // attempt took is in [Store.Compactions] and [Store.Flushes].
-func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
+func (s *spendStore) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
 	day := since.UTC()
 	p := &dbsqlc.SpendSumsParams{SessionKey: string(key), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}
 	switch {

@@ -3,23 +3,20 @@ package sql
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql/dbsqlc"
 )
 
 var (
-	_ sessions.Store = (*Store)(nil)
-	_ memory.Store   = (*Store)(nil)
+	_ sessions.Store    = (*Store)(nil)
+	_ sessions.Reporter = (*Store)(nil)
+	_ sessions.Elector  = (*Store)(nil)
+	_ memory.Store      = (*Store)(nil)
+	_ memory.Crowd      = (*Store)(nil)
+	_ memory.Vectors    = (*Store)(nil)
+	_ memory.Rights     = (*Store)(nil)
 )
 
 // Options says where the database is and how it is used.
@@ -43,113 +40,45 @@ type Options struct {
 	Embedder memory.Embedder
 	// EmbedWeight is what a find by meaning counts against one by words, 0 to 1.
 	EmbedWeight float64
+	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
+	EmbedTimeout, CompareTimeout time.Duration
 }
 
-// Store keeps sessions and memory in PostgreSQL. It implements sessions.Store and memory.Store, and lists what
-// administrators ask for.
+// Store keeps sessions and memory in PostgreSQL: a store for each aggregate, over one pool.
 type Store struct {
-	pool   *connections
-	direct *pgx.ConnConfig // of the connection that listens
-	q      *dbsqlc.Queries
-	ttl    time.Duration
-	loc    *time.Location
-
-	doubt atomic.Int64 // until when it is doubted that messages can be stored, in nanoseconds since 1970
+	*DB
+	*identityStore
+	*spendStore
+	*conversationStore
+	*compactionStore
+	*factStore
+	*vectorStore
+	*indexStore
+	*searchStore
+	*adminStore
 
 	erasing chan struct{} // a place for each forgetting of a person under way
-
-	meaning     meaning
-	embedWeight float64
-	comparer    comparer
-	settles     together[*dbsqlc.OutboxSettleParams]
-	embedMu     sync.Mutex
-	embedded    map[string]int64 // by model: the memory up to which all have vectors
 }
-
-// handTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
-// sweep shows it to that same process again.
-const handTime = time.Minute
 
 // Open connects to a database whose schema is up to date; see [Migrate]. It fails when the database does not answer
 // within ctx.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	pool, listen, err := connect(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.LeaseTTL <= 0 {
-		o.LeaseTTL = 5 * time.Second
-	}
-	s := &Store{pool: pool, direct: listen, q: dbsqlc.New(), ttl: o.LeaseTTL, loc: cmp.Or(o.Location, time.UTC)}
-	s.settles.do, s.erasing = s.settleAll, make(chan struct{}, maxErasing)
-	s.meaning.embedder, s.meaning.wait, s.meaning.compare = o.Embedder, embedWait, compareWait
-	s.embedWeight, s.embedded = o.EmbedWeight, make(map[string]int64)
-	if err := s.Ping(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// Close gives all connections back. It waits for those in use.
-func (s *Store) Close() {
-	s.pool.Close()
-	s.pool.heart.Close()
-}
-
-// doubtTime is how long a message that could not be stored stands for all that may come.
-const doubtTime = 2 * time.Second
-
-// errDoubt says that the database answers, but does not do what it is there for.
-var errDoubt = errors.New("a message could not be stored a moment ago")
-
-// Ping asks the database whether it answers and takes writes: one that was demoted does not, and is left for good. Where a
-// disk is full or a table hangs it answers as ever; then the messages of the last seconds tell.
-func (s *Store) Ping(ctx context.Context) error {
-	readOnly, err := s.q.ReadOnly(ctx, s.pool.heart)
-	switch {
-	case err != nil:
-	case readOnly:
-		s.pool.renew()
-		err = ErrReadOnly
-	case time.Now().UnixNano() < s.doubt.Load():
-		err = errDoubt
-	}
-	if err != nil {
-		return fmt.Errorf("asking the database for an answer: %w", err)
-	}
-	return nil
-}
-
-// fenced runs do in one transaction that holds the session's row, if the lease is the current one: a takeover comes
-// before it, and do never runs, or after it. do gets the row as it stands, and may run more than once.
-func (s *Store) fenced(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return s.patient(ctx, func(tx pgx.Tx) error {
-		row, err := s.q.LeaseLock(ctx, tx, &dbsqlc.LeaseLockParams{
-			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
-		})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return sessions.ErrLeaseLost
-		}
-		if err != nil {
-			return err
-		}
-		return do(tx, &row)
+	db, err := openDB(ctx, dbOptions{
+		URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: o.MaxConns, LeaseTTL: o.LeaseTTL,
 	})
-}
-
-// found turns the absence of a row into sessions.ErrNotFound.
-func found(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return sessions.ErrNotFound
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// divisionByZero is how a statement says that it must be undone as a whole; see TurnCommit.
-const divisionByZero = "22012"
-
-func isCode(err error, code string) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == code
+	location := cmp.Or(o.Location, time.UTC)
+	people, costs, vectors := newIdentityStore(db), newSpendStore(db), newVectorStore(db)
+	facts := newFactStore(db, people, costs, location)
+	return &Store{
+		DB: db, identityStore: people, spendStore: costs, conversationStore: newConversationStore(db),
+		compactionStore: newCompactionStore(db, costs), factStore: facts, vectorStore: vectors, indexStore: newIndexStore(db),
+		searchStore: newSearchStore(db, people, facts, vectors, searchOptions{
+			Location: location, Embedder: o.Embedder, EmbedWeight: o.EmbedWeight,
+			EmbedTimeout: o.EmbedTimeout, CompareTimeout: o.CompareTimeout,
+		}),
+		adminStore: newAdminStore(db), erasing: make(chan struct{}, maxErasing),
+	}, nil
 }

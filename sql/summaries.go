@@ -27,7 +27,7 @@ type told struct {
 
 // summarise stores a compaction's summaries in place of those within their ranges, and the log's mark of them. It returns
 // the id of the newest, nil for none, and notes in before what was in the view.
-func (s *Store) summarise(
+func (s *compactionStore) summarise(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction, before *viewBefore,
 ) (*int64, error) {
 	rows, err := s.q.SummariesActive(ctx, tx, row.SessionKey)
@@ -90,7 +90,7 @@ func tile(active []*told, summaries []sessions.NewSummary, base, through int64) 
 }
 
 // replace stores a summary and takes those out of the view that it replaces.
-func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *told, model string) error {
+func (s *compactionStore) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *told, model string) error {
 	p := &dbsqlc.SummaryInsertParams{
 		SessionKey: row.SessionKey, Gen: row.Gen, Level: t.level, StartSeq: t.start, EndSeq: t.end, FreshSeq: t.start,
 		Summary: t.text, Tokens: t.tokens, Model: model,

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,16 +13,16 @@ import (
 )
 
 // Begin implements sessions.Store in two statements.
-func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (s *conversationStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, false)
 }
 
 // BeginAlone implements sessions.Store as Begin does.
-func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (s *conversationStore) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, true)
 }
 
-func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+func (s *conversationStore) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	v, err := s.view(ctx, l, limit, alone)
 	if err != nil {
 		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
@@ -31,7 +30,7 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bo
 	return v, nil
 }
 
-func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+func (s *conversationStore) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.q.TurnBegin(ctx, s.pool, &dbsqlc.TurnBeginParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: count(limit), MaxBytes: sessions.MaxTurnBytes, Alone: alone,
@@ -77,7 +76,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone boo
 }
 
 // Abandon implements sessions.Store.
-func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+func (s *conversationStore) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	err := s.q.TurnAbandon(ctx, s.pool, &dbsqlc.TurnAbandonParams{
 		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
 	})
@@ -89,7 +88,7 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 
 // Commit implements sessions.Store in one statement. An error that is neither sessions.ErrLeaseLost nor ErrConflict may
 // hide that the turn was committed and only the answer got lost; to commit it again then gives ErrConflict.
-func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *conversationStore) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
 		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, refused(err))
@@ -97,7 +96,7 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	return c, nil
 }
 
-func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *conversationStore) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	var c sessions.Committed
 	p, err := commitParams(l, t)
 	if err != nil {
@@ -170,9 +169,6 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 	return p, nil
 }
 
-// pinnedRows are the rows of memory that a write pins.
-func pinnedRows(p *sessions.Pinned) []int64 { return append([]int64{}, orZero(p).Rows...) }
-
 // turnTerms are the terms of a turn's event; none, which is not the same as terms that are still to be found out, of
 // commands and what they told.
 func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
@@ -193,7 +189,7 @@ func observedEvents(events []sessions.Event) int {
 }
 
 // RecordRun implements sessions.Store.
-func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+func (s *conversationStore) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	n, err := s.q.ToolRunRecord(ctx, s.pool, &dbsqlc.ToolRunRecordParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		EventID: r.EventID, CallID: clean(r.Call.ID), Name: clean(r.Call.Name), Arguments: clean(r.Call.Arguments),
@@ -206,10 +202,4 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, refused(err))
 	}
 	return nil
-}
-
-func toTarget(b []byte) (sessions.Target, error) {
-	var t sessions.Target
-	err := json.Unmarshal(b, &t)
-	return t, err
 }

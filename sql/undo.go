@@ -13,7 +13,7 @@ import (
 )
 
 // Undo implements sessions.Store.
-func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
+func (s *compactionStore) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
 	err = s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		entry, err = s.undo(ctx, tx, row, event, rest)
 		return err
@@ -26,7 +26,7 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 
 // UndoCompaction is [Store.Undo] for administrators at a shell: it needs no lease. A compaction under way fails, since its
 // cursor has moved; a turn under way appends to the view as it then stands.
-func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
+func (s *compactionStore) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
 	err = s.patient(ctx, func(tx pgx.Tx) error {
 		row, err := s.q.SessionLock(ctx, tx, key)
 		if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) 
 
 // undo takes the newest compaction of a session back, whose row is held. It is found again where the same message asked for
 // it before.
-func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
+func (s *compactionStore) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
 	again, err := s.undoneBy(ctx, tx, key, event)
 	if !errors.Is(err, pgx.ErrNoRows) {
@@ -76,7 +76,7 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event 
 }
 
 // undoneBy is the undo that a message asked for in an attempt at its turn before this one: pgx.ErrNoRows for none.
-func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
+func (s *compactionStore) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
 	if event == 0 {
 		return sessions.LogEntry{}, pgx.ErrNoRows
 	}
@@ -89,7 +89,7 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 
 // back puts summaries and events as a view had them. Bodies that it refers to and that were deleted since are taken from
 // the log again.
-func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v viewBefore) error {
+func (s *compactionStore) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v viewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
 	if err := s.q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
 		return err
@@ -107,40 +107,4 @@ func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v viewBef
 		return err
 	}
 	return s.q.JobDelete(ctx, tx, key)
-}
-
-// Renew implements sessions.Store.
-func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
-	err := s.fenced(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		if err := s.q.SummariesClose(ctx, tx, l.Key); err != nil {
-			return err
-		}
-		if err := s.q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
-			SessionKey: l.Key, StartSeq: row.CompactedSeq + 1, EndSeq: row.LastSeq,
-		}); err != nil {
-			return err
-		}
-		if err := s.q.SessionRenewed(ctx, tx, l.Key); err != nil {
-			return err
-		}
-		if _, err := s.q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: l.Key, AfterSeq: row.LastSeq}); err != nil {
-			return err
-		}
-		return s.q.JobDelete(ctx, tx, l.Key)
-	})
-	if err != nil {
-		return fmt.Errorf("beginning session %s anew at term %d: %w", l.Key, l.Term, refused(err))
-	}
-	return nil
-}
-
-// Configure implements sessions.Store.
-func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
-	err := s.fenced(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
-		return s.q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})
-	})
-	if err != nil {
-		return fmt.Errorf("configuring session %s at term %d: %w", l.Key, l.Term, refused(err))
-	}
-	return nil
 }
