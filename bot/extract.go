@@ -2,7 +2,7 @@ package bot
 
 import (
 	"ebb/compaction"
-	"ebb/memory"
+	"ebb/memory/classify"
 	"ebb/sessions"
 )
 
@@ -14,7 +14,7 @@ func (b *Bot) mark(t *turn) {
 	}
 	t.marked = nil
 	for _, e := range t.asked {
-		if memory.Candidate(b.ownWords(e)) {
+		if classify.Candidate(b.ownWords(e)) {
 			t.marked = append(t.marked, e.ID)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/classify"
 	"ebb/sessions"
 )
 
@@ -123,7 +124,7 @@ func (s *stage) unharmed() {
 		case m.Scope != string(memory.ScopeSession) || m.ID != string(rooms[roomA].key()):
 			t.Errorf("stored beyond its session, in %s %s: %q", m.Scope, m.ID, short)
 		}
-		if memory.Instruction(m.Content) != "" || strings.ContainsFunc(m.Content, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+		if classify.Instruction(m.Content) != "" || strings.ContainsFunc(m.Content, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 			t.Errorf("stored: %q", short)
 		}
 		for _, never := range []string{"needle1 ", "needle3", "needle8", "needle9", "needle10", "needle11", "needle12"} {

@@ -11,6 +11,7 @@ import (
 
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/classify"
 	"ebb/sessions"
 )
 
@@ -112,7 +113,7 @@ func (b *Bot) recallQuery(asked []sessions.Event) string {
 	var words []string
 	for _, e := range asked {
 		own := strings.TrimSpace(b.ownWords(e))
-		if own != "" && (b.cfg.Remember.Recall == RecallAlways || memory.RecallQuestion(own)) {
+		if own != "" && (b.cfg.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
 			words = append(words, tokens.HeadTail(own, maxRecallQuery))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sessions/redact"
 )
@@ -150,13 +151,13 @@ func (r *reading) replaceFirst(texts []string) {
 func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
 // pieces cuts a text at the ends of sentences into pieces of at most room tokens.
-func (r *reading) pieces(text string, room int) []string {
-	tokens, chars := r.tokensOf(text), len([]rune(text))
+func (r *reading) pieces(body string, room int) []string {
+	tokens, chars := r.tokensOf(body), len([]rune(body))
 	if tokens <= room || chars < 2 {
-		return []string{text}
+		return []string{body}
 	}
 	var out []string
-	for _, one := range Split(text, max(1, min(chars-1, chars*room/tokens))) {
+	for _, one := range text.Split(body, max(1, min(chars-1, chars*room/tokens))) {
 		out = append(out, r.pieces(one, room)...)
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"ebb/memory/classify"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -47,15 +49,15 @@ func evidenceOf(c Chat) evidence {
 		if names[id] == nil {
 			names[id] = map[string]bool{}
 		}
-		for t := range termsOf(tokensOf(name)) {
+		for t := range text.Terms(text.Tokenize(name)) {
 			names[id][t] = true
 		}
 	}
-	add := func(v voice, e sessions.Event, text string) {
-		if strings.TrimSpace(text) == "" {
+	add := func(v voice, e sessions.Event, body string) {
+		if strings.TrimSpace(body) == "" {
 			return
 		}
-		w := witness{voice: v, seq: e.Seq, at: e.CreatedAt, text: text, terms: termsOf(tokensOf(text))}
+		w := witness{voice: v, seq: e.Seq, at: e.CreatedAt, text: body, terms: text.Terms(text.Tokenize(body))}
 		if v == own {
 			w.who = e.SenderID
 			w.names = names[e.SenderID]
@@ -121,7 +123,7 @@ type support struct {
 // of finds what supports a fact best. Where by names somebody whose own words support it, it is they who said it. Of
 // equals the last counts, for it is in force.
 func (ev evidence) of(content string, by sessions.UserID) support {
-	terms := termsOf(tokensOf(content))
+	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
 	score := map[voice]float64{}
 	named, most := -1, 0.0
@@ -177,7 +179,7 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 			continue
 		}
 		weight := math.Log(1 + float64(len(ev.witnesses)+1)/(float64(ev.seen[t])+0.5))
-		if hasDigit(t) {
+		if text.HasDigit(t) {
 			weight *= 2
 		}
 		score += weight
@@ -189,12 +191,12 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 // retold beside that: what somebody puts into other words, or into another language, shares few words with the fact. A line
 // of what was retold counts as a text; terms with digits count twice.
 func (ev evidence) rather(content string, retold []string) bool {
-	terms := termsOf(tokensOf(content))
+	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
 		for t := range terms {
 			switch {
 			case !in[t] && !names[t]:
-			case hasDigit(t):
+			case text.HasDigit(t):
 				n += 2
 			default:
 				n++
@@ -208,9 +210,9 @@ func (ev evidence) rather(content string, retold []string) bool {
 			said = max(said, held(w.terms, w.names))
 		}
 	}
-	for _, text := range retold {
-		for line := range strings.Lines(text) {
-			told = max(told, held(termsOf(tokensOf(line)), nil))
+	for _, body := range retold {
+		for line := range strings.Lines(body) {
+			told = max(told, held(text.Terms(text.Tokenize(line)), nil))
 		}
 	}
 	return said > 0 && said >= told
@@ -246,11 +248,11 @@ func (ev evidence) around(at int, terms map[string]bool) support {
 // asked reports whether a person asked for a fact to be kept, in the words that it was drawn from or in those that the
 // running turn answers.
 func (ev evidence) asked(s support) bool {
-	if s.found && s.voice == own && Asked(s.text) {
+	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true
 	}
 	for _, w := range ev.witnesses {
-		if w.voice == own && w.seq == 0 && Asked(w.text) {
+		if w.voice == own && w.seq == 0 && classify.AsksToRemember(w.text) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -199,7 +200,7 @@ func complete(old []Memory, facts []Fact) error {
 		for _, name := range namesDigits(f.Content) {
 			names[name] = true
 		}
-		for t := range termsOf(tokensOf(f.Content)) {
+		for t := range text.Terms(text.Tokenize(f.Content)) {
 			terms[t] = true
 		}
 	}
@@ -209,7 +210,7 @@ func complete(old []Memory, facts []Fact) error {
 				return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
 			}
 		}
-		said, held := termsOf(tokensOf(m.Content)), 0
+		said, held := text.Terms(text.Tokenize(m.Content)), 0
 		for t := range said {
 			if terms[t] {
 				held++

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/memory/classify"
 	"ebb/sessions"
 	"ebb/sessions/redact"
 )
@@ -141,7 +142,7 @@ func DigestTitle(d Day, language string) string {
 func DigestBody(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
-		if !Sensitive(line) {
+		if !classify.Sensitive(line) {
 			kept.WriteString(line)
 		}
 	}

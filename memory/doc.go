@@ -10,14 +10,14 @@
 //
 // The way of a fact, with the file of each step. Turns and flushes share all of it from step 3 on.
 //
-//	1 when       candidates, idle sessions, debts           text_marks.go; debts.go -> bot/extract.go, bot/debts.go
+//	1 when       candidates, idle sessions, debts           classify/marks.go; debts.go -> bot/extract.go, bot/debts.go
 //	2 ask        a range of the log as a request            flush.go, part.go, flush.md
 //	3 read       the call's arguments, item by item         save.go
-//	4 refuse     credentials, instructions, junk            text_instruction.go, text_junk.go, text_fold.go, sessions/redact/secret.go
+//	4 refuse     credentials, instructions, junk            classify/, sessions/redact/secret.go
 //	5 attribute  who said it, when, in which events         attribute.go, chat.go
 //	6 route      the scope, and how long it is kept         route.go
-//	7 date       tomorrow -> tomorrow (2026-11-22)          text_dates.go, text_dates_rules.go
-//	8 judge      known, corrected, or new                   judge.go, near.go, words.go
+//	7 date       tomorrow -> tomorrow (2026-11-22)          dates/
+//	8 judge      known, corrected, or new                   judge.go, near.go, text/
 //	9 store      facts, cursor, receipt in one transaction  store.go -> sql/memory.go, sql/keep.go, sql/flushes.go
 //
 // What comes back, and what becomes of it:

@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ebb/memory/classify"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -30,7 +32,7 @@ type ledgerRow struct {
 
 // Add takes a memory up.
 func (l *Ledger) Add(m Memory) {
-	l.rows = append(l.rows, ledgerRow{Memory: m, normal: Normal(Bare(m.Content))})
+	l.rows = append(l.rows, ledgerRow{Memory: m, normal: text.Normalize(classify.TrimLead(m.Content))})
 }
 
 // Names reports whether a draft may replace the memory that it names, or names none: it is among them, and the chat
@@ -116,13 +118,13 @@ func laterThan(at time.Time, m Memory) bool { return !at.IsZero() && toldAt(m).A
 // another memory than what was told in another, for who may read it differs; and two people may say the same words of
 // themselves. What the team knows, it knows from wherever.
 func (l *Ledger) same(d Draft) int64 {
-	text, found := Normal(Bare(d.Content)), int64(0)
+	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
 	for i := range l.rows {
 		r := &l.rows[i]
 		if !sameReaders(d, r.Memory) || !oneSubject(d.SubjectID, r.SubjectID) {
 			continue
 		}
-		switch exact := r.normal == text; {
+		switch exact := r.normal == body; {
 		case exact && l.inForce(d, r.Memory):
 			return r.ID
 		case exact && l.correctedAfter(d.SaidAt, r.SupersededBy):
@@ -132,16 +134,16 @@ func (l *Ledger) same(d Draft) int64 {
 	if found != 0 {
 		return found
 	}
-	grams := trigrams(text)
+	grams := text.Trigrams(body)
 	for i := range l.rows {
 		r := &l.rows[i]
-		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !compatible(d, r.Memory) || !alikeInLength(text, r.normal) {
+		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !compatible(d, r.Memory) || !alikeInLength(body, r.normal) {
 			continue
 		}
 		if r.grams == nil {
-			r.grams = trigrams(r.normal)
+			r.grams = text.Trigrams(r.normal)
 		}
-		if jaccard(grams, r.grams) >= nearShare && saysNoMore(Bare(d.Content), Bare(r.Content)) {
+		if text.Jaccard(grams, r.grams) >= nearShare && saysNoMore(classify.TrimLead(d.Content), classify.TrimLead(r.Content)) {
 			return r.ID
 		}
 	}
@@ -183,7 +185,7 @@ func alikeInLength(a, b string) bool {
 
 // compatible reports whether two wordings can be of one fact: about the same person, and of no two keys.
 func compatible(d Draft, m Memory) bool {
-	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || KeyOf(d.Key) == m.Key)
+	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
 }
 
 // correctedAfter reports whether the memory that superseded another one was said at that time or later.
@@ -237,7 +239,7 @@ func (l *Ledger) corrected(d Draft) []Memory {
 // whose value a person is. Where nobody in particular is told of, a key such as "owner" can be that of many things: then
 // the texts must not tell that they are two.
 func ofKey(d Draft, m Memory) bool {
-	switch key := KeyOf(d.Key); {
+	switch key := text.NormalizeKey(d.Key); {
 	case key == "" || m.Key != key || !sameSource(d, m):
 		return false
 	case d.SubjectID == m.SubjectID && d.SubjectID != "" && !d.SubjectIsValue:

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -79,11 +80,11 @@ func TestCorrections(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][2]string{{"Release_Date", "release date"}, {"发布 日期", "发布日期"}, {"ＲＥＬＥＡＳＥ－date", "release date"}} {
-		if KeyOf(same[0]) != KeyOf(same[1]) {
+		if text.NormalizeKey(same[0]) != text.NormalizeKey(same[1]) {
 			t.Errorf("%q and %q are two keys", same[0], same[1])
 		}
 	}
-	if KeyOf("alpha date") == KeyOf("beta date") || KeyOf(" _ ") != "" {
+	if text.NormalizeKey("alpha date") == text.NormalizeKey("beta date") || text.NormalizeKey(" _ ") != "" {
 		t.Error("keys that differ are one, or nothing is one")
 	}
 }
@@ -116,7 +117,7 @@ func TestKeysOfManyThings(t *testing.T) {
 		{"数据库", "数据库是 MySQL", "目前数据库是 Postgres", true},
 	} {
 		var l Ledger
-		l.Add(Memory{ID: 1, Content: c.stored, Key: KeyOf(c.key), SaidAt: noon})
+		l.Add(Memory{ID: 1, Content: c.stored, Key: text.NormalizeKey(c.key), SaidAt: noon})
 		v := l.Judge(Draft{Content: c.said, Key: c.key, SaidAt: noon.Add(time.Hour)})
 		if got := slices.Contains(v.Supersedes, 1); got != c.corrected || v.Same != 0 || v.By != 0 {
 			t.Errorf("%s: %q after %q: %+v, want it corrected: %v", c.key, c.said, c.stored, v, c.corrected)
@@ -165,7 +166,7 @@ func TestTheLastValueIsInForce(t *testing.T) {
 					rows[i].SupersededBy = id
 				}
 			}
-			rows = append(rows, Memory{ID: id, Content: d.Content, Key: KeyOf(d.Key), SaidAt: d.SaidAt, SupersededBy: v.By})
+			rows = append(rows, Memory{ID: id, Content: d.Content, Key: text.NormalizeKey(d.Key), SaidAt: d.SaidAt, SupersededBy: v.By})
 		}
 		for _, at := range rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 12).Draw(t, "read") {
 			read(statements[at])

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"ebb/memory/classify"
+	"ebb/memory/text"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,11 +13,11 @@ const nearShare = 0.85
 
 var (
 	// fillers are characters and words that two wordings of one fact may differ in.
-	fillers = wordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
+	fillers = text.WordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
 		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
 		that this it its then so also very just been their his her our my your`)
 	// turns change what a sentence says, however short they are: no two facts that differ in one are the same.
-	turns = wordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
+	turns = text.WordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
 		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
 		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 		october november december one two three four five six seven eight nine ten first second third last next`)
@@ -31,7 +33,7 @@ func saysNoMore(content, stored string) bool {
 		switch {
 		case at < len(said) && said[at] == t:
 			at++
-		case hasDigit(t) || turns[t]:
+		case text.HasDigit(t) || turns[t]:
 			return false
 		}
 	}
@@ -39,31 +41,8 @@ func saysNoMore(content, stored string) bool {
 }
 
 // essence is the tokens of a text but for those that carry nothing.
-func essence(text string) []string {
-	return slices.DeleteFunc(tokensOf(text), func(t string) bool { return fillers[t] && !turns[t] })
-}
-
-// trigrams is the set of what stands in three places side by side, the ends of the text counted as places.
-func trigrams(text string) map[string]bool {
-	runes := append(append([]rune{' ', ' '}, []rune(text)...), ' ')
-	set := make(map[string]bool, len(runes))
-	for i := range len(runes) - 2 {
-		set[string(runes[i:i+3])] = true
-	}
-	return set
-}
-
-func jaccard(a, b map[string]bool) float64 {
-	both := 0
-	for t := range a {
-		if b[t] {
-			both++
-		}
-	}
-	if len(a)+len(b) == both {
-		return 1
-	}
-	return float64(both) / float64(len(a)+len(b)-both)
+func essence(body string) []string {
+	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
 
 // marks say that a sentence corrects what was said before.
@@ -75,7 +54,7 @@ var marks = []string{
 
 // marked reports whether a content says of itself that it corrects something.
 func marked(content string) bool {
-	return markAt(foldText(content)) >= 0
+	return markAt(text.Fold(content)) >= 0
 }
 
 // corrects tells how much a marked content reads as a correction of a stored fact: 0 for not at all. It names again all
@@ -84,7 +63,7 @@ func corrects(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
 		return 0 // it tells several things, of which one at most is corrected
 	}
-	old, now := tokensOf(stored), tokensOf(content)
+	old, now := text.Tokenize(stored), text.Tokenize(content)
 	at := valueAt(old)
 	about, value := essential(old[:at]), essential(old[at:])
 	said := map[string]bool{}
@@ -103,7 +82,7 @@ func corrects(content, stored string) float64 {
 		return 0
 	}
 	shared := 0
-	terms, spoken := termsOf(old[:at]), termsOf(now)
+	terms, spoken := text.Terms(old[:at]), text.Terms(now)
 	for t := range terms {
 		if spoken[t] {
 			shared++
@@ -112,7 +91,7 @@ func corrects(content, stored string) float64 {
 	if 2*shared < len(terms) {
 		return 0
 	}
-	return float64(shared) + jaccard(terms, spoken)
+	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
 // retells reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
@@ -120,49 +99,39 @@ func corrects(content, stored string) float64 {
 // belongs to; others may give the reason.
 func retells(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
-	clauses := clausesOf(foldText(content))
+	clauses := clausesOf(text.Fold(content))
 	for i, clause := range clauses {
 		at := markAt(clause)
 		counts := at >= 0 || bare || i+1 < len(clauses) && markAt(strings.TrimSpace(clauses[i+1])) == 0
 		if at >= 0 {
 			clause = clause[:at]
 		}
-		tokens := tokensOf(clause)
+		tokens := text.Tokenize(clause)
 		told := essential(tokens[:valueAt(tokens)])
 		bare = at >= 0 && len(told) == 0
-		if counts && len(told) > 0 && within(told, about) {
+		if counts && len(told) > 0 && text.Within(told, about) {
 			return true
 		}
 	}
 	return false
 }
 
-// within reports whether all of a are in b.
-func within(a, b map[string]bool) bool {
-	for t := range a {
-		if !b[t] {
-			return false
-		}
-	}
-	return true
-}
-
 // subjectOf is what stands before the value that a content tells: what it is about.
 func subjectOf(content string) map[string]bool {
-	folded := foldText(content)
+	folded := text.Fold(content)
 	if at := markAt(folded); at > 0 {
 		folded = folded[:at]
 	}
-	tokens := tokensOf(folded)
+	tokens := text.Tokenize(folded)
 	return essential(tokens[:valueAt(tokens)])
 }
 
 // isValue reports whether a person is the value that a content tells of a key, as who owns something is, and not whom it
 // is about: what it says besides the name, or before its value, is what the key says.
 func isValue(name, content, key string) bool {
-	named, keyed := essential(tokensOf(name)), essential(tokensOf(key))
-	about, rest := subjectOf(content), essential(tokensOf(withoutMarks(content)))
-	if len(named) == 0 || !within(named, essential(tokensOf(content))) {
+	named, keyed := essential(text.Tokenize(name)), essential(text.Tokenize(key))
+	about, rest := subjectOf(content), essential(text.Tokenize(withoutMarks(content)))
+	if len(named) == 0 || !text.Within(named, essential(text.Tokenize(content))) {
 		return false
 	}
 	for t := range named {
@@ -171,7 +140,7 @@ func isValue(name, content, key string) bool {
 		}
 		delete(rest, t)
 	}
-	if len(about) > 0 && within(about, keyed) {
+	if len(about) > 0 && text.Within(about, keyed) {
 		return true
 	}
 	said := 0
@@ -188,9 +157,9 @@ func isValue(name, content, key string) bool {
 
 // Words that tell nothing of what a fact is about: many things are one, or it is whoever speaks.
 var (
-	kinds = wordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
+	kinds = text.WordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
 		module platform team group product company department environment version office final latest new current currently we you they i he she`)
-	persons = wordSet("我 你 他 她 它 咱 该 本")
+	persons = text.WordSet("我 你 他 她 它 咱 该 本")
 )
 
 // ofTwoThings reports whether two contents that have a key in common say that they tell of two things: each says besides
@@ -204,7 +173,7 @@ func ofTwoThings(a, b, key string) bool {
 	shared := 0
 	for t := range x {
 		switch {
-		case y[t] && !isWide(t):
+		case y[t] && !text.IsWide(t):
 			return false
 		case y[t]:
 			shared++
@@ -216,8 +185,8 @@ func ofTwoThings(a, b, key string) bool {
 // besidesKey are the terms that a content has before its value, besides its key; nothing where it does not say that the
 // value is the key's.
 func besidesKey(content, key string) map[string]bool {
-	keyed := essential(tokensOf(key))
-	for _, clause := range clausesOf(withoutNow(Bare(content))) {
+	keyed := essential(text.Tokenize(key))
+	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
 		at := markAt(clause)
 		if at == 0 {
 			continue
@@ -225,9 +194,9 @@ func besidesKey(content, key string) map[string]bool {
 		if at > 0 {
 			clause = clause[:at]
 		}
-		tokens := tokensOf(clause)
+		tokens := text.Tokenize(clause)
 		end := valueAt(tokens)
-		if tokens = tokens[:end]; at < 0 && end == len(tokensOf(clause)) || !slices.ContainsFunc(tokens, func(t string) bool { return keyed[t] }) {
+		if tokens = tokens[:end]; at < 0 && end == len(text.Tokenize(clause)) || !slices.ContainsFunc(tokens, func(t string) bool { return keyed[t] }) {
 			continue
 		}
 		for i, t := range tokens {
@@ -240,7 +209,7 @@ func besidesKey(content, key string) map[string]bool {
 				}
 			}
 		}
-		terms := termsOf(tokens)
+		terms := text.Terms(tokens)
 		delete(terms, "")
 		return terms
 	}
@@ -251,7 +220,7 @@ func besidesKey(content, key string) map[string]bool {
 func kin(word string, others map[string]bool) bool {
 	const stem = 3
 	for o := range others {
-		if len(word) >= stem && strings.HasPrefix(o, word[:stem]) && !isWide(word) {
+		if len(word) >= stem && strings.HasPrefix(o, word[:stem]) && !text.IsWide(word) {
 			return true
 		}
 	}
@@ -269,7 +238,7 @@ func withoutMarks(content string) string {
 
 // withoutNow is a folded text without words that only say that it holds by now.
 func withoutNow(content string) string {
-	return nowWords.Replace(foldText(content))
+	return nowWords.Replace(text.Fold(content))
 }
 
 var nowWords = strings.NewReplacer(" now ", " ", "现在", " ", "目前", " ")
@@ -291,7 +260,7 @@ func markAt(folded string) int {
 }
 
 // copulas stand between what a fact is about and the value that it tells.
-var copulas = wordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
+var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
 
 // valueAt is where the value begins in the tokens of a fact: behind the first copula that has at least two of what
 // carries meaning before it; the end where there is none.
@@ -322,7 +291,7 @@ func essential(tokens []string) map[string]bool {
 func weighty(about map[string]bool) bool {
 	n := 0
 	for t := range about {
-		if isWide(t) {
+		if text.IsWide(t) {
 			n++
 		} else {
 			n += 2
@@ -334,7 +303,7 @@ func weighty(about map[string]bool) bool {
 // numeric reports whether there is a number, in digits or in Chinese, or a name of a day among tokens.
 func numeric(tokens map[string]bool) bool {
 	for t := range tokens {
-		if hasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {
+		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {
 			return true
 		}
 	}
@@ -343,16 +312,16 @@ func numeric(tokens map[string]bool) bool {
 
 // namesDigits lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
 // in capitals.
-func namesDigits(text string) []string {
+func namesDigits(body string) []string {
 	var out []string
-	for _, t := range tokensOf(text) {
-		if hasDigit(t) || strings.ContainsAny(t, "-_./@:") {
+	for _, t := range text.Tokenize(body) {
+		if text.HasDigit(t) || strings.ContainsAny(t, "-_./@:") {
 			out = append(out, t)
 		}
 	}
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !plain(r) }) {
+	for _, w := range strings.FieldsFunc(body, func(r rune) bool { return !text.IsLatin(r) }) {
 		if len(w) >= 2 && w == strings.ToUpper(w) && strings.ContainsFunc(w, unicode.IsUpper) {
-			out = append(out, stemOf(foldText(w)))
+			out = append(out, text.Stem(text.Fold(w)))
 		}
 	}
 	slices.Sort(out)

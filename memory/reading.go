@@ -335,7 +335,7 @@ func (r *reading) route(events []sessions.Event, s Save) []Draft {
 		r.out.Refused[kind] += n
 	}
 	for _, f := range refused {
-		r.out.Refused[f.kind]++
+		r.out.Refused[f.Kind]++
 	}
 	for i := range drafts {
 		if d := &drafts[i]; d.StartSeq == 0 {

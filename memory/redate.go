@@ -1,6 +1,9 @@
 package memory
 
 import (
+	"ebb/memory/classify"
+	"ebb/memory/dates"
+	"ebb/memory/text"
 	"regexp"
 	"strings"
 )
@@ -12,12 +15,12 @@ import (
 // It knows what [corrects] can't take for one: that moves a date whoever tells it, and reads the name of a speaker before
 // a sentence as part of what it is about.
 func redates(d Draft, m Memory) bool {
-	if d.Key != "" && m.Key != "" && KeyOf(d.Key) != m.Key {
+	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
 	}
 	now, by := sentence(d.Content)
 	old, was := sentence(m.Content)
-	to, from := parted(now, movedRE.Regexp, movedEnglishRE), parted(old, movedRE.Regexp, movedEnglishRE, datedRE.Regexp, datedEnglishRE)
+	to, from := parted(now, movedRE, movedEnglishRE), parted(old, movedRE, movedEnglishRE, datedRE, datedEnglishRE)
 	if to == nil || from == nil || headOf(to[1]) != headOf(from[1]) || len([]rune(headOf(to[1]))) < 2 || pronounRE.MatchString(headOf(to[1])) {
 		return false
 	}
@@ -26,19 +29,22 @@ func redates(d Draft, m Memory) bool {
 		return false
 	}
 	same := by == was && d.SubjectID == m.SubjectID
-	return same || !SelfReference(to[1]) && !ownAffairRE.MatchString(to[1])
+	return same || !classify.SelfReference(to[1]) && !ownAffairRE.MatchString(to[1])
 }
 
 // sentence is a content as it is matched, and the name of the speaker before it.
 func sentence(content string) (said, by string) {
-	said = fold(content)
-	if m := speakerLeadRE.FindString(content); m != "" {
-		by = fold(m)
+	said = text.Canonical(content)
+	if m := classify.SpeakerLead(content); m != "" {
+		by = text.Canonical(m)
 		said = strings.TrimSpace(strings.TrimPrefix(said, by))
 	}
 	said = strings.TrimSpace(reasonRE.ReplaceAllString(said, ""))
 	return strings.TrimRight(said, "。.!;； "), by
 }
+
+// spaced lets a blank in an expression match any number of them.
+func spaced(expr string) string { return strings.ReplaceAll(expr, " ", `\s*`) }
 
 // parted is what the first pattern that matches a text finds in it; nil for none.
 func parted(text string, patterns ...*regexp.Regexp) []string {
@@ -51,19 +57,15 @@ func parted(text string, patterns ...*regexp.Regexp) []string {
 }
 
 // headOf is what is dated, without words that stand before or behind whatever it is.
-func headOf(words string) string { return Normal(headTrimRE.ReplaceAllString(words, "")) }
+func headOf(words string) string { return text.Normalize(headTrimRE.ReplaceAllString(words, "")) }
 
 var (
 	reasonRE = regexp.MustCompile(`^(?:(?:更正|纠正|通知|更新|correction|update)(?:一下)?[:,]? ?|因为?[^,]{1,24}, ?)+`)
 
-	movedRE = phrases(`
-^([^,;。:]{2,40}?)(?:已经?|又|现在|临时|都|统一|再次?|决定|最终|正式|需要?|要|将|被)*(?:改到|改为|改成|改在|改期到|推迟到|推迟至|推到|延期到|延期至|延到|延后到|提前到|提前至|挪到|移到|调到|调整到|调整为|顺延到|顺延至|更改为|变更为)了? ?(.+)$
-`)
+	movedRE        = regexp.MustCompile(spaced(`^([^,;。:]{2,40}?)(?:已经?|又|现在|临时|都|统一|再次?|决定|最终|正式|需要?|要|将|被)*(?:改到|改为|改成|改在|改期到|推迟到|推迟至|推到|延期到|延期至|延到|延后到|提前到|提前至|挪到|移到|调到|调整到|调整为|顺延到|顺延至|更改为|变更为)了? ?(.+)$`))
 	movedEnglishRE = regexp.MustCompile(`^([^,;:]{2,60}?) (?:(?:is|was|has been|have been|got|gets|will be|now|been) )*(?:moved|postponed|rescheduled|pushed(?: back)?|brought forward|delayed|shifted|changed) (?:to|until|till) (.+)$`)
 
-	datedRE = phrases(`
-^([^,;。:]{2,40}?)(?:已经?|初步|暂时?|先|原|原来|现在|计划|安排|预计|拟|决定|还)*(?:定在|定于|定到|定为|订在|约在|放在|排在|安排在|计划在|是在|是|在|为|于) ?(.+)$
-`)
+	datedRE        = regexp.MustCompile(spaced(`^([^,;。:]{2,40}?)(?:已经?|初步|暂时?|先|原|原来|现在|计划|安排|预计|拟|决定|还)*(?:定在|定于|定到|定为|订在|约在|放在|排在|安排在|计划在|是在|是|在|为|于) ?(.+)$`))
 	datedEnglishRE = regexp.MustCompile(`^([^,;:]{2,60}?) (?:(?:is|was|are|will be|has been|now) )*(?:set |planned |scheduled |fixed |due )?(?:on|at|in|for|is|was|will be) (.+)$`)
 
 	headTrimRE  = regexp.MustCompile(`^(?:the|our|this|本次|这次|我们的?|咱们的?|那个|这个) ?|(?:的?(?:时间|日期|日子)| (?:time|date))$`)
@@ -81,8 +83,8 @@ var whenRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|晚`,
 	`(?:\d{1,2}|[一二两三四五六七八九十]{1,3}) ?点(?:半|钟|整|[一三]刻|\d{1,2}分?|[一二三四五六七八九十]{1,3}分)?`,
 	`\d{1,2}:\d{2}(?: ?[ap]m)?|\d{1,2} ?[ap]m|\d{1,2}/\d{1,2}`,
-	monthNames + `\.? \d{1,2}\b`,
-	`(?:` + weekdayName + `|` + monthNames + `|mon|tue|wed|thu|fri|sat|sun|tomorrow|today|tonight|noon|midnight|morning|afternoon|evening|(?:week|month|quarter|year|weekend))s?\b`,
+	dates.MonthNames + `\.? \d{1,2}\b`,
+	`(?:` + dates.WeekdayName + `|` + dates.MonthNames + `|mon|tue|wed|thu|fri|sat|sun|tomorrow|today|tonight|noon|midnight|morning|afternoon|evening|(?:week|month|quarter|year|weekend))s?\b`,
 	`\b(?:next|this|the|on|at|of|in|early|late|end|mid|after|day|and)\b|\d{1,2}(?:st|nd|rd|th)\b|q[1-4]\b`,
 	`[ ,、()~.-]|到|至|的|之?间|开始|进行|举行|召开`,
 }, "|") + `)+$`)

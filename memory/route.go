@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"ebb/memory/classify"
+	"ebb/memory/dates"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -21,28 +24,29 @@ import (
 func Route(facts []Fact, c Chat) (drafts []Draft, refused []string) {
 	drafts, faults := route(facts, c)
 	for _, f := range faults {
-		refused = append(refused, f.why)
+		refused = append(refused, f.Why)
 	}
 	return drafts, refused
 }
 
-func route(facts []Fact, c Chat) (drafts []Draft, refused []fault) {
+func route(facts []Fact, c Chat) (drafts []Draft, refused []classify.Refusal) {
 	ev := evidenceOf(c)
 	for _, f := range facts {
 		d, s := draftOf(f, c, ev)
+		smallTalk := classify.RefuseChatter(f.Content, c.Roster)
 		switch personal := f.personal(); {
 		case personal && !c.Private:
-			refused = append(refused, fault{fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", HeadOf(f.Content)), faultPerson})
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", HeadOf(f.Content)), Kind: classify.Personal})
 			continue
 		case personal && !ev.asked(s):
-			refused = append(refused, fault{fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", HeadOf(f.Content)), faultPerson})
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", HeadOf(f.Content)), Kind: classify.Personal})
 			continue
-		case chatters(f.Content, c.Roster):
-			refused = append(refused, fault{fmt.Sprintf("%q: %s", HeadOf(f.Content), chatter.why), chatter.kind})
+		case smallTalk.Why != "":
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: %s", HeadOf(f.Content), smallTalk.Why), Kind: smallTalk.Kind})
 			continue
 		}
 		// A date that is added may make a content too long.
-		for i, part := range Split(ResolveDates(f.Content, d.SaidAt), MaxContent) {
+		for i, part := range text.Split(dates.Resolve(f.Content, d.SaidAt), MaxContent) {
 			one := d
 			if one.Content = part; i > 0 {
 				one.Key, one.Replaces = "", 0
@@ -57,7 +61,7 @@ func route(facts []Fact, c Chat) (drafts []Draft, refused []fault) {
 // in the content, and that it is somebody's pay in the key, which is stored as well.
 func (f Fact) personal() bool {
 	of := strings.TrimSpace(f.Subject + " " + f.Key)
-	return Sensitive(f.Content) || Sensitive(of) || of != "" && Sensitive(of+": "+f.Content)
+	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
 }
 
 // draftOf is a fact with its scope and its source.
@@ -98,7 +102,7 @@ func draftOf(f Fact, c Chat, ev evidence) (Draft, support) {
 	case style:
 		d.SubjectID = s.who
 		d.Scope, d.ScopeID = ScopeUser, string(s.who)
-	case d.SubjectID != "" && d.SubjectID == s.who && f.Kind != KindDecision && SelfReference(s.text):
+	case d.SubjectID != "" && d.SubjectID == s.who && f.Kind != KindDecision && classify.SelfReference(s.text):
 		d.Scope, d.ScopeID = ScopeUser, string(s.who)
 	default:
 		d.Scope, d.ScopeID = ScopeGroup, GroupID(c.Robot, c.Conversation)
@@ -115,11 +119,11 @@ func (d Draft) aboutPerson(f Fact, c Chat) bool {
 // keyFor is a fact's key. The name of somebody who is not known by an id belongs to it: the birthdays of two strangers
 // are two facts. The owners of one thing, one after the other, are not.
 func keyFor(f Fact, c Chat) string {
-	key := KeyOf(f.Key)
+	key := text.NormalizeKey(f.Key)
 	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || isValue(f.Subject, f.Content, f.Key) {
 		return key
 	}
-	return KeyOf(f.Subject + " " + f.Key)
+	return text.NormalizeKey(f.Subject + " " + f.Key)
 }
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
@@ -133,7 +137,7 @@ func expiry(d Draft, c Chat) time.Time {
 	}
 	last := d.SaidAt
 	year := last.AddDate(1, 0, 0)
-	for _, day := range dayForm.FindAllString(ResolveDates(d.Content, last), -1) {
+	for _, day := range dayForm.FindAllString(dates.Resolve(d.Content, last), -1) {
 		if at, err := time.ParseInLocation(time.DateOnly, day, last.Location()); err == nil && at.After(last) && at.Before(year) {
 			last = at
 		}
@@ -144,4 +148,23 @@ func expiry(d Draft, c Chat) time.Time {
 // GroupID is the scope id of a conversation: two robots in one group do not share memory.
 func GroupID(robot sessions.RobotCode, conversation sessions.ConversationID) string {
 	return string(sessions.NewKey(robot, conversation, ""))
+}
+
+// styled makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
+// somebody else is about them, and stays what it is.
+func styled(f Fact, c Chat, who sessions.UserID) (Fact, bool) {
+	if !classify.AnswerStyle(f.Content) {
+		return f, false
+	}
+	if id := c.Roster[f.Subject]; f.Subject != "" && (id == "" || who != "" && id != who) {
+		return f, false
+	}
+	told := text.Terms(text.Tokenize(f.Content))
+	for name, id := range c.Roster {
+		if id != who && who != "" && text.Within(text.Terms(text.Tokenize(name)), told) {
+			return f, false
+		}
+	}
+	f.Kind = KindPreference
+	return f, true
 }

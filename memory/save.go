@@ -1,12 +1,13 @@
 package memory
 
 import (
+	"ebb/memory/classify"
+	"ebb/memory/text"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -93,11 +94,11 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 			break
 		}
 		f, refused := readFact(item)
-		if refused.why != "" {
-			rejected = append(rejected, fmt.Sprintf("facts[%d]%s", i, refused.why))
-			if refused.kind != "" {
+		if refused.Why != "" {
+			rejected = append(rejected, fmt.Sprintf("facts[%d]%s", i, refused.Why))
+			if refused.Kind != "" {
 				unfit++
-				s.Refused[refused.kind]++
+				s.Refused[refused.Kind]++
 			}
 			continue
 		}
@@ -116,7 +117,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 // go with the beginning.
 func (f Fact) split() []Fact {
 	var out []Fact
-	for i, part := range Split(f.Content, MaxContent) {
+	for i, part := range text.Split(f.Content, MaxContent) {
 		next := f
 		if next.Content = part; i > 0 {
 			next.Key, next.Replaces = "", 0
@@ -127,7 +128,7 @@ func (f Fact) split() []Fact {
 }
 
 // readFact reads one item.
-func readFact(item json.RawMessage) (Fact, fault) {
+func readFact(item json.RawMessage) (Fact, classify.Refusal) {
 	var raw struct {
 		Fact
 
@@ -137,43 +138,43 @@ func readFact(item json.RawMessage) (Fact, fault) {
 		Visibility any             `json:"visibility"`
 	}
 	if json.Unmarshal(item, &raw) != nil {
-		return Fact{}, fault{why: ": is no object with a content and a kind that are text"}
+		return Fact{}, classify.Refusal{Why: ": is no object with a content and a kind that are text"}
 	}
 	f := raw.Fact
 	if raw.Scope != nil || raw.ScopeID != nil || raw.Visibility != nil {
-		return Fact{}, fault{why: ".scope: there is no such field; who may read a fact is decided by where it was said. Leave it out"}
+		return Fact{}, classify.Refusal{Why: ".scope: there is no such field; who may read a fact is decided by where it was said. Leave it out"}
 	}
 	var ok bool
 	if f.Replaces, ok = memoryID(raw.Replaces); !ok {
-		return Fact{}, fault{why: ".replaces: is no id of a known fact, want a number as in 12; leave it out where there is none"}
+		return Fact{}, classify.Refusal{Why: ".replaces: is no id of a known fact, want a number as in 12; leave it out where there is none"}
 	}
 	if why := malformed(f.Content); why != "" {
-		return Fact{}, fault{why: ".content: " + why}
+		return Fact{}, classify.Refusal{Why: ".content: " + why}
 	}
-	f.Content = shellless(clean(f.Content))
+	f.Content = classify.DropRedacted(text.Clean(f.Content))
 	if f.Content == "" {
-		return Fact{}, fault{".content: " + neverStored, faultSecret}
+		return Fact{}, classify.Refusal{Why: ".content: " + classify.NeverStored, Kind: classify.Credential}
 	}
-	if no := unfit(f.Content); no.why != "" {
-		return Fact{}, fault{".content: " + no.why, no.kind}
+	if no := classify.Refuse(f.Content); no.Why != "" {
+		return Fact{}, classify.Refusal{Why: ".content: " + no.Why, Kind: no.Kind}
 	}
 	for _, label := range []struct{ name, text string }{{"subject", f.Subject}, {"key", f.Key}, {"by", f.By}} {
-		if utf8.RuneCountInString(label.text) > maxLabel || manyControls(label.text) {
-			return Fact{}, fault{why: fmt.Sprintf(".%s: want a name of at most %d characters", label.name, maxLabel)}
+		if utf8.RuneCountInString(label.text) > maxLabel || text.HasManyControls(label.text) {
+			return Fact{}, classify.Refusal{Why: fmt.Sprintf(".%s: want a name of at most %d characters", label.name, maxLabel)}
 		}
-		if tellsSecret(label.text) {
-			return Fact{}, fault{fmt.Sprintf(".%s: %s", label.name, neverStored), faultSecret}
+		if classify.HasCredential(label.text) {
+			return Fact{}, classify.Refusal{Why: fmt.Sprintf(".%s: %s", label.name, classify.NeverStored), Kind: classify.Credential}
 		}
-		if why := Instruction(clean(label.text)); why != "" {
-			return Fact{}, fault{fmt.Sprintf(".%s: %s", label.name, why), faultOrder}
+		if why := classify.Instruction(text.Clean(label.text)); why != "" {
+			return Fact{}, classify.Refusal{Why: fmt.Sprintf(".%s: %s", label.name, why), Kind: classify.Order}
 		}
 	}
 	// "密码" in the key and its value alone in the content are a credential, too.
-	if key := clean(f.Key); key != "" && !strings.ContainsAny(f.Content, " ，。；") && tellsSecret(key+": "+f.Content) {
-		return Fact{}, fault{".content: " + neverStored, faultSecret}
+	if key := text.Clean(f.Key); key != "" && !strings.ContainsAny(f.Content, " ，。；") && classify.HasCredential(key+": "+f.Content) {
+		return Fact{}, classify.Refusal{Why: ".content: " + classify.NeverStored, Kind: classify.Credential}
 	}
-	f.Kind, f.Subject, f.Key, f.By = knownKind(f.Kind), clean(f.Subject), clean(f.Key), clean(f.By)
-	return f, fault{}
+	f.Kind, f.Subject, f.Key, f.By = knownKind(f.Kind), text.Clean(f.Subject), text.Clean(f.Key), text.Clean(f.By)
+	return f, classify.Refusal{}
 }
 
 // memoryID reads the id of a memory as models write it: 12, "12", "#12" or "[#12]". Nothing, null and "" are none, 0.
@@ -187,14 +188,10 @@ func memoryID(raw json.RawMessage) (id int64, ok bool) {
 	return id, err == nil && id > 0
 }
 
-// neverStored is why a credential is refused.
-const neverStored = "looks like a credential, which is never stored; tell the person that /forget last (/忘记 上一条) deletes their message"
-
 // Bounds of what one item may bring.
 const (
 	maxFactBytes = 16 << 10 // however it is split
 	maxLabel     = 80       // characters of a key or a name
-	maxControls  = 3        // control characters that a slip of a model may leave in a text
 )
 
 // malformed says why a content is none, or nothing.
@@ -204,38 +201,12 @@ func malformed(content string) string {
 		return fmt.Sprintf("has %d bytes, want at most %d", len(content), maxFactBytes)
 	case !utf8.ValidString(content), strings.ContainsRune(content, utf8.RuneError):
 		return "is not UTF-8"
-	case manyControls(content):
+	case text.HasManyControls(content):
 		return "is full of control characters; write the fact in words"
-	case clean(content) == "":
+	case text.Clean(content) == "":
 		return "is empty"
 	}
 	return ""
-}
-
-// control reports characters that nobody reads: those that steer a terminal, hide, or turn the direction of writing.
-// White space is none, nor what joins the parts of an emoji.
-func control(r rune) bool {
-	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
-}
-
-func manyControls(s string) bool {
-	n := 0
-	for _, r := range s {
-		if control(r) {
-			n++
-		}
-	}
-	return n > maxControls
-}
-
-// clean drops control characters and folds white space.
-func clean(s string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if control(r) {
-			return -1
-		}
-		return r
-	}, s)), " ")
 }
 
 func knownKind(k Kind) Kind {
@@ -244,23 +215,4 @@ func knownKind(k Kind) Kind {
 		return k
 	}
 	return KindFact
-}
-
-// Split cuts a text into parts of at most limit characters, at the ends of sentences where there are any. The parts
-// joined are the text, blanks at the cuts aside.
-func Split(text string, limit int) []string {
-	var parts []string
-	rs := []rune(text)
-	for len(rs) > limit {
-		cut := limit
-		for i := limit; i > limit/2; i-- {
-			if strings.ContainsRune("。！？；;.!?\n", rs[i-1]) {
-				cut = i
-				break
-			}
-		}
-		parts = append(parts, strings.TrimSpace(string(rs[:cut])))
-		rs = rs[cut:]
-	}
-	return append(parts, strings.TrimSpace(string(rs)))
 }

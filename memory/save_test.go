@@ -95,14 +95,14 @@ func TestTooManyFacts(t *testing.T) {
 	for i := range 500 {
 		contents = append(contents, fmt.Sprintf("parcel number %d is in the yard", i))
 	}
-	s, rejected, err := ParseSave(facts(contents...))
+	s, rejected, err := ParseSave(Facts(contents...))
 	if err != nil || len(s.Facts) != MaxFacts || s.Facts[MaxFacts-1].Content != "parcel number 19 is in the yard" {
 		t.Errorf("%d facts, error %v", len(s.Facts), err)
 	}
 	if len(rejected) != 1 || !strings.Contains(rejected[0], "facts[20]") {
 		t.Errorf("rejected %v", rejected)
 	}
-	if _, rejected, err := ParseSave(facts(contents[:MaxFacts]...)); err != nil || len(rejected) > 0 {
+	if _, rejected, err := ParseSave(Facts(contents[:MaxFacts]...)); err != nil || len(rejected) > 0 {
 		t.Errorf("exactly so many: rejected %v, error %v", rejected, err)
 	}
 }
@@ -110,10 +110,10 @@ func TestTooManyFacts(t *testing.T) {
 // A call with nothing but credentials is told from one that failed.
 func TestOnlyCredentials(t *testing.T) {
 	t.Parallel()
-	if _, _, err := ParseSave(facts("密码是 hunter2", "token: ghp_16C7e42F292c6912E7")); !errors.Is(err, ErrUnfit) {
+	if _, _, err := ParseSave(Facts("密码是 hunter2", "token: ghp_16C7e42F292c6912E7")); !errors.Is(err, ErrUnfit) {
 		t.Errorf("only credentials: %v", err)
 	}
-	for _, args := range []string{facts("密码是 hunter2", ""), facts(), `{"facts":[{"content":3}]}`} {
+	for _, args := range []string{Facts("密码是 hunter2", ""), Facts(), `{"facts":[{"content":3}]}`} {
 		if _, _, err := ParseSave(args); err == nil || errors.Is(err, ErrUnfit) {
 			t.Errorf("%s: %v", args, err)
 		}
@@ -143,31 +143,10 @@ func TestLongFactsAreSplit(t *testing.T) {
 			}
 			joined += f.Content
 		}
-		if squeeze(joined) != squeeze(content) {
+		if dropSpace(joined) != dropSpace(content) {
 			t.Fatalf("%q became %q", content, joined)
 		}
 	})
 }
 
-func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
-
-func FuzzSplit(f *testing.F) {
-	f.Add("a. b", 3)
-	f.Add(strings.Repeat("中。", 50), 7)
-	f.Add("", 1)
-	f.Fuzz(func(t *testing.T, text string, limit int) {
-		if limit < 1 || limit > 1000 || !utf8.ValidString(text) {
-			return
-		}
-		var joined string
-		for _, p := range Split(text, limit) {
-			if utf8.RuneCountInString(p) > limit {
-				t.Fatalf("part %q is longer than %d", p, limit)
-			}
-			joined += p
-		}
-		if squeeze(joined) != squeeze(text) {
-			t.Fatalf("%q became %q", text, joined)
-		}
-	})
-}
+func dropSpace(s string) string { return strings.Join(strings.Fields(s), "") }

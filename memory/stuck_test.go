@@ -42,14 +42,14 @@ func (m *wary) Call(_ context.Context, r CallRequest) (Called, error) {
 	for seq := max(from, 1); seq <= through; seq++ { // 0 is no event
 		m.read[seq] = true
 	}
-	return Called{Arguments: facts(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
+	return Called{Arguments: Facts(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
 }
 
 func refused() (Called, error) { return Called{}, fmt.Errorf("asking: %w", ownError{}) }
 
 // hugeFact is a call whose only fact is longer than one may be.
 func hugeFact() (Called, error) {
-	return Called{Arguments: facts(strings.Repeat("a parcel ", maxFactBytes/8))}, nil
+	return Called{Arguments: Facts(strings.Repeat("a parcel ", maxFactBytes/8))}, nil
 }
 
 // What a model fails at because of one message holds up nothing else: it is found in few calls, passed over and said.
@@ -133,7 +133,7 @@ func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
 				if n++; n > good {
 					return refused()
 				}
-				return args(facts(fmt.Sprintf("parcel %d stands in the yard", n)))()
+				return args(Facts(fmt.Sprintf("parcel %d stands in the yard", n)))()
 			}), 1000)
 			d := due(s)
 			d.Session.FlushFailures = failures
@@ -155,7 +155,7 @@ func TestARefusedKnownFactIsNotShown(t *testing.T) {
 		if strings.Contains(r.User, "tea") {
 			return refused()
 		}
-		return args(facts("Alice owns billing"))()
+		return args(Facts("Alice owns billing"))()
 	}), 1000)
 	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 8 || len(out.Passed) > 0 || len(asked) != 2 {
 		t.Errorf("cursor %d, %+v, %v after %d calls", s.cursor, out, err, len(asked))
@@ -170,7 +170,7 @@ func (f modelFunc) Call(_ context.Context, r CallRequest) (Called, error) { retu
 func TestTheModelIsToldItsFaults(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1)}
-	m := &callModel{answers: []func() (Called, error){hugeFact, args(facts("Alice owns billing"))}}
+	m := &callModel{answers: []func() (Called, error){hugeFact, args(Facts("Alice owns billing"))}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (m *dense) Call(_ context.Context, r CallRequest) (Called, error) {
 	if len(found) == 0 {
 		return args(`{"facts":[],"nothing_to_save":true}`)()
 	}
-	return args(facts(found...))()
+	return args(Facts(found...))()
 }
 
 // No fact is lost because more stand in a part than one call holds.
@@ -242,7 +242,7 @@ func TestDensePartsAreReadToTheEnd(t *testing.T) {
 			endless++
 			found = append(found, fmt.Sprintf("parcel %d stands in the yard", endless))
 		}
-		return args(facts(found...))()
+		return args(Facts(found...))()
 	}), 100)
 	if out, err := f.Flush(t.Context(), due(s)); err != nil || s.cursor != 2 || out.Calls > maxMore+1 {
 		t.Errorf("a model without an end: %d calls, cursor %d, %v", out.Calls, s.cursor, err)
@@ -275,9 +275,9 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 		}
 		f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
 			if calls++; c.vary {
-				return args(facts(same(calls)...))()
+				return args(Facts(same(calls)...))()
 			}
-			return args(facts(same(0)...))()
+			return args(Facts(same(0)...))()
 		}), 4500)
 		d := due(s)
 		d.Session.RobotCode, d.Session.ConversationID, d.Session.ConversationType = "r", "c", sessions.Group
@@ -299,7 +299,7 @@ func TestASecondLookIsEnough(t *testing.T) {
 		for i := range MaxFacts {
 			found = append(found, fmt.Sprintf("module %d of the release is due", i))
 		}
-		out, err := flusher(s, modelFunc(func(CallRequest) (Called, error) { return args(facts(found...))() }), 8000).Flush(t.Context(), due(s))
+		out, err := flusher(s, modelFunc(func(CallRequest) (Called, error) { return args(Facts(found...))() }), 8000).Flush(t.Context(), due(s))
 		if err != nil || out.Calls != 3 || len(s.memories) != MaxFacts || s.cursor != int64(len(events)) {
 			t.Errorf("%s: %d calls, want 3; %d facts, cursor %d, %v", name, out.Calls, len(s.memories), s.cursor, err)
 		}
@@ -316,7 +316,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 		n := 0
 		f := flusher(s, modelFunc(func(CallRequest) (Called, error) {
 			n++
-			return args(facts(fmt.Sprintf("parcel %d stands in the yard", n)))() // of 11 tokens
+			return args(Facts(fmt.Sprintf("parcel %d stands in the yard", n)))() // of 11 tokens
 		}), 100)
 		out, err := f.Flush(t.Context(), d)
 		if s.cursor != want || len(s.memories) != int(want) || errors.Is(err, ErrSpent) != (want < 10) || out.Lost != (sessions.Usage{}) {
@@ -352,7 +352,7 @@ func TestDenseTextsAreReadToTheEnd(t *testing.T) {
 		if len(found) == 0 {
 			return args(`{"facts":[],"nothing_to_save":true}`)()
 		}
-		return args(facts(found...))()
+		return args(Facts(found...))()
 	}), 4000)
 	f.Context, f.Count = 40_000, func(text string) int { return len(text) }
 	f.Render = func(es []sessions.Event, _ int) (string, int) { return es[0].Content, 1 }
@@ -389,7 +389,7 @@ func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
 func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1), failFlush: sessions.ErrConflict}
-	m := &callModel{answers: []func() (Called, error){prose("Noted."), args(facts("Alice owns billing"))}}
+	m := &callModel{answers: []func() (Called, error){prose("Noted."), args(Facts("Alice owns billing"))}}
 	out, err := flusher(s, m, 100).Flush(t.Context(), due(s))
 	if !errors.Is(err, sessions.ErrConflict) || !errors.Is(err, ErrStorage) || out.Lost != (sessions.Usage{Prompt: 10, Completion: 1}) {
 		t.Errorf("lost %+v of %+v, %v", out.Lost, out.Usage, err)
@@ -408,7 +408,7 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 	}
 	last := s.events[page-10].Seq // what is said from here on is left out, answers that begin a page too
 	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
-	m := &callModel{answers: []func() (Called, error){args(facts("Alice owns billing"))}}
+	m := &callModel{answers: []func() (Called, error){args(Facts("Alice owns billing"))}}
 	f := flusher(s, m, 10_000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false
@@ -438,7 +438,7 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 	for i, role := range []sessions.Role{"user", "assistant", "user", "assistant", "user", "assistant"} {
 		s.events[i].Role = role
 	}
-	m := &callModel{answers: []func() (Called, error){args(facts("Alice owns billing"))}}
+	m := &callModel{answers: []func() (Called, error){args(Facts("Alice owns billing"))}}
 	f := flusher(s, m, 1000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false

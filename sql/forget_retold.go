@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/memory"
+	"ebb/memory/classify"
 	"ebb/sql/dbsqlc"
 )
 
@@ -17,7 +17,7 @@ func retells(content, old string, others []string) bool {
 	if sameStatement(old, content) {
 		return true
 	}
-	bare := memory.Bare(datesIn.ReplaceAllString(old, ""))
+	bare := classify.TrimLead(datesIn.ReplaceAllString(old, ""))
 	folded := fold(content)
 	if slices.ContainsFunc(numbersIn(fold(bare)), func(n string) bool { return !strings.Contains(folded, n) }) {
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -48,7 +49,7 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 	drafts = slices.Clone(drafts)
 	for i := range drafts {
 		d := &drafts[i]
-		d.ScopeID, d.Content, d.Key = clean(d.ScopeID), clean(d.Content), memory.KeyOf(clean(d.Key))
+		d.ScopeID, d.Content, d.Key = clean(d.ScopeID), clean(d.Content), text.NormalizeKey(clean(d.Key))
 		d.Kind, d.SubjectID = memory.Kind(clean(string(d.Kind))), sessions.UserID(clean(string(d.SubjectID)))
 		d.SaidBy, d.SourceGroup = sessions.UserID(clean(string(d.SaidBy))), clean(d.SourceGroup)
 	}

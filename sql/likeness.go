@@ -8,7 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ebb/memory"
+	"ebb/memory/classify"
+	"ebb/memory/text"
 )
 
 // A text tells a saying where it has most of what stands in it three characters side by side, and all of its numbers.
@@ -51,7 +52,7 @@ func (l *likeness) learn(text string) {
 
 // say has the likeness find a text that is told in nearly the same words, without the dates that were put into it.
 func (l *likeness) say(text string) {
-	text = strings.TrimSpace(fold(datesIn.ReplaceAllString(memory.Bare(text), "")))
+	text = strings.TrimSpace(fold(datesIn.ReplaceAllString(classify.TrimLead(text), "")))
 	if utf8.RuneCountInString(text) < leastSaid(text) {
 		return
 	}
@@ -191,8 +192,8 @@ func personal(mark string) bool {
 
 // sameStatement reports whether two facts tell the same, one of them perhaps with the name of who said it before it.
 func sameStatement(a, b string) bool {
-	a, b = memory.Bare(datesIn.ReplaceAllString(a, "")), memory.Bare(datesIn.ReplaceAllString(b, ""))
-	if memory.Normal(a) == memory.Normal(b) {
+	a, b = classify.TrimLead(datesIn.ReplaceAllString(a, "")), classify.TrimLead(datesIn.ReplaceAllString(b, ""))
+	if text.Normalize(a) == text.Normalize(b) {
 		return true
 	}
 	if !slices.Equal(numbersIn(fold(a)), numbersIn(fold(b))) {

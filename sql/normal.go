@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -15,7 +16,7 @@ import (
 func fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
 // normal is what two contents have in common when they say the same in the same words.
-func normal(content string) string { return memory.Normal(content) }
+func normal(content string) string { return text.Normalize(content) }
 
 // factHash is what makes two drafts of one scope the same fact. A fact about a person is the same only if it was
 // learnt in the same conversation, or by the same robot in private, for who may read it depends on where it was said. What

@@ -1,23 +1,23 @@
-package memory
+package classify
 
 import (
+	"ebb/memory/text"
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 // Junk returns why text is no fact worth keeping, in words that a model can act on, and "" where it may be one. It knows
 // small talk and reports of it, questions and requests, parts of prompts and of the memory tools' own talk, and what has
 // no words. A short text may be a fact: "周会周三", "Bob: CTO".
-func Junk(text string) string {
-	t := fold(text)
-	bare := words(t)
+func Junk(body string) string {
+	t := text.Canonical(body)
+	bare := text.Words(t)
 	switch {
 	case bare == "":
 		return "has no words; save a fact in a sentence"
 	case isTiny(bare):
 		return "is too short to be a fact; save a whole sentence that says who or what"
-	case scaffoldRE.MatchString(t) || headingRE.MatchString(visible(text)):
+	case scaffoldRE.MatchString(t) || headingRE.MatchString(text.DropInvisible(body)):
 		return "is part of a prompt or a form, not a fact; save what people said, without headings, fences, tags or roles"
 	case toolTalkRE.MatchString(bare):
 		return "is about saving, not a fact; where there is nothing to save, set nothing_to_save"
@@ -27,29 +27,6 @@ func Junk(text string) string {
 		return "is a question or a request, not a fact; save the answer, once there is one"
 	}
 	return ""
-}
-
-// words returns a folded text without what is neither letter nor figure, but with one blank for each such stretch, where
-// it does not stand beside a Chinese character.
-func words(folded string) string {
-	var b strings.Builder
-	var last rune
-	gap := false
-	for _, r := range folded {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
-			gap = true
-			continue
-		}
-		if gap && last != 0 && !unicode.Is(unicode.Han, last) && !unicode.Is(unicode.Han, r) {
-			b.WriteByte(' ')
-		}
-		gap, last = false, r
-		b.WriteRune(r)
-	}
-	if !strings.ContainsFunc(b.String(), unicode.IsLetter) {
-		return ""
-	}
-	return b.String()
 }
 
 // isTiny says whether there is no room for a fact: one or two characters.
@@ -64,16 +41,6 @@ func isTiny(bare string) bool {
 		}
 	}
 	return true
-}
-
-// visible drops what shows nothing and keeps the lines.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && isInvisible(r) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // headingRE finds headings and fences, which only the text as it was written shows.
@@ -103,7 +70,7 @@ var scaffoldRE = phrases(`
 ^(?:summary|conversation summary|对话摘要|聊天记录|摘要|总结)[:：]?$
 `)
 
-// toolTalkRE matches what the memory tools and those who call them say of saving, as [words].
+// toolTalkRE matches what the memory tools and those who call them say of saving, in the form of [text.Words].
 var toolTalkRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`memory (?:save|search|get)(?: .{0,80})?`,
 	`nothing to save|no ?reply|none|null|nil|n a|na|undefined|empty|no (?:new )?(?:facts?|memor(?:y|ies)|information)(?: to (?:save|store|record))?(?: found)?`,
@@ -116,7 +83,7 @@ var toolTalkRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`(?:保存|存储|记录)(?:成功|完成|完毕)`,
 }, "|") + `)$`)
 
-// smallTalkRE matches what is small talk from end to end, as [words].
+// smallTalkRE matches what is small talk from end to end, in the form of [text.Words].
 var smallTalkRE = regexp.MustCompile(`^(?:(?:` + strings.Join([]string{
 	`好的|好滴|好嘞|好吧|好呀|好|行|可以|嗯+|哦+|噢+|喔+|啊+|哈+|嘿+|呵+|哇+|唉|对|是的?|没错|没事|没关系|没问题|不客气|不用谢|客气|收到|明白|了解|知道|懂|同意|赞成?|支持|厉害|牛|棒`,
 	`多谢|谢谢|谢|感谢|辛苦|麻烦|拜托|抱歉|对不起|不好意思|打扰|请稍等|稍等|等一下|等等|马上|在吗|在的?|来了|到了|加油`,

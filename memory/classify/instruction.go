@@ -1,4 +1,6 @@
-package memory
+package classify
+
+import "ebb/memory/text"
 
 // Instruction returns why text is an instruction posing as a fact, in words that a model can act on, and "" where it is
 // none: orders to whoever reads the memory, talk of prompts, wishes to hide what the bot is, and wishes to be read by more
@@ -6,8 +8,8 @@ package memory
 //
 // It is one fence of several, and the weakest: memories are shown to models as data, and their scope never follows from
 // their words. It reads through full-width and invisible characters, capitals, and words spelled letter by letter.
-func Instruction(text string) string {
-	t := harmlessRE.ReplaceAllString(unspelled(fold(text)), "□")
+func Instruction(body string) string {
+	t := harmlessRE.ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
 	switch {
 	case widenRE.MatchString(t):
 		return "asks for who may read it, which no text decides; save the fact alone, without where to put it"

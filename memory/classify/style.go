@@ -1,11 +1,13 @@
-package memory
+package classify
 
-import "ebb/sessions"
+import (
+	"ebb/memory/text"
+)
 
 // AnswerStyle says whether a text tells how somebody wants to be answered: in which language, how long, in what form. It
 // is a preference of whoever said it, never a rule for others: in a private chat it follows the person, in a group it is
 // about them alone.
-func AnswerStyle(text string) bool { return styleRE.MatchString(fold(text)) }
+func AnswerStyle(body string) bool { return styleRE.MatchString(text.Canonical(body)) }
 
 const languages = `(?:english|chinese|mandarin|cantonese|french|german|japanese|korean|spanish|italian|russian|portuguese|arabic|thai|vietnamese|dutch)`
 
@@ -17,22 +19,3 @@ var styleRE = phrases(`
 \b(?:prefers?|wants?|likes?|would like|asks? for) (?:\w{1,10} )?(?:short|brief|concise|long|detailed|` + languages + `)(?: and \w{1,10})? (?:answers|replies|responses)\b
 \b(?:prefers?|wants?|likes?) to be (?:answered|addressed)\b
 `)
-
-// styled makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
-// somebody else is about them, and stays what it is.
-func styled(f Fact, c Chat, who sessions.UserID) (Fact, bool) {
-	if !AnswerStyle(f.Content) {
-		return f, false
-	}
-	if id := c.Roster[f.Subject]; f.Subject != "" && (id == "" || who != "" && id != who) {
-		return f, false
-	}
-	told := termsOf(tokensOf(f.Content))
-	for name, id := range c.Roster {
-		if id != who && who != "" && within(termsOf(tokensOf(name)), told) {
-			return f, false
-		}
-	}
-	f.Kind = KindPreference
-	return f, true
-}

@@ -1,7 +1,6 @@
-package memory
+package text
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -11,8 +10,8 @@ import (
 
 // Normal is what two contents have in common when they say the same in the same words: case, width, white space and
 // the punctuation of sentences do not count. Marks that carry meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
-func Normal(content string) string {
-	runes := []rune(foldText(content))
+func Normalize(content string) string {
+	runes := []rune(Fold(content))
 	var b strings.Builder
 	space, last := false, rune(0)
 	for i, r := range runes {
@@ -30,32 +29,8 @@ func Normal(content string) string {
 	return b.String()
 }
 
-var (
-	// askingRE finds what asks to remember before what is to be remembered.
-	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
-	// speakerRE finds the name of who says something before what they say.
-	speakerRE = regexp.MustCompile(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
-)
-
-// Bare is a content without what only says who says it or that it is to be remembered: "张伟：记住我的工位在 B 区" is 我的工位在 B 区.
-// A name that only a colon divides from the rest counts where the rest speaks of its speaker, or asks to remember: else
-// it may be what the rest is about.
-func Bare(content string) string {
-	text := strings.TrimSpace(content)
-	if m := speakerRE.FindStringSubmatchIndex(text); m != nil {
-		rest, says := text[m[1]:], strings.ContainsAny(strings.ToLower(text[m[2]:m[3]]), "说s")
-		if rest != "" && (says || SelfReference(rest) || askingRE.MatchString(rest)) {
-			text = rest
-		}
-	}
-	if rest := strings.TrimSpace(askingRE.ReplaceAllString(text, "")); rest != "" {
-		text = rest
-	}
-	return text
-}
-
 // foldText makes texts comparable that differ in case or in the width of their characters only.
-func foldText(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
+func Fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
 // sentenceMark tells whether the character at i only divides sentences or quotes.
 func sentenceMark(runes []rune, i int) bool {
@@ -76,9 +51,9 @@ func latinWordly(r rune) bool {
 
 // KeyOf is the form in which the key of a fact is stored and compared: "Release_Date" and "release date" are one, and so
 // are 发布日期 and 发布 日期.
-func KeyOf(key string) string {
-	words := strings.FieldsFunc(foldText(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return Normal(strings.Join(words, " "))
+func NormalizeKey(key string) string {
+	words := strings.FieldsFunc(Fold(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return Normalize(strings.Join(words, " "))
 }
 
 // wide reports characters of scripts that are written without blanks between words.
@@ -87,9 +62,9 @@ func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.I
 // tokensOf cuts a text into what carries meaning: Latin words and numbers as a whole, with the marks inside of them
 // (1.5, v2-beta, 12:30), and each Chinese character alone. Folded; words lose the endings that number and tense give
 // them.
-func tokensOf(text string) []string {
+func Tokenize(text string) []string {
 	var out []string
-	runes := []rune(foldText(text))
+	runes := []rune(Fold(text))
 	for i := 0; i < len(runes); {
 		switch r := runes[i]; {
 		case wide(r):
@@ -97,10 +72,10 @@ func tokensOf(text string) []string {
 			i++
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			end := i + 1
-			for end < len(runes) && (plain(runes[end]) || joins(runes, end)) {
+			for end < len(runes) && (IsLatin(runes[end]) || joins(runes, end)) {
 				end++
 			}
-			out = append(out, stemOf(string(runes[i:end])))
+			out = append(out, Stem(string(runes[i:end])))
 			i = end
 		default:
 			i++
@@ -109,18 +84,18 @@ func tokensOf(text string) []string {
 	return out
 }
 
-func plain(r rune) bool {
+func IsLatin(r rune) bool {
 	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
 // joins reports marks that hold a word together: there is a letter or digit on both sides.
 func joins(runes []rune, i int) bool {
-	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && plain(runes[i+1])
+	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && IsLatin(runes[i+1])
 }
 
 // stemOf takes the commonest English endings off a word, so that "deploys" is "deploy". Words with digits are left.
-func stemOf(w string) string {
-	if len(w) < 4 || hasDigit(w) {
+func Stem(w string) string {
+	if len(w) < 4 || HasDigit(w) {
 		return w
 	}
 	w = strings.TrimSuffix(w, "'s")
@@ -133,16 +108,16 @@ func stemOf(w string) string {
 	return strings.TrimSuffix(w, "e")
 }
 
-func hasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
+func HasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
 
 // termsOf are what texts are compared by: the Latin words and numbers among tokens, and each two Chinese characters
 // that follow one another. A Chinese character between others that are none is a term itself.
-func termsOf(tokens []string) map[string]bool {
+func Terms(tokens []string) map[string]bool {
 	terms := map[string]bool{}
 	for i, t := range tokens {
-		before, after := i > 0 && isWide(tokens[i-1]), i+1 < len(tokens) && isWide(tokens[i+1])
+		before, after := i > 0 && IsWide(tokens[i-1]), i+1 < len(tokens) && IsWide(tokens[i+1])
 		switch {
-		case !isWide(t):
+		case !IsWide(t):
 			terms[t] = true
 		case after:
 			terms[t+tokens[i+1]] = true
@@ -153,7 +128,7 @@ func termsOf(tokens []string) map[string]bool {
 	return terms
 }
 
-func isWide(token string) bool {
+func IsWide(token string) bool {
 	for _, r := range token {
 		return wide(r)
 	}
@@ -161,11 +136,15 @@ func isWide(token string) bool {
 }
 
 // wordSet is the set of the words of a text.
-func wordSet(text string) map[string]bool {
+func WordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {
 		set[w] = true
-		set[stemOf(w)] = true
+		set[Stem(w)] = true
 	}
 	return set
+}
+
+func HasHan(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 }

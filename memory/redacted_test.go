@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"ebb/memory/classify"
 	"strings"
 	"testing"
 )
@@ -19,13 +20,13 @@ func TestShells(t *testing.T) {
 		"token=[已隐去]": "", "密码：［已隐去］": "", "令牌是【已隐去】": "", "the key is [REDACTED]": "", "[已隐去]": "", "服务器 root 密码 [已隐去]": "", "wifi 密码是 [已隐去]。": "", "Authorization: Bearer [已隐去]": "",
 		"root/[已隐去]": "", `{"password":"[已隐去]"}`: "",
 	} {
-		s, _, err := ParseSave(facts(text))
+		s, _, err := ParseSave(Facts(text))
 		switch {
 		case len(s.Facts) > 0:
 			if got := s.Facts[0].Content; got != want {
 				t.Errorf("%q became %q, want %q", text, got, want)
 			}
-		case want != "" || err == nil || s.Refused[faultSecret] != 1 || strings.Contains(err.Error(), "已隐去"):
+		case want != "" || err == nil || s.Refused[classify.Credential] != 1 || strings.Contains(err.Error(), "已隐去"):
 			t.Errorf("%q is refused: %v, %v", text, err, s.Refused)
 		}
 	}

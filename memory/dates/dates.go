@@ -1,6 +1,7 @@
-package memory
+package dates
 
 import (
+	"ebb/memory/text"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,21 +20,21 @@ type Span struct{ From, To time.Time }
 // What has a date beside it already stays as it is, so that to resolve twice changes nothing. Days that come again
 // ("每周五", "every Friday", "周一到周五") mean no date. A day of the week that nothing is said about is the next one, today
 // included, or the last one where the words around it tell of the past. With a zero said nothing is resolved.
-func ResolveDates(text string, said time.Time) string {
+func Resolve(body string, said time.Time) string {
 	if said.IsZero() {
-		return text
+		return body
 	}
 	var b strings.Builder
 	at := 0
-	for _, m := range relativeDates.find(text, startOfDay(said), false) {
-		b.WriteString(text[at:m.end])
-		b.WriteString(bracket(m.Span, hasHan(text[m.at:m.end])))
+	for _, m := range relativeDates.find(body, startOfDay(said), false) {
+		b.WriteString(body[at:m.end])
+		b.WriteString(bracket(m.Span, text.HasHan(body[m.at:m.end])))
 		at = m.end
 	}
 	if at == 0 {
-		return text
+		return body
 	}
-	b.WriteString(text[at:])
+	b.WriteString(body[at:])
 	return b.String()
 }
 
@@ -41,9 +42,9 @@ func ResolveDates(text string, said time.Time) string {
 // [ResolveDates] reads them, and dates in figures or with the name of a month. Questions look back: a day of the week is
 // the last one, today included, and a date without a year is at most a month ahead. Months and years are spans of all
 // their days. Of a long text only the beginning and the end are a question.
-func DatesIn(query string, now time.Time) []Span {
+func Find(query string, now time.Time) []Span {
 	var spans []Span
-	for _, m := range allDates.find(clipped(query), startOfDay(now), true) {
+	for _, m := range allDates.find(text.Clip(query), startOfDay(now), true) {
 		spans = append(spans, m.Span)
 	}
 	return spans
@@ -153,7 +154,7 @@ var dateWords = strings.Fields("day week month quarter year tomorrow tonight nig
 
 // mean fills in the span of a mention from the first rule that matches its words and makes sense of them.
 func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
-	words = fold(words)
+	words = text.Canonical(words)
 	for _, r := range g.rules {
 		if parts := r.re.FindStringSubmatch(words); parts != nil {
 			span, ok := r.days(parts, day)
@@ -218,10 +219,10 @@ var (
 		`\b(?:every|each|weekly|biweekly|usually|always|regular(?:ly)?|recurring|standing|often|likes?|hours|weekdays?)\b`)
 	willBeRE = regexp.MustCompile(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
 
-	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
+	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + MonthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
 		`\s*[）)]*\s*[（(,，]?\s*$`)
 	dateBehindRE = regexp.MustCompile(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
-		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + monthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b)`)
+		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + MonthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + MonthNames + `\b)`)
 	rangeBeforeRE = regexp.MustCompile(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
 	rangeBehindRE = regexp.MustCompile(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
 
@@ -303,6 +304,23 @@ func startOfDay(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-func hasHan(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+// mentionsDate reports whether a text has the form of a date anywhere, whatever it means.
+func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
+
+// meansPast says whether a text names a past day, or a date in figures or with its month. Whether that is past only a
+// clock could say, and it does no harm to look such a day up.
+func NamesPast(text string) bool {
+	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day serves to tell before from after
+	if !mayDate(text) {
+		return false
+	}
+	if places := relativeDates.places(text); len(places) > 0 {
+		for _, m := range relativeDates.read(text, places, day, true) {
+			if m.From.Before(day) && !m.To.After(day) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(allDates.find(text, day, true)) > 0
 }

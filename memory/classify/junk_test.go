@@ -1,6 +1,7 @@
-package memory
+package classify
 
 import (
+	"ebb/memory/text"
 	"strings"
 	"testing"
 )
@@ -38,12 +39,12 @@ func TestJunk(t *testing.T) {
 func FuzzJunk(f *testing.F) {
 	f.Add("谢谢大家")
 	f.Add("ok\x00 \xff thanks")
-	f.Fuzz(func(t *testing.T, text string) {
-		if Junk(text) != Junk(text+" \u200b") || Junk(text) != Junk("\ufeff"+text) {
-			t.Fatalf("what shows nothing changes what is thought of %q", text)
+	f.Fuzz(func(t *testing.T, body string) {
+		if Junk(body) != Junk(body+" \u200b") || Junk(body) != Junk("\ufeff"+body) {
+			t.Fatalf("what shows nothing changes what is thought of %q", body)
 		}
-		if folded := fold(text); fold(folded) != folded {
-			t.Fatalf("%q folds to %q, and that to %q", text, folded, fold(folded))
+		if folded := text.Canonical(body); text.Canonical(folded) != folded {
+			t.Fatalf("%q folds to %q, and that to %q", body, folded, text.Canonical(folded))
 		}
 	})
 }

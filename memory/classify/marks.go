@@ -1,16 +1,15 @@
-package memory
+package classify
 
 import (
+	"ebb/memory/dates"
+	"ebb/memory/text"
 	"regexp"
-	"strings"
-	"time"
-	"unicode/utf8"
 )
 
 // SelfReference says whether the speaker of a text speaks of themself: 我, 本人, I, my and so on, but not 我们, our or what
 // only contains such a word (自我, I/O, phase I).
-func SelfReference(text string) bool {
-	return selfRE.MatchString(ordinalRE.ReplaceAllString(fold(clipped(text)), "□"))
+func SelfReference(body string) bool {
+	return selfRE.MatchString(ordinalRE.ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
 
 // ordinalRE finds the Roman number one.
@@ -27,16 +26,16 @@ var selfRE = phrases(`
 // Candidate says whether a text may hold something worth remembering: it asks to be remembered, speaks of what its
 // speaker is, has or wants, or has the words, dates, amounts or identifiers of decisions and duties. Questions and small
 // talk do not. It is cheap and calls no model: it marks, and a flush reads what was marked.
-func Candidate(text string) bool {
-	for s := range sentences(clipped(text)) {
-		f := fold(s)
+func Candidate(body string) bool {
+	for s := range text.Sentences(text.Clip(body)) {
+		f := text.Canonical(s)
 		if askedRE.MatchString(f) {
 			return true
 		}
-		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE.MatchString(words(f)) {
+		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE.MatchString(text.Words(f)) {
 			continue
 		}
-		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || mayDate(s) && len(allDates.places(s)) > 0 {
+		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || dates.Mentions(s) {
 			return true
 		}
 	}
@@ -45,9 +44,9 @@ func Candidate(text string) bool {
 
 // Asked says whether a text asks in so many words to remember something, as in "记住：…" and "please note that …". To ask
 // whether somebody remembers is something else.
-func Asked(text string) bool {
-	for s := range sentences(clipped(text)) {
-		if f := fold(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
+func AsksToRemember(body string) bool {
+	for s := range text.Sentences(text.Clip(body)) {
+		if f := text.Canonical(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
 			return true
 		}
 	}
@@ -56,9 +55,9 @@ func Asked(text string) bool {
 
 // RecallQuestion says whether a text asks about, or builds on, what was said before: "上次定的是什么", "do you remember", a
 // question about a day that is past, or what the speaker told about themself. What asks to remember is none.
-func RecallQuestion(text string) bool {
-	for s := range sentences(clipped(text)) {
-		f := fold(s)
+func RecallQuestion(body string) bool {
+	for s := range text.Sentences(text.Clip(body)) {
+		f := text.Canonical(s)
 		switch {
 		case rememberRE.MatchString(f):
 			return true
@@ -68,66 +67,12 @@ func RecallQuestion(text string) bool {
 			return true
 		case !isQuestion(f) && !wonderRE.MatchString(f):
 			continue
-		case pastRE.MatchString(f) || meansPast(s):
+		case pastRE.MatchString(f) || dates.NamesPast(s):
 			return true
 		}
 	}
 	return false
 }
-
-// meansPast says whether a text names a past day, or a date in figures or with its month. Whether that is past only a
-// clock could say, and it does no harm to look such a day up.
-func meansPast(text string) bool {
-	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day serves to tell before from after
-	if !mayDate(text) {
-		return false
-	}
-	if places := relativeDates.places(text); len(places) > 0 {
-		for _, m := range relativeDates.read(text, places, day, true) {
-			if m.From.Before(day) && !m.To.After(day) {
-				return true
-			}
-		}
-		return false
-	}
-	return len(allDates.find(text, day, true)) > 0
-}
-
-// clipped bounds what the marks of a message are looked for in: its beginning and its end. What somebody says of a file
-// that they paste stands there.
-func clipped(text string) string {
-	const side = 4 << 10
-	if len(text) <= 2*side {
-		return text
-	}
-	head, tail := side, len(text)-side
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return text[:head] + "\n" + text[tail:]
-}
-
-// sentences yields the sentences of a text with the marks that end them.
-func sentences(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for text != "" {
-			n := len(text)
-			if end := sentenceEndRE.FindStringIndex(text); end != nil {
-				n = end[1]
-			}
-			if strings.TrimSpace(text[:n]) != "" && !yield(text[:n]) {
-				return
-			}
-			text = text[n:]
-		}
-	}
-}
-
-// A mark between letters, as in a link or a version, ends nothing.
-var sentenceEndRE = regexp.MustCompile(`[。！？；]+|\n|[.!?;]+(?:\s|$)|[?!]+\p{Han}`)
 
 // isQuestion says whether a folded text asks: it ends like a question.
 func isQuestion(folded string) bool { return questionRE.MatchString(folded) }

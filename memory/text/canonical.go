@@ -1,4 +1,4 @@
-package memory
+package text
 
 import (
 	"regexp"
@@ -12,7 +12,7 @@ import (
 // the traditional characters that the patterns of this package know, typographic quotes. Characters without width, which
 // are put into words so that nobody finds them, are dropped, white space is one blank, and blanks between Chinese
 // characters are none.
-func fold(text string) string {
+func Canonical(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	var b strings.Builder
 	b.Grow(len(text))
@@ -56,7 +56,7 @@ var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{
 
 // unspelled returns a folded text with what is spelled letter by letter in it written together behind it, for patterns
 // to find.
-func unspelled(folded string) string {
+func JoinSpelled(folded string) string {
 	runs := spelledRE.FindAllString(folded, -1)
 	if len(runs) == 0 {
 		return folded
@@ -90,3 +90,36 @@ var simplified = func() map[rune]rune {
 	}
 	return m
 }()
+
+// words returns a folded text without what is neither letter nor figure, but with one blank for each such stretch, where
+// it does not stand beside a Chinese character.
+func Words(folded string) string {
+	var b strings.Builder
+	var last rune
+	gap := false
+	for _, r := range folded {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			gap = true
+			continue
+		}
+		if gap && last != 0 && !unicode.Is(unicode.Han, last) && !unicode.Is(unicode.Han, r) {
+			b.WriteByte(' ')
+		}
+		gap, last = false, r
+		b.WriteRune(r)
+	}
+	if !strings.ContainsFunc(b.String(), unicode.IsLetter) {
+		return ""
+	}
+	return b.String()
+}
+
+// visible drops what shows nothing and keeps the lines.
+func DropInvisible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && isInvisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,4 +1,4 @@
-package memory
+package dates
 
 import (
 	"regexp"
@@ -25,9 +25,9 @@ const (
 	whichMonth    = `(本月|当月|这个?月|下下个?月|下个?月|上上个?月|上个?月)`
 	whichYear     = `(今年|明年|去年|前年|后年)`
 	dayOfMonth    = `([0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})`
-	weekdayName   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
+	WeekdayName   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
 	weekdayShort  = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thur?s?|fri|sat|sun)`
-	monthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+	MonthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
 )
 
 // relativeDates are told from the day they are said on; allDates are those of any kind. In both the longer words come
@@ -142,7 +142,7 @@ var englishRules = []*dateRule{
 	{pattern: `\b(?:this|this\s+coming|on|by|until|till|before)\s+` + weekdayShort + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return upcoming(weekday(monday(day), m[1]), day), true
 	}},
-	{pattern: `\b` + weekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: `\b` + WeekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return upcoming(weekday(monday(day), m[1]), day), true
 	}},
 	{pattern: `\bin\s+` + englishNumber + `\s+(day|week|month|year)s?\b`, days: func(m []string, day time.Time) (Span, bool) {
@@ -219,17 +219,17 @@ var absoluteRules = []*dateRule{
 	{pattern: `(?:前几|这几|前两|这两|前些)天|\bthe\s+other\s+day\b|\b(?:a\s+)?few\s+days\s+ago\b`, days: func(_ []string, day time.Time) (Span, bool) {
 		return Span{day.AddDate(0, 0, -7), day.AddDate(0, 0, 1)}, true
 	}},
-	{english: true, pattern: `\b(` + monthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + MonthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recent(months[m[1][:3]], m[2], m[3], day)
 	}},
-	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + MonthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recent(months[m[2][:3]], m[1], m[3], day)
 	}},
-	{english: true, pattern: `\b(` + monthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + MonthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	// "may" and "march" alone are words of every day.
-	{english: true, pattern: `\b(?:in|since|during|last|of|early|late|mid)[\s-]+(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(?:in|since|during|last|of|early|late|mid)[\s-]+(` + MonthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	{english: true, pattern: `\b(january|february|april|june|july|august|september|october|november|december)\b`, days: func(m []string, day time.Time) (Span, bool) {

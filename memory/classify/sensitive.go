@@ -1,6 +1,7 @@
-package memory
+package classify
 
 import (
+	"ebb/memory/text"
 	"regexp"
 	"strings"
 )
@@ -12,8 +13,8 @@ const organs = `(?:膝盖?|关节|眼睛?|心脏|阑尾|胆囊?|胃|肠|牙|腰|
 // papers, belief, orientation, convictions, where somebody lives. To speak of such things in general ("工资系统由 Bob 负责") does
 // not, nor do programs about them, nor what somebody may not eat, which people tell for others to heed. Where somebody
 // lives is a street with a number: a city is nobody's address. Credentials are another matter, see redact.HasSecret.
-func Sensitive(text string) bool {
-	f := unspelled(productRE.ReplaceAllString(fold(text), "□"))
+func Sensitive(body string) bool {
+	f := text.JoinSpelled(productRE.ReplaceAllString(text.Canonical(body), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
 }
 

@@ -1,6 +1,8 @@
-package memory
+package dates
 
 import (
+	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"ebb/memory/text/texttest"
 )
 
 // saturday is the day that the tables below speak on; the week began on the 16th.
@@ -76,7 +80,7 @@ func TestResolveDates(t *testing.T) {
 		"end of next quarter":       "end of next quarter (2027-03-31)",
 		"Alice 说 next Friday 和后天都行": "Alice 说 next Friday (2026-11-27) 和后天（2026-11-23）都行",
 	} {
-		if got := ResolveDates(text, saturday); got != want {
+		if got := Resolve(text, saturday); got != want {
 			t.Errorf("ResolveDates(%q)\n got %q\nwant %q", text, got, want)
 		}
 	}
@@ -93,7 +97,7 @@ func TestResolveDatesLeaves(t *testing.T) {
 		"请说明天气情况", "光明天使", "以前天天加班", "以后天天写", "先天后天", "文明年货", "过去年轻", "两天后端重构", "三天前端", "下周期", "这周围",
 		"日本月饼", "第3天后", "下午开会", "2025年底", "12月底", "surprises in Mondayland", "USA2today", "Sundays", "会在5月2日开", "", "Bob: CTO",
 	} {
-		if got := ResolveDates(text, saturday); got != text {
+		if got := Resolve(text, saturday); got != text {
 			t.Errorf("ResolveDates(%q) = %q, want it left", text, got)
 		}
 	}
@@ -102,13 +106,13 @@ func TestResolveDatesLeaves(t *testing.T) {
 func TestResolveDatesZone(t *testing.T) {
 	t.Parallel()
 	instant := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
-	if got := ResolveDates("明天", instant); got != "明天（2026-11-22）" {
+	if got := Resolve("明天", instant); got != "明天（2026-11-22）" {
 		t.Errorf("in UTC: %q", got)
 	}
-	if got := ResolveDates("明天", instant.In(saturday.Location())); got != "明天（2026-11-23）" {
+	if got := Resolve("明天", instant.In(saturday.Location())); got != "明天（2026-11-23）" {
 		t.Errorf("in Shanghai: %q", got)
 	}
-	if got := ResolveDates("明天", time.Time{}); got != "明天" {
+	if got := Resolve("明天", time.Time{}); got != "明天" {
 		t.Errorf("with no time: %q", got)
 	}
 }
@@ -124,7 +128,7 @@ func TestResolveDatesEnds(t *testing.T) {
 		if text == "上个月31号" {
 			want = text // November has none
 		}
-		if got := ResolveDates(text, day); got != want {
+		if got := Resolve(text, day); got != want {
 			t.Errorf("ResolveDates(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -161,7 +165,7 @@ func TestDatesIn(t *testing.T) {
 		"": nil,
 	} {
 		var got []string
-		for _, s := range DatesIn(query, saturday) {
+		for _, s := range Find(query, saturday) {
 			got = append(got, s.From.Format(time.DateOnly)+".."+s.To.AddDate(0, 0, -1).Format(time.DateOnly))
 		}
 		if !slices.Equal(got, want) {
@@ -178,8 +182,8 @@ var dateTexts = []string{
 
 // resolveLaws are what holds of every text: what is put in can be taken out again, and nothing is put in twice.
 func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
-	once := ResolveDates(text, saturday)
-	if again := ResolveDates(once, saturday.AddDate(0, 3, 1)); again != once {
+	once := Resolve(text, saturday)
+	if again := Resolve(once, saturday.AddDate(0, 3, 1)); again != once {
 		t.Fatalf("resolved again, on another day:\n text %q\n once %q\nagain %q", text, once, again)
 	}
 	at := 0
@@ -197,7 +201,7 @@ func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
 	if utf8.ValidString(text) && !utf8.ValidString(once) {
 		t.Fatalf("%q became invalid: %q", text, once)
 	}
-	for _, s := range DatesIn(text, saturday) {
+	for _, s := range Find(text, saturday) {
 		if !s.From.Before(s.To) {
 			t.Fatalf("DatesIn(%q) has an empty span %v", text, s)
 		}
@@ -215,4 +219,25 @@ func FuzzResolveDates(f *testing.F) {
 	f.Add("明天和 next Friday 之后，周一到周五每周三已经定了")
 	f.Add(strings.Join(dateTexts, ""))
 	f.Fuzz(func(t *testing.T, text string) { resolveLaws(t, text) })
+}
+
+// Law: no date is in a text that is not worth a look.
+func TestDatesAreWhereALookIsWorthIt(t *testing.T) {
+	t.Parallel()
+	for _, r := range allDates.rules {
+		tree, err := syntax.Parse("(?i)"+r.pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			text := rapid.SampledFrom([]string{"x ", "今天", "in 3 weeks "}).Draw(t, "before") + texttest.Matching(t, tree) + " y"
+			want := allDates.re.FindAllStringIndex(text, -1)
+			if len(want) > 0 && !mayDate(text) {
+				t.Fatalf("%q has a date", text)
+			}
+			if got := allDates.places(text); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("%q: dates at %v, want %v", text, got, want)
+			}
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package memory
+package classify
 
 import (
 	"regexp"
@@ -6,71 +6,78 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
 // fault is why an item is not stored, from the name of the field on; empty: it is. kind tells of what sort it is, for
 // counts; none: the item is not well formed. What has a kind is never kept, however it is put.
-type fault struct{ why, kind string }
+type Refusal struct{ Why, Kind string }
 
 // The kinds of what is never kept.
 const (
-	faultSecret = "credential"
-	faultOrder  = "instruction"
-	faultJunk   = "small talk"
-	faultPerson = "personal data"
+	Credential = "credential"
+	Order      = "instruction"
+	SmallTalk  = "small talk"
+	Personal   = "personal data"
 )
 
 // unfit says why what a text says is never kept, in words that a model can act on, or nothing. It is looked at as it
 // stands and without what leads in: "记住：", "please note:" and the name of a speaker make no fact of what is none.
-func unfit(text string) fault {
+func Refuse(text string) Refusal {
 	said, asked, by := leadless(text, nil)
 	texts := []string{text}
 	if said != text {
 		texts = append(texts, said)
 	}
 	for _, t := range texts {
-		if tellsSecret(t) {
-			return fault{neverStored, faultSecret}
+		if HasCredential(t) {
+			return Refusal{NeverStored, Credential}
 		}
 		if why := Instruction(t); why != "" {
-			return fault{why, faultOrder}
+			return Refusal{why, Order}
 		}
 	}
 	if asked { // "请帮我记住：…" asks for what follows to be kept, and is a request itself
 		text = said
 	}
 	if why := Junk(text); why != "" {
-		return fault{why, faultJunk}
+		return Refusal{why, SmallTalk}
 	}
 	if by && isChatter(said) {
 		return chatter
 	}
-	return fault{}
+	return Refusal{}
 }
 
-var chatter = fault{"is small talk or a request of one speaker, not a fact; leave it out", faultJunk}
+// neverStored is why a credential is refused.
+const NeverStored = "looks like a credential, which is never stored; tell the person that /forget last (/忘记 上一条) deletes their message"
 
-// chatters reports whether a text is the small talk of one who spoke in the chat. Of others nobody knows whether what
-// stands before the colon is a name: "Contract: agreed".
-func chatters(text string, roster map[string]sessions.UserID) bool {
+var chatter = Refusal{"is small talk or a request of one speaker, not a fact; leave it out", SmallTalk}
+
+// refuseChatter refuses the small talk of a person in the roster. Other names before a colon may be no names:
+// "Contract: agreed".
+func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
 	said, _, by := leadless(text, roster)
-	return by && isChatter(said)
+	if by && isChatter(said) {
+		return chatter
+	}
+	return Refusal{}
 }
 
 // isChatter reports whether a text is small talk or a request from end to end. Unlike [Junk] it takes short answers:
 // "Bob: QA" may tell what somebody is.
-func isChatter(text string) bool {
-	t := fold(text)
-	bare := words(t)
+func isChatter(body string) bool {
+	t := text.Canonical(body)
+	bare := text.Words(t)
 	return smallTalkRE.MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
 // leadless is what a text says without what leads in: who says it, and that it is to be remembered, in any order. asked
 // and by say which of the two were there. A word before a colon that the roster does not have, as in "Status: done", is
 // taken off too, without by.
-func leadless(text string, roster map[string]sessions.UserID) (said string, asked, by bool) {
-	said = strings.TrimSpace(norm.NFKC.String(visible(text)))
+func leadless(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
+	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
 	const leads = 4 // nobody stacks more of them
 	for range leads {
 		if m := askedLeadRE.FindString(said); m != "" {
@@ -86,6 +93,9 @@ func leadless(text string, roster map[string]sessions.UserID) (said string, aske
 	}
 	return said, asked, by
 }
+
+// speakerLead returns the name of a speaker that a text begins with, with the mark or verb behind it.
+func SpeakerLead(text string) string { return speakerLeadRE.FindString(text) }
 
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
 
@@ -106,3 +116,27 @@ var (
 // surnames begin nearly all names of people in China; 小, 老 and 阿 those that colleagues use.
 const surnames = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范" +
 	"廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔汤小老阿"
+
+var (
+	// askingRE finds what asks to remember before what is to be remembered.
+	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
+	// speakerRE finds the name of who says something before what they say.
+	speakerRE = regexp.MustCompile(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
+)
+
+// Bare is a content without what only says who says it or that it is to be remembered: "张伟：记住我的工位在 B 区" is 我的工位在 B 区.
+// A name that only a colon divides from the rest counts where the rest speaks of its speaker, or asks to remember: else
+// it may be what the rest is about.
+func TrimLead(content string) string {
+	text := strings.TrimSpace(content)
+	if m := speakerRE.FindStringSubmatchIndex(text); m != nil {
+		rest, says := text[m[1]:], strings.ContainsAny(strings.ToLower(text[m[2]:m[3]]), "说s")
+		if rest != "" && (says || SelfReference(rest) || askingRE.MatchString(rest)) {
+			text = rest
+		}
+	}
+	if rest := strings.TrimSpace(askingRE.ReplaceAllString(text, "")); rest != "" {
+		text = rest
+	}
+	return text
+}

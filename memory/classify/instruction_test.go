@@ -1,6 +1,7 @@
-package memory
+package classify
 
 import (
+	"ebb/memory/text"
 	"strings"
 	"testing"
 	"unicode"
@@ -63,18 +64,18 @@ func FuzzInstruction(f *testing.F) {
 	for _, text := range posedOrders {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if Instruction(text) == "" {
+	f.Fuzz(func(t *testing.T, body string) {
+		if Instruction(body) == "" {
 			return
 		}
-		if strings.ContainsFunc(text, unicode.IsControl) {
+		if strings.ContainsFunc(body, unicode.IsControl) {
 			return // between lines a sentence may begin
 		}
-		if dressed := strings.ToUpper(text); fold(dressed) == fold(text) && Instruction(dressed) == "" {
-			t.Fatalf("%q is refused, %q is not", text, dressed)
+		if dressed := strings.ToUpper(body); text.Canonical(dressed) == text.Canonical(body) && Instruction(dressed) == "" {
+			t.Fatalf("%q is refused, %q is not", body, dressed)
 		}
-		if dressed := strings.Join(strings.Split(text, ""), "\u200b"); Instruction(dressed) == "" {
-			t.Fatalf("%q is refused, %q is not", text, dressed)
+		if dressed := strings.Join(strings.Split(body, ""), "\u200b"); Instruction(dressed) == "" {
+			t.Fatalf("%q is refused, %q is not", body, dressed)
 		}
 	})
 }

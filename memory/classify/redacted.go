@@ -1,4 +1,4 @@
-package memory
+package classify
 
 import (
 	"regexp"
@@ -6,14 +6,15 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"ebb/memory/text"
 	"ebb/sessions/redact"
 )
 
 // tellsSecret reports whether a text tells a credential, in whatever width it is written, or the shell of one that was
 // taken out before: nobody needs that either. To speak of the mark is no secret: "logs show [redacted]".
-func tellsSecret(text string) bool {
-	plain := norm.NFKC.String(visible(text))
-	return redact.HasSecret(text) || redact.HasSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
+func HasCredential(body string) bool {
+	plain := norm.NFKC.String(text.DropInvisible(body))
+	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
 }
 
 const (
@@ -37,19 +38,19 @@ const leastRest = 5
 
 // shellless is a text without the shells of credentials, and without the clauses of which nothing else is left: what
 // stands beside a credential is kept, such as where a database is and whose.
-func shellless(text string) string {
-	if !markRE.MatchString(text) {
-		return text
+func DropRedacted(body string) string {
+	if !markRE.MatchString(body) {
+		return body
 	}
 	var b strings.Builder
-	for _, clause := range clauseRE.FindAllString(text, -1) {
+	for _, clause := range clauseRE.FindAllString(body, -1) {
 		rest := shellRE.ReplaceAllString(loginRE.ReplaceAllString(clause, "://"), "")
-		thin := len(tokensOf(rest)) < leastRest && !hasDigit(rest)
-		alone := len(tokensOf(markRE.ReplaceAllString(clause, ""))) == 0
+		thin := len(text.Tokenize(rest)) < leastRest && !text.HasDigit(rest)
+		alone := len(text.Tokenize(markRE.ReplaceAllString(clause, ""))) == 0
 		if rest != clause && thin || alone && markRE.MatchString(clause) {
 			continue
 		}
 		b.WriteString(rest)
 	}
-	return strings.TrimRight(clean(b.String()), "，,;；、 ")
+	return strings.TrimRight(text.Clean(b.String()), "，,;；、 ")
 }

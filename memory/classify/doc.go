@@ -1,0 +1,12 @@
+// Package classify judges a text by its words alone, without a model and without storage: whether it is junk, an
+// instruction that poses as a fact, personal data, a credential, worth a flush, or a question about earlier talk.
+//
+//	junk.go         [Junk]
+//	instruction.go  [Instruction]
+//	sensitive.go    [Sensitive]
+//	redacted.go     [HasCredential], [DropRedacted]
+//	lead.go         [Refuse] combines them, with and without a lead such as "记住：" or a speaker's name
+//	marks.go        [Candidate], [AsksToRemember], [RecallQuestion], [SelfReference]
+//	style.go        [AnswerStyle]
+//	phrases.go      lists of expressions, indexed by the words that a match must contain
+package classify
