@@ -46,8 +46,9 @@ lint: ## Check format and style
 	go vet ./...
 	CGO_ENABLED=0 go run $(GOLANGCI_LINT) run ./...
 
-generate: ## Write the Go code for the SQL again
+generate: ## Write the Go code for the SQL and docs/configuration.md again
 	CGO_ENABLED=0 go run $(SQLC) generate -f sql/sqlc.yaml
+	go run ./cmd/lab/configdoc
 
 bench: deps program ## Measure what the design promises, as one table
 	go run ./cmd/lab bench
