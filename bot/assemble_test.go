@@ -251,7 +251,7 @@ func TestEmergencyView(t *testing.T) {
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
 		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, "", asked))) }
-		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).emergency(v, func(v sessions.View) bool { return size(v) <= room })
+		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).views.emergency(v, func(v sessions.View) bool { return size(v) <= room })
 		if why := illegal(testFrame.assemble(got, aPolicy, "", asked)); why != "" {
 			t.Fatal(why)
 		}
@@ -282,10 +282,10 @@ func TestFrameIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, s := range b.frame.tools {
+		for _, s := range b.views.frame.tools {
 			names = append(names, s.Name)
 		}
-		got := b.frame.system + strings.Join(names, " ")
+		got := b.views.frame.system + strings.Join(names, " ")
 		if first == "" {
 			first = got
 		}

@@ -22,33 +22,33 @@ func blamed(end error) bool {
 }
 
 // attempt runs a turn that has begun, and settles what its end says of the messages.
-func (b *Bot) attempt(ctx context.Context, l sessions.Lease, view sessions.View) (more bool, err error) {
+func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.View) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil
 	}
 	taken, end := view.Pending, errPanic
 	defer func() { // also while a panic passes
 		if end != nil {
-			err = errors.Join(err, b.abandon(ctx, l, taken, end))
+			err = errors.Join(err, r.abandon(ctx, l, taken, end))
 		}
 	}()
-	t := b.open(l, view)
+	t := r.open(l, view)
 	taken = t.asked
-	more, err = b.take(ctx, t)
+	more, err = r.take(ctx, t)
 	end = err
 	return more, err
 }
 
 // abandon tells the storage that a turn ended without a commit, and waits for one that is away.
-func (b *Bot) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Event, end error) error {
+func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Event, end error) error {
 	var guilty []int64
 	for _, e := range taken {
 		if blamed(end) {
 			guilty = append(guilty, e.ID)
 		}
 	}
-	err := b.persist(ctx, "Turn not abandoned, trying again", func(one context.Context) error {
-		return b.store.Abandon(one, l, guilty)
+	err := r.persist(ctx, "Turn not abandoned, trying again", func(one context.Context) error {
+		return r.store.Abandon(one, l, guilty)
 	})
 	if err != nil {
 		return fmt.Errorf("abandon turn of session %s: %w", l.Key, err)
@@ -58,36 +58,36 @@ func (b *Bot) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Ev
 
 // begin waits for a place and opens a turn. A suspect also waits until no other one runs; nothing is marked before. leave
 // gives the places back, and is never nil.
-func (b *Bot) begin(ctx context.Context, l sessions.Lease) (v sessions.View, leave func(), err error) {
-	v, leave, err = b.beginBy(ctx, l, b.store.Begin)
+func (r *Runner) begin(ctx context.Context, l sessions.Lease) (v sessions.View, leave func(), err error) {
+	v, leave, err = r.beginBy(ctx, l, r.store.Begin)
 	if err != nil || v.Suspect == 0 {
 		return v, leave, err
 	}
 	leave()
-	free, err := b.suspects.enter(ctx, v.Suspect)
+	free, err := r.suspects.enter(ctx, v.Suspect)
 	if err != nil {
 		return v, func() {}, err
 	}
-	v, place, err := b.beginBy(ctx, l, b.store.BeginAlone)
+	v, place, err := r.beginBy(ctx, l, r.store.BeginAlone)
 	if v.Suspect == 1 {
 		time.AfterFunc(suspectAlone, free)
 	}
 	return v, func() { place(); free() }, err
 }
 
-func (b *Bot) beginBy(
+func (r *Runner) beginBy(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
 ) (v sessions.View, leave func(), err error) {
-	if leave, err = b.inHand.enter(ctx, waiterOf(l.Key)); err != nil {
+	if leave, err = r.inHand.enter(ctx, waiterOf(l.Key)); err != nil {
 		return v, func() {}, ErrStop
 	}
-	if !b.leases.Trusted() { // it may have been a long wait
+	if !r.leases.Trusted() { // it may have been a long wait
 		return v, leave, errHeartbeat
 	}
 	// A statement that hangs takes a turn's place from nobody for long.
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
-	v, err = open(one, l, b.cfg.mergeLimit())
+	v, err = open(one, l, r.cfg.MaxMerged)
 	return v, leave, err
 }
 

@@ -54,7 +54,7 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 // work has the background work a backlog off until the upkeep has nothing to do.
 func (r *replica) work() sessions.Session {
 	r.t.Helper()
-	r.bot.wakeBacklogs(r.t.Context())
+	r.bot.worker.wakeBacklogs(r.t.Context())
 	ctx, stop := context.WithTimeout(r.t.Context(), 20*patience)
 	defer stop()
 	if err := r.bot.Quiet(ctx); err != nil {

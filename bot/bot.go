@@ -1,22 +1,16 @@
 package bot
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
-	"text/template"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -132,44 +126,29 @@ func (c *Config) mergeLimit() int {
 
 // Bot is one replica of the gateway. Make it with [New], run it with Run, once.
 type Bot struct {
-	cfg          Config
-	store        sessions.Store
-	memory       memory.Store
-	model        Model
-	tools        map[string]Tool
-	frame        *frame
-	counter      *tokens.Counter
-	counted      *counted
-	engine       *compaction.Engine
-	flusher      *memory.Flusher
-	consolidator *memory.Consolidator
-	metrics      *metrics
-	leases       *lease.Holder
-	upkeepLock   *locks
-	resolved     resolved
-	spare        *semaphore.Weighted // bounds maintenance over all sessions
-	draining     chan struct{}
-	gate         *gated // bounds the calls of the model; it is the model
-	inHand       *fair  // bounds the turns, each of which holds a view
-	suspects     *suspects
-	stream       *stream
-	last         *lastFlush
-	left         chan sessions.Key // sessions that wait for work which this replica does not begin any more
-	told         told
-	tally        ledger
-	gathering    gathering
-	idle         idleBacklogs
+	cfg       Config
+	languages languages
+	store     sessions.Store
+	memory    memory.Store
+	leases    *lease.Holder
+	metrics   *metrics
+	stats     *recorder
+	gate      *gated // bounds the calls of the model
+	draining  chan struct{}
+	last      *lastFlush
+	left      chan sessions.Key // sessions that wait for work which this replica does not begin any more
+	tally     ledger
 
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 9 to 11
-	outbox *outbox
+
+	views   *Builder
+	runner  *Runner
+	worker  *Worker
+	handler *Handler
+	stream  *stream
+	outbox  *outbox
 }
-
-//go:embed prompts/system.md
-var systemPrompt string
-
-// maxUpkeep is how many sessions are flushed or compacted at once.
-const maxUpkeep = 8
 
 // New checks the configuration and puts the parts together; nothing runs yet.
 func New(cfg Config) (*Bot, error) {
@@ -185,72 +164,59 @@ func New(cfg Config) (*Bot, error) {
 	if _, _, err := memory.ClockOf(cfg.DigestAt); err != nil && cfg.DigestAt != "" {
 		return nil, fmt.Errorf("daily digest: %w", err)
 	}
-	b := &Bot{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, tools: map[string]Tool{},
-		counter: cfg.Counter, counted: &counted{counter: cfg.Counter, known: map[string]int{}},
-		leases:     lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
-		upkeepLock: &locks{held: map[sessions.Key]chan struct{}{}},
-		spare:      semaphore.NewWeighted(maxUpkeep), draining: make(chan struct{}),
-	}
-	b.gate, b.inHand = newGated(cfg.Model, cfg.MaxConcurrent), newFair(turnsPerCall*cfg.MaxConcurrent, b.draining)
-	b.suspects = &suspects{over: b.draining}
-	b.model = b.gate
-	b.stream = &stream{Bot: b, poke: make(chan struct{}, 1)}
-	b.last, b.left = newLastFlush(), make(chan sessions.Key, sweepLimit)
 	if cfg.OneStream && cfg.Elector == nil {
-		return nil, errors.New("one stream connection: there is nothing to agree by on who holds it")
+		return nil, errors.New("one stream connection: no elector is configured")
 	}
-	if err := b.makeFrame(); err != nil {
+	b := &Bot{
+		cfg: cfg, languages: languages{cfg.Language, cfg.Languages}, store: cfg.Store, memory: cfg.Memory,
+		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
+		gate:   newGated(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), left: make(chan sessions.Key, sweepLimit),
+	}
+	b.stream = newStream(streamConfig{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
+	var err error
+	if b.views, err = newBuilder(viewConfig{
+		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools,
+		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
+		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Remember: cfg.Remember,
+	}); err != nil {
 		return nil, err
 	}
-	window := cfg.Compaction.Window.Context
-	b.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
-		Model: plainModel{b.model, KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
-		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
-	}}
-	b.flusher = &memory.Flusher{
-		Store: cfg.Memory, Model: plainModel{b.model, KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window, Count: cfg.Counter.Count,
-		Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
-		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
-		Talk: b.talk, Clean: compaction.Clean,
-	}
-	b.consolidator = &memory.Consolidator{
-		Store: cfg.Keeper, Model: plainModel{b.model, KindConsolidation}, Name: cfg.SummaryModel, Fence: compaction.Fence, Count: cfg.Counter.Count,
-		Language: cfg.Language, Context: window,
-	}
+	b.worker = newWorker(workerConfig{
+		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
+		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
+		Compaction: cfg.Compaction, Groups: cfg.Groups, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
+		SummaryModel: cfg.SummaryModel, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
+		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,
+	})
+	b.handler = newHandler(handlerConfig{
+		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
+		Languages: b.languages, Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, Own: cfg.Own,
+		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
+	})
+	b.runner = newRunner(turnConfig{
+		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Worker: b.worker,
+		Commands: b.handler, Tools: cfg.Tools, Transport: cfg.Transport, Now: b.now, Stopping: b.stopping, Draining: b.draining,
+		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Watch: cfg.Watch,
+		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: turnsPerCall * cfg.MaxConcurrent,
+		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
+	})
 	return b, nil
 }
 
-// makeFrame writes the system prompt and sorts the tools, once: they are the same in every request.
-func (b *Bot) makeFrame() error {
-	t, err := template.New("system.md").Parse(systemPrompt)
-	if err != nil {
-		return fmt.Errorf("read system prompt: %w", err)
-	}
-	var sys bytes.Buffer
-	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
-		return fmt.Errorf("write system prompt: %w", err)
-	}
-	f := &frame{name: b.cfg.Name, system: strings.TrimSpace(sys.String()), order: b.cfg.Remember.Order, loc: b.cfg.Location}
-	if len(f.order) == 0 {
-		f.order = DefaultOrder()
-	}
-	if err := f.order.Check(); err != nil {
-		return fmt.Errorf("order of a request: %w", err)
-	}
-	f.tokens = b.counter.Count(f.system) + tokens.MessageOverhead
-	for _, tool := range b.cfg.Tools {
-		spec := tool.Spec()
-		schema, err := json.Marshal(spec)
-		if err != nil {
-			return fmt.Errorf("schema of tool %s: %w", spec.Name, err)
-		}
-		f.tokens += b.counter.Count(string(schema))
-		f.tools, b.tools[spec.Name] = append(f.tools, spec), tool
-	}
-	slices.SortFunc(f.tools, func(x, y ToolSpec) int { return strings.Compare(x.Name, y.Name) })
-	b.frame = f
-	return nil
+// connect joins the parts that live as long as Run: what turns, upkeep and replies run under.
+func (b *Bot) connect(turns, upkeep, replies context.Context) {
+	b.turns = serial.NewMailboxes(turns, b.runner.turn)
+	b.upkeep = serial.NewMailboxes(upkeep, b.worker.maintain)
+	b.outbox = newOutbox(replies, outboxConfig{
+		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, Answer: b.turns.Wake,
+	})
+	b.metrics = newMetrics(b.cfg.Metrics, b)
+	b.gate.metrics = b.metrics.models
+	b.stats = &recorder{b.metrics, &b.tally}
+	b.outbox.stats = b.stats
+	b.runner.connect(b.turns, b.upkeep, b.outbox, b.stats)
+	b.worker.connect(b.turns, b.upkeep, b.outbox, b.stats)
+	b.handler.connect(b.upkeep, b.stats)
 }
 
 // Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
@@ -264,15 +230,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer cancelUpkeep(ErrStop)
 	send, cancelSend := context.WithCancelCause(life)
 	defer cancelSend(ErrStop)
-	b.turns = serial.NewMailboxes(work, b.turn)
-	b.upkeep = serial.NewMailboxes(spare, b.maintain)
-	b.outbox = &outbox{
-		ctx: send, answer: b.turns.Wake, store: b.store, transport: b.cfg.Transport, settle: b.cfg.CommitTimeout, now: b.now,
-		leases: b.leases, queues: map[conversation]*queue{}, resumed: map[sessions.Key]int64{},
-	}
-	b.metrics = newMetrics(b.cfg.Metrics, b)
-	b.gate.metrics = b.metrics.models
-	b.outbox.metrics, b.outbox.tally = b.metrics, &b.tally
+	b.connect(work, spare, send)
 	if !b.firstBeat(ctx) {
 		return nil // told to stop before there was anything to stop
 	}
@@ -286,12 +244,12 @@ func (b *Bot) Run(ctx context.Context) error {
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
 	defer stopLow(ErrStop)
-	background.Go(func() error { b.every(low, settleEvery, b.settle); return nil })
-	background.Go(func() error { b.every(low, time.Minute, b.rest); return nil })
-	background.Go(func() error { b.keep(low); return nil })
-	background.Go(func() error { b.digests(low); return nil })
+	background.Go(func() error { every(low, settleEvery, b.leases.Trusted, b.worker.settle); return nil })
+	background.Go(func() error { every(low, time.Minute, b.leases.Trusted, b.worker.rest); return nil })
+	background.Go(func() error { b.worker.keep(low); return nil })
+	background.Go(func() error { b.worker.digests(low); return nil })
 
-	err := b.receive(ctx)
+	err := b.stream.receive(ctx)
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -322,6 +280,23 @@ func (b *Bot) firstBeat(ctx context.Context) bool {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// now is the storage's clock: what has the time of the storage on it is compared with it, and with no other.
+func (b *Bot) now() time.Time { return b.leases.Now() }
+
+// Ready says why this replica does not do its part now, or nil. One that stands by for the leader does, without a
+// connection: it answers turns.
+func (b *Bot) Ready() error {
+	switch {
+	case b.stopping():
+		return errors.New("draining")
+	case !b.leases.Trusted():
+		return errHeartbeat
+	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.standsBy():
+		return nil
+	}
+	return errors.New("the DingTalk stream is not connected")
 }
 
 // Draining is closed when a stop has begun.
@@ -394,7 +369,7 @@ func (b *Bot) listen(ctx context.Context) {
 				go b.sweepOnce(ctx)
 				return
 			}
-			b.wake(key)
+			b.runner.wake(key)
 		})
 		if ctx.Err() != nil {
 			return

@@ -32,23 +32,23 @@ const (
 
 // keep does what the memory as a whole needs: it indexes rows that older releases left without an index, and beside that,
 // for the sake of a model that may be slow, tidies up. It ends with ctx.
-func (b *Bot) keep(ctx context.Context) {
-	if b.cfg.Keeper == nil {
+func (u *Worker) keep(ctx context.Context) {
+	if u.cfg.Keeper == nil {
 		return
 	}
 	var g errgroup.Group
-	g.Go(func() error { b.every(ctx, settleEvery, b.index); return nil })
+	g.Go(func() error { every(ctx, settleEvery, u.leases.Trusted, u.index); return nil })
 	tidy := &chores{rests: map[memory.Pile]rest{}, told: map[memory.Crowded]time.Time{}}
 	g.Go(func() error {
-		b.every(ctx, settleEvery, func(ctx context.Context) { b.tidy(ctx, tidy) })
+		every(ctx, settleEvery, u.leases.Trusted, func(ctx context.Context) { u.tidy(ctx, tidy) })
 		return nil
 	})
 	_ = g.Wait() // its functions return no errors
 }
 
-func (b *Bot) index(ctx context.Context) {
+func (u *Worker) index(ctx context.Context) {
 	for range indexSteps {
-		n, err := b.cfg.Keeper.IndexBacklog(ctx, indexBatch)
+		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)
 		if err != nil {
 			quietly(ctx, err, "Messages and memories could not be indexed")
 		}
@@ -75,11 +75,11 @@ type rest struct {
 
 // tidy deletes what expired and thins out scopes that hold too much, once an hour, on the first of the replicas that
 // live: the others neither pay for the same nor read the tables.
-func (b *Bot) tidy(ctx context.Context, c *chores) {
+func (u *Worker) tidy(ctx context.Context, c *chores) {
 	if time.Since(c.tidied) < tidyEvery {
 		return
 	}
-	leads, err := b.cfg.Keeper.Leads(ctx, b.leases.Owner())
+	leads, err := u.cfg.Keeper.Leads(ctx, u.leases.Owner())
 	if err != nil {
 		quietly(ctx, err, "Memory is not tidied up: the first replica is not known")
 	}
@@ -87,23 +87,23 @@ func (b *Bot) tidy(ctx context.Context, c *chores) {
 		return
 	}
 	c.tidied = time.Now()
-	if n, err := b.cfg.Keeper.Expire(ctx); err != nil {
+	if n, err := u.cfg.Keeper.Expire(ctx); err != nil {
 		quietly(ctx, err, "Expired memories could not be deleted")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
 	}
-	if b.cfg.Remember.MaxPerScope > 0 {
-		b.consolidate(ctx, c)
+	if u.cfg.Remember.MaxPerScope > 0 {
+		u.consolidate(ctx, c)
 	}
 }
 
 // consolidate has facts of the fullest scopes told as fewer, where they hold more than they should.
-func (b *Bot) consolidate(ctx context.Context, c *chores) {
+func (u *Worker) consolidate(ctx context.Context, c *chores) {
 	c.look, c.calls = breaker{}, 0
 	maps.DeleteFunc(c.rests, func(_ memory.Pile, r rest) bool { return time.Since(r.until) > pileMost })
 	maps.DeleteFunc(c.told, func(_ memory.Crowded, at time.Time) bool { return time.Since(at) >= crowdTold })
 	for after := (memory.Crowded{}); ; {
-		crowded, err := b.cfg.Keeper.Overfull(ctx, b.cfg.Remember.MaxPerScope, after)
+		crowded, err := u.cfg.Keeper.Overfull(ctx, u.cfg.Remember.MaxPerScope, after)
 		if err != nil {
 			quietly(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -111,8 +111,8 @@ func (b *Bot) consolidate(ctx context.Context, c *chores) {
 			return
 		}
 		for _, scope := range crowded {
-			b.thin(ctx, c, scope)
-			if ctx.Err() != nil || c.look.over() || c.calls >= lookCalls || !b.leases.Trusted() {
+			u.thin(ctx, c, scope)
+			if ctx.Err() != nil || c.look.over() || c.calls >= lookCalls || !u.leases.Trusted() {
 				return
 			}
 		}
@@ -123,17 +123,17 @@ func (b *Bot) consolidate(ctx context.Context, c *chores) {
 // thin has the facts of a scope told as fewer, pile by pile, the highest first, until it holds what it should or has had
 // its calls. A pile that can't be told in fewer is left, and the next one tried; so is one whose session has had its part of
 // the day. Where nothing could be joined all stays, and the operators are told where that is far too much.
-func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
-	piles, err := b.cfg.Keeper.Piles(ctx, scope)
+func (u *Worker) thin(ctx context.Context, c *chores, scope memory.Crowded) {
+	piles, err := u.cfg.Keeper.Piles(ctx, scope)
 	if err != nil {
 		quietly(ctx, err, "Overfull scope could not be read")
 		return
 	}
-	most, held, calls, waits := b.cfg.Remember.MaxPerScope, scope.Held, 0, false
+	most, held, calls, waits := u.cfg.Remember.MaxPerScope, scope.Held, 0, false
 	for _, p := range piles {
 		p.Held = 0
 		for held > most && calls < crowdCalls && c.calls < lookCalls && time.Now().After(c.rests[p].until) {
-			if affords, err := b.affords(ctx, p); err != nil {
+			if affords, err := u.affords(ctx, p); err != nil {
 				quietly(ctx, err, "Overfull scope is left: what its session may spend is not known")
 				return
 			} else if !affords {
@@ -141,7 +141,7 @@ func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 				break
 			}
 			calls, c.calls = calls+1, c.calls+1
-			n, err := b.join(ctx, p, held)
+			n, err := u.join(ctx, p, held)
 			c.look.note(err)
 			if held -= n; n > 0 {
 				delete(c.rests, p)
@@ -166,39 +166,39 @@ func (b *Bot) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 }
 
 // affords reports whether the session that a pile comes from may still spend on work of low priority today.
-func (b *Bot) affords(ctx context.Context, p memory.Pile) (bool, error) {
-	s, err := b.store.Session(ctx, p.Session)
+func (u *Worker) affords(ctx context.Context, p memory.Pile) (bool, error) {
+	s, err := u.store.Session(ctx, p.Session)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read session %s: %w", p.Session, err)
 	}
-	return !spentLow(b.settings(s), s), nil
+	return !spentLow(u.views.settings(s), s), nil
 }
 
 // charge counts what model calls took of which no row of their own is left.
-func (b *Bot) charge(ctx context.Context, key sessions.Key, one sessions.Spending) {
+func (u *Worker) charge(ctx context.Context, key sessions.Key, one sessions.Spending) {
 	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
 	defer stop()
-	if err := b.store.Charge(ctx, key, one); err != nil {
+	if err := u.store.Charge(ctx, key, one); err != nil {
 		quietly(ctx, err, "Tokens of model calls could not be counted")
 	}
 }
 
 // join has some facts of a pile told as fewer, and says by how many; held is what their scope holds.
-func (b *Bot) join(ctx context.Context, p memory.Pile, held int) (fewer int, err error) {
-	if err := b.spare.Acquire(ctx, 1); err != nil {
+func (u *Worker) join(ctx context.Context, p memory.Pile, held int) (fewer int, err error) {
+	if err := u.spare.Acquire(ctx, 1); err != nil {
 		return 0, err
 	}
-	defer b.spare.Release(1)
-	one, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+	defer u.spare.Release(1)
+	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
-	done, err := b.consolidator.Run(one, p)
-	b.charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
+	done, err := u.consolidator.Run(one, p)
+	u.charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {
 			return 0, err

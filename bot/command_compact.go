@@ -15,8 +15,8 @@ import (
 )
 
 // compactCommand is /compact: at once, or one of its words for what was done before.
-func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
-	if !b.mayManage(t.asked[0]) {
+func (h *Handler) compactCommand(ctx context.Context, t *exchange, rest string) string {
+	if !h.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
 	verb, behind, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -26,26 +26,26 @@ func (b *Bot) compactCommand(ctx context.Context, t *turn, rest string) string {
 		if len(words) > 0 {
 			return say(sayCompactUsage, t.lang) // no focus is meant, and nothing is done by mistake
 		}
-		return b.undo(ctx, t)
+		return h.undo(ctx, t)
 	case "log":
 		if len(words) > 0 {
 			return say(sayCompactUsage, t.lang)
 		}
-		return b.compactLog(ctx, t)
+		return h.compactLog(ctx, t)
 	case "policy":
-		return b.setCommand(ctx, t, append([]string{"policy"}, words...))
+		return h.setCommand(ctx, t, append([]string{"policy"}, words...))
 	case "set":
-		return b.setCommand(ctx, t, words)
+		return h.setCommand(ctx, t, words)
 	case "focus":
 		if len(words) == 0 {
 			return say(sayCompactUsage, t.lang)
 		}
-		return b.compactNow(ctx, t, behind)
+		return h.compactNow(ctx, t, behind)
 	}
 	if meant := nearVerb(strings.ToLower(rest)); meant != "" {
 		return say(sayDidYouMean, t.lang, meant, strings.TrimSpace(rest))
 	}
-	return b.compactNow(ctx, t, rest)
+	return h.compactNow(ctx, t, rest)
 }
 
 // compactVerbs are the words of /compact besides a focus.
@@ -86,15 +86,15 @@ func oneApart(a, b string) bool {
 }
 
 // compactNow compacts at once, with settings for this once and a focus, and says what it did.
-func (b *Bot) compactNow(ctx context.Context, t *turn, rest string) string {
-	settings, focus, why := b.overrides(t, rest)
+func (h *Handler) compactNow(ctx context.Context, t *exchange, rest string) string {
+	settings, focus, why := h.overrides(t, rest)
 	if why != "" {
 		return why
 	}
-	soon, stop := context.WithTimeout(forOnce(ctx, settings), b.cfg.CompactDeadline)
+	soon, stop := context.WithTimeout(forOnce(ctx, settings), h.cfg.CompactDeadline)
 	defer stop()
-	done, err := b.compact(soon, t.lease, focus, 0, func(sessions.View) string { return triggerManual })
-	trigger := b.settings(t.view.Session).Window.Trigger()
+	done, err := h.worker.compact(soon, t.lease, focus, 0, func(sessions.View) string { return triggerManual })
+	trigger := h.views.settings(t.view.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{thousands(done.TokensBefore), thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
 	case nothingToCompact(err) && full:
@@ -109,20 +109,20 @@ func (b *Bot) compactNow(ctx context.Context, t *turn, rest string) string {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
 		return say(sayCompactFailed, t.lang, compactReason(err, t.lang))
 	}
-	b.reload(ctx, t)
-	b.upkeep.Wake(t.key) // a backlog goes on in the background
+	h.reload(ctx, t)
+	h.upkeep.Wake(t.key) // a backlog goes on in the background
 	left := ""
-	if tokens, parts := b.backlog(t.view); parts > 0 {
-		left = say(sayBacklogLeft, t.lang, thousands(tokens), parts, b.backlogWord(t.view.Session, t.lang))
+	if tokens, parts := h.backlog(t.view); parts > 0 {
+		left = say(sayBacklogLeft, t.lang, thousands(tokens), parts, h.backlogWord(t.view.Session, t.lang))
 	}
-	return done.receipt(t.lang) + left
+	return compactReceipt(done, t.lang) + left
 }
 
 // backlog is what may leave a view that one attempt does not make small enough: its tokens, and about how many attempts it
 // takes; 0 where one is enough.
-func (b *Bot) backlog(v sessions.View) (tokens, parts int) {
-	set, size := b.settings(v.Session), b.contextSize(v)
-	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, size))
+func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
+	set, size := h.views.settings(v.Session), h.views.contextSize(v)
+	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), h.views.state(v, size))
 	if size < set.Window.Trigger() && (set.Policy.Segment == 0 || parts < 2) {
 		return 0, 0
 	}
@@ -130,8 +130,8 @@ func (b *Bot) backlog(v sessions.View) (tokens, parts int) {
 }
 
 // backlogWord says when a backlog is worked off.
-func (b *Bot) backlogWord(s sessions.Session, lang string) string {
-	switch set := b.settings(s); {
+func (h *Handler) backlogWord(s sessions.Session, lang string) string {
+	switch set := h.views.settings(s); {
 	case !set.Enabled:
 		return say(sayByHandOnly, lang)
 	case spent(set, s):
@@ -141,14 +141,14 @@ func (b *Bot) backlogWord(s sessions.Session, lang string) string {
 }
 
 // reload reads the turn's view anew, after a command has changed it.
-func (b *Bot) reload(ctx context.Context, t *turn) {
-	v, err := b.store.Begin(ctx, t.lease, 0)
+func (h *Handler) reload(ctx context.Context, t *exchange) {
+	v, err := h.store.Begin(ctx, t.lease, 0)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
 		return
 	}
 	v.Pending = t.view.Pending
-	b.show(&v)
+	h.views.show(&v)
 	t.view = v
 }
 
@@ -161,8 +161,8 @@ const poorRecall = 0.5
 // shownFact and shownFocus are how many characters of a fact and of a focus a receipt repeats.
 const shownFact, shownFocus = 80, 60
 
-// receipt is what a compaction did, for the person who asked for it.
-func (c compacted) receipt(lang string) string {
+// compactReceipt is what a compaction did, for the person who asked for it.
+func compactReceipt(c compacted, lang string) string {
 	zh := lang != "en"
 	var out strings.Builder
 	line := func(chinese, english string, args ...any) {
@@ -254,14 +254,14 @@ func nothingWord(err error, lang string) string {
 
 // undo takes the newest compaction back: what it told is raw again. The session then rests, or the next turn would
 // compact the same again.
-func (b *Bot) undo(ctx context.Context, t *turn) string {
-	unlock, err := b.upkeepLock.lock(ctx, t.key)
+func (h *Handler) undo(ctx context.Context, t *exchange) string {
+	unlock, err := h.worker.lock(ctx, t.key)
 	if err != nil {
 		return say(sayUndoFailed, t.lang)
 	}
 	defer unlock()
-	w := b.settings(t.view.Session).Window
-	e, err := b.store.Undo(ctx, t.lease, t.asked[0].ID, w.RearmAfter(0, false))
+	w := h.views.settings(t.view.Session).Window
+	e, err := h.store.Undo(ctx, t.lease, t.asked[0].ID, w.RearmAfter(0, false))
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return say(sayNothingToUndo, t.lang)
@@ -269,8 +269,8 @@ func (b *Bot) undo(ctx context.Context, t *turn) string {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction not undone")
 		return say(sayUndoFailed, t.lang)
 	}
-	b.metrics.compaction(e)
-	b.reload(ctx, t)
+	h.stats.Compacted(e)
+	h.reload(ctx, t)
 	return say(sayUndone, t.lang, e.StartSeq, e.EndSeq, thousands(e.TokensBefore), thousands(e.TokensAfter))
 }
 
@@ -278,8 +278,8 @@ func (b *Bot) undo(ctx context.Context, t *turn) string {
 const shownLog = 5
 
 // compactLog tells the session's latest compactions, the newest first.
-func (b *Bot) compactLog(ctx context.Context, t *turn) string {
-	rows, err := b.store.Compactions(ctx, t.key, shownLog)
+func (h *Handler) compactLog(ctx context.Context, t *exchange) string {
+	rows, err := h.store.Compactions(ctx, t.key, shownLog)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log not read")
 		return say(sayLogUnreadable, t.lang)
@@ -289,7 +289,7 @@ func (b *Bot) compactLog(ctx context.Context, t *turn) string {
 	}
 	var out strings.Builder
 	for _, e := range rows {
-		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(b.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.lang))
+		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.lang))
 		if e.Outcome == outcomeCommitted {
 			fmt.Fprintf(&out, " %s → %s tokens", thousands(e.TokensBefore), thousands(e.TokensAfter))
 		}
@@ -358,8 +358,8 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 }
 
 // renew is /new: what matters is saved to memory, and the conversation begins with an empty view. The log stays.
-func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
-	if !b.mayManage(t.asked[0]) {
+func (h *Handler) renew(ctx context.Context, t *exchange, rest string) string {
+	if !h.mayManage(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
 	if rest != "" {
@@ -367,20 +367,20 @@ func (b *Bot) renew(ctx context.Context, t *turn, rest string) string {
 	}
 	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
 	// flushed yet is read from the log by the next flush.
-	owed := b.upkeepLock.busy(t.key)
+	owed := h.worker.busy(t.key)
 	if !owed {
-		soon, stop := context.WithTimeout(ctx, b.cfg.InlineDeadline)
+		soon, stop := context.WithTimeout(ctx, h.cfg.InlineDeadline)
 		defer stop()
-		if _, err := b.flushAll(soon, t.lease, flushNew); err != nil {
+		if _, err := h.worker.flushAll(soon, t.lease, flushNew); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
 			owed = true
 		}
 	}
-	if err := b.store.Renew(ctx, t.lease); err != nil {
+	if err := h.store.Renew(ctx, t.lease); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("New conversation not begun")
 		return say(sayNotRenewed, t.lang)
 	}
-	b.reload(ctx, t)
+	h.reload(ctx, t)
 	if owed {
 		return say(sayRenewedOwed, t.lang)
 	}

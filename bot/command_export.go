@@ -19,19 +19,19 @@ const (
 )
 
 // exportCommand is /export me: a person's own data, in a private chat, a page at a time.
-func (b *Bot) exportCommand(ctx context.Context, t *turn, rest string) string {
+func (h *Handler) exportCommand(ctx context.Context, t *exchange, rest string) string {
 	page, ok := exportPage(rest)
 	if !ok {
 		return say(sayExportUsage, t.lang)
 	}
-	a := b.asker(t)
-	if b.cfg.Rights == nil || a.Person == "" {
+	a := h.asker(t)
+	if h.cfg.Rights == nil || a.Person == "" {
 		return say(sayNoRights, t.lang)
 	}
 	if !a.Reader.Private {
 		return say(sayExportPrivate, t.lang)
 	}
-	p, err := b.export(ctx, a, t.lang, page)
+	p, err := h.export(ctx, a, t.lang, page)
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data failed")
@@ -63,31 +63,31 @@ func exportPage(rest string) (page int, ok bool) {
 }
 
 // export makes one page of a person's data, as Markdown. It reads all of it: the number of pages is part of the answer.
-func (b *Bot) export(ctx context.Context, a memory.Asker, lang string, page int) (*exportPager, error) {
+func (h *Handler) export(ctx context.Context, a memory.Asker, lang string, page int) (*exportPager, error) {
 	p := &exportPager{want: page}
 	facts, messages := memory.ExportHeads(lang)
 	for after := int64(0); ; {
-		batch, err := b.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
+		batch, err := h.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range batch {
 			after = m.ID
-			p.add(facts, memory.ExportFact(m, b.cfg.Location, lang))
+			p.add(facts, memory.ExportFact(m, h.cfg.Location, lang))
 		}
 		if len(batch) < exportBatch {
 			break
 		}
 	}
 	for after := int64(0); ; {
-		batch, err := b.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
+		batch, err := h.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range batch {
 			after = s.Event.ID
-			if !isKnown(b.ownWords(s.Event)) {
-				p.add(messages, memory.ExportSaid(s, b.cfg.Location, lang))
+			if !isKnown(h.views.ownWords(s.Event)) {
+				p.add(messages, memory.ExportSaid(s, h.cfg.Location, lang))
 			}
 		}
 		if len(batch) < exportBatch {

@@ -38,15 +38,15 @@ const (
 )
 
 // forgetCommand is /forget: the asker, their last message, one memory by #number, or for administrators somebody else.
-func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
-	if b.cfg.Rights == nil {
+func (h *Handler) forgetCommand(ctx context.Context, t *exchange, rest string) string {
+	if h.cfg.Rights == nil {
 		return say(sayNoRights, t.lang)
 	}
 	who, answer := forgetWords(rest)
 	sure := answer == answerYes
 	if narrowed := narrow(who); strings.HasPrefix(narrowed, "#") {
 		if id := memoryID(narrowed); id > 0 {
-			return b.forgetMemory(ctx, t, id)
+			return h.forgetMemory(ctx, t, id)
 		}
 	}
 	asked := t.asked[0]
@@ -63,44 +63,44 @@ func (b *Bot) forgetCommand(ctx context.Context, t *turn, rest string) string {
 	case asked.SenderID == "":
 		return say(sayNobody, t.lang)
 	case who == forgetLast:
-		return b.forgetLast(ctx, t)
+		return h.forgetLast(ctx, t)
 	case !self && strings.HasPrefix(who, forgetMe+" "):
 		return say(sayForgetUsage, t.lang)
-	case !self && !b.isAdmin(asked) && memoryID(who) > 0:
+	case !self && !h.isAdmin(asked) && memoryID(who) > 0:
 		return say(sayForgetNumber, t.lang, memoryID(who), memoryID(who))
-	case !self && !b.isAdmin(asked):
+	case !self && !h.isAdmin(asked):
 		return say(sayNotAdmin, t.lang)
-	case sure && !b.askedBefore(ctx, t, who):
+	case sure && !h.askedBefore(ctx, t, who):
 		return say(sayNotAsked, t.lang)
 	}
 	p := memory.Person{ID: asked.SenderID}
 	if !self {
 		var why string
-		if p, why = b.personNamed(ctx, t, who); why != "" {
+		if p, why = h.personNamed(ctx, t, who); why != "" {
 			return why
 		}
 	}
 	if !sure {
-		before, _, previewed := b.previewed(ctx, t.key, asked)
+		before, _, previewed := h.previewed(ctx, t.key, asked)
 		sure = previewed && strings.EqualFold(before, who) // said twice
 	}
 	if !sure {
-		return b.forgetPreview(ctx, t, p, who)
+		return h.forgetPreview(ctx, t, p, who)
 	}
-	return b.forgetPerson(ctx, t, p.ID)
+	return h.forgetPerson(ctx, t, p.ID)
 }
 
-// asking is the turn as what asks for an erasure.
-func (t *turn) asking() memory.Asking {
+// askingOf is the turn as what asks for an erasure.
+func askingOf(t *exchange) memory.Asking {
 	return memory.Asking{Lease: t.lease, Event: t.asked[0].ID, Language: t.lang}
 }
 
 // forgetting is what to forget of a person, asked for by the turn's message.
-func (t *turn) forgetting(who sessions.UserID) memory.Forget {
+func forgetting(t *exchange, who sessions.UserID) memory.Forget {
 	asked := t.asked[0]
 	return memory.Forget{
 		Robot: t.view.Session.RobotCode, Person: who, Self: who == asked.SenderID,
-		From: t.asking(),
+		From: askingOf(t),
 	}
 }
 
@@ -109,9 +109,9 @@ const maxTitles = 5
 
 // forgetPreview says what would be deleted, and asks whether that is meant. A group learns
 // numbers alone, and not where else a person is.
-func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who string) string {
-	f := t.forgetting(p.ID)
-	found, err := b.cfg.Rights.PreviewForget(ctx, f)
+func (h *Handler) forgetPreview(ctx context.Context, t *exchange, p memory.Person, who string) string {
+	f := forgetting(t, p.ID)
+	found, err := h.cfg.Rights.PreviewForget(ctx, f)
 	switch {
 	case errors.Is(err, memory.ErrTooOften):
 		return say(sayForgetOften, t.lang, memory.MaxErasures)
@@ -134,25 +134,25 @@ func (b *Bot) forgetPreview(ctx context.Context, t *turn, p memory.Person, who s
 		return say(sayForgetMe, t.lang, what)
 	}
 	t.kept = say(sayForgetAsked, t.lang) // a name must not stay in the log of another conversation
-	return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(b.cfg.Location).Format("2006-01-02 15:04"), what,
+	return say(sayForgetWho, t.lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.cfg.Location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
 }
 
 // confirmations reads a bare yes or no right behind a preview as the command that it answers. It reads the log, so that it
 // holds on every replica and after a restart.
-func (b *Bot) confirmations(ctx context.Context, v *sessions.View) {
-	if b.cfg.Rights == nil {
+func (h *Handler) confirmations(ctx context.Context, v *sessions.View) {
+	if h.cfg.Rights == nil {
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(ctx, h.cfg.CommitTimeout)
 	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
-		who, answer := forgetWords(forgetMe + " " + b.ownWords(*e))
+		who, answer := forgetWords(forgetMe + " " + h.views.ownWords(*e))
 		if who != forgetMe || answer == answerNone {
 			continue
 		}
-		if who, lang, previewed := b.previewed(ctx, v.Session.Key, *e); previewed {
+		if who, lang, previewed := h.previewed(ctx, v.Session.Key, *e); previewed {
 			e.Content = answered[lang][0] + who + answered[lang][answer]
 		}
 	}
@@ -166,23 +166,23 @@ var answered = map[string][3]string{
 
 // previewed reports whom a message's sender was shown a preview of before they wrote the message, and in which language: it
 // was asked for by the message before it, not long ago, and answered.
-func (b *Bot) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who, lang string, previewed bool) {
-	before, err := b.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, 1)
+func (h *Handler) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who, lang string, previewed bool) {
+	before, err := h.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
 	}
 	if len(before) == 0 || before[0].State != sessions.Done || e.CreatedAt.Sub(before[0].CreatedAt) > confirmWithin {
 		return "", "", false
 	}
-	who, answer := b.forgetOf(before[0])
+	who, answer := h.forgetOf(before[0])
 	if answer != answerNone || who == "" || who == forgetLast || memoryID(narrow(who)) > 0 {
 		return "", "", false
 	}
-	reply, err := b.memory.Range(ctx, key, before[0].Seq, before[0].Seq+1, 1)
+	reply, err := h.memory.Range(ctx, key, before[0].Seq, before[0].Seq+1, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the preview")
 	}
-	lang = languageOf(wordsOfCommand(b.ownWords(before[0])), b.cfg.Language)
+	lang = languageOf(wordsOfCommand(h.views.ownWords(before[0])), h.cfg.Language)
 	return who, lang, len(reply) == 1 && isPreview(reply[0]) && !reply[0].CreatedAt.After(e.CreatedAt)
 }
 
@@ -195,8 +195,8 @@ func isPreview(e sessions.Event) bool {
 }
 
 // forgetOf reads a message as the command that has something forgotten; who is empty for another.
-func (b *Bot) forgetOf(e sessions.Event) (who string, answer answerTo) {
-	name, rest := parseCommand(b.ownWords(e))
+func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
+	name, rest := parseCommand(h.views.ownWords(e))
 	switch name {
 	case "忘记我":
 		rest = forgetMe + " " + rest
@@ -247,33 +247,33 @@ func forgetWords(rest string) (who string, answer answerTo) {
 }
 
 // forgetLast wipes the last message that the asker said before the command, with its answer.
-func (b *Bot) forgetLast(ctx context.Context, t *turn) string {
+func (h *Handler) forgetLast(ctx context.Context, t *exchange) string {
 	asked := t.asked[0]
-	events, err := b.cfg.Rights.MessagesBefore(ctx, t.key, asked.SenderID, asked.ID, confirmEvents)
+	events, err := h.cfg.Rights.MessagesBefore(ctx, t.key, asked.SenderID, asked.ID, confirmEvents)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the last message")
 		return say(sayNoRights, t.lang)
 	}
 	for _, e := range events {
-		if isKnown(b.ownWords(e)) {
+		if isKnown(h.views.ownWords(e)) {
 			continue
 		}
-		done, err := b.cfg.Rights.ForgetMessage(ctx, e.ID, t.asking())
+		done, err := h.cfg.Rights.ForgetMessage(ctx, e.ID, askingOf(t))
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
 			return say(sayNoRights, t.lang)
 		}
-		b.goOn(ctx, t, done.Lease)
-		return say(sayForgotLast, t.lang, e.CreatedAt.In(b.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.lang))
+		h.goOn(ctx, t, done.Lease)
+		return say(sayForgotLast, t.lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.lang))
 	}
 	return say(sayNoLast, t.lang)
 }
 
 // askedBefore reports whether the asker said the same command shortly before, without meaning it yet. The log tells, so
 // that it holds on every replica and after a restart.
-func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
+func (h *Handler) askedBefore(ctx context.Context, t *exchange, who string) bool {
 	asked, last := t.asked[0], t.view.Session.LastSeq
-	events, err := b.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
+	events, err := h.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
 		return false
@@ -282,7 +282,7 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
 			continue
 		}
-		whom, answer := b.forgetOf(e)
+		whom, answer := h.forgetOf(e)
 		if whom == "" {
 			continue
 		}
@@ -293,8 +293,8 @@ func (b *Bot) askedBefore(ctx context.Context, t *turn, who string) bool {
 }
 
 // personNamed finds whom an administrator means, or says why that is not clear.
-func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.Person, why string) {
-	people, err := b.cfg.Rights.People(ctx, t.view.Session.RobotCode, strings.TrimPrefix(name, "@"))
+func (h *Handler) personNamed(ctx context.Context, t *exchange, name string) (p memory.Person, why string) {
+	people, err := h.cfg.Rights.People(ctx, t.view.Session.RobotCode, strings.TrimPrefix(name, "@"))
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Person could not be looked for")
@@ -315,9 +315,9 @@ func (b *Bot) personNamed(ctx context.Context, t *turn, name string) (p memory.P
 }
 
 // forgetPerson wipes a person. Their own reply goes to the conversation and names nobody, for a reply is stored too.
-func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) string {
-	f := t.forgetting(who)
-	done, err := b.cfg.Rights.ForgetPerson(ctx, f)
+func (h *Handler) forgetPerson(ctx context.Context, t *exchange, who sessions.UserID) string {
+	f := forgetting(t, who)
+	done, err := h.cfg.Rights.ForgetPerson(ctx, f)
 	if errors.Is(err, memory.ErrTooOften) {
 		return say(sayForgetOften, t.lang, memory.MaxErasures)
 	}
@@ -331,7 +331,7 @@ func (b *Bot) forgetPerson(ctx context.Context, t *turn, who sessions.UserID) st
 		t.asked[0] = nameless(t.asked[0], t.lang)
 		t.view.Pending[0] = nameless(t.view.Pending[0], t.lang)
 	}
-	b.goOn(ctx, t, done.Lease)
+	h.goOn(ctx, t, done.Lease)
 	if what := receiptOfPerson(done, t.lang); what != "" {
 		return say(sayPersonForgotten, t.lang, what)
 	}

@@ -28,19 +28,19 @@ var memoryVerbs = map[string]string{
 }
 
 // memoryCommand is /memory: what is known of the asker and the conversation, or one of its words for a single memory.
-func (b *Bot) memoryCommand(ctx context.Context, t *turn, rest string) string {
-	if b.cfg.Rights == nil {
+func (h *Handler) memoryCommand(ctx context.Context, t *exchange, rest string) string {
+	if h.cfg.Rights == nil {
 		return say(sayNoRights, t.lang)
 	}
 	rest = narrow(strings.ToLower(rest))
 	if rest == "" {
-		return b.listMemories(ctx, t, 1)
+		return h.listMemories(ctx, t, 1)
 	}
 	if page, err := strconv.Atoi(rest); err == nil && page > 0 {
-		return b.listMemories(ctx, t, min(page, 1<<20))
+		return h.listMemories(ctx, t, min(page, 1<<20))
 	}
 	if id := memoryID(rest); id > 0 { // "#12"
-		return b.showMemory(ctx, t, id)
+		return h.showMemory(ctx, t, id)
 	}
 	for word, verb := range memoryVerbs {
 		number, ok := strings.CutPrefix(rest, word)
@@ -50,11 +50,11 @@ func (b *Bot) memoryCommand(ctx context.Context, t *turn, rest string) string {
 		}
 		switch verb {
 		case "forget":
-			return b.forgetMemory(ctx, t, id)
+			return h.forgetMemory(ctx, t, id)
 		case "promote":
-			return b.promote(ctx, t, id)
+			return h.promote(ctx, t, id)
 		default:
-			return b.showMemory(ctx, t, id)
+			return h.showMemory(ctx, t, id)
 		}
 	}
 	return say(sayMemoryUsage, t.lang) // nothing is done by mistake
@@ -80,15 +80,15 @@ func memoryID(word string) int64 {
 }
 
 // asker is who asks what is known, and where.
-func (b *Bot) asker(t *turn) memory.Asker {
-	return memory.Asker{Reader: t.reader(), Person: t.asked[0].SenderID, Admin: b.isAdmin(t.asked[0])}
+func (h *Handler) asker(t *exchange) memory.Asker {
+	return memory.Asker{Reader: t.reader(), Person: t.asked[0].SenderID, Admin: h.isAdmin(t.asked[0])}
 }
 
 // listMemories tells what is known of the asker and the conversation, by the numbers that stay theirs, in pages.
-func (b *Bot) listMemories(ctx context.Context, t *turn, page int) string {
-	a := b.asker(t)
+func (h *Handler) listMemories(ctx context.Context, t *exchange, page int) string {
+	a := h.asker(t)
 	skip := (page - 1) * listedMemories
-	list, total, err := b.cfg.Rights.Known(ctx, a, skip, listedMemories)
+	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be listed")
 		return say(sayNoRights, t.lang)
@@ -114,7 +114,7 @@ func (b *Bot) listMemories(ctx context.Context, t *turn, page int) string {
 				out.WriteString(say(head, t.lang) + "\n\n")
 			}
 			first = false
-			out.WriteString(b.memoryLine(m.Memory, t.lang))
+			out.WriteString(h.memoryLine(m.Memory, t.lang))
 		}
 		if !first {
 			out.WriteByte('\n')
@@ -128,17 +128,17 @@ func (b *Bot) listMemories(ctx context.Context, t *turn, page int) string {
 	return out.String() + say(sayKnowHow, t.lang)
 }
 
-func (b *Bot) memoryLine(m memory.Memory, lang string) string {
-	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), b.memoryDay(m))
+func (h *Handler) memoryLine(m memory.Memory, lang string) string {
+	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), h.memoryDay(m))
 }
 
 // memoryDay is when a memory was said, as far as that is known.
-func (b *Bot) memoryDay(m memory.Memory) string {
+func (h *Handler) memoryDay(m memory.Memory) string {
 	at := m.SaidAt
 	if at.IsZero() {
 		at = m.CreatedAt
 	}
-	return at.In(b.cfg.Location).Format("2006-01-02")
+	return at.In(h.cfg.Location).Format("2006-01-02")
 }
 
 // teamMark stands before what the whole team reads.
@@ -159,19 +159,19 @@ func headOf(content string, most int) string {
 }
 
 // showMemory tells one memory whole.
-func (b *Bot) showMemory(ctx context.Context, t *turn, id int64) string {
-	m, why := b.knownMemory(ctx, t, id)
+func (h *Handler) showMemory(ctx context.Context, t *exchange, id int64) string {
+	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why
 	}
 	scope, kind := memory.ScopeWord(m.Scope, t.lang), memory.KindWord(m.Kind, t.lang)
 	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.lang), m.Content,
-		say(sayMemoryFrom, t.lang, scope, kind, b.memoryDay(m.Memory)))
+		say(sayMemoryFrom, t.lang, scope, kind, h.memoryDay(m.Memory)))
 }
 
 // knownMemory reads a memory that the asker may be told of, or says why there is none.
-func (b *Bot) knownMemory(ctx context.Context, t *turn, id int64) (m memory.Known, why string) {
-	m, err := b.cfg.Rights.KnownByID(ctx, b.asker(t), id)
+func (h *Handler) knownMemory(ctx context.Context, t *exchange, id int64) (m memory.Known, why string) {
+	m, err := h.cfg.Rights.KnownByID(ctx, h.asker(t), id)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return m, say(sayNoMemory, t.lang, id)
@@ -183,20 +183,20 @@ func (b *Bot) knownMemory(ctx context.Context, t *turn, id int64) (m memory.Know
 }
 
 // forgetMemory deletes one memory: anybody's own, what they said, and for administrators what a conversation shares.
-func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
-	m, why := b.knownMemory(ctx, t, id)
+func (h *Handler) forgetMemory(ctx context.Context, t *exchange, id int64) string {
+	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why
 	}
 	// A private chat is its person's, but what the team shares is nobody's there.
-	if theirs := m.Own || t.reader().Private && m.Scope == memory.ScopeSession; !theirs && !b.isAdmin(t.asked[0]) {
+	if theirs := m.Own || t.reader().Private && m.Scope == memory.ScopeSession; !theirs && !h.isAdmin(t.asked[0]) {
 		return say(sayNotYours, t.lang, id)
 	}
-	asking := t.asking()
-	if !b.isAdmin(t.asked[0]) {
+	asking := askingOf(t)
+	if !h.isAdmin(t.asked[0]) {
 		asking.Only = t.asked[0].SenderID // what others said stays theirs
 	}
-	done, err := b.cfg.Rights.ForgetMemory(ctx, id, asking)
+	done, err := h.cfg.Rights.ForgetMemory(ctx, id, asking)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return say(sayNoMemory, t.lang, id)
 	}
@@ -207,7 +207,7 @@ func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
 		}
 		return say(sayNoRights, t.lang)
 	}
-	b.goOn(ctx, t, done.Lease)
+	h.goOn(ctx, t, done.Lease)
 	too := ""
 	if more := receipt(done, t.lang); more != "" {
 		too = say(sayForgottenToo, t.lang, more)
@@ -217,18 +217,18 @@ func (b *Bot) forgetMemory(ctx context.Context, t *turn, id int64) string {
 }
 
 // goOn has the turn go on with the lease that something it asked for left it, and with what is left of the view.
-func (b *Bot) goOn(ctx context.Context, t *turn, lease sessions.Lease) {
+func (h *Handler) goOn(ctx context.Context, t *exchange, lease sessions.Lease) {
 	t.lease, t.pinned = lease, nil
-	b.leases.Learn(lease)
-	b.reload(ctx, t)
+	h.leases.Learn(lease)
+	h.reload(ctx, t)
 }
 
 // promote shares a group's memory with the team, which only an administrator may.
-func (b *Bot) promote(ctx context.Context, t *turn, id int64) string {
-	if !b.isAdmin(t.asked[0]) {
+func (h *Handler) promote(ctx context.Context, t *exchange, id int64) string {
+	if !h.isAdmin(t.asked[0]) {
 		return say(sayNotAdmin, t.lang)
 	}
-	m, why := b.knownMemory(ctx, t, id)
+	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why
 	}
@@ -242,7 +242,7 @@ func (b *Bot) promote(ctx context.Context, t *turn, id int64) string {
 	case m.Scope != memory.ScopeGroup, m.Kind == memory.KindDigest:
 		return say(sayOnlyHere, t.lang, id)
 	}
-	shared, err := b.cfg.Rights.Promote(ctx, id, t.asked[0].SenderID)
+	shared, err := h.cfg.Rights.Promote(ctx, id, t.asked[0].SenderID)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return say(sayNoMemory, t.lang, id) // it left force just now

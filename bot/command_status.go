@@ -12,28 +12,28 @@ import (
 )
 
 // status is /status: figures for administrators, a few plain sentences for everybody else.
-func (b *Bot) status(ctx context.Context, t *turn, _ string) string {
-	if b.isAdmin(t.asked[0]) {
-		return b.figures(ctx, t)
+func (h *Handler) status(ctx context.Context, t *exchange, _ string) string {
+	if h.isAdmin(t.asked[0]) {
+		return h.figures(ctx, t)
 	}
-	return b.plainStatus(ctx, t)
+	return h.plainStatus(ctx, t)
 }
 
 // plainStatus says in plain words how full the conversation is, what is remembered, and whether something went wrong.
-func (b *Bot) plainStatus(ctx context.Context, t *turn) string {
-	s, set := t.view.Session, b.settings(t.view.Session)
+func (h *Handler) plainStatus(ctx context.Context, t *exchange) string {
+	s, set := t.view.Session, h.views.settings(t.view.Session)
 	var out strings.Builder
 	line := func(p phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", say(p, t.lang, args...)) }
-	line(sayStatusRoom, b.contextSize(t.view)*100/set.Window.Trigger())
+	line(sayStatusRoom, h.views.contextSize(t.view)*100/set.Window.Trigger())
 	if s.CompactionCount > 0 {
-		line(sayStatusSummed, s.CompactionCount, b.since(t))
+		line(sayStatusSummed, s.CompactionCount, h.since(t))
 	}
-	line(sayStatusFacts, b.known(ctx, t))
-	if _, err := b.memory.Owed(ctx, t.key); err == nil {
+	line(sayStatusFacts, h.known(ctx, t))
+	if _, err := h.memory.Owed(ctx, t.key); err == nil {
 		line(sayStatusOwed)
 	}
 	switch {
-	case b.upkeepLock.busy(t.key):
+	case h.worker.busy(t.key):
 		line(sayStatusBusy)
 	case spent(set, s):
 		line(sayStatusSpent)
@@ -44,9 +44,9 @@ func (b *Bot) plainStatus(ctx context.Context, t *turn) string {
 }
 
 // figures lists how full the conversation's context is, what was done about it and what is going on.
-func (b *Bot) figures(ctx context.Context, t *turn) string {
-	s, set := t.view.Session, b.settings(t.view.Session)
-	w, tokens := set.Window, b.contextSize(t.view)
+func (h *Handler) figures(ctx context.Context, t *exchange) string {
+	s, set := t.view.Session, h.views.settings(t.view.Session)
+	w, tokens := set.Window, h.views.contextSize(t.view)
 	row := func(chinese, english, format string, args ...any) [3]string {
 		return [3]string{chinese, english, fmt.Sprintf(format, args...)}
 	}
@@ -54,19 +54,19 @@ func (b *Bot) figures(ctx context.Context, t *turn) string {
 		row("上下文", "context", "%s / %s tokens (%d%%)", thousands(tokens), thousands(w.Trigger()), tokens*100/w.Trigger()),
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", thousands(w.Target()), thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
-		row("本会话设置", "own settings", "%s", b.ownSettings(s)),
-		row("压缩", "compactions", "%d%s", s.CompactionCount, b.since(t)),
+		row("本会话设置", "own settings", "%s", h.ownSettings(s)),
+		row("压缩", "compactions", "%d%s", s.CompactionCount, h.since(t)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
-		row("未整理消息", "events not flushed", "%d%s", unflushed(t.view), b.owed(ctx, t)),
-		row("这里可用的记忆", "facts known here", "%s", b.known(ctx, t)),
+		row("未整理消息", "events not flushed", "%d%s", unflushed(t.view), h.owed(ctx, t)),
+		row("这里可用的记忆", "facts known here", "%s", h.known(ctx, t)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
-	if left, parts := b.backlog(t.view); parts > 1 || parts == 1 && spent(set, s) {
+	if left, parts := h.backlog(t.view); parts > 1 || parts == 1 && spent(set, s) {
 		today := thousands(s.SpentToday)
 		if set.DailyTokens > 0 {
 			today += " / " + thousands(set.DailyTokens)
 		}
-		rows = append(rows, row("积压", "backlog", "%s", say(sayBacklog, t.lang, thousands(left), parts, today, b.backlogWord(s, t.lang))))
+		rows = append(rows, row("积压", "backlog", "%s", say(sayBacklog, t.lang, thousands(left), parts, today, h.backlogWord(s, t.lang))))
 	}
 	if s.Usage.Prompt > 0 {
 		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
@@ -78,10 +78,10 @@ func (b *Bot) figures(ctx context.Context, t *turn) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", thousands(s.SpentToday), thousands(set.DailyTokens), state))
 	}
-	if spent := b.spentToday(ctx, t); spent != "" {
+	if spent := h.spentToday(ctx, t); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
-	if b.upkeepLock.busy(t.key) {
+	if h.worker.busy(t.key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
 	switch {
@@ -91,7 +91,7 @@ func (b *Bot) figures(ctx context.Context, t *turn) string {
 		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: outcomeFailed, Error: s.CompactError}, t.lang)))
 	}
 	if s.CompactFailures > 0 {
-		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(b.cfg.Location).Format("15:04:05")))
+		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(h.cfg.Location).Format("15:04:05")))
 	}
 	var out strings.Builder
 	for _, r := range rows {
@@ -105,12 +105,12 @@ func (b *Bot) figures(ctx context.Context, t *turn) string {
 }
 
 // ownSettings are the session's own settings; those that can't be used any more are marked.
-func (b *Bot) ownSettings(s sessions.Session) string {
+func (h *Handler) ownSettings(s sessions.Session) string {
 	line := settingsLine(s.Settings)
-	if line == "" || b.cfg.Own == nil {
+	if line == "" || h.cfg.Own == nil {
 		return "-"
 	}
-	if _, err := b.resolved.get(b.cfg.Own, s.ConversationID, s.Settings); err != nil {
+	if _, err := h.views.resolve(s.ConversationID, s.Settings); err != nil {
 		line += " ⚠️ " + err.Error()
 	}
 	return line
@@ -126,8 +126,8 @@ var kindWords = map[string][2]string{
 }
 
 // spentToday is how many tokens each kind of work took today, with the price of all; empty where no model was asked.
-func (b *Bot) spentToday(ctx context.Context, t *turn) string {
-	all, err := b.store.Spent(ctx, t.key)
+func (h *Handler) spentToday(ctx context.Context, t *exchange) string {
+	all, err := h.store.Spent(ctx, t.key)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Spendings could not be read")
 		return "?"
@@ -152,11 +152,11 @@ func (b *Bot) spentToday(ctx context.Context, t *turn) string {
 }
 
 // known is how many facts /memory lists where the command was sent.
-func (b *Bot) known(ctx context.Context, t *turn) string {
-	if b.cfg.Rights == nil {
+func (h *Handler) known(ctx context.Context, t *exchange) string {
+	if h.cfg.Rights == nil {
 		return "?"
 	}
-	_, total, err := b.cfg.Rights.Known(ctx, b.asker(t), 0, 1)
+	_, total, err := h.cfg.Rights.Known(ctx, h.asker(t), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be counted")
 		return "?"
@@ -165,8 +165,8 @@ func (b *Bot) known(ctx context.Context, t *turn) string {
 }
 
 // owed says, in brackets, that a flush failed and is tried again; empty where none is owed.
-func (b *Bot) owed(ctx context.Context, t *turn) string {
-	d, err := b.memory.Owed(ctx, t.key)
+func (h *Handler) owed(ctx context.Context, t *exchange) string {
+	d, err := h.memory.Owed(ctx, t.key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Owed flush could not be read")
@@ -180,12 +180,12 @@ func (b *Bot) owed(ctx context.Context, t *turn) string {
 }
 
 // since is when the session was last compacted, in brackets; empty before the first time.
-func (b *Bot) since(t *turn) string {
+func (h *Handler) since(t *exchange) string {
 	at := t.view.Session.CompactedAt
 	if at.IsZero() {
 		return ""
 	}
-	return " (" + at.In(b.cfg.Location).Format("01-02 15:04") + ")"
+	return " (" + at.In(h.cfg.Location).Format("01-02 15:04") + ")"
 }
 
 // unflushed counts the events of a view that no flush has read, and those that left it unread: commands are none of them.

@@ -269,7 +269,7 @@ func TestCommandExport(t *testing.T) {
 			"en": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
 		} {
-			p, err := w.bot.export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
+			p, err := w.bot.handler.export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +346,7 @@ func TestLanguageOfCommands(t *testing.T) {
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, b.language("cid", command), lang)
-		want(t, command+" where English is set", b.language("cidEn", command), "en")
+		want(t, command, b.languages.of("cid", command), lang)
+		want(t, command+" where English is set", b.languages.of("cidEn", command), "en")
 	}
 }

@@ -48,22 +48,22 @@ type compacted struct {
 // in the error where nothing was committed. A failed compaction changes nothing but that row. needed names the trigger,
 // or nothing, once the session is ours: a run that was under way may have made the room. waiting is what the question that
 // waits for it takes, in the provider's tokens.
-func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (compacted, error) {
-	unlock, err := b.upkeepLock.lock(ctx, l.Key)
+func (u *Worker) compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (compacted, error) {
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
 	began := time.Now()
-	v, err := b.store.Begin(ctx, l, 0)
+	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
 		return compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
 	v.Session.Settings = onceOr(ctx, v.Session.Settings)
-	r := run{Bot: b, lease: l, set: b.settings(v.Session), began: began, whole: b.talk(v.Tail), waiting: waiting}
-	b.show(&v)
-	r.view, r.tokens = v, b.contextSize(v)
-	r.asked = b.cfg.SummaryModel
+	r := run{Worker: u, lease: l, set: u.views.settings(v.Session), began: began, whole: u.views.talk(v.Tail), waiting: waiting}
+	u.views.show(&v)
+	r.view, r.tokens = v, u.views.contextSize(v)
+	r.asked = u.cfg.SummaryModel
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.asked,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
@@ -77,13 +77,13 @@ func (b *Bot) compact(ctx context.Context, l sessions.Lease, focus string, waiti
 	if err != nil {
 		r.logFailure(ctx, err)
 	}
-	b.metrics.compaction(r.LogEntry)
+	u.stats.Compacted(r.LogEntry)
 	return r.compacted, err
 }
 
 // run is one attempt under way.
 type run struct {
-	*Bot
+	*Worker
 	compacted
 	lease   sessions.Lease
 	set     compaction.Settings
@@ -111,7 +111,7 @@ func (r *run) do(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
 	if s.PinnedDue { // what was forgotten is not pinned again
 		var err error
-		if r.memories, err = r.pinned(ctx, r.view); err != nil {
+		if r.memories, err = r.views.pinned(ctx, r.view); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (r *run) do(ctx context.Context) error {
 func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
-		st := r.state(r.view, r.tokens+r.waiting)
+		st := r.views.state(r.view, r.tokens+r.waiting)
 		st.Tail = r.whole
 		if r.Trigger != triggerManual {
 			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // what set this off counted the question that waits, too
@@ -204,7 +204,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 	}
 	r.EndSeq = cut.Through
 	r.FlushOutcome = r.flushFirst(ctx, cut.Through)
-	if r.memories, err = r.pinned(ctx, r.view); err != nil {
+	if r.memories, err = r.views.pinned(ctx, r.view); err != nil {
 		return cut, compaction.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
@@ -218,16 +218,16 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	fixed := r.fixed(r.view)
+	fixed := r.views.fixed(r.view)
 	task := compaction.Task{
-		Policy: p, Session: s, Active: r.view.Summaries, Events: r.talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
 		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
 			if err == nil && len(events) == maxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
-			return r.talk(events), err
+			return r.views.talk(events), err
 		},
 	}
 	if p.Mode == compaction.PruneOnly {
@@ -298,7 +298,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 			return cut, nil
 		}
 	}
-	if cut, r.partial, err = p.Part(w, r.state(r.view, r.tokens)); err != nil {
+	if cut, r.partial, err = p.Part(w, r.views.state(r.view, r.tokens)); err != nil {
 		return cut, err
 	}
 	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
@@ -427,7 +427,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
 	defer stop()
 	if err := r.store.Log(one, r.lease, *e); err != nil {
-		if isFinal(err) {
+		if sessions.IsFinal(err) {
 			r.charge(ctx, r.Key, spent)
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
@@ -458,4 +458,20 @@ func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction
 		return cut
 	}
 	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
+}
+
+// once is the key under which a context carries settings for one compaction.
+type once struct{}
+
+// forOnce has the compactions of a context go by a session's settings with others over them.
+func forOnce(ctx context.Context, settings string) context.Context {
+	return context.WithValue(ctx, once{}, settings)
+}
+
+// onceOr are the settings that a context carries, or the session's own.
+func onceOr(ctx context.Context, own string) string {
+	if settings, ok := ctx.Value(once{}).(string); ok {
+		return settings
+	}
+	return own
 }

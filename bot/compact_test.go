@@ -167,9 +167,9 @@ func TestTurnsDuringACompaction(t *testing.T) {
 			}
 		}
 		want(t, "raw events since the plan", raw, 10)
-		near(t, "tokens of the context", w.state(group).TotalTokens, w.bot.size(v, 1))
+		near(t, "tokens of the context", w.state(group).TotalTokens, w.bot.views.size(v, 1))
 		w.say("next", "alice", "go on")
-		near(t, "tokens one turn later", w.state(group).TotalTokens, w.bot.size(w.view(), 1))
+		near(t, "tokens one turn later", w.state(group).TotalTokens, w.bot.views.size(w.view(), 1))
 	})
 }
 
@@ -203,7 +203,7 @@ func TestManyCompactionsLoseNothing(t *testing.T) {
 				next++
 			}
 			want(t, "end of the view", next, v.Session.LastSeq+1)
-			near(t, "tokens of the context", v.Session.TotalTokens, w.bot.size(v, 1))
+			near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.size(v, 1))
 			if v.Session.TotalTokens >= small.Trigger() {
 				t.Errorf("%d tokens after a compaction", v.Session.TotalTokens)
 			}

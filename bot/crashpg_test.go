@@ -285,14 +285,14 @@ func compactedIn(v sessions.View) string {
 
 // decided is what a bot decides on a view, and what it would tell.
 func decided(b *Bot, v sessions.View, asked string, before int64) string {
-	b.show(&v)
-	size := b.contextSize(v)
+	b.views.show(&v)
+	size := b.views.contextSize(v)
 	if v.Session.LastSeq == before {
-		size += calibrated(b.counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
+		size += calibrated(b.views.counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
-	set := b.settings(v.Session)
-	need := b.decide(v, size)
-	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.state(v, size))
+	set := b.views.settings(v.Session)
+	need := b.views.decide(v, size)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.views.state(v, size))
 	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
 }
 

@@ -28,30 +28,14 @@ const (
 // that still wait would hold the others up for as long.
 const maxTimeouts = 3
 
-// every calls f at each tick while leases can be trusted. It ends with ctx.
-func (b *Bot) every(ctx context.Context, d time.Duration, f func(context.Context)) {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		if b.leases.Trusted() {
-			f(ctx)
-		}
-	}
-}
-
 // settle flushes in the background what nobody waits for, one session at a time: owed flushes, those that have been owed
 // for longest first, then sessions at rest. A stop ends it: what it had under way is owed, or left to the flush of the
 // stop. Backlogs are left to the upkeep of their sessions.
-func (b *Bot) settle(ctx context.Context) {
-	b.wakeBacklogs(ctx)
+func (u *Worker) settle(ctx context.Context) {
+	u.wakeBacklogs(ctx)
 	look := breaker{}
-	if b.settleDebts(ctx, &look); !look.over() {
-		b.flushIdle(ctx, &look)
+	if u.settleDebts(ctx, &look); !look.over() {
+		u.flushIdle(ctx, &look)
 	}
 }
 
@@ -60,16 +44,16 @@ func (b *Bot) settle(ctx context.Context) {
 const restAfter = 5 * time.Minute
 
 // rest gives up the leases of sessions at rest.
-func (b *Bot) rest(ctx context.Context) {
-	n, err := b.leases.Rest(ctx, restAfter, idleAfter+restAfter, func(key sessions.Key) bool {
-		return b.turns.Busy(key) || b.upkeep.Busy(key) || b.upkeepLock.busy(key) || b.outbox.holds(key)
+func (u *Worker) rest(ctx context.Context) {
+	n, err := u.leases.Rest(ctx, restAfter, idleAfter+restAfter, func(key sessions.Key) bool {
+		return u.turns.Busy(key) || u.own.Busy(key) || u.locks.busy(key) || u.outbox.holds(key)
 	})
 	if err != nil {
 		quietly(ctx, err, "Leases at rest not given up")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Leases at rest given up")
 	}
-	b.outbox.forget(b.leases.Holds)
+	u.outbox.forget(u.leases.Holds)
 }
 
 // breaker counts the model calls of one look that ran out of time, one after another.
@@ -84,23 +68,23 @@ func (p *breaker) note(err error) {
 func (p *breaker) over() bool { return p.timeouts >= maxTimeouts }
 
 // settleDebts makes up for flushes that failed: their events are read from the log.
-func (b *Bot) settleDebts(ctx context.Context, look *breaker) {
+func (u *Worker) settleDebts(ctx context.Context, look *breaker) {
 	var after memory.Waiting
 	for more := true; more; {
-		owed, err := b.memory.DebtsDue(ctx, b.leases.Owner(), after, settleLimit)
+		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, settleLimit)
 		if err != nil {
 			quietly(ctx, err, "Owed flushes could not be listed")
 			return
 		}
 		for _, d := range owed {
 			after = d.Waiting
-			out, err := b.flushLow(ctx, d.Waiting, flushDebt, func(sessions.Session) bool { return true })
+			out, err := u.flushLow(ctx, d.Waiting, flushDebt, func(sessions.Session) bool { return true })
 			if err != nil {
 				quietly(ctx, err, "Owed flush did not come through, it rests")
 			} else if out.Through > 0 {
 				zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
 			}
-			if b.endsLook(ctx, look, out, err) {
+			if u.endsLook(ctx, look, out, err) {
 				return
 			}
 		}
@@ -111,29 +95,29 @@ func (b *Bot) settleDebts(ctx context.Context, look *breaker) {
 // wakeBacklogs has the upkeep of sessions go on whose context is over its threshold, although nothing is said there: what
 // an import, an erasure or a smaller window left, what a failure put off, and what the tokens of a day did not suffice for.
 // A session in which the upkeep had nothing to do is left alone until its context changes: its lease is given up.
-func (b *Bot) wakeBacklogs(ctx context.Context) {
-	least := b.cfg.Compaction.Window.Trigger()
-	for _, own := range b.cfg.Groups {
+func (u *Worker) wakeBacklogs(ctx context.Context) {
+	least := u.cfg.Compaction.Window.Trigger()
+	for _, own := range u.cfg.Groups {
 		least = min(least, own.Window.Trigger())
 	}
 	var after sessions.Key
 	listed := map[sessions.Key]bool{}
 	for more := true; more; {
-		list, err := b.store.Backlogs(ctx, b.leases.Owner(), least, after, settleLimit)
+		list, err := u.store.Backlogs(ctx, u.leases.Owner(), least, after, settleLimit)
 		if err != nil {
 			quietly(ctx, err, "Backlogs could not be listed")
 			return
 		}
 		for _, s := range list {
 			after, listed[s.Key] = s.Key, true
-			set := b.settings(s)
-			if set.Enabled && !spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !b.idle.has(s, b.now()) && !b.upkeepLock.busy(s.Key) {
-				b.upkeep.Wake(s.Key)
+			set := u.views.settings(s)
+			if set.Enabled && !spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !u.idle.has(s, u.now()) && !u.locks.busy(s.Key) {
+				u.own.Wake(s.Key)
 			}
 		}
 		more = len(list) == settleLimit
 	}
-	b.idle.keep(listed)
+	u.idle.keep(listed)
 }
 
 // idleBacklogs are the sessions in which the upkeep had nothing to do, such as one over its threshold whose policy counts
@@ -181,23 +165,23 @@ func (i *idleBacklogs) keep(listed map[sessions.Key]bool) {
 }
 
 // flushIdle flushes sessions in which nobody has said anything for a while.
-func (b *Bot) flushIdle(ctx context.Context, look *breaker) {
+func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
 	var after memory.Waiting
 	for more := true; more; {
-		idle, err := b.memory.Idle(ctx, b.leases.Owner(), idleAfter, after, settleLimit)
+		idle, err := u.memory.Idle(ctx, u.leases.Owner(), idleAfter, after, settleLimit)
 		if err != nil {
 			quietly(ctx, err, "Sessions at rest could not be listed")
 			return
 		}
 		for _, w := range idle {
 			after = w
-			out, err := b.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
-				return b.settings(s).Policy.Flush && b.now().Sub(s.LastActiveAt) >= idleAfter
+			out, err := u.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
+				return u.views.settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
 				quietly(ctx, err, "Session at rest was not flushed, its range is owed")
 			}
-			if b.endsLook(ctx, look, out, err) {
+			if u.endsLook(ctx, look, out, err) {
 				return
 			}
 		}
@@ -207,28 +191,28 @@ func (b *Bot) flushIdle(ctx context.Context, look *breaker) {
 
 // endsLook notes how a flush went, and reports whether the look is over: at a stop, when leases can't be trusted, and
 // where nothing comes back from the model. A session that was passed over says nothing of that.
-func (b *Bot) endsLook(ctx context.Context, look *breaker, out memory.Outcome, err error) bool {
+func (u *Worker) endsLook(ctx context.Context, look *breaker, out memory.Outcome, err error) bool {
 	if err != nil || out.Through > 0 {
 		look.note(err)
 	}
-	return ctx.Err() != nil || look.over() || !b.leases.Trusted()
+	return ctx.Err() != nil || look.over() || !u.leases.Trusted()
 }
 
 // flushLow flushes a session that is free or ours, at low priority: where it is wanted, within what such work may still
 // spend today, and never beside other upkeep of it. Of a session that is passed over not even the lease is taken.
-func (b *Bot) flushLow(
+func (u *Worker) flushLow(
 	ctx context.Context, w memory.Waiting, trigger string, wanted func(sessions.Session) bool,
 ) (out memory.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
-	allowed := func(s sessions.Session) bool { return !spentLow(b.settings(s), s) && wanted(s) }
-	if b.upkeepLock.busy(key) || !allowed(listed) {
+	allowed := func(s sessions.Session) bool { return !spentLow(u.views.settings(s), s) && wanted(s) }
+	if u.locks.busy(key) || !allowed(listed) {
 		return out, nil
 	}
-	if err := b.spare.Acquire(ctx, 1); err != nil {
+	if err := u.spare.Acquire(ctx, 1); err != nil {
 		return out, nil // the bot stops
 	}
-	defer b.spare.Release(1)
-	lease, err := b.leases.Get(ctx, key)
+	defer u.spare.Release(1)
+	lease, err := u.leases.Get(ctx, key)
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return out, nil
 	}
@@ -236,17 +220,10 @@ func (b *Bot) flushLow(
 		return out, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx, stop := context.WithTimeout(log.WithContext(ctx), b.cfg.CompactDeadline)
+	ctx, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)
 	defer stop()
-	out, err = b.flushAs(ctx, lease, trigger, func(s sessions.Session) (int, bool) {
+	out, err = u.flushAs(ctx, lease, trigger, func(s sessions.Session) (int, bool) {
 		return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)
 	})
-	return out, b.leases.Check(key, err)
-}
-
-// quietly logs what went wrong in the background, unless the bot is stopping.
-func quietly(ctx context.Context, err error, words string) {
-	if ctx.Err() == nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg(words)
-	}
+	return out, u.leases.Check(key, err)
 }

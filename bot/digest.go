@@ -29,11 +29,11 @@ const (
 // digests has each day of each group told once, from the time of day that is configured: a group's history by days,
 // beside what its conversation needs. It begins with the days that ended while no process ran. Nobody waits for it. It
 // ends with ctx.
-func (b *Bot) digests(ctx context.Context) {
-	if b.cfg.DigestAt == "" {
+func (u *Worker) digests(ctx context.Context) {
+	if u.cfg.DigestAt == "" {
 		return
 	}
-	hour, minute, err := memory.ClockOf(b.cfg.DigestAt)
+	hour, minute, err := memory.ClockOf(u.cfg.DigestAt)
 	if err != nil {
 		quietly(ctx, err, "No daily digests") // New has refused such a time
 		return
@@ -41,8 +41,8 @@ func (b *Bot) digests(ctx context.Context) {
 	t := time.NewTicker(digestEvery)
 	defer t.Stop()
 	for {
-		days := memory.DaysEnded(b.now(), hour, minute, b.cfg.Location)
-		b.digestDays(ctx, days)
+		days := memory.DaysEnded(u.now(), hour, minute, u.cfg.Location)
+		u.digestDays(ctx, days)
 		select {
 		case <-ctx.Done():
 			return
@@ -53,10 +53,10 @@ func (b *Bot) digests(ctx context.Context) {
 
 // digestDays tells the days that are due, the oldest first, a few of one day side by side. What comes to nothing does not
 // hold up what is behind it.
-func (b *Bot) digestDays(ctx context.Context, days []memory.Day) {
+func (u *Worker) digestDays(ctx context.Context, days []memory.Day) {
 	var after memory.DigestDue
-	for b.leases.Trusted() && ctx.Err() == nil {
-		due, err := b.memory.DigestsDue(ctx, b.leases.Owner(), days, after)
+	for u.leases.Trusted() && ctx.Err() == nil {
+		due, err := u.memory.DigestsDue(ctx, u.leases.Owner(), days, after)
 		if err != nil {
 			quietly(ctx, err, "Days to tell could not be listed")
 			return
@@ -70,19 +70,19 @@ func (b *Bot) digestDays(ctx context.Context, days []memory.Day) {
 			for n < len(due) && due[n].Date == due[0].Date {
 				n++
 			}
-			b.digestDay(ctx, due[:n])
+			u.digestDay(ctx, due[:n])
 			due = due[n:]
 		}
 	}
 }
 
 // digestDay tells one day of several groups.
-func (b *Bot) digestDay(ctx context.Context, due []memory.DigestDue) {
+func (u *Worker) digestDay(ctx context.Context, due []memory.DigestDue) {
 	var g errgroup.Group
 	g.SetLimit(digestsAtOnce)
 	for _, d := range due {
 		g.Go(func() error {
-			b.digestLogged(ctx, d)
+			u.digestLogged(ctx, d)
 			return nil
 		})
 	}
@@ -90,23 +90,23 @@ func (b *Bot) digestDay(ctx context.Context, due []memory.DigestDue) {
 }
 
 // digestLogged tells one day unless the bot stops, and logs what went wrong: nobody waits for it.
-func (b *Bot) digestLogged(ctx context.Context, d memory.DigestDue) {
-	if ctx.Err() != nil || !b.leases.Trusted() {
+func (u *Worker) digestLogged(ctx context.Context, d memory.DigestDue) {
+	if ctx.Err() != nil || !u.leases.Trusted() {
 		return
 	}
-	if err := b.digest(ctx, d); err != nil {
-		quietly(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, b.leases.Check(d.Key, err)), "Daily digest did not come through")
+	if err := u.digest(ctx, d); err != nil {
+		quietly(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, u.leases.Check(d.Key, err)), "Daily digest did not come through")
 	}
 }
 
 // digest tells one day, unless it is not ours to tell or the session may spend no more of that kind today. What fails is
 // kept with its reason, and tried again later, up to [memory.DigestAttempts] times.
-func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
-	if err := b.spare.Acquire(ctx, 1); err != nil {
+func (u *Worker) digest(ctx context.Context, d memory.DigestDue) error {
+	if err := u.spare.Acquire(ctx, 1); err != nil {
 		return nil // the bot stops
 	}
-	defer b.spare.Release(1)
-	lease, err := b.leases.Get(ctx, d.Key) // before anything is read: after an erasure it is lost
+	defer u.spare.Release(1)
+	lease, err := u.leases.Get(ctx, d.Key) // before anything is read: after an erasure it is lost
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return err
 	}
@@ -115,48 +115,48 @@ func (b *Bot) digest(ctx context.Context, d memory.DigestDue) error {
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Int64("term", lease.Term).Str("day", d.Date).Logger()
 	ctx = log.WithContext(ctx)
-	s, err := b.store.Session(ctx, d.Key)
+	s, err := u.store.Session(ctx, d.Key)
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
-	if spentLow(b.settings(s), s) {
-		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
+	if spentLow(u.views.settings(s), s) {
+		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
-	made, err := b.tellDay(ctx, s, d)
+	made, err := u.tellDay(ctx, s, d)
 	defer func() {
-		if ctx.Err() != nil || isFinal(err) {
-			b.charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: made.Usage, Cost: made.Cost})
+		if ctx.Err() != nil || sessions.IsFinal(err) {
+			u.charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: made.Usage, Cost: made.Cost})
 		}
 	}()
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // cut off, not failed: the next process tells the day
 	}
 	if err != nil {
-		b.metrics.digests.WithLabelValues("failed").Inc()
+		u.stats.DigestEnded("failed")
 		quietly(ctx, err, "Day could not be told, it rests")
 		if d.Attempts+1 >= memory.DigestAttempts {
 			log.Warn().Str("reason", digestTrouble(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 		}
-		return b.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage, Cost: made.Cost})
+		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage, Cost: made.Cost})
 	}
-	id, err := b.memory.StoreDigest(ctx, lease, made)
+	id, err := u.memory.StoreDigest(ctx, lease, made)
 	switch {
 	case errors.Is(err, sessions.ErrConflict): // another process was faster
 		return nil
 	case err != nil:
 		return err
 	case id == 0:
-		b.metrics.digests.WithLabelValues("nothing").Inc()
+		u.stats.DigestEnded("nothing")
 		return nil
 	}
-	b.metrics.digests.WithLabelValues("written").Inc()
-	log.Info().Int64("memory", id).Int("tokens", b.counter.Count(made.Content)).Msg("Daily digest written")
+	u.stats.DigestEnded("written")
+	log.Info().Int64("memory", id).Int("tokens", u.counter.Count(made.Content)).Msg("Daily digest written")
 	return nil
 }
 
 // tellDay asks the model for a digest of a day. Commands and their answers are no part of it; one without content says
 // that nothing else was said. With an error it holds what was spent.
-func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (made memory.Digest, err error) {
+func (u *Worker) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (made memory.Digest, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(ctx).Error().Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Digest panicked")
@@ -165,7 +165,7 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 	}()
 	made = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
 	made.Scope, made.ScopeID = memory.DigestScope(s)
-	events, err := b.dayEvents(ctx, d)
+	events, err := u.dayEvents(ctx, d)
 	if err != nil || people(events) < memory.DigestLeast {
 		return made, err
 	}
@@ -174,12 +174,12 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 	for _, e := range events { // an answer may be as late as the next day's questions are early
 		made.At = maxTime(made.At, e.CreatedAt)
 	}
-	teller := *b.engine.Summarizer
-	teller.Model = plainModel{b.model, KindDigest}
-	teller.Language = languageOfDay(events, b.cfg.Language)
+	teller := *u.engine.Summarizer
+	teller.Model = plainModel{u.model, KindDigest}
+	teller.Language = languageOfDay(events, u.cfg.Language)
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, teller.Context/4)
-	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*b.cfg.CompactDeadline)
+	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
 	defer stop()
 	res, err := teller.Summarize(ctx, compaction.Request{
 		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), Most: digestMost, Profile: compaction.ProfileDay,
@@ -195,15 +195,15 @@ func (b *Bot) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDu
 }
 
 // dayEvents reads what was said on a day, without commands.
-func (b *Bot) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
+func (u *Worker) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
 	var all []sessions.Event
 	for after := int64(0); ; {
-		page, err := b.memory.DigestEvents(ctx, d, after, digestPage)
+		page, err := u.memory.DigestEvents(ctx, d, after, digestPage)
 		if err != nil {
 			return nil, fmt.Errorf("read the day: %w", err)
 		}
 		if all = append(all, page...); len(page) < digestPage {
-			return b.talk(all), nil
+			return u.views.talk(all), nil
 		}
 		after = page[len(page)-1].Seq
 	}

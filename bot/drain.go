@@ -247,7 +247,7 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = asking(log.WithContext(ctx), key) // nobody needs the model more now
-	out, err := b.flushAll(ctx, lease, flushShutdown)
+	out, err := b.worker.flushAll(ctx, lease, flushShutdown)
 	return out.Receipt.Rows(), err
 }
 

@@ -146,6 +146,12 @@ func (t *ticket) quit() bool {
 	return true
 }
 
+// conversation is one conversation of one robot.
+type conversation struct {
+	robot sessions.RobotCode
+	id    sessions.ConversationID
+}
+
 // waiter is who a place is for.
 type waiter struct {
 	conversation conversation

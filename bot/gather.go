@@ -43,30 +43,30 @@ func (g *gathering) forget(key sessions.Key) {
 }
 
 // wake has a turn answer a message that has just been stored.
-func (b *Bot) wake(key sessions.Key) {
-	if b.cfg.Gather > 0 {
-		b.gathering.note(key, time.Now())
+func (r *Runner) wake(key sessions.Key) {
+	if r.cfg.Gather > 0 {
+		r.gathering.note(key, time.Now())
 	}
-	b.turns.Wake(key)
+	r.turns.Wake(key)
 }
 
 // gather waits until messages that were sent together can be taken together, in their order: for a moment after the first
 // of them, and for those that were received here and are still being stored.
-func (b *Bot) gather(ctx context.Context, key sessions.Key) {
-	if first := b.gathering.first(key); !first.IsZero() {
-		moment := time.NewTimer(b.cfg.Gather - time.Since(first))
+func (r *Runner) gather(ctx context.Context, key sessions.Key) {
+	if first := r.gathering.first(key); !first.IsZero() {
+		moment := time.NewTimer(r.cfg.Gather - time.Since(first))
 		defer moment.Stop()
 		select {
 		case <-moment.C:
-		case <-b.draining:
+		case <-r.draining:
 		case <-ctx.Done():
 		}
-		b.gathering.forget(key)
+		r.gathering.forget(key)
 	}
-	if r, ok := b.cfg.Transport.(Receiver); ok {
+	if in, ok := r.cfg.Transport.(Receiver); ok {
 		soon, stop := context.WithTimeout(ctx, receiveWait)
 		defer stop()
 		_, conversation := key.Conversation()
-		r.AwaitReceived(soon, conversation)
+		in.AwaitReceived(soon, conversation)
 	}
 }

@@ -17,12 +17,12 @@ func TestGrowth(t *testing.T) {
 			Message: &sessions.Message{ConversationType: sessions.Group, Quote: &sessions.Quote{Nick: "王芳", Text: s}},
 		}
 		view := sessions.View{Session: sessions.Session{Key: group}, Pending: []sessions.Event{e}}
-		opened := b.open(sessions.Lease{Key: group}, view)
-		b.mark(opened)
-		b.recallQuery(opened.asked)
+		opened := b.runner.open(sessions.Lease{Key: group}, view)
+		b.runner.mark(opened)
+		b.views.recallQuery(opened.asked)
 		shrink(opened.asked, small.Usable(), 1)
-		b.request(opened, opened.view)
-		b.talk(view.Pending)
+		b.runner.request(opened, opened.view)
+		b.views.talk(view.Pending)
 	}
 	for name, f := range map[string]func(string){
 		"turn":     turn,

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -19,7 +18,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
 	}
 	key := b.keyOf(m)
-	m.Text = b.quoted(m) + m.Text
+	m.Text = b.views.quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
@@ -39,7 +38,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
 	b.leases.Learn(done.Lease)
 	if done.New && done.Lease.Owner == b.leases.Owner() {
-		b.wake(key)
+		b.runner.wake(key)
 	}
 	return nil
 }
@@ -62,24 +61,4 @@ func (b *Bot) keyOf(m sessions.Message) sessions.Key {
 		member = m.SenderID
 	}
 	return sessions.NewKey(m.RobotCode, m.ConversationID, member)
-}
-
-// quoted is what stands before a message's own words: what it replies to. It is empty for one that replies to nothing.
-func (b *Bot) quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
-
-// quoteLead is [Bot.quoted] of a bot with a name.
-func quoteLead(bot string, m sessions.Message) string {
-	if m.Quote == nil {
-		return ""
-	}
-	return m.Quote.Lead(bot)
-}
-
-// ownWords is what the sender of an event wrote, without what it replies to: commands and the sender's language are
-// looked for there.
-func (b *Bot) ownWords(e sessions.Event) string {
-	if e.Message == nil {
-		return e.Content
-	}
-	return strings.TrimPrefix(e.Content, b.quoted(*e.Message))
 }

@@ -238,7 +238,7 @@ func TestFlushIsInvisible(t *testing.T) {
 			v := w.view()
 			return []any{
 				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.store.mem.Events(t.Context(), group)),
-				len(w.wire.sends()), written(w.bot.frame.assemble(v, smallSettings.Policy, "", nil)),
+				len(w.wire.sends()), written(w.bot.views.frame.assemble(v, smallSettings.Policy, "", nil)),
 			}
 		}
 		before := look()

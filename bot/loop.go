@@ -32,34 +32,34 @@ func (a answer) spending() sessions.Spending {
 
 // loop asks the model, runs the tools that it calls, and asks again, until it answers in words. An error is a model
 // call that failed for good; what ran before it is in the answer.
-func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, error) {
+func (r *Runner) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, error) {
 	a := answer{estimate: t.size}
 	t.sofar = nil
 	first := len(msgs)
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
-		full := !b.room(t, &a, msgs, first)
-		resp, err := b.model.Generate(ctx, Request{Kind: KindTurn, Messages: msgs, Tools: b.frame.tools, Delta: t.delta})
+		full := !r.room(t, &a, msgs, first)
+		resp, err := r.model.Generate(ctx, Request{Kind: KindTurn, Messages: msgs, Tools: r.views.frame.tools, Delta: t.delta})
 		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // an error may have taken some, too
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
 		a.last, a.model = resp.Usage, resp.Model
-		last := full || round > b.cfg.MaxToolRounds
+		last := full || round > r.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.lang, last)
 			return a, nil
 		}
-		msgs = b.say(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		for _, call := range resp.ToolCalls {
-			result, err := b.call(ctx, t, call, seen)
+			result, err := r.call(ctx, t, call, seen)
 			if err != nil {
 				return a, err
 			}
-			if round == b.cfg.MaxToolRounds {
+			if round == r.cfg.MaxToolRounds {
 				result += noMoreCalls
 			}
-			msgs = b.say(t, &a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+			msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 		}
 	}
 }
@@ -67,13 +67,13 @@ func (b *Bot) loop(ctx context.Context, t *turn, msgs []ChatMessage) (answer, er
 // noMoreCalls ends what a model may still find out in a turn.
 const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
-// say counts an event, appends it to the turn and, as later views will show it, to the request.
-func (b *Bot) say(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
-	e.Tokens = b.countEvent(e)
+// appendEvent counts an event, appends it to the turn and, as later views will show it, to the request.
+func (r *Runner) appendEvent(t *turn, a *answer, msgs []ChatMessage, e sessions.Event) []ChatMessage {
+	e.Tokens = r.views.countEvent(e)
 	a.events = append(a.events, e)
 	t.sofar = a.events
 	shown := []sessions.Event{e}
-	shrink(shown, b.settings(t.view.Session).Window.Usable(), t.next()+int64(len(t.asked)+len(a.events)-1))
+	shrink(shown, r.views.settings(t.view.Session).Window.Usable(), t.next()+int64(len(t.asked)+len(a.events)-1))
 	a.estimate += compaction.TokensOf(shown)
 	return append(msgs, ChatMessage{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
@@ -85,18 +85,18 @@ const squeezed = 400
 // request fit into the window: by moving out results, from first on, the oldest first. A reference names the path at which
 // memory_get reads the whole, in this turn too. It reports whether there is room for another round. The log keeps the results
 // whole.
-func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
-	usable, cal := b.settings(t.view.Session).Window.Usable(), t.view.Session.CalibrationFactor
+func (r *Runner) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
+	usable, cal := r.views.settings(t.view.Session).Window.Usable(), t.view.Session.CalibrationFactor
 	if t.half {
 		usable, cal = usable/2, 1
 	}
 	replace := func(i int, text string) {
-		a.estimate -= b.counter.Count(msgs[i].Content) - b.counter.Count(text)
+		a.estimate -= r.counter.Count(msgs[i].Content) - r.counter.Count(text)
 		msgs[i].Content, t.cut = text, true
 	}
-	set := b.settings(t.view.Session)
+	set := r.views.settings(t.view.Session)
 	state := compaction.State{Tail: t.current(), Tokens: calibrated(a.estimate, cal)}
-	shown, _ := set.Policy.Offload(set.Window, state, b.counter.Count)
+	shown, _ := set.Policy.Offload(set.Window, state, r.counter.Count)
 	if !set.Enabled {
 		shown = nil
 	}
@@ -111,7 +111,7 @@ func (b *Bot) room(t *turn, a *answer, msgs []ChatMessage, first int) bool {
 		}
 		whole := a.events[i-first] // what was shortened before is not shortened again
 		text, ok := compaction.Reference(whole)
-		if !ok || b.tools[sessions.GetTool] == nil {
+		if !ok || r.tools[sessions.GetTool] == nil {
 			text = tokens.HeadTail(whole.Content, squeezed)
 		}
 		if len(text) < len(msgs[i].Content) {
@@ -143,36 +143,36 @@ func (a *answer) finish(resp Response, lang string, rounds bool) {
 
 // call runs one tool call. What goes wrong inside a tool is told to the model; the error is for a lost lease or a
 // storage that can't record the run, both of which end the turn.
-func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
+func (r *Runner) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	id := c.Name + "\x00" + c.Arguments
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
-	tool := b.tools[c.Name]
+	tool := r.tools[c.Name]
 	if tool == nil {
-		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, b.toolNames()), nil
+		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, r.toolNames()), nil
 	}
-	if r, ok := tool.(Repeatable); ok && r.Repeatable() {
+	if again, ok := tool.(Repeatable); ok && again.Repeatable() {
 		seen[id] = true
-		return b.run(ctx, t, tool, c), nil
+		return r.run(ctx, t, tool, c), nil
 	}
-	for _, r := range t.view.Runs {
-		if r.Call.Name == c.Name && r.Call.Arguments == c.Arguments {
-			if r.Finished {
-				return r.Result, nil
+	for _, before := range t.view.Runs {
+		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
+			if before.Finished {
+				return before.Result, nil
 			}
 			return interrupted, nil
 		}
 	}
 	run := sessions.ToolRun{Call: c, EventID: t.asked[0].ID}
-	for slices.ContainsFunc(t.view.Runs, func(r sessions.ToolRun) bool { return r.Call.ID == run.Call.ID }) {
+	for slices.ContainsFunc(t.view.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
 		run.Call.ID += "+" // some providers number their calls anew in every round
 	}
-	if err := b.record(ctx, t, run); err != nil {
+	if err := r.record(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	run.Result, run.Finished = b.run(ctx, t, tool, c), true
-	if err := b.record(ctx, t, run); err != nil {
+	run.Result, run.Finished = r.run(ctx, t, tool, c), true
+	if err := r.record(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
 	seen[id] = true
@@ -184,35 +184,35 @@ func (b *Bot) call(ctx context.Context, t *turn, c sessions.ToolCall, seen map[s
 const leastBytes = 2
 
 // record stores a tool call, and waits for a storage that is away: what the model said up to now is not thrown away.
-func (b *Bot) record(ctx context.Context, t *turn, run sessions.ToolRun) error {
-	return b.persist(ctx, "Tool call not recorded, trying again", func(one context.Context) error {
-		err := b.store.RecordRun(one, t.lease, run)
+func (r *Runner) record(ctx context.Context, t *turn, run sessions.ToolRun) error {
+	return r.persist(ctx, "Tool call not recorded, trying again", func(one context.Context) error {
+		err := r.store.RecordRun(one, t.lease, run)
 		t.stalled = t.stalled || err != nil
 		return err
 	})
 }
 
 // run calls the tool; its error becomes the result, so that the model can do better.
-func (b *Bot) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {
+func (r *Runner) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCall) string {
 	chat := t.chat()
-	chat.Location, chat.TaskTTL = b.cfg.Location, b.cfg.Remember.TaskTTL
+	chat.Location, chat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	result, err := tool.Call(ctx, ToolInput{
 		Arguments: c.Arguments, Lease: t.lease, Reader: memory.ReaderOf(chat), Chat: chat, CallID: c.ID,
-		Current: t.current(), Room: leastBytes * bodyLimit(b.settings(t.view.Session).Window.Usable()),
+		Current: t.current(), Room: leastBytes * bodyLimit(r.views.settings(t.view.Session).Window.Usable()),
 	})
 	outcome := "ok"
 	if err != nil {
 		result, outcome = "error: "+err.Error(), "error"
 	}
-	b.metrics.toolCalls.WithLabelValues(c.Name, outcome).Inc()
+	r.stats.ToolCalled(c.Name, outcome)
 	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
 	return result
 }
 
 // toolNames lists the tools for a model that asked for another.
-func (b *Bot) toolNames() string {
-	names := make([]string, len(b.frame.tools))
-	for i, t := range b.frame.tools {
+func (r *Runner) toolNames() string {
+	names := make([]string, len(r.views.frame.tools))
+	for i, t := range r.views.frame.tools {
 		names[i] = t.Name
 	}
 	return strings.Join(names, ", ")

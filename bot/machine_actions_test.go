@@ -39,7 +39,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calm = !m.w.bot.upkeepLock.busy(group)
+	m.calm = !m.w.bot.worker.locks.busy(group)
 }
 
 // settle waits until everybody is answered. A process that died meanwhile is followed by another one. That a summariser
@@ -294,7 +294,7 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.upkeepLock.busy(group) || m.forced() {
+	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.locks.busy(group) || m.forced() {
 		return // not skipped: what is drawn next must not hang on it
 	}
 	asked := false
@@ -302,7 +302,7 @@ func (m *machine) poke(*rapid.T) {
 		n := len(m.summaries())
 		m.w.bot.upkeep.Wake(group)
 		synctest.Wait()
-		if m.w.bot.upkeepLock.busy(group) || m.isDead() {
+		if m.w.bot.worker.locks.busy(group) || m.isDead() {
 			return
 		}
 		more := len(m.summaries()) > n
@@ -316,7 +316,7 @@ func (m *machine) poke(*rapid.T) {
 // forced reports whether the policy's hard limit is reached: that is tried at every occasion, whatever rests.
 func (m *machine) forced() bool {
 	v := m.view()
-	return m.w.bot.decide(v, m.w.bot.contextSize(v)).Forced
+	return m.w.bot.views.decide(v, m.w.bot.views.contextSize(v)).Forced
 }
 
 // summaries are the summary requests since the last check.

@@ -201,7 +201,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	}
 	job, err := m.shelf.mem.Job(m.t.Context(), group)
 	staged := err == nil && job.Staged
-	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.upkeepLock.busy(group)
+	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.locks.busy(group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
 	// P37: where the provider does not say what it counted, the count of a context that nobody made smaller never falls.
 	if same && !m.reports && now.commits == was.commits && v.Session.TotalTokens < was.TotalTokens {
@@ -220,7 +220,7 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	one, two := m.w.bot.frame.assemble(v, p, "", nil), m.w.bot.frame.assemble(v, p, "", nil)
+	one, two := m.w.bot.views.frame.assemble(v, p, "", nil), m.w.bot.views.frame.assemble(v, p, "", nil)
 	if written(one) != written(two) {
 		m.broken("P83: one view has two forms")
 	}
@@ -330,7 +330,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range m.w.bot.talk(m.shelf.log(ctx, group)) {
+	for _, e := range m.w.bot.views.talk(m.shelf.log(ctx, group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}

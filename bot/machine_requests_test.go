@@ -33,7 +33,7 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 		m.broken("P18: a request begins with no person", a.kind)
 	}
 	// P22: nothing that was said stands in the system's words.
-	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.frame.system {
+	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.views.frame.system {
 		m.broken("P22: the system message has what was said", a.kind)
 	}
 	// P23: as far as our counting is right, nothing is ever larger than the window leaves room for next to the answer. Of

@@ -204,7 +204,7 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 	r.Messages = slices.Clone(r.Messages)
 	a := asked{Request: r, kind: kindOfRequest(r)}
 	if a.kind == "chat" {
-		a.tokens = m.w.bot.frame.tokens - tokensOf(m.w.bot.frame.system)
+		a.tokens = m.w.bot.views.frame.tokens - tokensOf(m.w.bot.views.frame.system)
 	}
 	for _, msg := range r.Messages {
 		a.tokens += tokensOf(msg.Content) + tokens.MessageOverhead

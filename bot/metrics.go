@@ -106,8 +106,19 @@ func (m *metrics) begin() {
 	}
 }
 
-// turn counts a turn that committed at now, by the storage's clock.
-func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event, now time.Time) {
+// recorder counts what the parts report: for Prometheus, and for the account of this process.
+type recorder struct {
+	metrics *metrics
+	tally   *ledger
+}
+
+// TurnBegun notes a turn's messages before the model is asked.
+func (r *recorder) TurnBegun(key sessions.Key, asked []sessions.Event) { r.tally.begin(key, asked) }
+
+// TurnCommitted counts a turn that committed at now, by the storage's clock.
+func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool) {
+	m := r.metrics
+	r.tally.turn(key, asked, stopping)
 	m.turns.WithLabelValues(kind).Inc()
 	m.turnSeconds.Observe(took.Seconds())
 	for _, e := range asked {
@@ -118,7 +129,22 @@ func (m *metrics) turn(kind string, took time.Duration, asked []sessions.Event, 
 // noWay is the way of a reply of which no part arrived, or that has none: an empty label is no label.
 const noWay = "none"
 
-func (m *metrics) reply(s sessions.Settled) {
+// ToolCalled counts a tool call, by its outcome: ok or error.
+func (r *recorder) ToolCalled(tool, outcome string) {
+	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
+}
+
+// ReplyResumed counts a reply that an earlier process left.
+func (r *recorder) ReplyResumed() { r.tally.resumed.Add(1) }
+
+// ReplyDoubled counts a reply sent again that may have arrived before.
+func (r *recorder) ReplyDoubled() {
+	r.metrics.maybeDoubled.Inc()
+	r.tally.doubled.Add(1)
+}
+
+// ReplyTried counts a try to send a reply.
+func (r *recorder) ReplyTried(s sessions.Settled) {
 	outcome := "retried"
 	switch {
 	case s.Sent:
@@ -126,10 +152,11 @@ func (m *metrics) reply(s sessions.Settled) {
 	case s.Failed:
 		outcome = "given_up"
 	}
-	m.replies.WithLabelValues(cmp.Or(s.Via, noWay), outcome).Inc()
+	r.metrics.replies.WithLabelValues(cmp.Or(s.Via, noWay), outcome).Inc()
 }
 
-func (m *metrics) flush(o memory.Outcome, err error) {
+// Flushed counts a memory flush.
+func (r *recorder) Flushed(o memory.Outcome, err error) {
 	outcome := "saved"
 	switch {
 	case err != nil:
@@ -137,13 +164,17 @@ func (m *metrics) flush(o memory.Outcome, err error) {
 	case o.Nothing:
 		outcome = "nothing"
 	}
-	m.flushes.WithLabelValues(outcome).Inc()
+	r.metrics.flushes.WithLabelValues(outcome).Inc()
 }
 
-func (m *metrics) compaction(e sessions.LogEntry) {
+// DigestEnded counts a day's digest, by its outcome: written, nothing or failed.
+func (r *recorder) DigestEnded(outcome string) { r.metrics.digests.WithLabelValues(outcome).Inc() }
+
+// Compacted counts an attempt at a compaction; one without an outcome was not begun.
+func (r *recorder) Compacted(e sessions.LogEntry) {
 	if e.Outcome == "" {
 		return
 	}
-	m.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
-	m.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // an undo, or memory that is shown anew, takes room
+	r.metrics.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
+	r.metrics.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // an undo, or memory that is shown anew, takes room
 }

@@ -114,3 +114,6 @@ func (c *modelMetrics) usage(model, kind string, u sessions.Usage) {
 		}
 	}
 }
+
+// clamp takes a provider's count for what it can be: some report nonsense.
+func clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }

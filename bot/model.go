@@ -176,3 +176,6 @@ func ClassOf(err error) ErrorClass {
 	}
 	return Busy
 }
+
+// ErrStop is the cause with which work is cancelled when the process stops: it is no failure of the work.
+var ErrStop = errors.New("bot is stopping")

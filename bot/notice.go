@@ -27,7 +27,7 @@ func (r *run) notice(c sessions.Compaction) *sessions.Reply {
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "notice\x00%s\x00%d\x00%d", r.Key, c.Gen, r.view.Session.ViewVersion))
 		return &sessions.Reply{
-			Target: to, Text: say(p, r.language(r.view.Session.ConversationID, r.ownWords(e)), thousands(r.TokensBefore), thousands(r.TokensAfter)),
+			Target: to, Text: say(p, r.languages.of(r.view.Session.ConversationID, r.views.ownWords(e)), thousands(r.TokensBefore), thousands(r.TokensAfter)),
 			Nonce: noncePrefix + hex.EncodeToString(sum[:12]),
 		}
 	}

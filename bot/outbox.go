@@ -23,17 +23,33 @@ type outbox struct {
 	store     sessions.Outbox
 	leases    *lease.Holder
 	transport Transport
-	metrics   *metrics
-	tally     *ledger
+	stats     *recorder
 	answer    func(sessions.Key) // has a session answer that was turned away, or ask the storage whose it is
 	settle    time.Duration      // how long one claim or mark may take
 	now       func() time.Time   // the storage's clock
 
 	mu      sync.Mutex
-	queues  map[conversation]*queue
+	queues  map[channel]*queue
 	resumed map[sessions.Key]int64 // the term under which a session's unsent rows were taken up
 	closed  bool
 	wg      sync.WaitGroup
+}
+
+// outboxConfig is what an outbox needs.
+type outboxConfig struct {
+	Store         sessions.Outbox
+	Transport     Transport
+	Leases        *lease.Holder
+	CommitTimeout time.Duration      // of one claim or mark
+	Now           func() time.Time   // the storage's clock
+	Answer        func(sessions.Key) // has a session answer that was turned away, or ask the storage whose it is
+}
+
+func newOutbox(ctx context.Context, cfg outboxConfig) *outbox {
+	return &outbox{
+		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, settle: cfg.CommitTimeout, now: cfg.Now, answer: cfg.Answer,
+		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{},
+	}
 }
 
 type rowID struct {
@@ -41,13 +57,14 @@ type rowID struct {
 	id  int64
 }
 
-type conversation struct {
+// channel is where replies share a rate: one conversation of one robot.
+type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID
 }
 
-func conversationOf(o sessions.Outgoing) conversation {
-	return conversation{o.Reply.Target.RobotCode, o.Reply.Target.ConversationID}
+func channelOf(o sessions.Outgoing) channel {
+	return channel{o.Reply.Target.RobotCode, o.Reply.Target.ConversationID}
 }
 
 // send queues a reply that was committed under a lease; then runs after its first try, or at once where there is none. It
@@ -65,7 +82,7 @@ func (o *outbox) send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 	if outs[0].Attempts == 1 {
 		parcels[0].fresh = &outs[0]
 	}
-	o.push(conversationOf(outs[0]), parcels)
+	o.push(channelOf(outs[0]), parcels)
 }
 
 // resume takes up what an earlier owner of the session left unsent, once for every term.
@@ -81,15 +98,15 @@ func (o *outbox) resume(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
 	took := map[int64]bool{}
-	parcels := map[conversation][]*parcel{}
+	parcels := map[channel][]*parcel{}
 	for _, out := range outs {
-		c := conversationOf(out)
+		c := channelOf(out)
 		parcels[c], took[out.ID] = append(parcels[c], newParcel(zerolog.Ctx(ctx), l, out)), out.Took
 	}
 	for c, list := range parcels {
 		for _, p := range o.push(c, list) {
 			if took[p.id] {
-				o.tally.resumed.Add(1)
+				o.stats.ReplyResumed()
 			}
 		}
 	}
@@ -115,7 +132,7 @@ func (o *outbox) forget(held func(sessions.Key) bool) {
 
 // push queues replies of one conversation and returns those that were not queued before. From now on those of the session
 // that were are claimed by the newer lease.
-func (o *outbox) push(c conversation, parcels []*parcel) (added []*parcel) {
+func (o *outbox) push(c channel, parcels []*parcel) (added []*parcel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	q := o.queues[c]
@@ -216,7 +233,7 @@ func (o *outbox) queued(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.queues[conversation{robot, id}] != nil
+	return o.queues[channel{robot, id}] != nil
 }
 
 // maxQueued is how many replies of one conversation are held in memory before it is answered no further.
@@ -228,7 +245,7 @@ func (o *outbox) crowded(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	q := o.queues[conversation{robot, id}]
+	q := o.queues[channel{robot, id}]
 	if q == nil || q.inLine() < maxQueued {
 		return false
 	}
@@ -250,7 +267,7 @@ func (o *outbox) callBack(q *queue) {
 }
 
 // run sends a conversation's replies until none is left. What is being tried stays in the queue.
-func (o *outbox) run(c conversation, q *queue) {
+func (o *outbox) run(c channel, q *queue) {
 	defer o.wg.Done()
 	for {
 		batch, wait, ok := o.next(c, q)
@@ -273,7 +290,7 @@ const untrusted = 250 * time.Millisecond
 
 // next is the next message of a queue and how long it waits. ok is false where none is left, and then the queue is gone, or
 // where the process ends: what stays in the queue then is what was not sent.
-func (o *outbox) next(c conversation, q *queue) (batch []*parcel, wait time.Duration, ok bool) {
+func (o *outbox) next(c channel, q *queue) (batch []*parcel, wait time.Duration, ok bool) {
 	now := o.now()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,10 +2,6 @@ package bot
 
 import (
 	"fmt"
-	"regexp"
-	"unicode"
-
-	"ebb/sessions"
 )
 
 // phrase is something that Ebb itself tells people, apart from what a model says.
@@ -248,37 +244,4 @@ func say(p phrase, lang string, args ...any) string {
 		return phrases[p][i]
 	}
 	return fmt.Sprintf(phrases[p][i], args...)
-}
-
-// language is the language of Ebb's own words to the sender of a text: its conversation's, where the configuration sets
-// one, else the text's.
-func (b *Bot) language(id sessions.ConversationID, text string) string {
-	if set := b.cfg.Languages[id]; set != "" {
-		return set
-	}
-	if isCommand(text) {
-		text = wordsOfCommand(text)
-	}
-	return languageOf(text, b.cfg.Language)
-}
-
-// wordsOfCommand is a command without the names of people: they may be in any language.
-func wordsOfCommand(text string) string { return mentionRE.ReplaceAllString(text, " ") }
-
-var mentionRE = regexp.MustCompile(`[@＠]\S+`)
-
-// languageOf is the language to answer a text in: Chinese where there is any, English where there are only Latin
-// words, else the configured one.
-func languageOf(text, configured string) string {
-	latin := false
-	for _, r := range text {
-		if unicode.Is(unicode.Han, r) {
-			return "zh"
-		}
-		latin = latin || unicode.Is(unicode.Latin, r)
-	}
-	if latin {
-		return "en"
-	}
-	return configured
 }

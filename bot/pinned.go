@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
-
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -22,7 +20,7 @@ const pinnedShare = 12
 // pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
 // the people who talk, then the group's, then the rest; of each the newest of everybody who said one, then the second of everybody. Facts stand in it whole, so that what
 // is forgotten can be found in it. Nicks are those of this moment: the text is stored, and stays until the next compaction.
-func (b *Bot) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
+func (b *Builder) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
 		return &sessions.Pinned{}, nil
@@ -89,21 +87,4 @@ type rankedMemory struct {
 	speaker sessions.UserID
 	rank    int
 	nth     int // memory of its speaker within the rank
-}
-
-// pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten
-// that it showed. The turn's commit keeps it, so that it stays as it is, byte for byte, until the next compaction. What
-// can't be read soon is read by the next turn.
-func (b *Bot) pin(ctx context.Context, t *turn) {
-	if !t.view.Session.PinnedDue {
-		return
-	}
-	soon, stop := context.WithTimeout(ctx, recallTime)
-	defer stop()
-	pinned, err := b.pinned(soon, t.view)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
-		return
-	}
-	t.view.Session.Pinned, t.pinned = pinned.Text, pinned
 }

@@ -17,7 +17,7 @@ const (
 // quotes fills in what the waiting messages reply to: who said it, and what. The log decides, where it has the message: a
 // frame often lacks one of the two, and a message that was erased must not come back with a quote of it. It is done under
 // the turn's lease, which an erasure takes: what was read is stored only where no erasure came between.
-func (b *Bot) quotes(ctx context.Context, l sessions.Lease, v *sessions.View) error {
+func (b *Builder) quotes(ctx context.Context, l sessions.Lease, v *sessions.View) error {
 	for i := range v.Pending {
 		e := &v.Pending[i]
 		if e.Message == nil || e.Message.Quote == nil || e.Message.Quote.Shown != "" || e.Message.Quote.Text == sessions.ErasedText {
@@ -30,7 +30,7 @@ func (b *Bot) quotes(ctx context.Context, l sessions.Lease, v *sessions.View) er
 	return nil
 }
 
-func (b *Bot) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, kind sessions.ConversationType) error {
+func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, kind sessions.ConversationType) error {
 	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 	defer stop()
 	q, own := *e.Message.Quote, b.ownWords(*e)
@@ -57,7 +57,7 @@ func (b *Bot) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, ki
 }
 
 // quoteOf is the quote of a message of the log. The words of the frame stay, for an erasure to find the quote by.
-func (b *Bot) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
+func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
 	said := b.ownWords(original)
 	if original.Content == sessions.ErasedText {
 		return sessions.Quote{Text: sessions.ErasedText}

@@ -1,13 +1,8 @@
 package bot
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -47,66 +42,8 @@ const (
 	maxRecallQuery = 1000
 )
 
-// recall searches memory for what the turn's messages ask about. What it finds goes into the turn's requests alone, by
-// default right before the question, so that the prompt before it stays as it is. It never enters the log. A search that
-// fails, or takes long, is left out: the model can search by itself.
-func (b *Bot) recall(ctx context.Context, t *turn) {
-	query := b.recallQuery(t.asked)
-	if query == "" || b.recallBudget(t) <= 0 {
-		return
-	}
-	soon, stop := context.WithTimeout(ctx, recallTime)
-	defer stop()
-	asked := t.asked[len(t.asked)-1]
-	hits, err := b.memory.Search(soon, t.reader(), memory.Query{Text: query, Limit: recallHits, Now: asked.CreatedAt.In(b.cfg.Location)})
-	if err != nil {
-		if !errors.Is(context.Cause(ctx), ErrStop) {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be searched in time, the question goes without it")
-		}
-		return
-	}
-	t.found, t.searched = slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), true
-	// Which of them a request repeats is known when its view is: room is made for all.
-	none := b.counter.Count(b.recalled(t.key, nil, 0))
-	room := none
-	for _, h := range t.found {
-		room += b.counter.Count(memory.HitLine(h, b.cfg.Location))
-	}
-	t.recallRoom = max(none, min(room, b.recallBudget(t))) + tokens.MessageOverhead
-}
-
-// recallBudget is what may stand beside the turn's question, in tokens.
-func (b *Bot) recallBudget(t *turn) int {
-	return min(b.cfg.Remember.RecallTokens, b.settings(t.view.Session).Window.Usable()/8)
-}
-
-// beside writes what memory has on the question for a request on v: what that view shows anyway is not repeated. Empty
-// where nothing was searched for, and where all that was found stands in the view.
-func (b *Bot) beside(t *turn, v sessions.View) string {
-	fresh := unseen(t.found, t.view, v)
-	if !t.searched || len(fresh) == 0 && len(t.found) > 0 {
-		return ""
-	}
-	return b.recalled(t.key, fresh, b.recallBudget(t))
-}
-
-// unseen are the finds that a request on sent does not show: sent is whole, or the end of its tail, for want of room. Of
-// the events of the time that whole is of, those in neither are commands, and what they told: no part of the conversation.
-func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
-	left := map[int64]bool{}
-	for _, e := range whole.Tail[:len(whole.Tail)-len(sent.Tail)] {
-		left[e.Seq] = true
-	}
-	return slices.DeleteFunc(slices.Clone(found), func(h memory.Hit) bool {
-		if h.MemoryID != 0 {
-			return memory.IsPinned(sent.Session.Pinned, h.MemoryID)
-		}
-		return h.Seq > whole.Session.CompactedSeq && !left[h.Seq]
-	})
-}
-
 // recallQuery is what to search for, in people's own words: quotes are others'. Empty: nothing is asked about the past.
-func (b *Bot) recallQuery(asked []sessions.Event) string {
+func (b *Builder) recallQuery(asked []sessions.Event) string {
 	if b.cfg.Remember.Recall == RecallOff {
 		return ""
 	}
@@ -128,7 +65,7 @@ const (
 )
 
 // recalled writes finds between fences, the best first, as far as the budget of tokens goes.
-func (b *Bot) recalled(key sessions.Key, hits []memory.Hit, budget int) string {
+func (b *Builder) recalled(key sessions.Key, hits []memory.Hit, budget int) string {
 	if len(hits) == 0 {
 		return recallHead + fenced(key, "recall", recallNone)
 	}

@@ -18,11 +18,17 @@ type ledger struct {
 	mu     sync.Mutex
 	stored [4096]accepted // the latest messages that were acknowledged, round and round
 	next   int
-	begun  map[rowID]bool // messages whose first turn was begun here, until one commits
+	begun  map[eventRow]bool // messages whose first turn was begun here, until one commits
 }
 
 // maxBegun bounds what is remembered of turns that other processes may have ended.
 const maxBegun = 4096
+
+// eventRow is an event of the log.
+type eventRow struct {
+	key sessions.Key
+	id  int64
+}
 
 // accepted is a message that was acknowledged: it must be in the log.
 type accepted struct {
@@ -44,11 +50,11 @@ func (a *ledger) begin(key sessions.Key, asked []sessions.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.begun == nil || len(a.begun) > maxBegun {
-		a.begun = map[rowID]bool{}
+		a.begun = map[eventRow]bool{}
 	}
 	for _, e := range asked {
 		if e.Attempts == 0 {
-			a.begun[rowID{key, e.ID}] = true
+			a.begun[eventRow{key, e.ID}] = true
 		}
 	}
 }
@@ -62,10 +68,10 @@ func (a *ledger) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range asked {
-		if e.Attempts > 0 && !a.begun[rowID{key, e.ID}] {
+		if e.Attempts > 0 && !a.begun[eventRow{key, e.ID}] {
 			a.resumed.Add(1)
 		}
-		delete(a.begun, rowID{key, e.ID})
+		delete(a.begun, eventRow{key, e.ID})
 	}
 }
 
@@ -112,7 +118,7 @@ func (b *Bot) reports(ctx context.Context) {
 		}
 	}
 	look(ctx)
-	b.every(ctx, reportEvery, look)
+	every(ctx, reportEvery, b.leases.Trusted, look)
 }
 
 func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {

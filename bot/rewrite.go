@@ -20,39 +20,39 @@ const triggerRewrite = "rewrite"
 const rewriteWindows = 4
 
 // rewriteDue reports whether an erasure emptied a summary of the view, which a model may be asked for now.
-func (b *Bot) rewriteDue(v sessions.View) bool {
-	set := b.settings(v.Session)
-	return set.Enabled && !spent(set, v.Session) && !b.now().Before(v.Session.CompactRetryAt) &&
+func (u *Worker) rewriteDue(v sessions.View) bool {
+	set := u.views.settings(v.Session)
+	return set.Enabled && !spent(set, v.Session) && !u.now().Before(v.Session.CompactRetryAt) &&
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
 
 // rewrite summarizes the range of an emptied summary again, from what is left in the log. The other summaries stay.
-func (b *Bot) rewrite(ctx context.Context, l sessions.Lease) error {
-	unlock, err := b.upkeepLock.lock(ctx, l.Key)
+func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
 	began := time.Now()
-	v, err := b.store.Begin(ctx, l, 0)
+	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
 		return fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	b.show(&v)
-	if !b.rewriteDue(v) { // a run that was under way may have done it
+	u.views.show(&v)
+	if !u.rewriteDue(v) { // a run that was under way may have done it
 		return nil
 	}
-	r := run{Bot: b, lease: l, set: b.settings(v.Session), view: v, tokens: b.contextSize(v)}
+	r := run{Worker: u, lease: l, set: u.views.settings(v.Session), view: v, tokens: u.views.contextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: triggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: b.cfg.SummaryModel,
+		Key: l.Key, Trigger: triggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.SummaryModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
 	}
 	err = r.rewrite(ctx, old, began)
 	if r.Duration = time.Since(began); err != nil {
 		r.logFailure(ctx, err)
 	}
-	b.metrics.compaction(r.LogEntry)
+	u.stats.Compacted(r.LogEntry)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessio
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
 	}
-	events = slices.DeleteFunc(r.talk(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	events = slices.DeleteFunc(r.views.talk(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context
 	for i, e := range slices.Backward(events) {
 		if room -= e.Tokens; room < 0 {

@@ -129,6 +129,6 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		if last.Trigger != triggerRewrite || last.Outcome != outcomeCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
 			t.Errorf("the log ends with %+v", last)
 		}
-		near(t, "tokens of the context", v.Session.TotalTokens, w.bot.size(v, v.Session.CalibrationFactor))
+		near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.size(v, v.Session.CalibrationFactor))
 	})
 }

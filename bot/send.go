@@ -85,8 +85,7 @@ func (o *outbox) try(batch []*parcel, outs []sessions.Outgoing) verdict {
 func (o *outbox) countDoubles(batch []*parcel, outs []sessions.Outgoing) {
 	for i, out := range outs {
 		if out.Maybe {
-			o.metrics.maybeDoubled.Inc()
-			o.tally.doubled.Add(1)
+			o.stats.ReplyDoubled()
 			batch[i].log.Warn().Int64("reply", out.ID).Msg("Reply may have arrived before, sent it again")
 		}
 	}
@@ -94,7 +93,7 @@ func (o *outbox) countDoubles(batch []*parcel, outs []sessions.Outgoing) {
 
 // mark records the outcome of a message in the row of each reply that it held.
 func (o *outbox) mark(batch []*parcel, outs []sessions.Outgoing, s sessions.Settled) {
-	o.metrics.reply(s)
+	o.stats.ReplyTried(s)
 	if len(batch) > 1 {
 		s.Part = 0 // parts of the joined message are not parts of its replies
 	}

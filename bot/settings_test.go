@@ -82,7 +82,7 @@ func TestSettingsForOneCompaction(t *testing.T) {
 		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != outcomeCommitted || rows[0].Focus != "keep the dates" {
 			t.Fatalf("attempts %+v", rows)
 		}
-		if s := w.view().Session; s.Settings != "" || w.bot.settings(s).Policy.Name != "token_budget" {
+		if s := w.view().Session; s.Settings != "" || w.bot.views.settings(s).Policy.Name != "token_budget" {
 			t.Errorf("it stays: %q", s.Settings)
 		}
 	})

@@ -2,17 +2,14 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
+	"ebb/sessions/lease"
 )
-
-// now is the storage's clock: what has the time of the storage on it is compared with it, and with no other.
-func (b *Bot) now() time.Time { return b.leases.Now() }
 
 const (
 	// lookEvery is how often it is asked who leads, besides each time that another replica tells of a change.
@@ -32,7 +29,10 @@ const (
 // the others stand by. Nothing depends on there being one: two deliver each message to one of them, and each message is
 // stored once anyway. So a connection is given up only when another is there.
 type stream struct {
-	*Bot
+	cfg    streamConfig
+	leases *lease.Holder
+	accept Accept
+
 	leader atomic.Pointer[sessions.Leader] // as last heard; nil: never
 	poke   chan struct{}                   // another replica told of a change
 
@@ -44,6 +44,18 @@ type stream struct {
 	answered time.Time // when the storage last said who leads
 	covered  time.Time // when the leader was last known to be connected
 	sure     int       // looks in a row that saw another one lead and connected
+}
+
+// streamConfig is what a stream needs.
+type streamConfig struct {
+	Elector   sessions.Elector // nil: no replica leads
+	LeaseTTL  time.Duration
+	OneStream bool // only the replica that leads runs the transport
+	Transport Transport
+}
+
+func newStream(cfg streamConfig, leases *lease.Holder, accept Accept) *stream {
+	return &stream{cfg: cfg, leases: leases, accept: accept, poke: make(chan struct{}, 1)}
 }
 
 // changed has it asked anew who leads.
@@ -66,29 +78,14 @@ func (s *stream) standsBy() bool {
 	return l != nil && l.Replica != "" && l.Replica != s.leases.Owner()
 }
 
-// Ready says why this replica does not do its part now, or nil. One that stands by for the leader does, without a
-// connection: it answers turns.
-func (b *Bot) Ready() error {
-	switch {
-	case b.stopping():
-		return errors.New("draining")
-	case !b.leases.Trusted():
-		return errHeartbeat
-	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.standsBy():
-		return nil
-	}
-	return errors.New("the DingTalk stream is not connected")
-}
-
 // receive takes messages in until ctx ends: all the time, or while this replica leads. Before it returns others know
 // that it leads no more, if the storage takes it; else leave tells them.
-func (b *Bot) receive(ctx context.Context) error {
-	if !b.cfg.OneStream {
-		err := b.cfg.Transport.Run(ctx, b.accept)
-		b.stream.mark(context.WithoutCancel(ctx), sessions.Standing{Draining: true})
+func (s *stream) receive(ctx context.Context) error {
+	if !s.cfg.OneStream {
+		err := s.cfg.Transport.Run(ctx, s.accept)
+		s.mark(context.WithoutCancel(ctx), sessions.Standing{Draining: true})
 		return err
 	}
-	s := b.stream
 	s.ended, s.covered, s.answered = make(chan error, 1), time.Now(), time.Now()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -13,17 +13,17 @@ import (
 	"ebb/sessions"
 )
 
-// exchange is DingTalk's side of several replicas' connections. It keeps the fewest and the most that there were at once.
-type exchange struct {
+// switchboard is DingTalk's side of several replicas' connections. It keeps the fewest and the most that there were at once.
+type switchboard struct {
 	mu           sync.Mutex
 	live         []string
 	refused      map[string]bool // who can't connect
 	fewest, most int
 }
 
-func newExchange() *exchange { return &exchange{refused: map[string]bool{}} }
+func newSwitchboard() *switchboard { return &switchboard{refused: map[string]bool{}} }
 
-func (x *exchange) set(name string, up bool) {
+func (x *switchboard) set(name string, up bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.live = slices.DeleteFunc(x.live, func(s string) bool { return s == name })
@@ -34,14 +34,14 @@ func (x *exchange) set(name string, up bool) {
 	x.fewest, x.most = min(x.fewest, len(x.live)), max(x.most, len(x.live))
 }
 
-func (x *exchange) has(name string) bool {
+func (x *switchboard) has(name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Contains(x.live, name)
 }
 
 // connected lists who is connected now, and counts anew.
-func (x *exchange) connected() string {
+func (x *switchboard) connected() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.fewest, x.most = len(x.live), len(x.live)
@@ -49,21 +49,21 @@ func (x *exchange) connected() string {
 }
 
 // between is the fewest and the most connections at once since connected was asked.
-func (x *exchange) between() [2]int {
+func (x *switchboard) between() [2]int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return [2]int{x.fewest, x.most}
 }
 
-func (x *exchange) refuse(name string, so bool) {
+func (x *switchboard) refuse(name string, so bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.refused[name] = so
 }
 
-// cable is one replica's transport to an exchange. It takes a tenth of a second to connect.
+// cable is one replica's transport to an switchboard. It takes a tenth of a second to connect.
 type cable struct {
-	x    *exchange
+	x    *switchboard
 	name string
 }
 
@@ -100,7 +100,7 @@ func (s *store) Leader(ctx context.Context) (sessions.Leader, error) {
 }
 
 // oneOf starts a replica of several of which one is connected.
-func oneOf(t *testing.T, s *shelf, x *exchange, name string) *world {
+func oneOf(t *testing.T, s *shelf, x *switchboard, name string) *world {
 	t.Helper()
 	idle := &wire{running: make(chan struct{})}
 	return start(t, setup{shelf: s, name: sessions.ReplicaID(name), wire: idle, config: func(c *Config) {
@@ -113,7 +113,7 @@ func oneOf(t *testing.T, s *shelf, x *exchange, name string) *world {
 func TestOneStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		b := oneOf(t, s, x, "b")
 		after(5 * time.Second)
 		a := oneOf(t, s, x, "a")
@@ -130,7 +130,7 @@ func TestOneStream(t *testing.T) {
 func TestStreamIsHandedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		a := oneOf(t, s, x, "a")
 		after(time.Second)
 		b := oneOf(t, s, x, "b")
@@ -158,7 +158,7 @@ func TestStreamIsHandedOver(t *testing.T) {
 func TestStreamIsTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		a := oneOf(t, s, x, "a")
 		after(time.Second)
 		oneOf(t, s, x, "b")
@@ -190,7 +190,7 @@ func TestStreamIsTakenOver(t *testing.T) {
 func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		x.refuse("a", true)
 		a := oneOf(t, s, x, "a")
 		b := oneOf(t, s, x, "b")
@@ -220,7 +220,7 @@ func TestStreamIsHandedOverAfterALostWord(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, x := newShelf(), newExchange()
+				s, x := newShelf(), newSwitchboard()
 				a := oneOf(t, s, x, "a")
 				a.model.chat = func(ctx context.Context, _ Request) (Response, error) {
 					select {
@@ -257,7 +257,7 @@ func TestStreamIsHandedOverAfterALostWord(t *testing.T) {
 func TestStreamOfALeaderCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		a := oneOf(t, s, x, "a")
 		after(time.Second)
 		b := oneOf(t, s, x, "b")
@@ -295,7 +295,7 @@ func TestStreamOfALeaderCutOff(t *testing.T) {
 func TestLeaderWithoutConnectionAsksSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, x := newShelf(), newExchange()
+		s, x := newShelf(), newSwitchboard()
 		x.refuse("a", true)
 		x.refuse("b", true)
 		a, b := oneOf(t, s, x, "a"), oneOf(t, s, x, "b")

@@ -28,14 +28,14 @@ type plan struct {
 
 // triage sorts the waiting messages from the oldest on: the turn takes as many as go together, in half of what a request
 // may hold.
-func (b *Bot) triage(pending []sessions.Event, usable int, now time.Time) plan {
+func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
 	}
-	p := plan{kind: b.kindOf(pending[0], now)}
+	p := plan{kind: r.kindOf(pending[0], now)}
 	budget := usable / 2
 	for i, e := range pending {
-		if b.kindOf(e, now) != p.kind || i > 0 && (p.kind == kindCommand || p.kind == kindDead) {
+		if r.kindOf(e, now) != p.kind || i > 0 && (p.kind == kindCommand || p.kind == kindDead) {
 			break
 		}
 		if budget -= e.Tokens; budget < 0 && i > 0 {
@@ -46,17 +46,17 @@ func (b *Bot) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	return p
 }
 
-func (b *Bot) kindOf(e sessions.Event, now time.Time) string {
+func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	switch {
 	case e.Attempts >= maxBroken:
 		return kindDead
-	case now.Sub(e.CreatedAt) > b.cfg.StaleAfter:
+	case now.Sub(e.CreatedAt) > r.cfg.StaleAfter:
 		return kindStale
 	case e.Message != nil && e.Message.OverQuota:
 		return kindQuota
 	case strings.TrimSpace(e.Content) == "":
 		return kindHello
-	case isCommand(b.ownWords(e)):
+	case isCommand(r.views.ownWords(e)):
 		return kindCommand
 	}
 	return kindAsk

@@ -79,7 +79,7 @@ func TestTriage(t *testing.T) {
 				pending = append(pending, waits(what, now))
 			}
 		}
-		p := b.triage(pending, small.Usable(), now)
+		p := b.runner.triage(pending, small.Usable(), now)
 		want(t, c.waiting, fmt.Sprint(p.kind, " ", p.take), c.want)
 	}
 }
@@ -90,7 +90,7 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	b, now := testBot(t, nil), time.Now()
 	e := waits("ask", now)
 	e.Tokens = 1 << 20
-	want(t, "taken", b.triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).take, 1)
+	want(t, "taken", b.runner.triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).take, 1)
 }
 
 func TestCommandsAreParsed(t *testing.T) {

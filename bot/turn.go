@@ -3,8 +3,6 @@ package bot
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,59 +13,54 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/classify"
 	"ebb/sessions"
 )
 
 // turn is one way from waiting messages to a committed answer.
 type turn struct {
-	key            sessions.Key
-	lease          sessions.Lease
-	view           sessions.View
-	asked          []sessions.Event // the pending messages that this turn takes
+	exchange
 	plan           plan
 	cut            bool             // the request is of a part of the view
 	half           bool             // the provider found a request too large: half of the window is all that our counts are trusted with
 	marked         []int64          // of the asked: those that look worth remembering
-	pinned         *sessions.Pinned // what the view pins from this turn on; nil: as before
 	found          []memory.Hit     // what memory has on the question
 	searched       bool             // also where nothing was found
 	recallRoom     int              // the most tokens that it takes in a request
 	recalledTokens int              // what it takes in the request at hand, and in no later one
 	sofar          []sessions.Event // what the model and its tools said in this turn up to now
 	size           int              // our own count of the request, not calibrated
-	lang           string
-	seen           int    // percent of the long messages among the asked that a request shows; 0: all are shown whole
-	stalled        bool   // the storage did not record a tool call at once
-	kept           string // stands in the log for an answer that must not be kept; empty: the answer does itself
+	seen           int              // percent of the long messages among the asked that a request shows; 0: all are shown whole
+	stalled        bool             // the storage did not record a tool call at once
 	delta          func(text string, reset bool)
 }
 
 // turn answers the session's waiting messages, or some of them: steps 3 to 8 of the way of a message. The storage is
 // asked before and after the model, never held meanwhile. It reports whether messages still wait.
-func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error) {
-	if !b.leases.Trusted() {
+func (r *Runner) turn(ctx context.Context, key sessions.Key) (more bool, err error) {
+	if !r.leases.Trusted() {
 		return false, errHeartbeat
 	}
-	b.gather(ctx, key)
+	r.gather(ctx, key)
 	// A statement that hangs takes a turn's place from nobody for long.
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
-	lease, err := b.leases.Get(one, key)
+	lease, err := r.leases.Get(one, key)
 	if err != nil {
 		return false, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
-	defer func() { err = b.leases.Check(key, err) }()
+	defer func() { err = r.leases.Check(key, err) }()
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
 
-	if err := b.outbox.resume(log.WithContext(one), lease); err != nil {
+	if err := r.outbox.resume(log.WithContext(one), lease); err != nil {
 		return false, err
 	}
-	if b.outbox.crowded(key) {
+	if r.outbox.crowded(key) {
 		return false, nil
 	}
 	ctx = asking(ctx, key)
-	view, leave, err := b.begin(ctx, lease)
+	view, leave, err := r.begin(ctx, lease)
 	defer leave()
 	if errors.Is(err, ErrStop) {
 		return true, nil // what waits in the log is for whose the session is next
@@ -75,39 +68,38 @@ func (b *Bot) turn(ctx context.Context, key sessions.Key) (more bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}
-	if err := b.quotes(ctx, lease, &view); err != nil {
+	if err := r.views.quotes(ctx, lease, &view); err != nil {
 		return false, fmt.Errorf("look up quotes of session %s: %w", key, err)
 	}
-	b.confirmations(ctx, &view)
-	return b.attempt(ctx, lease, view)
+	r.handler.confirmations(ctx, &view)
+	return r.attempt(ctx, lease, view)
 }
 
 // take answers the messages that a turn takes, commits that, and sends the reply. It reports whether messages still wait.
-func (b *Bot) take(ctx context.Context, t *turn) (more bool, err error) {
+func (r *Runner) take(ctx context.Context, t *turn) (more bool, err error) {
 	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
-	b.tally.begin(t.key, t.asked)
+	r.stats.TurnBegun(t.key, t.asked)
 	began := time.Now()
-	a, err := b.answer(ctx, t)
+	a, err := r.answer(ctx, t)
 	if err != nil {
-		b.charge(ctx, t.key, a.spending())
+		r.worker.charge(ctx, t.key, a.spending())
 		return false, fmt.Errorf("turn of session %s: %w", t.key, err)
 	}
-	done, err := b.commit(ctx, t, a)
+	done, err := r.commit(ctx, t, a)
 	if err != nil {
-		b.outbox.doubt(t.key) // an answer that was lost may have left a reply behind
+		r.outbox.doubt(t.key) // an answer that was lost may have left a reply behind
 		return false, fmt.Errorf("commit turn of session %s: %w", t.key, err)
 	}
 	if t.plan.kind == kindStale {
-		b.told.note(t.key, t.asked)
+		r.told.note(t.key, t.asked)
 	}
-	b.metrics.turn(t.plan.kind, time.Since(began), t.asked, b.now())
-	b.tally.turn(t.key, t.asked, b.stopping())
+	r.stats.TurnCommitted(t.key, t.plan.kind, t.asked, time.Since(began), r.now(), r.stopping())
 	log.Info().Str("kind", t.plan.kind).Int("messages", len(t.asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).Msg("Turn committed")
-	b.outbox.send(ctx, t.lease, done.Replies, func() {
-		if b.due(t.after(a), a.total) || b.factsDue(t.after(a).Session) {
-			b.upkeep.Wake(t.key)
+	r.outbox.send(ctx, t.lease, done.Replies, func() {
+		if r.worker.due(t.after(a), a.total) || r.worker.factsDue(t.after(a).Session) {
+			r.maintenance.Wake(t.key)
 		}
 	})
 	return len(t.asked) < len(t.view.Pending) || t.view.More, nil
@@ -117,21 +109,21 @@ func (b *Bot) take(ctx context.Context, t *turn) (more bool, err error) {
 var errHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
 // open decides what the turn takes and how, and prepares the events for a request.
-func (b *Bot) open(lease sessions.Lease, view sessions.View) *turn {
-	usable := b.settings(view.Session).Window.Usable()
+func (r *Runner) open(lease sessions.Lease, view sessions.View) *turn {
+	usable := r.views.settings(view.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(view.Pending) && room >= 0; i++ { // no turn takes more
-		view.Pending[i].Tokens = b.counter.Count(sessions.Lines(view.Pending[i].Content))
+		view.Pending[i].Tokens = r.counter.Count(sessions.Lines(view.Pending[i].Content))
 		room -= view.Pending[i].Tokens
 	}
-	t := &turn{key: lease.Key, lease: lease, view: view}
-	b.show(&t.view)
-	t.plan = b.triage(view.Pending, usable, b.now())
+	t := &turn{exchange: exchange{key: lease.Key, lease: lease, view: view}}
+	r.views.show(&t.view)
+	t.plan = r.triage(view.Pending, usable, r.now())
 	t.asked = append([]sessions.Event(nil), view.Pending[:t.plan.take]...)
 	if len(t.asked) > 0 {
 		last := t.asked[len(t.asked)-1]
-		t.lang = b.language(t.view.Session.ConversationID, b.ownWords(last))
-		if b.cfg.Watch != nil {
-			t.delta = b.cfg.Watch(t.key)
+		t.lang = r.languages.of(t.view.Session.ConversationID, r.views.ownWords(last))
+		if r.cfg.Watch != nil {
+			t.delta = r.cfg.Watch(t.key)
 		}
 	}
 	return t
@@ -148,16 +140,16 @@ type outcome struct {
 
 // answer gives the turn's outcome: from the model, from a command, or a fixed word. Its error means that the
 // messages must be tried again; what a model could not do is an answer too.
-func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
-	work, stop := context.WithTimeoutCause(ctx, b.cfg.TurnTimeout, errTurnTime)
+func (r *Runner) answer(ctx context.Context, t *turn) (outcome, error) {
+	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
 	defer stop()
 	var o outcome
 	switch t.plan.kind {
 	case kindCommand:
-		o.text = b.command(work, t)
+		o.text = r.handler.command(work, &t.exchange)
 	case kindAsk:
 		var err error
-		o.answer, err = b.ask(work, t)
+		o.answer, err = r.ask(work, t)
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
 		}
@@ -170,17 +162,17 @@ func (b *Bot) answer(ctx context.Context, t *turn) (outcome, error) {
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
 	default:
-		o.text, o.dead = t.plan.word(t.asked, t.lang, b.cfg.Location), t.plan.kind == kindDead
+		o.text, o.dead = t.plan.word(t.asked, t.lang, r.cfg.Location), t.plan.kind == kindDead
 	}
 	if t.seen > 0 && len(o.events) > 0 {
 		o.text += say(sayShortened, t.lang, t.seen) // for people alone: the log has the model's words
 	}
-	b.mark(t)
-	o.mute = t.plan.kind == kindStale && b.told.all(t.key, t.asked)
+	r.mark(t)
+	o.mute = t.plan.kind == kindStale && r.told.all(t.key, t.asked)
 	if len(o.events) == 0 && !o.mute {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(t.kept, o.text)}}
 	}
-	b.account(t, &o)
+	r.account(t, &o)
 	return o, nil
 }
 
@@ -209,27 +201,27 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 
 // ask makes the request fit into the window and has the model answer it. A provider that finds it too large all the
 // same gets one more, from the emergency view.
-func (b *Bot) ask(ctx context.Context, t *turn) (answer, error) {
-	a, err := b.loop(ctx, t, b.fit(ctx, t))
+func (r *Runner) ask(ctx context.Context, t *turn) (answer, error) {
+	a, err := r.loop(ctx, t, r.fit(ctx, t))
 	if err == nil || ClassOf(err) != Overflow {
 		return a, err
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
-	b.inline(ctx, t, b.overflowed)
+	r.inline(ctx, t, r.overflowed)
 	t.cut, t.half = true, true
-	half := b.settings(t.view.Session).Window.Usable() / 2
-	v := b.emergency(b.capped(t.view), func(v sessions.View) bool { return b.estimate(v, t.asked)+t.recallRoom <= half })
-	again, err := b.loop(ctx, t, b.request(t, v))
+	half := r.views.settings(t.view.Session).Window.Usable() / 2
+	v := r.views.emergency(r.views.capped(t.view), func(v sessions.View) bool { return r.views.estimate(v, t.asked)+t.recallRoom <= half })
+	again, err := r.loop(ctx, t, r.request(t, v))
 	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
 	return again, err
 }
 
 // account counts what the turn appends and the context as it would be sent next: by the provider's report where there
 // is one, else by our own count, corrected by what earlier reports taught.
-func (b *Bot) account(t *turn, o *outcome) {
+func (r *Runner) account(t *turn, o *outcome) {
 	for i := range o.events {
 		if o.events[i].Tokens == 0 { // else it was counted when it came
-			o.events[i].Tokens = b.countEvent(o.events[i])
+			o.events[i].Tokens = r.views.countEvent(o.events[i])
 		}
 	}
 	o.cal = t.view.Session.CalibrationFactor
@@ -247,15 +239,12 @@ func (b *Bot) account(t *turn, o *outcome) {
 	}
 	// No report: what is known grows by what is appended, and is never less than our own count.
 	appended := calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal)
-	o.total = max(b.size(t.view, o.cal), t.view.Session.TotalTokens) + appended
+	o.total = max(r.views.size(t.view, o.cal), t.view.Session.TotalTokens) + appended
 }
-
-// clamp takes a provider's count for what it can be: some report nonsense.
-func clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }
 
 // commit writes the turn. While the storage is away it keeps trying: what a model answered is not thrown away for
 // that, and the lease's term guards against a commit that comes too late.
-func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committed, error) {
+func (r *Runner) commit(ctx context.Context, t *turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
@@ -269,43 +258,38 @@ func (b *Bot) commit(ctx context.Context, t *turn, o outcome) (sessions.Committe
 	for _, e := range t.view.Pending[:len(t.asked)] { // counts of the whole bodies: the log has them
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
-	s.Reply.Target.Passing, s.ReplyWaits = t.kept != "", b.outbox.queued(t.key)
+	s.Reply.Target.Passing, s.ReplyWaits = t.kept != "", r.outbox.queued(t.key)
 	if o.mute {
 		s.Reply = nil
 	}
 	if o.dead {
 		s.Dead, s.Taken, s.TakenTokens, s.TakenTexts, s.Events = s.Taken, nil, nil, nil, nil
 	}
-	return b.commitUntil(ctx, t.lease, s)
+	return r.commitUntil(ctx, t.lease, s)
 }
 
 // commitUntil repeats a commit through an outage. A commit whose answer was lost is found out by the retry: its
 // messages are no longer pending.
-func (b *Bot) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
+func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
-	err = b.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
+	err = r.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
 		tries++
-		done, err = b.store.Commit(one, l, s)
+		done, err = r.store.Commit(one, l, s)
 		return err
 	})
-	if tries == 1 && isFinal(err) { // a later try may have met its own commit, which counted the spending
-		b.charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost})
+	if tries == 1 && sessions.IsFinal(err) { // a later try may have met its own commit, which counted the spending
+		r.worker.charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost})
 	}
 	return done, err
 }
 
-// isFinal reports whether a write that failed surely changed nothing, and fails again.
-func isFinal(err error) bool {
-	return errors.Is(err, sessions.ErrLeaseLost) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused)
-}
-
 // persist repeats a write while the storage is away, at least once and until ctx ends.
-func (b *Bot) persist(ctx context.Context, trouble string, write func(context.Context) error) error {
+func (r *Runner) persist(ctx context.Context, trouble string, write func(context.Context) error) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
 		err := write(one)
 		stop()
-		if err == nil || isFinal(err) {
+		if err == nil || sessions.IsFinal(err) {
 			return err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg(trouble)
@@ -331,13 +315,7 @@ func (t *turn) after(o outcome) sessions.View {
 // chat is where the turn's facts are said, and reader who reads memory in it. What tools found in this very turn belongs
 // to it: a fact that only they tell is nobody's word. Nor is what summaries tell, or what was recalled for the question.
 func (t *turn) chat() memory.Chat {
-	c := memory.ChatOf(t.view.Session, slices.Concat(t.view.Tail, t.asked, t.sofar))
-	if t.view.Session.CompactedSeq > 0 {
-		c.Retold = []string{t.view.Gap}
-	}
-	for _, a := range t.view.Summaries {
-		c.Retold = append(c.Retold, a.Text)
-	}
+	c := t.chatWith(t.sofar)
 	for _, h := range t.found {
 		c.Retold = append(c.Retold, h.Content)
 	}
@@ -346,34 +324,28 @@ func (t *turn) chat() memory.Chat {
 
 func (t *turn) reader() memory.Reader { return memory.ReaderOf(t.chat()) }
 
-// target is where the reply to asked goes: to the conversation, by the freshest webhook, mentioning every asker once.
-func target(asked []sessions.Event) sessions.Target {
-	var g sessions.Target
-	seen := map[sessions.UserID]bool{}
-	for _, e := range asked {
-		m := e.Message
-		if m == nil {
-			continue
-		}
-		g.RobotCode, g.ConversationID, g.ConversationType = m.RobotCode, m.ConversationID, m.ConversationType
-		g.StaffID = m.StaffID
-		if m.Webhook != "" && !m.WebhookExpires.Before(g.WebhookExpires) {
-			g.Webhook, g.WebhookExpires = m.Webhook, m.WebhookExpires
-		}
-		if m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
-			seen[m.SenderID] = true
-			g.Mentions = append(g.Mentions, sessions.Mention{StaffID: m.StaffID, Nick: m.SenderNick})
+// current are the events of a running turn, whole, with the numbers that the commit will give them.
+func (t *turn) current() []sessions.Event {
+	events := slices.Concat(t.view.Pending[:len(t.asked)], t.sofar)
+	for i := range events {
+		events[i].Seq = t.next() + int64(i)
+	}
+	return events
+}
+
+// next is the number of the turn's first event.
+func (t *turn) next() int64 { return t.view.Session.LastSeq + 1 }
+
+// mark notes which of the turn's messages look worth remembering: people's own words, as they were said. It is a cheap
+// look that asks no model.
+func (r *Runner) mark(t *turn) {
+	if t.plan.kind != kindAsk && t.plan.kind != kindStale {
+		return
+	}
+	t.marked = nil
+	for _, e := range t.asked {
+		if classify.Candidate(r.views.ownWords(e)) {
+			t.marked = append(t.marked, e.ID)
 		}
 	}
-	return g
 }
-
-// nonce is the reply's idempotency key: the same for every try, whichever process makes it. A dead letter that is retried
-// has a new time, and its answer another key than the notice that it was set aside.
-func nonce(key sessions.Key, e sessions.Event) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
-	return noncePrefix + hex.EncodeToString(sum[:12])
-}
-
-// noncePrefix tells our keys from those of others that send to the same conversation.
-const noncePrefix = "ebb-"

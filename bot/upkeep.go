@@ -37,21 +37,21 @@ func spentLow(set compaction.Settings, s sessions.Session) bool {
 }
 
 // soft is what a view at so many tokens calls for when no answer waits for it.
-func (b *Bot) soft(v sessions.View, tokens int) compaction.Need {
-	if set := b.settings(v.Session); !set.Enabled || spent(set, v.Session) {
+func (u *Worker) soft(v sessions.View, tokens int) compaction.Need {
+	if set := u.views.settings(v.Session); !set.Enabled || spent(set, v.Session) {
 		return compaction.Need{}
 	}
-	need := b.decide(v, tokens)
-	if need.Forced && b.now().Before(v.Session.CompactRetryAt) {
+	need := u.views.decide(v, tokens)
+	if need.Forced && u.now().Before(v.Session.CompactRetryAt) {
 		need.Compact, need.Trigger = false, "" // the next turn tries it again: once a turn is enough
 	}
 	return need
 }
 
 // due reports whether a view at so many tokens calls for maintenance.
-func (b *Bot) due(v sessions.View, tokens int) bool {
-	need := b.soft(v, tokens)
-	return need.Flush || need.Compact || b.rewriteDue(v)
+func (u *Worker) due(v sessions.View, tokens int) bool {
+	need := u.soft(v, tokens)
+	return need.Flush || need.Compact || u.rewriteDue(v)
 }
 
 // maxRounds bounds the compactions of one session in a row. What is due after that waits its turn behind others.
@@ -59,21 +59,21 @@ const maxRounds = 5
 
 // maintain is steps 9 to 11 for one session, after its reply was sent: it flushes and compacts what the context calls
 // for. Its failures are logged and tried again later; they never reach the group.
-func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
-	if err := b.spare.Acquire(ctx, 1); err != nil {
+func (u *Worker) maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
+	if err := u.spare.Acquire(ctx, 1); err != nil {
 		return false, nil
 	}
-	defer b.spare.Release(1)
-	lease, err := b.leases.Get(ctx, key)
+	defer u.spare.Release(1)
+	lease, err := u.leases.Get(ctx, key)
 	if err != nil {
 		return false, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
 	for range maxRounds {
-		again, err := b.maintainOnce(ctx, lease)
+		again, err := u.maintainOnce(ctx, lease)
 		if err != nil {
-			log.Warn().Err(b.leases.Check(key, err)).Msg("Upkeep did not finish")
+			log.Warn().Err(u.leases.Check(key, err)).Msg("Upkeep did not finish")
 			return false, nil
 		}
 		if !again {
@@ -84,62 +84,62 @@ func (b *Bot) maintain(ctx context.Context, key sessions.Key) (more bool, err er
 }
 
 // maintainOnce does the one thing that the session needs first, and reports whether there may be another.
-func (b *Bot) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
-	ctx, stop := context.WithTimeout(ctx, b.cfg.CompactDeadline)
+func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
-	v, err := b.store.Begin(ctx, l, 0)
+	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
 		return false, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	b.show(&v)
-	switch need := b.soft(v, b.contextSize(v)); {
-	case b.rewriteDue(v):
-		return true, b.rewrite(ctx, l)
+	u.views.show(&v)
+	switch need := u.soft(v, u.views.contextSize(v)); {
+	case u.rewriteDue(v):
+		return true, u.rewrite(ctx, l)
 	case need.Compact:
-		done, err := b.compact(ctx, l, "", 0, func(v sessions.View) string { return b.soft(v, b.contextSize(v)).Trigger })
+		done, err := u.compact(ctx, l, "", 0, func(v sessions.View) string { return u.soft(v, u.views.contextSize(v)).Trigger })
 		switch {
 		case err != nil && !nothingToCompact(err):
 			return false, err
 		case done.Outcome == outcomeCommitted && done.EndSeq >= done.StartSeq:
 			return true, nil
 		case need.Flush: // nothing could leave, or results were only moved out: what is due besides is done all the same
-			_, err = b.flushCycle(ctx, l)
+			_, err = u.flushCycle(ctx, l)
 			return false, err
 		}
 		return false, nil
 	case need.Flush:
-		_, err = b.flushCycle(ctx, l)
-	case b.factsDue(v.Session):
-		_, err = b.flushAll(ctx, l, b.factsTrigger())
+		_, err = u.flushCycle(ctx, l)
+	case u.factsDue(v.Session):
+		_, err = u.flushAll(ctx, l, u.factsTrigger())
 	default:
-		b.idle.note(v.Session, b.settings(v.Session), b.now())
+		u.idle.note(v.Session, u.views.settings(v.Session), u.now())
 	}
 	return false, err
 }
 
 // flushCycle makes the cycle's one flush, unless a run that was under way has made it.
-func (b *Bot) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
-	return b.flushAs(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
+func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
+	return u.flushAs(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
 		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
 	})
 }
 
 // flushAll flushes what is not flushed yet, whatever the cycle says. The mark of the cycle stays: a short talk must not
 // use up the flush that comes before its compaction.
-func (b *Bot) flushAll(ctx context.Context, l sessions.Lease, trigger string) (memory.Outcome, error) {
-	return b.flushAs(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
+func (u *Worker) flushAll(ctx context.Context, l sessions.Lease, trigger string) (memory.Outcome, error) {
+	return u.flushAs(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
 }
 
 // flushAs flushes the session once it is ours, where it is due, and marks the cycle with epoch.
-func (b *Bot) flushAs(
+func (u *Worker) flushAs(
 	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
 ) (memory.Outcome, error) {
-	unlock, err := b.upkeepLock.lock(ctx, l.Key)
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
-	s, err := b.store.Session(ctx, l.Key)
+	s, err := u.store.Session(ctx, l.Key)
 	if err != nil {
 		return memory.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
@@ -148,13 +148,13 @@ func (b *Bot) flushAs(
 		return memory.Outcome{}, nil
 	}
 	if trigger == flushDebt { // a compaction has forgiven the session, but not the debt
-		d, err := b.memory.Owed(ctx, l.Key)
+		d, err := u.memory.Owed(ctx, l.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return memory.Outcome{}, fmt.Errorf("read what session %s owes: %w", l.Key, err)
 		}
 		s.FlushFailures = max(s.FlushFailures, d.Failures)
 	}
-	return b.flush(ctx, l, s, epoch, s.LastSeq, trigger)
+	return u.flush(ctx, l, s, epoch, s.LastSeq, trigger)
 }
 
 // What asks for a flush, as its receipt tells it.
@@ -173,19 +173,19 @@ const (
 
 // flush saves what matters of the session's events up to through, whatever asked for it: every path to memory comes through
 // here, with the session's upkeep locked. What fails is recorded as owed.
-func (b *Bot) flush(
+func (u *Worker) flush(
 	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
 ) (memory.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	flusher := *b.flusher
+	flusher := *u.flusher
 	if trigger == flushCandidates || trigger == flushEveryTurn {
-		flusher.Model = plainModel{b.model, KindExtract}
+		flusher.Model = plainModel{u.model, KindExtract}
 	}
 	out, err := flusher.Flush(ctx, memory.Due{
-		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: b.flushBudget(s, trigger),
+		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: u.flushBudget(s, trigger),
 	})
-	b.metrics.flush(out, err)
+	u.stats.Flushed(out, err)
 	for _, seq := range out.Passed {
 		log.Warn().Int64("event", seq).Msg("Event passed over by a memory flush: no model reads it, the rest goes on")
 	}
@@ -198,10 +198,10 @@ func (b *Bot) flush(
 	}
 	lost := sessions.Spending{Kind: sessions.SpentFlush, Usage: out.Lost, Cost: out.LostCost}
 	if errors.Is(err, sessions.ErrLeaseLost) {
-		b.charge(ctx, l.Key, lost)
+		u.charge(ctx, l.Key, lost)
 		return out, err
 	}
-	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
 	defer stop()
 	failures := s.FlushFailures + 1
 	switch {
@@ -209,9 +209,9 @@ func (b *Bot) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, memory.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // cut off, the cursor was moved by another, or the range is longer than day or deadline: not failed
 	}
-	if oweErr := b.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
-		if isFinal(oweErr) {
-			b.charge(ctx, l.Key, lost)
+	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
+		if sessions.IsFinal(oweErr) {
+			u.charge(ctx, l.Key, lost)
 		}
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
@@ -223,8 +223,8 @@ func (b *Bot) flush(
 
 // flushBudget is what a flush may take of tokens; 0 for any number, where people ask for it. One of low priority ends where
 // such work may not begin any more, and every other leaves half of the rest of the day to compactions.
-func (b *Bot) flushBudget(s sessions.Session, trigger string) int {
-	daily := b.settings(s).DailyTokens
+func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
+	daily := u.views.settings(s).DailyTokens
 	switch trigger {
 	case flushManual, flushNew:
 		return 0

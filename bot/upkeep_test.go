@@ -347,11 +347,11 @@ func TestCompactionSwitchedOff(t *testing.T) {
 
 // requestTokens counts a request from its messages alone, as a provider would.
 func requestTokens(b *Bot, msgs []ChatMessage) int {
-	n := b.frame.tokens
+	n := b.views.frame.tokens
 	for _, m := range msgs[1:] { // the first is the system prompt
-		n += b.counter.Count(m.Content) + tokens.MessageOverhead
+		n += b.views.counter.Count(m.Content) + tokens.MessageOverhead
 		for _, c := range m.ToolCalls {
-			n += b.counter.Count(c.Arguments) + tokens.MessageOverhead
+			n += b.views.counter.Count(c.Arguments) + tokens.MessageOverhead
 		}
 	}
 	return n

@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"slices"
 	"sort"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // talk leaves commands, and what they told, out of events: they are no part of the conversation.
-func (b *Bot) talk(events []sessions.Event) []sessions.Event {
+func (b *Builder) talk(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	command := false
 	for _, e := range events {
@@ -26,7 +25,7 @@ func (b *Bot) talk(events []sessions.Event) []sessions.Event {
 }
 
 // show prepares the tail of a view for a request: the conversation, with bodies that leave room for each other.
-func (b *Bot) show(v *sessions.View) {
+func (b *Builder) show(v *sessions.View) {
 	v.Tail = b.talk(v.Tail)
 	shrink(v.Tail, b.settings(v.Session).Window.Usable(), 0)
 }
@@ -67,20 +66,8 @@ func shownShare(whole, shown []sessions.Event) int {
 // bodyLimit is how many tokens the body of one event takes in a request at most.
 func bodyLimit(usable int) int { return max(256, usable/4) }
 
-// current are the events of a running turn, whole, with the numbers that the commit will give them.
-func (t *turn) current() []sessions.Event {
-	events := slices.Concat(t.view.Pending[:len(t.asked)], t.sofar)
-	for i := range events {
-		events[i].Seq = t.next() + int64(i)
-	}
-	return events
-}
-
-// next is the number of the turn's first event.
-func (t *turn) next() int64 { return t.view.Session.LastSeq + 1 }
-
 // state is what a decision about the view looks at, with a context of so many tokens.
-func (b *Bot) state(v sessions.View, size int) compaction.State {
+func (b *Builder) state(v sessions.View, size int) compaction.State {
 	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
 		s.Standing += a.Tokens + tokens.MessageOverhead
@@ -89,7 +76,7 @@ func (b *Bot) state(v sessions.View, size int) compaction.State {
 }
 
 // decide says what the view, at so many tokens, calls for.
-func (b *Bot) decide(v sessions.View, tokens int) compaction.Need {
+func (b *Builder) decide(v sessions.View, tokens int) compaction.Need {
 	set := b.settings(v.Session)
 	if !set.Enabled {
 		return compaction.Need{Hard: tokens >= set.Window.Usable()}
@@ -99,7 +86,7 @@ func (b *Bot) decide(v sessions.View, tokens int) compaction.Need {
 
 // capped is the view with no more raw events than its policy lets it show. That there are more means that compactions
 // fail: the oldest turns are left out, with a note, until one succeeds and tells them.
-func (b *Bot) capped(v sessions.View) sessions.View {
+func (b *Builder) capped(v sessions.View) sessions.View {
 	most := b.settings(v.Session).Policy.ContextSize
 	if most <= 0 || len(v.Tail) <= most {
 		return v
@@ -117,7 +104,7 @@ const gapIdentifiers = 12
 
 // without is the view without the first n events of its tail, and with a note of them. Only the view: the log and the
 // cursor stay as they are, and the next good compaction tells the whole range.
-func (b *Bot) without(v sessions.View, n int) sessions.View {
+func (b *Builder) without(v sessions.View, n int) sessions.View {
 	v.Gap = strings.TrimSpace(v.Gap + "\n" + compaction.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
@@ -125,7 +112,7 @@ func (b *Bot) without(v sessions.View, n int) sessions.View {
 
 // emergency drops pinned memory and the oldest turns from the view until tokens fit; where even the newest turn is too
 // much, the summaries go too.
-func (b *Bot) emergency(v sessions.View, fits func(sessions.View) bool) sessions.View {
+func (b *Builder) emergency(v sessions.View, fits func(sessions.View) bool) sessions.View {
 	cuts := append(compaction.TurnStarts(v.Tail), len(v.Tail))
 	from := func(i int) sessions.View {
 		if cuts[i] == 0 {

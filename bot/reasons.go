@@ -8,34 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// ErrStop is the cause with which work is cancelled when the process stops: it is no failure of the work.
-var ErrStop = errors.New("bot is stopping")
-
-// apology is what people are told of an error that ended their turn. It depends on the error's class alone: the
-// provider's own text may hold keys and addresses.
-func apology(err error, lang string) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return say(sayTimeout, lang)
-	}
-	switch ClassOf(err) {
-	case Timeout:
-		return say(sayTimeout, lang)
-	case Broken:
-		return say(sayBroken, lang)
-	case Unreachable:
-		return say(sayUnreachable, lang)
-	case Denied, Missing:
-		return say(sayDenied, lang)
-	case Refused:
-		return say(sayRefused, lang)
-	case Malformed:
-		return say(sayMalformed, lang)
-	case Overflow:
-		return say(sayOverflow, lang)
-	}
-	return say(sayBusy, lang)
-}
-
 // errNoSummary says that a model answered, if at all, with nothing that passes for a summary.
 var errNoSummary = errors.New("no usable summary")
 

@@ -1,0 +1,53 @@
+package bot
+
+import (
+	"context"
+	"ebb/sessions"
+	"sync"
+)
+
+// lock waits until no flush or compaction of the session is under way, and keeps others out until unlock.
+func (u *Worker) lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
+	return u.locks.lock(ctx, key)
+}
+
+// busy reports whether a flush or a compaction of the session is under way.
+func (u *Worker) busy(key sessions.Key) bool { return u.locks.busy(key) }
+
+// locks are one lock for each session, held by whoever compacts or flushes it.
+type locks struct {
+	mu   sync.Mutex
+	held map[sessions.Key]chan struct{}
+}
+
+// lock waits for the session's lock and returns what gives it back; the error is ctx's cause.
+func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
+	for {
+		l.mu.Lock()
+		busy, ok := l.held[key]
+		if !ok {
+			done := make(chan struct{})
+			l.held[key] = done
+			l.mu.Unlock()
+			return func() {
+				l.mu.Lock()
+				delete(l.held, key)
+				l.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// busy reports whether somebody holds the session's lock.
+func (l *locks) busy(key sessions.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[key] != nil
+}

@@ -1,0 +1,31 @@
+package bot
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// every calls f at each tick at which ready holds. It returns when ctx ends.
+func every(ctx context.Context, d time.Duration, ready func() bool, f func(context.Context)) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if ready() {
+			f(ctx)
+		}
+	}
+}
+
+// quietly logs a failure of background work, unless ctx has ended: a stop is no failure.
+func quietly(ctx context.Context, err error, event string) {
+	if ctx.Err() == nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg(event)
+	}
+}

@@ -1,0 +1,100 @@
+package bot
+
+import (
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sessions/lease"
+	"ebb/sessions/serial"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// workerConfig is what a [Worker] needs.
+type workerConfig struct {
+	Store   sessions.Store
+	Memory  memory.Store
+	Keeper  memory.Keeper // nil: nothing is tidied up
+	Model   Model
+	Counter *tokens.Counter
+	Leases  *lease.Holder
+	Views   *Builder
+
+	Now       func() time.Time // the storage's clock
+	Stopping  func() bool      // whether a stop has begun
+	Languages languages
+	Language  string // of summaries, where nothing else says
+	Location  *time.Location
+
+	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	Compaction      compaction.Settings
+	Groups          map[sessions.ConversationID]compaction.Settings
+	Remember        Remember
+	DigestAt        string        // the time of day, such as 04:00 in Location; empty: no digests
+	SummaryModel    string        // empty: the default model
+	SummaryRetries  int           // requests for one summary, in all
+	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer
+	CommitTimeout   time.Duration // of one statement
+	CompactDeadline time.Duration
+	CompactNotify   bool // people read a short notice of an automatic compaction
+}
+
+// Worker does what no answer waits for: it flushes, compacts, settles what is owed and tidies up.
+type Worker struct {
+	cfg          workerConfig
+	store        sessions.Store
+	memory       memory.Store
+	model        Model
+	counter      *tokens.Counter
+	counted      *counted
+	leases       *lease.Holder
+	views        *Builder
+	languages    languages
+	now          func() time.Time
+	stopping     func() bool
+	engine       *compaction.Engine
+	flusher      *memory.Flusher
+	consolidator *memory.Consolidator
+	locks        *locks
+	spare        *semaphore.Weighted // bounds maintenance over all sessions
+	idle         idleBacklogs
+
+	turns  *serial.Mailboxes
+	own    *serial.Mailboxes
+	outbox *outbox
+	stats  *recorder
+}
+
+// maxUpkeep is how many sessions are flushed or compacted at once.
+const maxUpkeep = 8
+
+func newWorker(cfg workerConfig) *Worker {
+	u := &Worker{
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, counted: cfg.Views.counted,
+		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
+		locks: &locks{held: map[sessions.Key]chan struct{}{}}, spare: semaphore.NewWeighted(maxUpkeep),
+	}
+	window := cfg.Compaction.Window.Context
+	u.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
+		Model: plainModel{cfg.Model, KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
+		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
+	}}
+	u.flusher = &memory.Flusher{
+		Store: cfg.Memory, Model: plainModel{cfg.Model, KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
+		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
+		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
+		Talk: cfg.Views.talk, Clean: compaction.Clean,
+	}
+	u.consolidator = &memory.Consolidator{
+		Store: cfg.Keeper, Model: plainModel{cfg.Model, KindConsolidation}, Name: cfg.SummaryModel, Fence: compaction.Fence,
+		Count: cfg.Counter.Count, Language: cfg.Language, Context: window,
+	}
+	return u
+}
+
+// connect gives the worker its own mailboxes, those of turns, and the way out.
+func (u *Worker) connect(turns, own *serial.Mailboxes, replies *outbox, stats *recorder) {
+	u.turns, u.own, u.outbox, u.stats = turns, own, replies, stats
+}
