@@ -14,11 +14,12 @@ import (
 	"ebb/sessions"
 )
 
-// A command that can't be taken back is said twice within confirmWithin; the first time is looked for among the last
-// confirmEvents of the log.
+// A command that can't be taken back is confirmed within confirmWithin. The message that it refers to is looked for among
+// the last confirmEvents of its sender, or confirmDirect where no other message may stand between.
 const (
 	confirmWithin = 10 * time.Minute
 	confirmEvents = 500
+	confirmDirect = 10
 )
 
 // What may stand behind a command that asks to be confirmed.
@@ -42,6 +43,13 @@ func (h *Handler) forgetCommand(ctx context.Context, t *exchange, rest string) s
 	if h.cfg.Rights == nil {
 		return say(sayNoRights, t.lang)
 	}
+	asked := t.asked[0]
+	if outcomeOf(asked) == sessions.ErasedAll { // the turn was cut off after the erasure
+		if asked.SenderID == "" {
+			return say(sayForgotBefore, t.lang)
+		}
+		return say(sayForgotLastBefore, t.lang)
+	}
 	who, answer := forgetWords(rest)
 	sure := answer == answerYes
 	if narrowed := narrow(who); strings.HasPrefix(narrowed, "#") {
@@ -49,17 +57,12 @@ func (h *Handler) forgetCommand(ctx context.Context, t *exchange, rest string) s
 			return h.forgetMemory(ctx, t, id)
 		}
 	}
-	asked := t.asked[0]
 	self := who == forgetMe
 	switch {
 	case who == "":
 		return say(sayForgetUsage, t.lang)
-	case who == forgetLastDone:
-		return say(sayForgotLastBefore, t.lang)
 	case answer == answerNo:
 		return say(sayForgetNothing, t.lang)
-	case sure && asked.SenderID == "":
-		return say(sayForgotBefore, t.lang) // the turn was cut off after it had forgotten who asked
 	case asked.SenderID == "":
 		return say(sayNobody, t.lang)
 	case who == forgetLast:
@@ -70,7 +73,7 @@ func (h *Handler) forgetCommand(ctx context.Context, t *exchange, rest string) s
 		return say(sayForgetNumber, t.lang, memoryID(who), memoryID(who))
 	case !self && !h.isAdmin(asked):
 		return say(sayNotAdmin, t.lang)
-	case sure && !h.askedBefore(ctx, t, who):
+	case sure && !h.mayConfirm(ctx, t, who, false):
 		return say(sayNotAsked, t.lang)
 	}
 	p := memory.Person{ID: asked.SenderID}
@@ -80,14 +83,10 @@ func (h *Handler) forgetCommand(ctx context.Context, t *exchange, rest string) s
 			return why
 		}
 	}
-	if !sure {
-		before, _, previewed := h.previewed(ctx, t.key, asked)
-		sure = previewed && strings.EqualFold(before, who) // said twice
+	if sure || h.mayConfirm(ctx, t, who, true) { // said twice
+		return h.forgetPerson(ctx, t, p.ID)
 	}
-	if !sure {
-		return h.forgetPreview(ctx, t, p, who)
-	}
-	return h.forgetPerson(ctx, t, p.ID)
+	return h.forgetPreview(ctx, t, p, who)
 }
 
 // askingOf is the turn as what asks for an erasure.
@@ -119,6 +118,7 @@ func (h *Handler) forgetPreview(ctx context.Context, t *exchange, p memory.Perso
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("What is kept of a person could not be counted")
 		return say(sayNoRights, t.lang)
 	}
+	t.outcome = sessions.Previewed
 	what := previewInWords(found, t.lang)
 	if what == "" {
 		what = say(sayForgetLittle, t.lang)
@@ -138,8 +138,8 @@ func (h *Handler) forgetPreview(ctx context.Context, t *exchange, p memory.Perso
 		strings.TrimPrefix(who, "@"))
 }
 
-// confirmations reads a bare yes or no right behind a preview as the command that it answers. It reads the log, so that it
-// holds on every replica and after a restart.
+// confirmations reads a bare yes or no right behind a preview, or behind an erasure that was half done, as the command that
+// it answers. It reads the log, so that it holds on every replica and after a restart.
 func (h *Handler) confirmations(ctx context.Context, v *sessions.View) {
 	if h.cfg.Rights == nil {
 		return
@@ -152,7 +152,7 @@ func (h *Handler) confirmations(ctx context.Context, v *sessions.View) {
 		if who != forgetMe || answer == answerNone {
 			continue
 		}
-		if who, lang, previewed := h.previewed(ctx, v.Session.Key, *e); previewed {
+		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, *e, true); asked {
 			e.Content = answered[lang][0] + who + answered[lang][answer]
 		}
 	}
@@ -164,34 +164,58 @@ var answered = map[string][3]string{
 	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
 }
 
-// previewed reports whom a message's sender was shown a preview of before they wrote the message, and in which language: it
-// was asked for by the message before it, not long ago, and answered.
-func (h *Handler) previewed(ctx context.Context, key sessions.Key, e sessions.Event) (who, lang string, previewed bool) {
-	before, err := h.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, 1)
+// unconfirmed finds the erasure of a person that waits for a message's sender to confirm it: whom it is about, and the
+// language of the command. Its preview was answered a short time before the message, or before another confirmation after
+// which the erasure was half done. Where direct is set, no other message of the sender stands between, and the preview
+// was answered before the confirmation was sent.
+func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.Event, direct bool) (who, lang string, found bool) {
+	limit := confirmEvents
+	if direct {
+		limit = confirmDirect
+	}
+	before, err := h.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the command before")
 	}
-	if len(before) == 0 || before[0].State != sessions.Done || e.CreatedAt.Sub(before[0].CreatedAt) > confirmWithin {
-		return "", "", false
+	for _, m := range before {
+		outcome := outcomeOf(m)
+		who, _ := h.forgetOf(m)
+		switch {
+		case e.CreatedAt.Sub(m.CreatedAt) > confirmWithin:
+			return "", "", false
+		case outcome == sessions.HalfErased:
+			e = m
+		case outcome == sessions.Previewed && who != "":
+			lang = languageOf(wordsOfCommand(h.views.ownWords(m)), h.cfg.Language)
+			return who, lang, !direct || h.answeredBefore(ctx, m, e)
+		case direct || who != "":
+			return "", "", false
+		}
 	}
-	who, answer := h.forgetOf(before[0])
-	if answer != answerNone || who == "" || who == forgetLast || memoryID(narrow(who)) > 0 {
-		return "", "", false
-	}
-	reply, err := h.memory.Range(ctx, key, before[0].Seq, before[0].Seq+1, 1)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the preview")
-	}
-	lang = languageOf(wordsOfCommand(h.views.ownWords(before[0])), h.cfg.Language)
-	return who, lang, len(reply) == 1 && isPreview(reply[0]) && !reply[0].CreatedAt.After(e.CreatedAt)
+	return "", "", false
 }
 
-// previewMark begins the previews of an erasure of a person, and no other reply to its command.
-const previewMark = "⚠️ "
+// mayConfirm reports whether the asker of a turn may confirm the erasure of a person: see [Handler.unconfirmed].
+func (h *Handler) mayConfirm(ctx context.Context, t *exchange, who string, direct bool) bool {
+	before, _, found := h.unconfirmed(ctx, t.key, t.asked[0], direct)
+	return found && strings.EqualFold(before, who)
+}
 
-// isPreview reports whether an event is such a preview. A reply that says that the storage failed is none.
-func isPreview(e sessions.Event) bool {
-	return e.Role == sessions.RoleAssistant && strings.HasPrefix(e.Content, previewMark)
+// answeredBefore reports whether the answer to a command stood in the log when a later message came.
+func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Event) bool {
+	reply, err := h.memory.Range(ctx, command.Key, command.Seq, command.Seq+1, 1)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the preview")
+	}
+	return len(reply) == 1 && !reply[0].CreatedAt.After(later.CreatedAt)
+}
+
+// outcomeOf is the outcome of the command that a message is.
+func outcomeOf(e sessions.Event) sessions.Outcome {
+	if e.Message == nil {
+		return ""
+	}
+	return e.Message.Outcome
 }
 
 // forgetOf reads a message as the command that has something forgotten; who is empty for another.
@@ -211,8 +235,6 @@ func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
 const (
 	forgetMe   = "me"
 	forgetLast = "last"
-	// forgetLastDone is the object of [memory.ForgetLastDone].
-	forgetLastDone = "last done"
 )
 
 // forgetWords splits what stands behind /forget into whom, as it was written, and what was answered.
@@ -240,8 +262,6 @@ func forgetWords(rest string) (who string, answer answerTo) {
 		who = forgetMe
 	case forgetLast, "上一条", "刚才", "刚才那条":
 		who = forgetLast
-	case forgetLastDone, "上一条 done":
-		who = forgetLastDone
 	}
 	return who, answer
 }
@@ -267,29 +287,6 @@ func (h *Handler) forgetLast(ctx context.Context, t *exchange) string {
 		return say(sayForgotLast, t.lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.lang))
 	}
 	return say(sayNoLast, t.lang)
-}
-
-// askedBefore reports whether the asker said the same command shortly before, without meaning it yet. The log tells, so
-// that it holds on every replica and after a restart.
-func (h *Handler) askedBefore(ctx context.Context, t *exchange, who string) bool {
-	asked, last := t.asked[0], t.view.Session.LastSeq
-	events, err := h.memory.Range(ctx, t.key, max(0, last-confirmEvents), last, confirmEvents)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the command before")
-		return false
-	}
-	for i, e := range slices.Backward(events) {
-		if e.Role != sessions.RoleUser || e.SenderID != asked.SenderID {
-			continue
-		}
-		whom, answer := h.forgetOf(e)
-		if whom == "" {
-			continue
-		}
-		shown := i+1 < len(events) && isPreview(events[i+1])
-		return shown && answer == answerNone && strings.EqualFold(whom, who) && asked.CreatedAt.Sub(e.CreatedAt) <= confirmWithin
-	}
-	return false
 }
 
 // personNamed finds whom an administrator means, or says why that is not clear.
@@ -323,6 +320,7 @@ func (h *Handler) forgetPerson(ctx context.Context, t *exchange, who sessions.Us
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
+		t.outcome = sessions.HalfErased
 		return say(sayForgetHalf, t.lang)
 	}
 	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).

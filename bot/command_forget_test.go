@@ -3,10 +3,12 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -17,6 +19,7 @@ type shyRights struct {
 	cabinet
 	world    *world
 	previews int
+	failing  int // erasures that fail, from now on
 	erased   int
 }
 
@@ -28,6 +31,9 @@ func (r *shyRights) PreviewForget(context.Context, memory.Forget) (memory.Previe
 }
 
 func (r *shyRights) ForgetPerson(_ context.Context, f memory.Forget) (memory.Forgotten, error) {
+	if r.failing--; r.failing >= 0 {
+		return memory.Forgotten{Lease: f.From.Lease}, errors.New("the storage is away")
+	}
 	r.erased++
 	return memory.Forgotten{Lease: f.From.Lease}, nil
 }
@@ -60,7 +66,7 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 		if got := answer("m2", "/忘记我 确认"); got != say(sayNotAsked, "zh") || rights.erased != 0 {
 			t.Errorf("a yes to a preview that failed: %q, %d erasures", got, rights.erased)
 		}
-		if got := answer("m3", "/忘记我"); !strings.HasPrefix(got, previewMark) || rights.erased != 0 {
+		if got := answer("m3", "/忘记我"); !strings.Contains(got, "回复“确认”") || rights.erased != 0 {
 			t.Errorf("the command said again: %q, %d erasures", got, rights.erased)
 		}
 		if answer("m4", "/忘记我"); rights.erased != 1 {
@@ -69,16 +75,55 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 	})
 }
 
-// Both previews begin with the mark that they are recognised by.
-func TestPreviewsBeginWithTheirMark(t *testing.T) {
+// An erasure that was half done is confirmed again as it stands, as often as it takes, within the time from the last answer.
+func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	t.Parallel()
-	for _, lang := range []string{"zh", "en"} {
-		for _, text := range []string{say(sayForgetMe, lang, "x"), say(sayForgetWho, lang, "x", "y", "z", "w"), say(sayForgetAsked, lang)} {
-			if !strings.HasPrefix(text, previewMark) {
-				t.Errorf("%q does not begin with %q", text, previewMark)
+	synctest.Test(t, func(t *testing.T) {
+		rights := &shyRights{previews: 1, failing: 3}
+		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
+		rights.world = w
+		w.told("m1", "alice", "/忘记我")
+		for i, words := range []string{"/忘记我 确认", "确认", "/忘记我"} {
+			want(t, words, w.told(fmt.Sprint("c", i), "alice", words), say(sayForgetHalf, "zh"))
+			after(confirmWithin - time.Minute)
+		}
+		want(t, "another person", w.told("m2", "bob", "/忘记我 确认"), say(sayNotAsked, "zh"))
+		want(t, "behind it", w.told("m4", "alice", "/忘记我 确认"), say(sayForgotBefore, "zh"))
+		want(t, "erasures", rights.erased, 1)
+
+		rights.failing = 1
+		w.told("m5", "alice", "/forget me")
+		want(t, "the first", w.told("m6", "alice", "yes"), say(sayForgetHalf, "en"))
+		want(t, "no", w.told("m6a", "alice", "cancel"), say(sayForgetNothing, "en"))
+		after(confirmWithin + time.Minute)
+		want(t, "too late", w.told("m7", "alice", "/forget me yes"), say(sayNotAsked, "en"))
+		want(t, "erasures", rights.erased, 1)
+	})
+}
+
+// A typed command never counts as one whose erasure is done: that is kept beside the message, and not in its words.
+func TestDoneErasureCannotBeTyped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := &shyRights{previews: 1}
+		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
+		rights.world = w
+		for i, words := range []string{memory.ForgetLastDone("en"), memory.ForgetLastDone("zh"), memory.ForgetDone("en"), memory.ForgetDone("zh")} {
+			for _, sender := range []string{"alice", ""} {
+				m := said(fmt.Sprint("m", i, sender), sender, words)
+				if sender == "" {
+					m.SenderID, m.StaffID = "", ""
+				}
+				w.post(m)
+				synctest.Wait()
+				texts := w.wire.texts()
+				if got := texts[len(texts)-1]; strings.Contains(got, "🗑️") {
+					t.Errorf("%q of %q is answered with %q", words, sender, got)
+				}
 			}
 		}
-	}
+		want(t, "erasures", rights.erased, 0)
+	})
 }
 
 // directory is a cabinet that knows people by name.

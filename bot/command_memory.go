@@ -203,7 +203,7 @@ func (h *Handler) forgetMemory(ctx context.Context, t *exchange, id int64) strin
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Memory was not forgotten")
 		if done.Sessions > 0 { // each session is a commit of its own
-			return say(sayForgetHalf, t.lang)
+			return say(sayMemoryHalf, t.lang)
 		}
 		return say(sayNoRights, t.lang)
 	}

@@ -86,6 +86,10 @@ type cabinet struct {
 	half int // a deletion fails behind the sessions before this one; 0: it succeeds
 }
 
+func (c *cabinet) MessagesBefore(context.Context, sessions.Key, sessions.UserID, int64, int) ([]sessions.Event, error) {
+	return nil, nil
+}
+
 func (c *cabinet) KnownByID(_ context.Context, _ memory.Asker, id int64) (memory.Known, error) {
 	if id != c.fact.ID {
 		return memory.Known{}, sessions.ErrNotFound
@@ -180,7 +184,7 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 // A deletion that fails on its way says that a part is gone, and one that fails before says that nothing is.
 func TestCommandForgetSaysHowFarItCame(t *testing.T) {
 	t.Parallel()
-	for half, why := range map[int]phrase{1: sayNoRights, 2: sayForgetHalf} {
+	for half, why := range map[int]phrase{1: sayNoRights, 2: sayMemoryHalf} {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t, setup{config: func(c *Config) {
 				c.Rights = &cabinet{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, half: half}

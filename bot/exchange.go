@@ -16,7 +16,9 @@ type exchange struct {
 	asked  []sessions.Event // the pending messages that the turn takes
 	lang   string           // of fixed words: zh or en
 	pinned *sessions.Pinned // memory that the view pins from this turn on; nil: as before
-	kept   string           // stands in the log for an answer that must not be stored; empty: the answer itself
+	// outcome is the result of the command that the turn runs, where a later command refers to it.
+	outcome sessions.Outcome
+	kept    string // stands in the log for an answer that must not be stored; empty: the answer itself
 }
 
 // chatWith is where the exchange takes place, and who speaks there; later are the turn's own events so far. Summaries

@@ -96,6 +96,7 @@ const (
 	sayPersonForgotten
 	sayForgotBefore
 	sayForgetHalf
+	sayMemoryHalf
 	sayForgetOften
 	sayForgetLittle
 	sayForgetWhere
@@ -191,7 +192,7 @@ var phrases = map[phrase][2]string{
 	sayNoPage:        {"没有第 %d 页。", "There is no page %d."},
 	sayForgetUsage:   {"用法：`/忘记我`、`/忘记 上一条`、`/忘记 #编号`、`/忘记 @姓名`（管理员）", "Usage: `/forget me`, `/forget last`, `/forget #N`, `/forget @name` (administrators)"},
 	sayForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
-	sayForgetNothing: {"好，什么都没有删除。", "All right, nothing was deleted."},
+	sayForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
 	sayForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
 	sayForgotLastBefore: {
 		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
@@ -215,15 +216,19 @@ var phrases = map[phrase][2]string{
 	sayNotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
 	sayPersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
 	sayForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
-	sayForgetHalf:      {"还没有全部删完。请稍后再发一次命令（不带“确认”）。", "Not everything is deleted yet. Please send the command again in a while, without a confirmation behind it."},
-	sayForgetOften:     {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
-	sayForgetLittle:    {"现在没有保存什么", "nothing is kept at the moment"},
-	sayForgetWhere:     {"（群：%s）", " (groups: %s)"},
-	sayComma:           {"、", ", "},
-	sayExportPrivate:   {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
-	sayExportEmpty:     {"我没有保存关于你的任何内容。", "I keep nothing about you."},
-	sayExportPage:      {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
-	sayExportNext:      {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
+	sayForgetHalf: {
+		"还没有全部删完。请过一会儿（10 分钟内）再确认一次：回复“确认”。",
+		"Not everything is deleted yet. Please confirm once more in a while, within 10 minutes: reply \"confirm\".",
+	},
+	sayMemoryHalf:    {"还没有全部删完。请稍后再发一次命令。", "Not everything is deleted yet. Please send the command again in a while."},
+	sayForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
+	sayForgetLittle:  {"现在没有保存什么", "nothing is kept at the moment"},
+	sayForgetWhere:   {"（群：%s）", " (groups: %s)"},
+	sayComma:         {"、", ", "},
+	sayExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
+	sayExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
+	sayExportPage:    {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
+	sayExportNext:    {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
 
 	sayStatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarised; the originals can still be looked up."},
 	sayStatusSummed: {"较早的内容已概括 %d 次%s。", "Older messages were summarised %d times%s."},

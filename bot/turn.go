@@ -249,8 +249,8 @@ func (r *Runner) commit(ctx context.Context, t *turn, o outcome) (sessions.Commi
 		Events: o.events, TotalTokens: o.total, ObservedTokens: clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    calibrated(compaction.TokensOf(t.asked)+compaction.TokensOf(o.events), o.cal),
 		ViewVersion: t.view.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.pinned,
-		Command: t.plan.kind == kindCommand,
-		Reply:   &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0])},
+		Command: t.plan.kind == kindCommand, Outcome: t.outcome,
+		Reply: &sessions.Reply{Target: target(t.asked), Text: o.text, Nonce: nonce(t.key, t.asked[0])},
 	}
 	if t.plan.kind == kindCommand {
 		s.Appended = 0

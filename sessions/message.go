@@ -44,7 +44,20 @@ type Message struct {
 	ReceivedAt     time.Time `json:"-"`       // when this process read it; zero: now
 	Webhook        string    `json:"webhook,omitempty"`
 	WebhookExpires time.Time `json:"webhook_expires,omitzero"`
+
+	// Outcome is the result of the command that the message is. The storage sets it; no frame has it.
+	Outcome Outcome `json:"outcome,omitempty"`
 }
+
+// Outcome is the result of a command that a later command refers to, or that is not to run again.
+type Outcome string
+
+// The outcomes of a command that erases. The zero value stands for any other message.
+const (
+	Previewed  Outcome = "previewed"   // the reply says how much of a person would be erased
+	HalfErased Outcome = "half_erased" // a person is erased in part
+	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
+)
 
 // Quote is the message that a person replied to.
 type Quote struct {

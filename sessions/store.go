@@ -254,6 +254,7 @@ type Turn struct {
 	// that are not given a store finds out later.
 	TakenTexts []string
 	Command    bool    // it is a slash command and what that told, which no search finds
+	Outcome    Outcome // of the command, kept with the taken messages; empty: they stay as they are
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
 	Reply      *Reply  // nil: nothing to send

@@ -138,7 +138,9 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	if err := m.forgetFacts(ctx, tx, ids, key, done); err != nil {
 		return err
 	}
-	return m.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language)})
+	return m.q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
+		SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language), Outcome: string(sessions.ErasedAll),
+	})
 }
 
 // drawn lists the memories that a message said: those that no other message of its person can have said, and those that

@@ -387,7 +387,9 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	if orZero(row.LeaseOwner) != l.Owner || row.LeaseTerm != l.Term {
 		return sessions.ErrLeaseLost
 	}
-	if err := g.q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language)}); err != nil {
+	if err := g.q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
+		SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Outcome: string(sessions.ErasedAll),
+	}); err != nil {
 		return err
 	}
 	spoke := row.ConversationType == sessions.Private && g.f.Self

@@ -140,7 +140,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		ObservedTokens: count(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: finite(t.Calibration),
 		PromptTokens: int64(count(t.Usage.Prompt)), CachedTokens: int64(count(t.Usage.Cached)),
 		CompletionTokens: int64(count(t.Usage.Completion)), Cost: finite(t.Cost), Model: clean(t.Model),
-		Target: []byte("{}"), HandSeconds: handTime.Seconds(),
+		Target: []byte("{}"), HandSeconds: handTime.Seconds(), Outcome: string(t.Outcome),
 	}
 	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
 		p.TakenTerms[i] = turnTerms(l.Key, t, clean(text))

@@ -202,6 +202,9 @@ func (m *Mem) append(s *session, t sessions.Turn) {
 		s.state.LastSeq++
 		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, t.TakenTokens[i]
 		dropWebhook(e)
+		if e.Message != nil {
+			e.Message.Outcome = cmp.Or(t.Outcome, e.Message.Outcome)
+		}
 	}
 	for _, e := range t.Events {
 		m.lastID++

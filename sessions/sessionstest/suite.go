@@ -73,6 +73,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a turn that broke is an attempt of the blamed", testAttemptsBlamed},
 		{"a process that comes back takes its attempt back", testAttemptsOfTheFrozen},
 		{"a commit gives places in the order given", testCommitPlaces},
+		{"a commit keeps the outcome of a command", testCommitOutcome},
 		{"a commit is whole or nothing", testCommitWhole},
 		{"a commit sets dead letters aside", testCommitDead},
 		{"a commit keeps the counters", testCommitCounters},

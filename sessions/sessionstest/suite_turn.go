@@ -117,6 +117,19 @@ func testCommitPlaces(b *bench) {
 	}
 }
 
+// testCommitOutcome keeps the result of a command with its message, and with no other.
+func testCommitOutcome(b *bench) {
+	l := b.held(2)
+	first := answer(b.begin(l, 1))
+	first.Outcome = sessions.Previewed
+	b.commit(l, first)
+	b.turn(l, 1)
+	tail := b.begin(l, 1).Tail
+	if len(tail) != 4 || tail[0].Message.Outcome != sessions.Previewed || tail[2].Message.Outcome != "" || tail[2].Message.ID != "msg-2" {
+		b.Errorf("the messages after two turns: %+v, %+v", tail[0].Message, tail[2].Message)
+	}
+}
+
 func testCommitWhole(b *bench) {
 	l := b.held(2)
 	v := b.begin(l, 10)

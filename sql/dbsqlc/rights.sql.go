@@ -16,35 +16,42 @@ import (
 const askingMark = `-- name: AskingMark :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text)
-WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text, 'outcome', $2::text)
+WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
 `
 
 type AskingMarkParams struct {
 	Content    string
+	Outcome    string
 	SessionKey sessions.Key
 	Asked      int64
 }
 
-// AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the mark.
+// AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the outcome.
 func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams) error {
-	_, err := db.Exec(ctx, askingMark, arg.Content, arg.SessionKey, arg.Asked)
+	_, err := db.Exec(ctx, askingMark,
+		arg.Content,
+		arg.Outcome,
+		arg.SessionKey,
+		arg.Asked,
+	)
 	return err
 }
 
 const askingUnname = `-- name: AskingUnname :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_strip_nulls(jsonb_build_object('text', $1::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('text', $1::text, 'kind', 'text', 'outcome', $2::text, 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
         'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
         'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
-WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
+WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
 `
 
 type AskingUnnameParams struct {
 	Content    string
+	Outcome    string
 	SessionKey sessions.Key
 	Asked      int64
 }
@@ -52,7 +59,12 @@ type AskingUnnameParams struct {
 // AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
 // until it is answered: a turn that begins again has nothing else.
 func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnameParams) error {
-	_, err := db.Exec(ctx, askingUnname, arg.Content, arg.SessionKey, arg.Asked)
+	_, err := db.Exec(ctx, askingUnname,
+		arg.Content,
+		arg.Outcome,
+		arg.SessionKey,
+		arg.Asked,
+	)
 	return err
 }
 

@@ -449,10 +449,11 @@ WITH pinning AS MATERIALIZED (
         candidate = e.id = ANY($18::bigint[]),
         seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
-        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END,
+        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
+            || CASE WHEN $21::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $21::text) END,
         terms = nullif(t.terms, '')::bigint[]
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($21::int[]) AS tokens,
-        unnest($22::text[]) AS terms,
+    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($22::int[]) AS tokens,
+        unnest($23::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id
@@ -462,9 +463,9 @@ WITH pinning AS MATERIALIZED (
     SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
         nullif(n.terms, '')::bigint[]
-    FROM held, (SELECT unnest($7::text[]) AS role, unnest($23::text[]) AS content,
-        unnest($24::text[]) AS tool_calls, unnest($25::text[]) AS tool_call_id,
-        unnest($26::text[]) AS tool_name, unnest($27::int[]) AS tokens, unnest($28::text[]) AS terms,
+    FROM held, (SELECT unnest($7::text[]) AS role, unnest($24::text[]) AS content,
+        unnest($25::text[]) AS tool_calls, unnest($26::text[]) AS tool_call_id,
+        unnest($27::text[]) AS tool_name, unnest($28::int[]) AS tokens, unnest($29::text[]) AS terms,
         generate_subscripts($7::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
@@ -484,18 +485,18 @@ WITH pinning AS MATERIALIZED (
 ), spent AS (
     INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
     SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $14::bigint, $15::bigint,
-        $16::bigint, $29::float8
+        $16::bigint, $30::float8
     FROM held
-    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $29::float8
+    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $30::float8
     ON CONFLICT (session_key, day, kind) DO UPDATE SET
         prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $30, $31, $32, 'sending', $5::text, NOT $33::boolean,
-        CASE WHEN $33::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $34::float8
+    SELECT held.session_key, $31, $32, $33, 'sending', $5::text, NOT $34::boolean,
+        CASE WHEN $34::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $35::float8
     FROM held
-    WHERE $35::boolean
+    WHERE $36::boolean
     RETURNING id, created_at
 )
 SELECT
@@ -528,6 +529,7 @@ type TurnCommitParams struct {
 	Marked           []int64
 	Pin              bool
 	Pinned           string
+	Outcome          string
 	TakenTokens      []int
 	TakenTerms       []string
 	Contents         []string
@@ -588,6 +590,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Marked,
 		arg.Pin,
 		arg.Pinned,
+		arg.Outcome,
 		arg.TakenTokens,
 		arg.TakenTerms,
 		arg.Contents,

@@ -223,7 +223,7 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
 -- until it is answered: a turn that begins again has nothing else.
 UPDATE dingtalk_session_events e SET
     content = @content::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_strip_nulls(jsonb_build_object('text', @content::text, 'kind', 'text', 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('text', @content::text, 'kind', 'text', 'outcome', @outcome::text, 'msg_id', e.message -> 'msg_id',
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
         'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
@@ -231,10 +231,10 @@ UPDATE dingtalk_session_events e SET
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: AskingMark :exec
--- AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the mark.
+-- AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the outcome.
 UPDATE dingtalk_session_events e SET
     content = @content::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @content::text)
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @content::text, 'outcome', @outcome::text)
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: QuotesOf :many

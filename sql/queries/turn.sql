@@ -154,7 +154,8 @@ WITH pinning AS MATERIALIZED (
         candidate = e.id = ANY(@marked::bigint[]),
         seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
         tokens = t.tokens,
-        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END,
+        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
+            || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
         terms = nullif(t.terms, '')::bigint[]
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
         unnest(@taken_terms::text[]) AS terms,
