@@ -3,7 +3,8 @@ package bot
 import (
 	"context"
 
-	"ebb/compaction"
+	"ebb/compaction/audit"
+	"ebb/compaction/summarize"
 	"ebb/memory"
 )
 
@@ -14,13 +15,13 @@ type plainModel struct {
 }
 
 // Complete answers a summary request: no tools are offered. It makes one request: the retries are those of the summary.
-func (p plainModel) Complete(ctx context.Context, r compaction.CompleteRequest) (compaction.Completion, error) {
+func (p plainModel) Complete(ctx context.Context, r summarize.CompleteRequest) (summarize.Completion, error) {
 	resp, err := p.model.Generate(ctx, Request{
 		Kind: p.kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
 		Messages: []ChatMessage{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
-	c := compaction.Completion{Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
-	c.Reply = compaction.Reply{Text: resp.Text, Stop: resp.Finish == FinishStop, Calls: len(resp.ToolCalls) > 0}
+	c := summarize.Completion{Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	c.Reply = audit.Reply{Text: resp.Text, Stop: resp.Finish == FinishStop, Calls: len(resp.ToolCalls) > 0}
 	return c, err
 }
 

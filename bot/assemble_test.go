@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/sessions"
 )
 
@@ -260,7 +261,7 @@ func TestEmergencyView(t *testing.T) {
 			t.Fatalf("%d bytes for %d, with %d events and %d summaries", size(got), room, len(got.Tail), len(got.Summaries))
 		}
 		if left > 0 {
-			note := compaction.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
+			note := summarize.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
 			if !strings.Contains(written(testFrame.assemble(got, aPolicy, "", asked)), note) {
 				t.Fatalf("%q is not said", note)
 			}

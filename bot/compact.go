@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
@@ -34,7 +35,7 @@ func nothingToCompact(err error) bool {
 // compacted is an attempt with what the people who asked for it want to know.
 type compacted struct {
 	sessions.LogEntry
-	report compaction.Report
+	report summarize.Report
 	facts  []memory.Draft // that its flush saved
 	saved  []int64        // the rows that hold them
 	// preserved is how many events stay raw, and grown what newly pinned memory takes, in tokens.
@@ -196,30 +197,30 @@ func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
 
 // tell plans what leaves, flushes it to memory and has it told. What was staged before a crash is taken up instead: no
 // model is asked twice for the same range. The draft has passed the policy's gate and is staged.
-func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, compaction.Draft, string, error) {
+func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, summarize.Draft, string, error) {
 	s, p := r.view.Session, r.set.Policy
 	cut, err := r.plan(ctx, w)
 	if err != nil {
-		return cut, compaction.Draft{}, "", err
+		return cut, summarize.Draft{}, "", err
 	}
 	r.EndSeq = cut.Through
 	r.FlushOutcome = r.flushFirst(ctx, cut.Through)
 	if r.memories, err = r.views.pinned(ctx, r.view); err != nil {
-		return cut, compaction.Draft{}, "", err
+		return cut, summarize.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
 	src, err := r.store.OpenJob(ctx, r.lease, job)
 	if err != nil {
-		return cut, compaction.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+		return cut, summarize.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
 	}
-	var draft compaction.Draft
+	var draft summarize.Draft
 	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
 		r.made(draft)
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
 	fixed := r.views.fixed(r.view)
-	task := compaction.Task{
+	task := summarize.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
 		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
@@ -231,9 +232,9 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 		},
 	}
 	if p.Mode == compaction.PruneOnly {
-		draft = r.engine.Hide(task)
+		draft = r.engine.WriteNote(task)
 	} else {
-		draft, err = r.engine.Tell(ctx, task)
+		draft, err = r.engine.Summarize(ctx, task)
 	}
 	r.made(draft)
 	if err != nil {
@@ -255,7 +256,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, co
 
 // made takes what a draft says of itself to the attempt. What it took is counted by the attempt that commits it, also when
 // another paid for it and died.
-func (r *run) made(d compaction.Draft) {
+func (r *run) made(d summarize.Draft) {
 	r.report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
 	if d.Model != "" {
 		r.Model = d.Model
@@ -310,7 +311,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 // version names all that a staged text depends on besides its events: with other instructions it is not used.
 func (r *run) version() string {
 	p := r.set.Policy
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", compaction.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -326,7 +327,7 @@ func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 
 // gate refuses a draft that gains too little. The source is counted with what replaced summaries took: merging them is no
 // growth. Memory that the view pins anew is not held against it: that is a gain of its own.
-func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) error {
+func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) error {
 	source, summary := cut.Source, 0
 	for _, one := range d.Summaries {
 		if one.EndSeq == cut.Through {
@@ -347,9 +348,9 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d compaction.Draft) 
 	return nil
 }
 
-// audit is what the compaction log keeps of how an attempt was made.
-type audit struct {
-	compaction.Report
+// auditRecord is what the compaction log keeps of how an attempt was made.
+type auditRecord struct {
+	summarize.Report
 	Memories  []int64 `json:"memories,omitempty"` // rows that its flush saved
 	Preserved int     `json:"preserved_count"`    // events that stay raw
 	Pinned    int     `json:"pinned_growth,omitempty"`
@@ -359,7 +360,7 @@ type audit struct {
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
 	r.preserved, r.grown = r.raw(c.Through), max(0, calibrated(r.pinnedGrowth(), s.CalibrationFactor))
-	text, err := json.Marshal(audit{r.report, r.saved, r.preserved, r.grown})
+	text, err := json.Marshal(auditRecord{r.report, r.saved, r.preserved, r.grown})
 	if err != nil {
 		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -181,7 +182,7 @@ func (u *Worker) tellDay(ctx context.Context, s sessions.Session, d memory.Diges
 	parts := 1 + size/max(1, teller.Context/4)
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
 	defer stop()
-	res, err := teller.Summarize(ctx, compaction.Request{
+	res, err := teller.Summarize(ctx, summarize.Request{
 		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), Most: digestMost, Profile: compaction.ProfileDay,
 	})
 	made.Usage, made.Cost = res.Usage, res.Cost

@@ -34,7 +34,7 @@ func credulous(_ context.Context, r Request) (Response, error) {
 		maps.Copy(f, more)
 		facts = append(facts, f)
 	}
-	for _, l := range transcript(r) {
+	for _, l := range transcriptLines(r) {
 		for part := range strings.SplitSeq(l.Text, "\n") {
 			part = strings.TrimSuffix(part[strings.LastIndex(part, "[引用 ")+1:], "]")
 			if !strings.Contains(part, "needle") {

@@ -119,8 +119,8 @@ type shown struct {
 	Who  string `json:"who"`
 }
 
-// transcript lists the lines of a flush's transcript. Who is not named goes on speaking.
-func transcript(r Request) []shown {
+// transcriptLines lists the lines of a flush's transcript. Who is not named goes on speaking.
+func transcriptLines(r Request) []shown {
 	var lines []shown
 	for line := range strings.Lines(lastWords(r)) {
 		var l shown
@@ -141,7 +141,7 @@ func (s *stage) extract(_ context.Context, r Request) (Response, error) {
 		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
 	}
 	facts, told := []memory.Fact{}, []source{}
-	for _, l := range transcript(r) {
+	for _, l := range transcriptLines(r) {
 		src, ok := s.known[l.Text]
 		if !ok {
 			continue

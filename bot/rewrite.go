@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/sessions"
 )
 
@@ -61,7 +62,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	if err != nil {
 		return err
 	}
-	report, err := json.Marshal(audit{Report: r.report})
+	report, err := json.Marshal(auditRecord{Report: r.report})
 	if err != nil {
 		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
 	}
@@ -91,15 +92,15 @@ func (r *run) writeAgain(ctx context.Context, old sessions.Summary) (text string
 	}
 	w, p := r.set.Window.Counted(r.view.Session.CalibrationFactor), r.set.Policy
 	p.Rolling = false // it stands beside the others
-	task := compaction.Task{
+	task := summarize.Task{
 		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Usable: w.Usable(),
 		Target: min(w.Summary, max(minSummary, compaction.TokensOf(events)/4)),
 	}
-	var draft compaction.Draft
+	var draft summarize.Draft
 	if p.Mode == compaction.PruneOnly {
-		draft = r.engine.Hide(task)
+		draft = r.engine.WriteNote(task)
 	} else {
-		draft, err = r.engine.Tell(ctx, task)
+		draft, err = r.engine.Summarize(ctx, task)
 	}
 	r.made(draft)
 	if err != nil {

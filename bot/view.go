@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -105,7 +106,7 @@ const gapIdentifiers = 12
 // without is the view without the first n events of its tail, and with a note of them. Only the view: the log and the
 // cursor stay as they are, and the next good compaction tells the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
-	v.Gap = strings.TrimSpace(v.Gap + "\n" + compaction.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
+	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }

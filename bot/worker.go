@@ -2,7 +2,9 @@ package bot
 
 import (
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
+	"ebb/compaction/transcript"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/lease"
@@ -54,7 +56,7 @@ type Worker struct {
 	languages    languages
 	now          func() time.Time
 	stopping     func() bool
-	engine       *compaction.Engine
+	engine       *summarize.Engine
 	flusher      *memory.Flusher
 	consolidator *memory.Consolidator
 	locks        *locks
@@ -77,18 +79,18 @@ func newWorker(cfg workerConfig) *Worker {
 		locks: &locks{held: map[sessions.Key]chan struct{}{}}, spare: semaphore.NewWeighted(maxUpkeep),
 	}
 	window := cfg.Compaction.Window.Context
-	u.engine = &compaction.Engine{Summarizer: &compaction.Summarizer{
+	u.engine = &summarize.Engine{Summarizer: &summarize.Summarizer{
 		Model: plainModel{cfg.Model, KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
 	}}
 	u.flusher = &memory.Flusher{
 		Store: cfg.Memory, Model: plainModel{cfg.Model, KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
-		Render: compaction.Scribe{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: compaction.Fence,
-		Talk: cfg.Views.talk, Clean: compaction.Clean,
+		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
+		Talk: cfg.Views.talk, Clean: transcript.Clean,
 	}
 	u.consolidator = &memory.Consolidator{
-		Store: cfg.Keeper, Model: plainModel{cfg.Model, KindConsolidation}, Name: cfg.SummaryModel, Fence: compaction.Fence,
+		Store: cfg.Keeper, Model: plainModel{cfg.Model, KindConsolidation}, Name: cfg.SummaryModel, Fence: transcript.Fence,
 		Count: cfg.Counter.Count, Language: cfg.Language, Context: window,
 	}
 	return u

@@ -19,7 +19,7 @@ func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	if err != nil || p.Segment > 0 {
 		return cut, false, err
 	}
-	if source := cut.Source + p.replaced(s); p.Mode != PruneOnly && p.MostSummary(source) < minSummary+HealAllowance(minSummary) {
+	if source := cut.Source + p.replaced(s); p.Mode != PruneOnly && p.MostSummary(source) < MinSummary+HealAllowance(MinSummary) {
 		return Cut{}, false, ErrTooLittle
 	}
 	parts := p.parts(w, s, cut.Source)

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/compactiontest"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -47,7 +48,7 @@ func TestBacklogIsWorkedOff(t *testing.T) {
 		c.say(events...)
 		wordy := rapid.Float64Range(0.01, 1).Draw(t, "wordy")
 		c.summary = func(source int) int { // as the engine bounds it
-			return max(1, min(int(wordy*float64(source)), p.MostSummary(source), w.Usable()/maxSummaryShare, source-minFreed))
+			return max(1, min(int(wordy*float64(source)), p.MostSummary(source), w.Usable()/MaxSummaryShare, source-minFreed))
 		}
 		tokens, parts := p.Backlog(w, c.s)
 		attempts := 0
@@ -84,7 +85,7 @@ func TestBacklogOfASmallerWindow(t *testing.T) {
 	w := Window{Context: 8192, Reserve: 1500, Threshold: 5000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
 	for name, p := range Policies {
 		c := converse(p, w)
-		c.say(talk(400, 67)...)
+		c.say(compactiontest.Talk(400, 67)...)
 		for range 1000 {
 			if !c.upkeep() {
 				break
@@ -99,7 +100,7 @@ func TestBacklogOfASmallerWindow(t *testing.T) {
 // Attempts that fail take ever shorter parts, so that a model which can't tell them does not use up the day.
 func TestPartsShrinkWithFailures(t *testing.T) {
 	t.Parallel()
-	s := State{Tail: talk(9000, 70), Now: time.Now()}
+	s := State{Tail: compactiontest.Talk(9000, 70), Now: time.Now()}
 	last := seed.Context
 	for failures := range 8 {
 		s.Session.CompactFailures = failures
@@ -117,7 +118,7 @@ func TestPartsShrinkWithFailures(t *testing.T) {
 // A part never ends between a tool call and its result, though that comes after the next question.
 func TestPartsKeepExchangesWhole(t *testing.T) {
 	t.Parallel()
-	tail := talk(9000, 70)
+	tail := compactiontest.Talk(9000, 70)
 	at := len(tail) / 40
 	tail[at*2-1].ToolCalls = []sessions.ToolCall{{ID: "late"}}
 	tail[at*20+1] = sessions.Event{Seq: tail[at*20+1].Seq, Role: sessions.RoleTool, ToolCallID: "late", Tokens: 70}

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"ebb/compaction/compactiontest"
 	"ebb/compaction/tokens"
 	"math"
 	"testing"
@@ -87,7 +88,7 @@ func TestBatchSetsOff(t *testing.T) {
 	t.Parallel()
 	p := Policies["balanced"]
 	sets := func(p Policy, w Window, turns, size int) bool {
-		return p.Decide(w, State{Tail: talk(turns, size), Fixed: 1500, Tokens: 5000}).Trigger == TriggerBatch
+		return p.Decide(w, State{Tail: compactiontest.Talk(turns, size), Fixed: 1500, Tokens: 5000}).Trigger == TriggerBatch
 	}
 	first := func(p Policy, w Window, size int) int {
 		for turns := 20; turns < 2000; turns++ {

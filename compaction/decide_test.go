@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/compactiontest"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -91,14 +92,14 @@ func TestDecideByCount(t *testing.T) {
 		"S2: the seventh waits":    {"turns", young, 13, Need{}},
 		"S4: any number":           {"token_budget", old, 900, Need{}},
 	} {
-		tail := talk(c.events/2+1, 10)[:c.events]
+		tail := compactiontest.Talk(c.events/2+1, 10)[:c.events]
 		if got := Policies[c.policy].Decide(seed, State{Session: c.s, Tail: tail, Tokens: 2000, Now: now}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 	hold := Policies["sliding_window"]
 	hold.CooldownMin = 1
-	if got := hold.Decide(seed, State{Session: old, Tail: talk(21, 10), Now: now}); got.Trigger != TriggerCooldown {
+	if got := hold.Decide(seed, State{Session: old, Tail: compactiontest.Talk(21, 10), Now: now}); got.Trigger != TriggerCooldown {
 		t.Errorf("a cooldown as its design has it, from one message on: %+v", got)
 	}
 }
@@ -220,7 +221,7 @@ func TestTurnsByTheTable(t *testing.T) {
 	c := converse(Policies["turns"], seed)
 	want := map[int]string{7: "1..3", 10: "4..6"}
 	for k := 1; k <= 10; k++ {
-		c.say(talk(1, 30)...)
+		c.say(compactiontest.Talk(1, 30)...)
 		told := ""
 		for c.upkeep() {
 			told += fmt.Sprintf("%d..%d", c.s.Session.CompactedSeq/2-2, c.s.Session.CompactedSeq/2)
@@ -405,7 +406,7 @@ func TestAClockThatJumps(t *testing.T) {
 			}
 		}
 		c.s.Now = c.s.Session.CompactedAt.Add(c.p.Cooldown)
-		c.say(talk(4, 10)...)
+		c.say(compactiontest.Talk(4, 10)...)
 		cut, err := c.p.Plan(c.w, c.s)
 		if n := c.p.Decide(c.w, c.s); err == nil && cut.Index >= c.p.LeastCooldown() && !n.Compact {
 			t.Fatalf("%d events may leave, it has cooled, and nothing is due", cut.Index)

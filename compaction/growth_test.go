@@ -5,7 +5,13 @@ import (
 	"time"
 
 	"ebb/compaction"
+	"ebb/compaction/audit"
+	"ebb/compaction/compactiontest"
+	"ebb/compaction/erase"
+	"ebb/compaction/identify"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
+	"ebb/compaction/transcript"
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 )
@@ -19,28 +25,28 @@ func TestGrowth(t *testing.T) {
 			{Seq: 2, Role: sessions.RoleAssistant, Content: "好的，记下了。"},
 		}
 	}
-	count := compaction.TestCounter().Count
+	count := compactiontest.Counter().Count
 	for name, f := range map[string]func(string){
 		"Count":    func(s string) { count(s) },
 		"HeadTail": func(s string) { tokens.HeadTail(s, 1000) },
-		"Clean":    func(s string) { compaction.Clean(s) },
-		"Fence":    func(s string) { compaction.Fence("known", s) },
-		"Identify": func(s string) { compaction.Identify(s) },
-		"GapNote":  func(s string) { compaction.GapNote(events(s), time.UTC, "zh", 12) },
+		"Clean":    func(s string) { transcript.Clean(s) },
+		"Fence":    func(s string) { transcript.Fence("known", s) },
+		"Identify": func(s string) { identify.Find(s) },
+		"GapNote":  func(s string) { summarize.GapNote(events(s), time.UTC, "zh", 12) },
 		"transcript": func(s string) {
-			compaction.Scribe{Counter: compaction.TestCounter(), Location: time.UTC}.Write(events(s), 10000)
+			transcript.Writer{Counter: compactiontest.Counter(), Location: time.UTC}.Write(events(s), 10000)
 		},
 		"audit": func(s string) {
-			src := compaction.AuditSource{Events: events(s)}
-			compaction.Heal("## State\nnothing", compaction.AuditSummary(src, "## State\nnothing"), 200, count, "zh")
+			src := audit.Source{Events: events(s)}
+			audit.Heal("## State\nnothing", audit.Compare(src, "## State\nnothing"), 200, count, "zh")
 		},
 		"Erasure": func(s string) {
-			e := compaction.NewErasure()
+			e := erase.New()
 			e.Said(s)
 			e.Kept(1, s)
 			e.Heal(s+"\n- "+s, 9, 1, 1, func(string) bool { return false })
 		},
-		"CleanSummary": func(s string) { compaction.CleanSummary(s) },
+		"CleanSummary": func(s string) { audit.StripReasoning(s) },
 		"Prune":        func(s string) { compaction.Policies["balanced"].Prune(toolTalk(s), count) },
 		"Offload": func(s string) {
 			compaction.Policies["offload"].Offload(compaction.Window{}, compaction.State{Tail: toolTalk(s)}, count)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/compactiontest"
 	"ebb/sessions"
 )
 
@@ -150,7 +151,7 @@ func TestPlanKeepsOpenCalls(t *testing.T) {
 func TestPlanWithACallThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	p := Policies["sliding_window"]
-	tail := talk(40, 10)
+	tail := compactiontest.Talk(40, 10)
 	tail[1].ToolCalls = []sessions.ToolCall{{ID: "lost"}}
 	if _, err := p.Plan(seed, State{Tail: tail}); !errors.Is(err, ErrBlockedHead) || !errors.Is(err, ErrAllRecent) {
 		t.Errorf("a waiting call begins the view: %v", err)
@@ -173,14 +174,14 @@ func TestNothingToPlan(t *testing.T) {
 	}{
 		"empty":                    {nil, 100, ErrAllRecent},
 		"empty, a huge prompt":     {nil, 90000, ErrAllRecent},
-		"one turn":                 {talk(1, 50000), 100, ErrAllRecent},
-		"many turns":               {talk(9, 9000), 100, nil},
-		"all of it fits":           {talk(9, 100), 100, ErrAllRecent},
-		"prompt leaves one token":  {talk(9, 9000), seed.Target() - budgetSlack - 1, nil},
-		"prompt leaves no token":   {talk(9, 9000), seed.Target() - budgetSlack, ErrSystemDominates},
-		"prompt larger than all":   {talk(9, 9000), 500000, ErrSystemDominates},
-		"one turn, a huge prompt":  {talk(1, 10), 90000, ErrSystemDominates},
-		"one message and no reply": {talk(1, 10)[:1], 100, ErrAllRecent},
+		"one turn":                 {compactiontest.Talk(1, 50000), 100, ErrAllRecent},
+		"many turns":               {compactiontest.Talk(9, 9000), 100, nil},
+		"all of it fits":           {compactiontest.Talk(9, 100), 100, ErrAllRecent},
+		"prompt leaves one token":  {compactiontest.Talk(9, 9000), seed.Target() - budgetSlack - 1, nil},
+		"prompt leaves no token":   {compactiontest.Talk(9, 9000), seed.Target() - budgetSlack, ErrSystemDominates},
+		"prompt larger than all":   {compactiontest.Talk(9, 9000), 500000, ErrSystemDominates},
+		"one turn, a huge prompt":  {compactiontest.Talk(1, 10), 90000, ErrSystemDominates},
+		"one message and no reply": {compactiontest.Talk(1, 10)[:1], 100, ErrAllRecent},
 	} {
 		if _, err := p.Plan(seed, State{Tail: c.tail, Fixed: c.fixed}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -188,7 +189,7 @@ func TestNothingToPlan(t *testing.T) {
 	}
 	keep := Policies["offload"]
 	for n, want := range map[int]error{5: ErrAllRecent, 6: ErrAllRecent, 7: nil} { // five is at least five: the cut lies before a turn
-		if _, err := keep.Plan(seed, State{Tail: talk(4, 10)[:n]}); !errors.Is(err, want) {
+		if _, err := keep.Plan(seed, State{Tail: compactiontest.Talk(4, 10)[:n]}); !errors.Is(err, want) {
 			t.Errorf("%d messages with a tail of 5: %v, want %v", n, err, want)
 		}
 	}
@@ -203,7 +204,7 @@ func TestTailInMessagesHasABound(t *testing.T) {
 		"large messages":         {20, 5000, 8},
 		"messages that overflow": {20, 20000, 2},
 	} {
-		tail := talk(c.turns, c.tokens)
+		tail := compactiontest.Talk(c.turns, c.tokens)
 		cut, err := p.Plan(seed, State{Tail: tail})
 		if stay := len(tail) - cut.Index; err != nil || stay != c.stay {
 			t.Errorf("%s: %d of %d stay (%v), want %d", name, stay, len(tail), err, c.stay)

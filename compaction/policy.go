@@ -84,6 +84,9 @@ type Settings struct {
 	DailyTokens int
 }
 
+// Validate checks the policy and its window. The error joins a [FieldError] for each problem.
+func (s Settings) Validate() error { return s.Policy.Validate(s.Window) }
+
 // Policies are the policies that a configuration may name, as their designs have them.
 var Policies = map[string]Policy{
 	"token_budget": {
@@ -211,4 +214,12 @@ func (p Policy) checkTelling(f *faults) {
 			fmt.Sprintf("%s, %s, %s or %s", SummaryOnly, SummaryPlusPrune, PruneOnly, OffloadThenCompact))
 	}
 	f.want(p.RollUpSegments != 1, "roll_up_segments", 1, "0, or at least 2")
+}
+
+// Language is the language of texts for the group: zh unless en is configured.
+func Language(configured string) string {
+	if configured == "en" {
+		return "en"
+	}
+	return "zh"
 }

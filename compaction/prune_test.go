@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/compaction/compactiontest"
 	"ebb/sessions"
 )
 
@@ -16,7 +17,7 @@ func asked(seq int64, tool, result string) []sessions.Event {
 	return []sessions.Event{
 		{Seq: seq, Role: sessions.RoleUser, Content: "查一下", Tokens: 3},
 		{Seq: seq + 1, Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: tool}}, Tokens: 5},
-		{Seq: seq + 2, Role: sessions.RoleTool, ToolCallID: "c", ToolName: tool, Content: result, Tokens: counter().Count(result)},
+		{Seq: seq + 2, Role: sessions.RoleTool, ToolCallID: "c", ToolName: tool, Content: result, Tokens: compactiontest.Counter().Count(result)},
 		{Seq: seq + 3, Role: sessions.RoleAssistant, Content: "好了", Tokens: 2},
 	}
 }
@@ -59,9 +60,9 @@ func TestPrune(t *testing.T) {
 	}
 	tail[22].Blob = "moved" // of the last turn
 	shown := map[int64]sessions.Shown{}
-	for _, s := range p.Prune(tail, counter().Count) {
+	for _, s := range p.Prune(tail, compactiontest.Counter().Count) {
 		shown[s.Seq] = s
-		if s.Tokens != counter().Count(s.Text) || s.Blob != "" {
+		if s.Tokens != compactiontest.Counter().Count(s.Text) || s.Blob != "" {
 			t.Errorf("event %d: %+v", s.Seq, s)
 		}
 		for _, want := range []string{fmt.Sprintf(`query_history {"range":"%d"} reads the whole`, s.Seq), "disk_usage", "Do not repeat the same call unchanged"} {
@@ -81,7 +82,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	for _, mode := range []Mode{SummaryOnly, OffloadThenCompact} {
-		if p.Mode = mode; p.Prune(tail, counter().Count) != nil {
+		if p.Mode = mode; p.Prune(tail, compactiontest.Counter().Count) != nil {
 			t.Errorf("mode %s prunes", mode)
 		}
 	}
@@ -104,7 +105,7 @@ func TestPruningSticks(t *testing.T) {
 		seen := map[int64]string{}
 		for i := range rapid.IntRange(1, 8).Draw(t, "turns") {
 			tail = append(tail, asked(int64(4*i+1), tools.Draw(t, "tool"), text.Draw(t, "result"))...)
-			shown := p.Prune(tail, counter().Count)
+			shown := p.Prune(tail, compactiontest.Counter().Count)
 			before := tail
 			tail = show(tail, shown)
 			for _, s := range shown {
@@ -122,7 +123,7 @@ func TestPruningSticks(t *testing.T) {
 				t.Fatalf("event %d has changed", e.Seq)
 			}
 		}
-		if again := p.Prune(tail, counter().Count); len(again) != 0 {
+		if again := p.Prune(tail, compactiontest.Counter().Count); len(again) != 0 {
 			t.Fatalf("%d results are shortened twice", len(again))
 		}
 	})
@@ -143,7 +144,7 @@ func TestOffload(t *testing.T) {
 	} {
 		s.Tail = append(s.Tail, asked(int64(4*i+1), e.tool, e.result)...)
 	}
-	shown, freed := p.Offload(seed, s, counter().Count)
+	shown, freed := p.Offload(seed, s, compactiontest.Counter().Count)
 	if len(shown) != 3 || shown[0].Seq != 3 || shown[1].Seq != 15 || shown[2].Seq != 19 {
 		t.Fatalf("moved out: %+v", shown)
 	}
@@ -168,11 +169,11 @@ func TestOffload(t *testing.T) {
 	}
 	after := s
 	after.Tail = show(s.Tail, shown)
-	if again, _ := p.Offload(seed, after, counter().Count); len(again) != 0 || p.Decide(seed, after).Compact {
+	if again, _ := p.Offload(seed, after, compactiontest.Counter().Count); len(again) != 0 || p.Decide(seed, after).Compact {
 		t.Errorf("moved out again: %+v", again)
 	}
 	s.Tokens--
-	if early, _ := p.Offload(seed, s, counter().Count); len(early) != 0 || p.Decide(seed, s).Compact {
+	if early, _ := p.Offload(seed, s, compactiontest.Counter().Count); len(early) != 0 || p.Decide(seed, s).Compact {
 		t.Errorf("moved out too early: %+v", early)
 	}
 }
@@ -182,7 +183,7 @@ func TestOffloadGains(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := sessions.Event{Role: sessions.RoleTool, ToolName: rapid.String().Draw(t, "tool"), Content: strings.Repeat(rapid.StringN(1, 40, -1).Draw(t, "part"), 100)}
-		if n := counter().Count(offloaded(e)); n > leastOffload {
+		if n := compactiontest.Counter().Count(offloaded(e)); n > leastOffload {
 			t.Fatalf("a reference of %d tokens", n)
 		}
 	})

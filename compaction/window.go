@@ -157,7 +157,7 @@ func (w Window) RearmAfter(tokens int, gained bool) int {
 const budgetSlack = 500
 
 // minSummary is what a summary may take however small the window is.
-const minSummary = 64
+const MinSummary = 64
 
 // Available is what conversation and summaries may take after a compaction, next to fixed tokens of system prompt,
 // tools and pinned memory. It may be zero or less, where those fill the window.
@@ -165,5 +165,5 @@ func (w Window) Available(fixed int) int { return w.Target() - fixed - budgetSla
 
 // SummaryCap is the length to ask of a summary where recent tokens stay raw.
 func (w Window) SummaryCap(fixed, recent int) int {
-	return max(minSummary, min(w.Available(fixed)-recent, w.Summary))
+	return max(MinSummary, min(w.Available(fixed)-recent, w.Summary))
 }

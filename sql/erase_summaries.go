@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"ebb/compaction"
+	"ebb/compaction/erase"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -50,7 +50,7 @@ func drafted(erase func(final bool) error) error {
 	}
 }
 
-// draft heals the summaries of some events: see [compaction.Erasure]. It holds nothing, and reads in pages.
+// draft heals the summaries of some events: see [erase.Erasure]. It holds nothing, and reads in pages.
 func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
 	version, err := s.q.ViewVersion(ctx, s.pool, key) // before the rest: what changes after it makes the draft stale
 	if err != nil {
@@ -141,12 +141,12 @@ func (e *erasure) summaries(ctx context.Context) error {
 // them is in none.
 func (s *Store) words(
 	ctx context.Context, key sessions.Key, rows []dbsqlc.SummariesCoveringRow, seqs []int64, facts []string,
-) (*compaction.Erasure, error) {
+) (*erase.Erasure, error) {
 	first, last := rows[0].StartSeq, rows[0].EndSeq // the first of all: they are in order
 	for _, r := range rows {
 		last = max(last, r.EndSeq)
 	}
-	words, here := compaction.NewErasure(), inRange(seqs, first, last)
+	words, here := erase.New(), inRange(seqs, first, last)
 	erased, err := s.q.EventsErased(ctx, s.pool, &dbsqlc.EventsErasedParams{SessionKey: key, Seqs: here, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/tools"
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
@@ -183,18 +184,18 @@ func TestNotesAreTrue(t *testing.T) {
 // notesOfViews are those for events that a view leaves out or shortens.
 func (r *room) notesOfViews() {
 	for _, lang := range []string{"zh", "en"} {
-		r.holds("gap "+lang, r.follow(compaction.GapNote(r.events[4:26], nil, lang, 8)), r.events[4:26]...)
-		r.holds("gap of one "+lang, r.follow(compaction.GapNote(r.events[12:13], nil, lang, 8)), r.events[12])
-		engine := compaction.Engine{Summarizer: &compaction.Summarizer{Counter: counter(r.T), Language: lang}}
-		task := compaction.Task{Events: r.events[40:44], From: 40, Through: 44}
-		hidden := engine.Hide(task).Summaries
+		r.holds("gap "+lang, r.follow(summarize.GapNote(r.events[4:26], nil, lang, 8)), r.events[4:26]...)
+		r.holds("gap of one "+lang, r.follow(summarize.GapNote(r.events[12:13], nil, lang, 8)), r.events[12])
+		engine := summarize.Engine{Summarizer: &summarize.Summarizer{Counter: counter(r.T), Language: lang}}
+		task := summarize.Task{Events: r.events[40:44], From: 40, Through: 44}
+		hidden := engine.WriteNote(task).Summaries
 		r.holds("hidden "+lang, r.follow(hidden[len(hidden)-1].Text), r.events[40:44]...)
 		for i := range int64(9) {
-			note := compaction.GapNote(r.events[4*i:4*i+4], nil, lang, 24)
+			note := summarize.GapNote(r.events[4*i:4*i+4], nil, lang, 24)
 			task.Active = append(task.Active, sessions.Summary{StartSeq: 4*i + 1, EndSeq: 4*i + 4, Text: note + strings.Repeat("…", 300)})
 		}
 		task.From = 36
-		joined := engine.Hide(task).Summaries[0].Text
+		joined := engine.WriteNote(task).Summaries[0].Text
 		_, cut, ok := strings.Cut(joined, "bytes left out; whole: ")
 		if !ok {
 			r.Fatalf("joined notes name no call: %.300q", joined)

@@ -14,6 +14,7 @@ import (
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/compaction"
+	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sessions/lease"
@@ -260,7 +261,7 @@ func (im *importer) summarise(ctx context.Context) error {
 	}
 	text := redact.Secrets(im.kept.summary)
 	if text == "" {
-		text = compaction.GapNote(im.dated(src.Events), im.zone, im.lang, maxNamed)
+		text = summarize.GapNote(im.dated(src.Events), im.zone, im.lang, maxNamed)
 	}
 	source, tokens := compaction.TokensOf(src.Events), im.count(text)
 	about := map[string]any{"source_tokens": source, "summary_tokens": tokens, "imported_messages": im.stored}

@@ -14,7 +14,7 @@ import (
 	"unicode"
 
 	"ebb/bot"
-	"ebb/compaction"
+	"ebb/compaction/identify"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
@@ -362,7 +362,7 @@ func keysOf(l transcriptLine) []string {
 	if nick, _, _ := strings.Cut(l.Who, "("); nick != "" {
 		out = append(out, strings.TrimSpace(nick))
 	}
-	for _, id := range compaction.Identify(l.Text) {
+	for _, id := range identify.Find(l.Text) {
 		out = append(out, id.Text)
 	}
 	return out

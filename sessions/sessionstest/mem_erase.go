@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"ebb/compaction"
+	"ebb/compaction/erase"
 	"ebb/sessions"
 )
 
@@ -92,7 +92,7 @@ func (s *session) viewTokens() int {
 
 // eraseSummaries heals those that repeat one of the events, with the log's marks of them.
 func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
-	words := compaction.NewErasure()
+	words := erase.New()
 	for _, seq := range seqs {
 		e := s.at(seq)
 		if words.Event(seq); e.Content == sessions.ErasedText {

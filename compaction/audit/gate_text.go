@@ -1,0 +1,180 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"ebb/compaction/identify"
+	"ebb/sessions"
+)
+
+// minCoverage is the part of the sections from which on an answer that begins with an apology is a summary of one.
+const minCoverage = 0.3
+
+// coverage is the part of the requested sections that a text has. Where no sections are requested, a text with any, or
+// with a list, is well covered.
+func coverage(text, request string) float64 {
+	want, has := 0, 0
+	for l := range strings.Lines(request) {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, "## ") {
+			want++
+			if strings.Contains("\n"+text, "\n"+l) {
+				has++
+			}
+		}
+	}
+	if want > 0 {
+		return float64(has) / float64(want)
+	}
+	listed := 0
+	for l := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(l, "#"):
+			return 1
+		case strings.HasPrefix(l, "- "), strings.HasPrefix(l, "* "):
+			listed++
+		}
+	}
+	if listed >= 3 {
+		return 1
+	}
+	return 0
+}
+
+// echoes reports whether a text holds half of the lines that instruct the model, or, below the headings, nothing at
+// all.
+func echoes(text, request string) bool {
+	lines, found := 0, 0
+	for l := range strings.Lines(request) {
+		if l = strings.TrimSpace(l); len(l) < 20 || strings.HasPrefix(l, "#") {
+			continue
+		}
+		lines++
+		if strings.Contains(text, l) {
+			found++
+		}
+	}
+	return found > 0 && found*2 >= lines || len(words(proseOf(text))) == 0 && len(identify.Find(text)) == 0
+}
+
+// proseOf is what a text says outside of its headings and identifiers.
+func proseOf(text string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		if !strings.HasPrefix(l, "#") {
+			b.WriteString(l)
+		}
+	}
+	text = b.String()
+	b.Reset()
+	from := 0
+	for _, id := range identify.Find(text) {
+		b.WriteString(text[from:id.From] + " ")
+		from = id.To
+	}
+	return b.String() + text[from:]
+}
+
+// isErrorPage reports whether a text is what a server answers when it fails.
+func isErrorPage(text string) bool {
+	low := strings.ToLower(text[:min(len(text), 200)])
+	for _, p := range []string{"<!doctype", "<html", "<?xml", "http/1.", "http/2 ", "502 bad gateway", "503 service", "504 gateway", "upstream connect error"} {
+		if strings.HasPrefix(low, p) {
+			return true
+		}
+	}
+	var page map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &page) != nil {
+		return strings.HasPrefix(low, `{"error`)
+	}
+	for _, k := range []string{"error", "errors", "code", "error_code", "error_msg", "errcode", "errmsg"} {
+		if _, ok := page[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// compare holds a summary against what it tells.
+func (c ReplyContext) compare(text string) error {
+	if len(c.Events) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, e := range c.Events {
+		if e.Role != sessions.RoleTool { // results are often in the language of programs
+			b.WriteString("\n" + e.Content)
+		}
+	}
+	said := b.String()
+	source := c.Previous + said
+	if c.Language != "" && isIn(text, c.Language) < 1-maxForeign && isIn(source, c.Language) > 0.5 { // the long one last
+		return fmt.Errorf("the summary is not in the language of the conversation (%s)", c.Language)
+	}
+	// To keep what the previous summary said is no copying.
+	if c.Source > minCopied && c.Got*10 > c.Source*7 && copied(text, said) > maxCopied {
+		return errors.New("the summary copies the conversation")
+	}
+	return nil
+}
+
+const (
+	maxForeign = 0.7 // part of the prose in other languages
+	minProse   = 20  // words that tell a language
+	maxCopied  = 0.6 // part of a summary's phrases that stand in the source, where it is about as long as that
+	minCopied  = 256 // tokens of a source that can be told in fewer words
+	copyWords  = 8   // of such a phrase
+)
+
+// isIn is the part of a text's prose that is in a language (zh or en). Of a text with too little prose to tell, all is.
+func isIn(text, lang string) float64 {
+	var han, latin, other float64
+	for _, w := range strings.FieldsFunc(proseOf(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		letters := 0
+		for _, r := range w {
+			switch {
+			case unicode.Is(unicode.Han, r):
+				han += 0.6 // a word has one or two
+			case unicode.Is(unicode.Latin, r):
+				letters++
+			default:
+				other += 0.4
+			}
+		}
+		if letters > 1 {
+			latin++
+		}
+	}
+	all := han + latin + other
+	switch {
+	case all < minProse:
+		return 1
+	case lang == "en":
+		return latin / all
+	}
+	return han / all
+}
+
+// copied is the part of a text's phrases that stand in its source.
+func copied(text, source string) float64 {
+	has := map[string]bool{}
+	said := words(strings.ToLower(source))
+	for i := 0; i+copyWords <= len(said); i++ {
+		has[strings.Join(said[i:i+copyWords], " ")] = true
+	}
+	n, of := 0, 0
+	told := words(strings.ToLower(text))
+	for i := 0; i+copyWords <= len(told); i++ {
+		of++
+		if has[strings.Join(told[i:i+copyWords], " ")] {
+			n++
+		}
+	}
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}

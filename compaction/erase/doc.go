@@ -1,0 +1,2 @@
+// Package erase removes from summaries what erased events said.
+package erase

@@ -1,0 +1,360 @@
+package erase
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"ebb/compaction/summarize"
+	"ebb/sessions"
+)
+
+// Erasure removes from summaries what erased events said. A summary repeats an event in words of its own, so a line is
+// known by its pieces: words, numbers, identifiers and pairs of Chinese characters. A piece that only erased events had is
+// enough: no event that stays can be its source. Of pieces that other events share, half of a clause is enough.
+//
+// The zero value is not usable: see [NewErasure].
+type Erasure struct {
+	pieces  map[string]int  // the number of each piece of the erased texts
+	clauses []int           // how many pieces each clause of what people said has
+	having  [][]int         // by piece: the clauses that have it
+	known   map[string]bool // the clauses, by their pieces
+	kept    map[int64][]int // pieces that an event which stays has too
+	seqs    map[string]bool // of the erased events
+	words   int             // pieces of what people said, by script
+	han     int
+}
+
+// NewErasure returns an erasure of no events.
+func New() *Erasure {
+	return &Erasure{pieces: map[string]int{}, known: map[string]bool{}, kept: map[int64][]int{}, seqs: map[string]bool{}}
+}
+
+const (
+	// clauseShare is the part of a clause's pieces that makes a line say it, whoever said these words besides.
+	clauseShare = 0.5
+	// maxLost is the part of a summary's lines that may go. A summary that loses more is no summary of its range.
+	maxLost = 0.5
+	// unlikeScript is how many pieces of a text in another script than the summary's are enough to expect it there.
+	unlikeScript = 3
+)
+
+// Event names an erased event, for lines that cite it by its number.
+func (e *Erasure) Event(seq int64) { e.seqs[strconv.FormatInt(seq, 10)] = true }
+
+// Said adds what a person said in an erased event, or a fact that memory had from it.
+func (e *Erasure) Said(text string) {
+	for _, clause := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
+		var ids []int
+		for piece := range piecesOf(clause) {
+			if utf8.RuneCountInString(piece) > 1 { // a single character is in the pairs, too
+				ids = append(ids, e.add(piece))
+			}
+			if strings.ContainsFunc(piece, wide) {
+				e.han++
+			} else {
+				e.words++
+			}
+		}
+		if slices.Sort(ids); len(ids) > 1 && !e.known[fmt.Sprint(ids)] {
+			e.known[fmt.Sprint(ids)] = true
+			for _, id := range ids {
+				e.having[id] = append(e.having[id], len(e.clauses))
+			}
+			e.clauses = append(e.clauses, len(ids))
+		}
+	}
+	e.Told(text) // identifiers may reach over the marks that end clauses
+}
+
+// Told adds what an erased answer, call or result said. It may repeat what others said, which stays.
+func (e *Erasure) Told(text string) {
+	for piece := range piecesOf(text) {
+		e.add(piece)
+	}
+}
+
+func (e *Erasure) add(piece string) int {
+	id, known := e.pieces[piece]
+	if !known {
+		id = len(e.pieces)
+		e.pieces[piece] = id
+		e.having = append(e.having, nil)
+	}
+	return id
+}
+
+// Kept adds the text of an event that stays. All erased texts are added before.
+func (e *Erasure) Kept(seq int64, text string) {
+	found := map[int]bool{}
+	eachPiece(text, func(piece []byte) {
+		if id, known := e.pieces[string(piece)]; known && !found[id] { // a look-up that copies nothing
+			found[id] = true
+			e.kept[seq] = append(e.kept[seq], id)
+		}
+	})
+}
+
+// Heal returns a summary of the events first to last without the lines that repeat an erased event: items of lists, and
+// sentences elsewhere, and about how many of its tokens that leaves. Lines that also reports go too. Where too much would
+// go, or where the summary is in another script than what was erased, the text is [sessions.ErasedText]: then the range is
+// to be summarized again.
+func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(line string) bool) (text string, left int) {
+	switch text = e.heal(summary, first, last, also); text {
+	case "":
+		return sessions.ErasedText, sessions.ErasedTokens
+	case summary:
+		return summary, tokens
+	}
+	return text, (tokens*len(text) + len(summary) - 1) / len(summary)
+}
+
+func (e *Erasure) heal(summary string, first, last int64, also func(line string) bool) string {
+	shared := make([]bool, len(e.pieces))
+	for seq, ids := range e.kept {
+		if seq >= first && seq <= last {
+			for _, id := range ids {
+				shared[id] = true
+			}
+		}
+	}
+	known := false // by its words
+	repeats := func(text string) bool {
+		if also(text) || e.repeats(text, shared) {
+			known = true
+			return true
+		}
+		return e.cites(text)
+	}
+	var kept []string
+	lines, lost := 0, 0
+	for line := range strings.SplitSeq(summary, "\n") {
+		switch {
+		case strings.TrimSpace(line) == "" || summarize.IsHeading(line):
+			kept = append(kept, line)
+			continue
+		case !repeats(line):
+			kept = append(kept, line)
+			lines++
+			continue
+		case strings.HasPrefix(line, "#"), listLine.MatchString(line):
+			lines, lost = lines+1, lost+1
+			continue
+		}
+		var left []string
+		for _, s := range sentences.FindAllString(line, -1) {
+			if lines++; repeats(s) {
+				lost++
+			} else {
+				left = append(left, s)
+			}
+		}
+		if text := strings.TrimSpace(strings.Join(left, "")); text != "" && !repeats(text) {
+			kept = append(kept, text)
+		} else {
+			lost += len(left)
+		}
+	}
+	switch {
+	case !known && e.unlike(summary), float64(lost) > maxLost*float64(lines):
+		return ""
+	case lost == 0:
+		return summary
+	}
+	return strings.Join(kept, "\n")
+}
+
+var (
+	listLine  = regexp.MustCompile(`^\s*([-*•|]|\d+[.、)])`)
+	sentences = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
+	cited     = regexp.MustCompile(`[-—] .*#(\d+)|#(\d+):`)
+)
+
+// cites reports whether a line names an erased event as its source, as [Heal] writes it.
+func (e *Erasure) cites(line string) bool {
+	for _, m := range cited.FindAllStringSubmatch(line, -1) {
+		if e.seqs[m[1]] || e.seqs[m[2]] {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Erasure) repeats(line string, shared []bool) bool {
+	has := map[int]int{} // by clause: how many of its pieces
+	for piece := range piecesOf(line) {
+		id, known := e.pieces[piece]
+		if !known {
+			continue
+		}
+		if !shared[id] {
+			return true
+		}
+		for _, clause := range e.having[id] {
+			has[clause]++
+		}
+	}
+	for clause, n := range has {
+		if n > 1 && float64(n) >= clauseShare*float64(e.clauses[clause]) {
+			return true
+		}
+	}
+	return false
+}
+
+// unlike reports whether a summary is in another script than what people said: its words can't be compared.
+func (e *Erasure) unlike(summary string) bool {
+	han, words := 0, 0
+	for piece := range piecesOf(summary) {
+		if strings.ContainsFunc(piece, wide) {
+			han++
+		} else {
+			words++
+		}
+	}
+	return e.words >= unlikeScript && e.words > e.han && han > words || e.han >= unlikeScript && e.han > e.words && words > han
+}
+
+// piecesOf is the set of what a text may be known by.
+func piecesOf(text string) map[string]bool {
+	set := map[string]bool{}
+	eachPiece(text, func(piece []byte) { set[string(piece)] = true })
+	return set
+}
+
+// eachPiece calls see with each piece of a text, some of them more than once. The bytes are valid during the call alone.
+func eachPiece(text string, see func(piece []byte)) {
+	var last, pair []byte // last: the token before, with nothing but blanks between
+	eachToken(text, func(t []byte) {
+		if len(t) == 0 {
+			last = last[:0]
+			return
+		}
+		r, _ := utf8.DecodeRune(t)
+		switch {
+		case wide(r):
+			if !common[string(t)] {
+				see(t)
+			}
+		case isNumber(t):
+			if len(t) >= 3 {
+				see(t)
+			}
+		case utf8.RuneCount(t) >= 3 && !commonWords[string(t)]:
+			see(t)
+		}
+		if len(last) > 0 && pairs(last, t) {
+			pair = append(append(append(pair[:0], last...), ' '), t...)
+			see(pair)
+		}
+		last = append(last[:0], t...)
+	})
+}
+
+// pairs reports whether two tokens side by side say more than each: Chinese characters, or a number and what it is of.
+func pairs(a, b []byte) bool {
+	if function[string(a)] || function[string(b)] || commonWords[string(a)] || commonWords[string(b)] {
+		return false
+	}
+	x, _ := utf8.DecodeRune(a)
+	y, _ := utf8.DecodeRune(b)
+	return wide(x) || wide(y) || isNumber(a) != isNumber(b)
+}
+
+// eachToken cuts a text into characters of scripts without blanks, and into words and numbers of the others. An empty
+// token stands for a mark between two. The bytes are valid during the call alone.
+func eachToken(text string, see func(token []byte)) {
+	text = strings.ToLower(norm.NFKC.String(text))
+	var token []byte
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		end := i + size
+		switch {
+		case wide(r):
+			token = append(token[:0], text[i:end]...)
+			see(token)
+		case unicode.IsDigit(r):
+			token, end = cutNumber(text, i, token[:0])
+			see(token)
+		case unicode.IsLetter(r):
+			for end < len(text) {
+				next, width := utf8.DecodeRuneInString(text[end:])
+				if wide(next) || !unicode.IsLetter(next) && !unicode.IsMark(next) {
+					break
+				}
+				end += width
+			}
+			token = append(token[:0], stem(text[i:end])...)
+			see(token)
+		case !unicode.IsSpace(r) && !strings.ContainsRune("-_./@", r):
+			see(nil)
+		}
+		i = end
+	}
+}
+
+// cutNumber reads the number that begins at a place of a text, without the commas between its digits.
+func cutNumber(text string, i int, token []byte) (digits []byte, end int) {
+	for end = i; end < len(text); {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if unicode.IsDigit(r) {
+			token = append(token, text[end:end+size]...)
+		} else if next, _ := utf8.DecodeRuneInString(text[end+size:]); r != ',' || !unicode.IsDigit(next) {
+			break
+		}
+		end += size
+	}
+	return token, end
+}
+
+// stem cuts the endings of number and tense off an English word.
+func stem(word string) string {
+	for _, ending := range []string{"ing", "ed", "es", "s"} {
+		if cut, ok := strings.CutSuffix(word, ending); ok && len(cut) >= 3 {
+			return cut
+		}
+	}
+	return word
+}
+
+func isNumber(token []byte) bool { return token[0] >= '0' && token[0] <= '9' }
+
+// wide reports characters of scripts that are written without blanks between words.
+func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+
+// Words and characters that say nothing by themselves. Characters of functionHan say nothing in a pair either.
+const (
+	functionHan = "的了是在我你您他她它们这那有和与就不也都吗呢吧啊呀个一把被给对到从为及或并且而但如则着过请让使其之所以"
+	commonHan   = functionHan + "人来上下大中小去说要会可没好很多少天年月日时点分周今明昨后前里外再还只又已经于等将能开发现做用看想知道问答" +
+		"记得需成定决确认完工作项目事情内容负责讨论提出表示建议安排计划进行更新使用处理相关信息今回复更改新旧" +
+		"第二三四五六七八九十零两百千万号些什么怎样因此然当同意见与会议名字叫谁何地方面间期最主次无未"
+)
+
+// common and function are the characters of commonHan and functionHan.
+var common, function = charactersOf(commonHan), charactersOf(functionHan)
+
+func charactersOf(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, r := range text {
+		set[string(r)] = true
+	}
+	return set
+}
+
+var commonWords = func() map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(`the and for with that this these those from into about than then them they their there here have has had
+		was were are is be been being not but you your our his her its him she who whom what when where which while will would can could
+		should shall may might must does did done say said tell told ask asked know known want wants need needs also only just very more most
+		some any all none each other another one two let get got make made use used new now today tomorrow yesterday please yes okay thanks
+		thank per via out off over under after before because since until how why too`) {
+		set[w], set[stem(w)] = true, true
+	}
+	return set
+}()

@@ -1,0 +1,247 @@
+package identify
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pattern finds one form of identifier in a folded text.
+type pattern struct {
+	typ Type
+	// hints, in lower case: without any of them in a text the form is not there. Looking for them is many times as fast as
+	// the expression. Forms without hints have a digit.
+	hints []string
+	re    *regexp.Regexp
+	trim  string // bytes that the form may hold, but not end with
+	// read makes an identifier of a match and its groups; false where it is none.
+	read func(m []string) (Identifier, bool)
+}
+
+// monthHints are the months' short names in lower case.
+var monthHints = strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")
+
+var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
+
+// maybe reports whether a text, in lower case and with so many digits, may hold the form. Only URLs, addresses and paths
+// do without a digit.
+func (p pattern) maybe(low []byte, digits int) bool {
+	least := 1
+	switch p.typ {
+	case TypeURL, TypeEmail, TypePath, TypePercent:
+		least = 0
+	case TypePhone:
+		least = minPhone
+	}
+	return digits >= least &&
+		(len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(low, []byte(h)) }))
+}
+
+// minPhone is the least number of digits of a phone number.
+const minPhone = 8
+
+// cut narrows a match to the identifier in it: without blanks around it and what it may not end with.
+func (p pattern) cut(text []byte, from, to int) (begin, end int) {
+	from = unspaced(text, from, to)[0]
+	for to > from && (text[to-1] == ' ' || strings.IndexByte(p.trim, text[to-1]) >= 0) {
+		if m := text[from:to]; text[to-1] == ')' && bytes.Count(m, []byte("(")) >= bytes.Count(m, []byte(")")) {
+			break // it closes what was opened inside
+		}
+		to--
+	}
+	return from, to
+}
+
+const (
+	number = `(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)`
+	months = `(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?`
+	half   = `(凌晨|早上|上午|中午|下午|傍晚|晚上|晚)? *`
+	files  = `go|py|js|ts|tsx|java|rs|rb|sh|sql|json|jsonc|yaml|yml|toml|xml|html|css|md|txt|csv|log|conf|ini|env|lock|xls|xlsx|doc|docx|ppt|pptx|pdf|png|jpg|jpeg|gif|svg|mp4|zip|tar|gz|exe|apk`
+)
+
+// patterns stand in the order in which they take what they find: a date in a URL is part of the URL.
+var patterns = []pattern{
+	// The ASCII set of RFC 3986 without brackets, which are more often Markdown's than an IPv6 address's.
+	{TypeURL, []string{"://", "www."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
+	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", keyed("email:")},
+	{TypeDate, []string{"19", "20"}, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
+	{TypeDate, []string{"年"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
+	{TypeDate, []string{"月"}, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
+	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
+	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
+	{TypeDate, []string{"年", "-0", "-1"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月()|((?:19|20)\d{2})-(0[1-9]|1[0-2])()`), "", readDate},
+	{TypeTime, []string{":"}, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
+	{TypeTime, []string{"点", "點"}, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
+	{TypeTime, []string{"m"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
+	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", keyed("host:")},
+	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", keyed("path:")},
+	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", keyed("path:")},
+	{TypeMoney, []string{"$", "¥", "€", "£", "rmb", "cny", "usd", "eur"}, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
+	{TypeMoney, []string{"元", "美金", "港币", "人民币", "块钱", "rmb", "cny", "usd", "eur", "dollar", "yuan"}, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
+	{TypeMoney, []string{"万", "亿"}, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
+	{TypePercent, []string{"%", "百分之"}, regexp.MustCompile(`()` + number + ` *%|(百分之) *` + number), "", readPercent},
+	{TypeVersion, []string{"."}, regexp.MustCompile(`[vV]?(\d+(?:\.\d+){2,3}(?:-[0-9A-Za-z.]+)?)|[vV](\d+(?:\.\d+)+)`), ".", readVersion},
+	{TypePhone, nil, regexp.MustCompile(`(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{4}){2}|0\d{2,3}-\d{7,8}|[48]00-\d{3,4}-\d{3,4}|\+\d{1,3}[- ]?\(?\d{1,4}\)?(?:[- ]?\d{2,4}){2,4}`), "", readPhone},
+	{TypeID, nil, regexp.MustCompile(number), "", readNumber},
+	{TypeID, nil, regexp.MustCompile(`[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*`), "", readID},
+	{TypeDate, []string{"/"}, regexp.MustCompile(`()(\d{1,2})/(\d{1,2})`), "", readFraction},
+}
+
+func keyed(kind string) func([]string) (Identifier, bool) {
+	return func(m []string) (Identifier, bool) {
+		return Identifier{Key: kind + strings.ToLower(strings.TrimRight(m[0], "/"))}, true
+	}
+}
+
+func readURL(m []string) (Identifier, bool) {
+	_, rest, ok := strings.Cut(m[0], "://")
+	return Identifier{Key: "url:" + strings.ToLower(strings.TrimRight(m[0], "/"))}, strings.Contains(m[0], ".") || ok && rest != ""
+}
+
+// date makes the identifier of a day, or of a month where day is 0. A year of 0 was not said.
+func Date(year, month, day int) (Identifier, bool) {
+	if month < 1 || month > 12 || day < 0 || day > 31 {
+		return Identifier{}, false
+	}
+	md := fmt.Sprintf("date:%02d-%02d", month, day)
+	switch {
+	case day == 0:
+		return Identifier{Key: fmt.Sprintf("date:%04d-%02d", year, month)}, year > 0
+	case year == 0:
+		return Identifier{Key: md}, true
+	}
+	return Identifier{Key: fmt.Sprintf("date:%04d-%02d-%02d", year, month, day), Loose: md}, true
+}
+
+func readDate(m []string) (Identifier, bool) {
+	for i := 1; i+2 < len(m); i += 3 {
+		if m[i+1] != "" {
+			return Date(atoi(m[i]), atoi(m[i+1]), atoi(m[i+2]))
+		}
+	}
+	return Identifier{}, false
+}
+
+// readEnglishDate reads day, month, day, year, of which one day is empty.
+func readEnglishDate(m []string) (Identifier, bool) {
+	day := atoi(m[1] + m[3])
+	if day == 0 {
+		return Identifier{}, false
+	}
+	return Date(atoi(m[4]), slices.Index(monthNames, m[2])+1, day)
+}
+
+func readFraction(m []string) (Identifier, bool) {
+	id, ok := Date(0, atoi(m[2]), atoi(m[3]))
+	id.Weak = true
+	return id, ok && atoi(m[3]) > 0
+}
+
+// readTime reads half of the day, hour, minute and a or p.
+func readTime(m []string) (Identifier, bool) {
+	hour, minute := atoi(m[2]), atoi(m[3])
+	key := func(h int) string { return fmt.Sprintf("time:%02d:%02d", h%24, minute) }
+	switch p := strings.ToLower(m[4]); {
+	case p == "p" || m[1] == "下午" || m[1] == "傍晚" || m[1] == "晚上" || m[1] == "晚" || m[1] == "中午" && hour < 11:
+		if hour < 12 {
+			hour += 12
+		}
+	case p == "a" || m[1] == "凌晨":
+		hour %= 12
+	case m[1] == "" && 0 < hour && hour <= 12 && !strings.HasPrefix(m[2], "0"):
+		return Identifier{Key: key(hour), Loose: key(hour%12 + 12)}, true
+	}
+	return Identifier{Key: key(hour)}, true
+}
+
+// readClock reads 3点半. 3点 alone may be three remarks.
+func readClock(m []string) (Identifier, bool) {
+	minute := m[3]
+	if m[4] != "" {
+		minute = "30"
+	}
+	id, ok := readTime([]string{m[0], m[1], m[2], minute, ""})
+	id.Weak = m[1] == "" && strings.HasSuffix(strings.TrimSpace(m[0]), "点")
+	return id, ok
+}
+
+var currencies = map[string]string{
+	"¥": "cny", "元": "cny", "块钱": "cny", "rmb": "cny", "cny": "cny", "人民币": "cny", "yuan": "cny",
+	"$": "usd", "us$": "usd", "usd": "usd", "美元": "usd", "美金": "usd", "dollar": "usd", "dollars": "usd",
+	"hk$": "hkd", "港币": "hkd", "€": "eur", "eur": "eur", "欧元": "eur", "£": "gbp",
+}
+
+// readMoney reads currency, amount, scale, currency. A scale is part of the amount: nobody says whether 3.5万 was 35,000
+// or about that.
+func readMoney(m []string) (Identifier, bool) {
+	amount := "money:" + plain(m[2]) + strings.ToLower(m[3])
+	cur := currencies[strings.ToLower(m[1]+m[4])]
+	if cur == "" {
+		return Identifier{Key: amount}, true
+	}
+	return Identifier{Key: amount + ":" + cur, Loose: amount}, true
+}
+
+func readPercent(m []string) (Identifier, bool) {
+	return Identifier{Key: "percent:" + plain(m[2]+m[4])}, true
+}
+
+func readVersion(m []string) (Identifier, bool) {
+	return Identifier{Key: "version:" + strings.ToLower(strings.TrimRight(m[1]+m[2], "."))}, true
+}
+
+func readPhone(m []string) (Identifier, bool) {
+	d := digits(m[0])
+	if len(d) == 13 && strings.HasPrefix(d, "861") {
+		d = d[2:]
+	}
+	return Identifier{Key: "num:" + d}, len(d) >= minPhone
+}
+
+// readNumber takes a number of six digits and more.
+func readNumber(m []string) (Identifier, bool) {
+	n := plain(m[1])
+	whole, _, _ := strings.Cut(n, ".")
+	return Identifier{Key: "num:" + n}, len(whole) >= 6
+}
+
+var ticketRE = regexp.MustCompile(`^[A-Z][A-Z0-9]*(?:[-_][A-Za-z0-9]+)*[-_]\d+$`)
+
+// readID tells identifiers from words: ticket keys, hexadecimal strings and UUIDs, long mixtures of letters and digits.
+func readID(m []string) (Identifier, bool) {
+	s := m[0]
+	d := len(digits(s))
+	letters := strings.ContainsFunc(s, isLetter)
+	hex := d > 0 && len(s) >= 8 && strings.Trim(strings.ToLower(s), "0123456789abcdef-") == ""
+	ok := ticketRE.MatchString(s) || letters && (hex || len(s) >= 8 && d >= 4)
+	return Identifier{Key: "id:" + strings.ToLower(s)}, ok
+}
+
+// plain is a number without separators and without zeros that say nothing.
+func plain(n string) string {
+	n = strings.ReplaceAll(n, ",", "")
+	if strings.Contains(n, ".") {
+		n = strings.TrimRight(strings.TrimRight(n, "0"), ".")
+	}
+	return n
+}
+
+func digits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isDigit(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// atoi reads the few digits that a pattern found; 0 where there are none.
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}

@@ -1,0 +1,34 @@
+package summarize
+
+import (
+	"strings"
+
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// Hide is Tell without a model, for PruneOnly: what leaves becomes a note of who spoke when, with identifiers, and of where to
+// read it. Old notes become one when there are too many; what they named first stays.
+func (e *Engine) WriteNote(t Task) Draft {
+	note := GapNote(t.Events, e.Location, e.Language, hiddenIdentifiers)
+	fresh := sessions.NewSummary{StartSeq: t.From + 1, EndSeq: t.Through, Text: note, Tokens: e.Counter.Count(note)}
+	d := Draft{Summaries: []sessions.NewSummary{fresh}}
+	if len(t.Active) < maxNotes {
+		return d
+	}
+	var texts []string
+	for _, a := range t.Active {
+		texts = append(texts, a.Text)
+	}
+	joined := tokens.Shorten(strings.Join(texts, "\n"), maxNoteText, sessions.ReadCallOf(t.Active[0].StartSeq, t.From))
+	old := sessions.NewSummary{StartSeq: t.Active[0].StartSeq, EndSeq: t.From, Text: joined, Tokens: e.Counter.Count(joined), Level: 1}
+	d.Summaries = []sessions.NewSummary{old, fresh}
+	return d
+}
+
+// What notes may take: identifiers of one, notes in a view, bytes of several that became one.
+const (
+	hiddenIdentifiers = 24
+	maxNotes          = 8
+	maxNoteText       = 4000
+)
