@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/cmd/lab/replay"
+	"ebb/cmd/lab/rig"
+)
+
+// Command is lab bench: it measures on this machine what the design promises.
+type Command struct {
+	All    allCommand    `cmd:"" default:"withargs" help:"Measure row after row and print them as one table."`
+	Replay replayCommand `cmd:"" help:"Compare only what compaction policies cost, and draw it."`
+}
+
+// allCommand measures row after row and prints them as one table.
+type allCommand struct {
+	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search." placeholder:"ROW"`
+}
+
+// benchRow is one thing to measure, which may give several lines of the table.
+type benchRow struct {
+	name    string
+	measure func(*bench, context.Context) ([]rig.Figure, error)
+}
+
+// benchRows are in the order in which they are measured. What needs a quiet server comes first; ten thousand sessions
+// and a million entries come last.
+var benchRows = []benchRow{
+	{"commits", (*bench).commits},
+	{"turns", (*bench).turns},
+	{"latency", (*bench).latency},
+	{"history", (*bench).history},
+	{"tokens", (*bench).tokens},
+	{"upkeep", (*bench).upkeep},
+	{"replay", (*bench).replay},
+	{"takeover", (*bench).takeover},
+	{"restart", (*bench).restart},
+	{"memory", (*bench).memory},
+	{"search", (*bench).search},
+}
+
+// Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could
+// not be measured says why in the table, and makes the exit code 1; a target that is not reached does not.
+func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
+	for _, name := range c.Only {
+		if !slices.ContainsFunc(benchRows, func(r benchRow) bool { return r.name == name }) {
+			return rig.UsageError(fmt.Errorf("bench: there is no row %q", name))
+		}
+	}
+	if err := app.CheckProgram(); err != nil {
+		return err
+	}
+	b, err := openBench(ctx, app.Program)
+	defer func() { err = rig.JoinStopError(err, b.close(ctx)) }()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	b.locomo = app.Getenv(replay.DataVariable)
+	head, err := b.machine(ctx)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	var all []rig.Figure
+	failed := false
+	for _, row := range benchRows {
+		if len(c.Only) > 0 && !slices.Contains(c.Only, row.name) {
+			continue
+		}
+		fmt.Fprintf(app.Stderr, "%-9s", row.name)
+		began := time.Now()
+		figures, err := row.measure(b, ctx)
+		if ctx.Err() != nil {
+			fmt.Fprintln(app.Stderr)
+			return fmt.Errorf("bench: ended by %w", context.Cause(ctx))
+		}
+		if err != nil {
+			failed = true
+			figures = append(figures, rig.Figure{Name: row.name, Reached: "not measured: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+		}
+		fmt.Fprintf(app.Stderr, "%5.1f s\n", time.Since(began).Seconds())
+		all = append(all, figures...)
+	}
+	fmt.Fprintf(app.Stdout, "\n%s\n\n%s%s", head, rig.FormatFigures(all), b.appendix)
+	if failed {
+		return rig.ErrReported
+	}
+	return nil
+}
+
+// replayCommand is lab bench replay: the row of that name alone.
+type replayCommand struct {
+	Plot string `help:"Draw the figures into this SVG file." placeholder:"FILE"`
+}
+
+// Run replays every policy, prints what it costs, and draws it where asked to.
+func (c replayCommand) Run(ctx context.Context, app *rig.App) (err error) {
+	if err := app.CheckProgram(); err != nil {
+		return err
+	}
+	b, err := openBench(ctx, app.Program)
+	defer func() { err = rig.JoinStopError(err, b.close(ctx)) }()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	b.locomo = app.Getenv(replay.DataVariable)
+	all, err := replay.Compare(ctx, b.private, b.locomo)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	fmt.Fprintf(app.Stdout, "%s\n%s", rig.FormatFigures(all.Figures()), all.FormatTable())
+	if c.Plot == "" {
+		return nil
+	}
+	if err := os.WriteFile(c.Plot, []byte(all.DrawSVG()), 0o644); err != nil { //nolint:gosec // a picture for everybody
+		return fmt.Errorf("bench: writing the plot: %w", err)
+	}
+	return nil
+}
+
+// replay is the row of the table: it says which targets are reached, and keeps every policy's figures for a table of
+// their own.
+func (b *bench) replay(ctx context.Context) ([]rig.Figure, error) {
+	c, err := replay.Compare(ctx, b.private, b.locomo)
+	if err != nil {
+		return nil, err
+	}
+	b.appendix = "\n" + c.FormatTable()
+	return c.Figures(), nil
+}

@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"ebb/bot"
+	"ebb/bot/config"
+	"ebb/bot/tools"
+	"ebb/cmd/bot/gateway"
+	"ebb/cmd/lab/rig"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// inside is a gateway in this very process, without DingTalk and model: what is left is Ebb and its database. It runs
+// one turn at a time, and each to its end, upkeep included.
+type inside struct {
+	accept bot.Accept
+	signals
+	stop  func() error
+	asked int
+}
+
+// signals say how far the turn in hand has come. What the gateway does for other sessions, of a row before perhaps,
+// says nothing.
+type signals struct {
+	now  *atomic.Value // sessions.Key of the turn in hand
+	sent chan struct{}
+	done chan struct{}
+}
+
+// tell notes that a step of a session's turn is done.
+func (s signals) tell(key sessions.Key, step chan<- struct{}) {
+	if s.now.Load() != key {
+		return
+	}
+	select {
+	case step <- struct{}{}:
+	default: // said already
+	}
+}
+
+// openInside starts the gateway on a pool of its own.
+func (b *bench) openInside(ctx context.Context) (*inside, error) {
+	store, err := sql.Open(ctx, sql.Options{URL: b.private.URL(), MaxConns: 4})
+	if err != nil {
+		return nil, err
+	}
+	in := &inside{signals: signals{&atomic.Value{}, make(chan struct{}, 1), make(chan struct{}, 1)}}
+	ready := make(chan bot.Accept, 1)
+	gateway, err := newInside(store, &insideTransport{ready, in.signals}, in.signals)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.Run(running) }()
+	in.stop = func() error {
+		cancel()
+		err := <-ended
+		store.Close()
+		return err
+	}
+	select {
+	case in.accept = <-ready:
+		return in, nil
+	case err := <-ended:
+		cancel()
+		store.Close()
+		return nil, errors.Join(errors.New("the gateway ended"), err)
+	}
+}
+
+// newInside makes the gateway with the defaults of the configuration.
+func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, error) {
+	counter, err := tokens.NewCounter()
+	if err != nil {
+		return nil, err
+	}
+	config := config.Default()
+	set, _ := config.Policies()
+	return bot.New(bot.Config{
+		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
+		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,
+		Remember: gateway.Remember(config.Agent.Memory),
+		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
+	})
+}
+
+// turn says one message and returns when it was answered, the reply marked and the upkeep done.
+func (in *inside) turn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
+	in.asked++
+	in.now.Store(sessions.NewKey(rig.RobotCode, conversation, ""))
+	began := time.Now()
+	err := in.accept(ctx, sessions.Message{
+		RobotCode: rig.RobotCode, ConversationID: conversation, ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprintf("inside-%d", in.asked)),
+		SenderID: "u1", StaffID: "u1", SenderNick: "张伟", Kind: "text", Text: "请问发布窗口和回滚负责人是谁？", SentAt: began,
+	})
+	if err != nil {
+		return 0, err
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, rig.AnswerTimeout, errors.New("a turn inside this process did not end"))
+	defer cancel()
+	for _, step := range []chan struct{}{in.sent, in.done} {
+		select {
+		case <-step:
+		case <-limit.Done():
+			return 0, context.Cause(limit)
+		}
+	}
+	return time.Since(began), nil
+}
+
+// insideTransport gives its accept away and takes replies.
+type insideTransport struct {
+	ready chan<- bot.Accept
+	signals
+}
+
+// Run implements bot.Transport.
+func (t *insideTransport) Run(ctx context.Context, accept bot.Accept) error {
+	t.ready <- accept
+	<-ctx.Done()
+	return nil
+}
+
+// Send implements bot.Transport.
+func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error) {
+	t.tell(o.Key, t.sent)
+	return bot.Sent{Via: "webhook", Part: 1}, nil
+}
+
+// Ready implements bot.Transport.
+func (t *insideTransport) Ready() bool { return true }
+
+// insideStore says when a reply is marked, which is the last that a turn does where nothing is to be compacted.
+type insideStore struct {
+	*sql.Store
+	signals
+}
+
+// Settle implements sessions.Outbox.
+func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
+	err := s.Store.Settle(ctx, r)
+	s.tell(r.Key, s.done)
+	return err
+}
+
+// insideModel answers at once.
+type insideModel struct{}
+
+// Generate implements bot.Model.
+func (insideModel) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
+	if r.Force != "" {
+		calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: `{"facts":[],"nothing_to_save":true}`}}
+		return bot.Response{ToolCalls: calls, Finish: bot.FinishTools, Model: "inside"}, nil
+	}
+	return bot.Response{
+		Text: "发布窗口是周五晚上八点到十点，回滚由李娜负责。", Finish: bot.FinishStop, Model: "inside",
+		Usage: sessions.Usage{Prompt: 2000, Completion: 40},
+	}, nil
+}

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+)
+
+// benchModel is a model that answers at once and costs next to nothing.
+type benchModel struct {
+	facts atomic.Int64
+	held  chan string // marks of questions that were taken and not answered
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newBenchModel() *benchModel {
+	return &benchModel{held: make(chan string, 16), seen: map[string]bool{}}
+}
+
+// holdWord in a question makes the model hang the first time that it is asked.
+const holdWord = "#hold"
+
+// reply repeats the marks of what is asked; to a flush it gives two facts that nobody said before.
+func (m *benchModel) reply(r openaitest.Request) openaitest.Reply {
+	switch r.Kind {
+	case openaitest.Flush:
+		n := m.facts.Add(1)
+		return openaitest.Calls("memory_save", fmt.Sprintf(
+			`{"facts":[{"content":"张伟：第 %d 次演练的回滚用时三分四十秒","kind":"fact"},{"content":"李娜：第 %d 批用例周五前重跑","kind":"task"}]}`, n, n))
+	case openaitest.Summary:
+		return openaitest.Text(rig.SampleSummary)
+	}
+	asked := rig.MarksAsked(r.Messages)
+	if strings.Contains(r.Last().Content, holdWord) && m.first(asked) {
+		m.held <- asked
+		return openaitest.Hang()
+	}
+	return openaitest.Text(asked + " 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里，到时候再提醒大家。")
+}
+
+// first reports whether these marks come for the first time.
+func (m *benchModel) first(asked string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.seen[asked]
+	m.seen[asked] = true
+	return !before
+}
+
+// usage counts tokens by the bytes, as quickly as that can be done.
+func (m *benchModel) usage(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
+	n := 0
+	for _, msg := range r.Messages {
+		n += len(msg.Content)
+	}
+	return rig.PromptOverhead + n/rig.BytesPerToken, len(a.Content())/rig.BytesPerToken + 1
+}

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+)
+
+// fixture is what one row plays on: stand-ins of its own, people who talk, and gateways as processes.
+type fixture struct {
+	*bench
+	*rig.Crowd
+	name     string
+	dingtalk *dingtalktest.Server
+	model    *openaitest.Server
+	script   *benchModel
+	book     *rig.LogBook
+	children []*rig.Process
+	flush    time.Duration           // that a stop may spend on memory
+	lost     context.CancelCauseFunc // ends the row: a gateway ended by itself
+}
+
+// gatewayProcess is a gateway with the address of its figures.
+type gatewayProcess struct {
+	*rig.Process
+	admin string
+}
+
+// openFixture starts stand-ins without limits and without latency. The context that it returns ends with the rig, and when a
+// gateway ends that was not told to.
+func (b *bench) openFixture(ctx context.Context) (*fixture, context.Context) {
+	b.fixtures++
+	r := &fixture{bench: b, name: fmt.Sprintf("rig%d", b.fixtures), script: newBenchModel(), book: rig.NewLogBook(), flush: time.Millisecond}
+	ctx, r.lost = context.WithCancelCause(ctx)
+	r.dingtalk = dingtalktest.New(dingtalktest.Options{
+		LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited,
+		RedeliverAfter: 3 * time.Second, RedeliverMax: 3,
+	})
+	r.model = openaitest.New(openaitest.Options{Reply: r.script.reply, Usage: r.script.usage, KeepRequests: 1, Lean: true})
+	r.Crowd = rig.NewCrowd(ctx, r.dingtalk, r.name)
+	return r, ctx
+}
+
+// close stops the gateways cleanly, so that they leave no work to those of the next row.
+func (r *fixture) close(ctx context.Context) error {
+	err := rig.StopProcesses(ctx, r.children, 20*time.Second)
+	r.lost(nil)
+	r.Crowd.Close()
+	r.model.Close()
+	r.dingtalk.Close()
+	return err
+}
+
+// startLimit is how long a gateway may take to connect.
+const startLimit = 30 * time.Second
+
+// start starts a gateway and waits until it is connected.
+func (r *fixture) start(ctx context.Context) (*gatewayProcess, error) {
+	name := fmt.Sprintf("%s-%c", r.name, 'a'+len(r.children))
+	live := r.dingtalk.State().Live
+	config, err := r.gatewayConfig(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := rig.StartProcess(name, r.program, config, r.book)
+	if err != nil {
+		return nil, err
+	}
+	r.children = append(r.children, c)
+	go c.ReportLoss(r.lost)
+	ctx, stop := context.WithTimeout(ctx, startLimit)
+	defer stop()
+	if err := r.dingtalk.WaitConns(ctx, live+1); err != nil {
+		return nil, fmt.Errorf("gateway %s does not connect: %w; its log ends with %q", name, errors.Join(err, context.Cause(ctx)), r.book.LastLines(3))
+	}
+	line, err := r.book.WaitLine(ctx, name, "Admin server listens")
+	if err != nil {
+		return nil, err
+	}
+	admin, _ := line.Fields["admin"].(string)
+	return &gatewayProcess{Process: c, admin: admin}, nil
+}
+
+// startOne starts the row's one gateway and lets it answer a first message, which opens its connections.
+func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
+	g, err := r.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g, r.Ask("first", "").Wait(ctx)
+}
+
+// usage is what a gateway takes of the machine.
+type usage struct {
+	cpu        time.Duration // of its whole life
+	resident   float64       // bytes
+	goroutines int
+}
+
+// usage reads the gateway's own figures, which it has from the system.
+func (g *gatewayProcess) usage(ctx context.Context) (usage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+"/metrics", nil)
+	if err != nil {
+		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+	}
+	defer resp.Body.Close()
+	u, err := parseUsage(resp.Body)
+	if err != nil {
+		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+	}
+	return u, nil
+}
+
+// parseUsage picks three figures out of the text that Prometheus is given. Where the system tells no process its CPU
+// time, there is none to report.
+func parseUsage(text io.Reader) (usage, error) {
+	found := map[string]float64{}
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			found[name] = v
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return usage{}, err
+	}
+	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines"} {
+		if _, ok := found[name]; !ok {
+			return usage{}, fmt.Errorf("there is no %s on this system", name)
+		}
+	}
+	return usage{
+		cpu:        time.Duration(found["process_cpu_seconds_total"] * float64(time.Second)),
+		resident:   found["process_resident_memory_bytes"],
+		goroutines: int(found["go_goroutines"]),
+	}, nil
+}

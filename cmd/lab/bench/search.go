@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/cmd/lab/rig"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+const (
+	searchEvents   = 960_000
+	searchScopes   = 2_000
+	searchMemories = 20     // of each scope: with the events a million entries
+	searchLarge    = 10_000 // events of a scope that counts as large
+	searchQueries  = 400
+	searchCold     = 60 // right after the server started; more would no longer be cold
+	searchFinds    = 8
+	searchLimit    = 20 * time.Millisecond
+	searchMost     = 50 * time.Millisecond // in large scopes
+)
+
+// searchBuffers is the server's cache: what one would give to a database of three times its size.
+const searchBuffers = "1GB"
+
+// search fills a server of its own with a million entries and searches in them, right after that server was started
+// anew and again when it is warm: after as many other searches as are measured.
+func (b *bench) search(ctx context.Context) (figures []rig.Figure, err error) {
+	dir := filepath.Join(b.dir, "search")
+	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
+	world := newSearchWorld()
+	if err := world.fill(ctx, private.URL()); err != nil {
+		return nil, err
+	}
+	if err := private.Stop(ctx); err != nil {
+		return nil, err
+	}
+	if private, err = localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true, Buffers: searchBuffers}); err != nil {
+		return nil, err
+	}
+	s, err := sql.Open(ctx, sql.Options{URL: private.URL(), MaxConns: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	large := slices.IndexFunc(world.talks, func(t *searchTalk) bool { return t.last <= searchLarge })
+	if large < 0 {
+		large = len(world.talks)
+	}
+	for _, row := range []struct {
+		what    string
+		talks   []*searchTalk
+		queries int
+		limit   time.Duration
+	}{
+		{"cold", world.talks, searchCold, searchLimit},
+		{fmt.Sprintf("%d scopes over 10 k, cold", large), world.talks[:large], searchCold, searchMost},
+		{"warm", world.talks, searchQueries, searchLimit},
+		{fmt.Sprintf("%d scopes over 10 k, warm", large), world.talks[:large], searchQueries, searchMost},
+	} {
+		if row.queries > searchCold {
+			if _, err := world.ask(ctx, s, row.talks, row.queries); err != nil {
+				return nil, err
+			}
+		}
+		took, err := world.ask(ctx, s, row.talks, row.queries)
+		if err != nil {
+			return nil, err
+		}
+		p95 := rig.Quantile(took, 0.95)
+		figures = append(figures, rig.Figure{
+			Name:     "memory_search p95, 1 M entries in 2,000 scopes, " + row.what,
+			Measured: fmt.Sprintf("%s, p50 %s", rig.FormatMillis(p95), rig.FormatMillis(rig.Median(took))), Target: "<= " + rig.FormatMillis(row.limit),
+		}.AtMost(float64(p95), float64(row.limit)))
+	}
+	return figures, nil
+}
+
+// searchWorld is who talks, and in what words. Few words make up most of what is said, and few conversations are the
+// busy ones.
+type searchWorld struct {
+	rand  *rand.Rand
+	words []string
+	often *rand.Zipf
+	talks []*searchTalk // the busiest first
+}
+
+type searchTalk struct {
+	reader memory.Reader
+	last   int64
+	kept   []string // some of what was said
+}
+
+func newSearchWorld() *searchWorld {
+	r := rand.New(rand.NewPCG(3, 14)) // the same figures each time, no secrets
+	w := &searchWorld{rand: r, often: rand.NewZipf(r, 1.1, 8, 29_999)}
+	for range 30_000 {
+		w.words = append(w.words, w.word())
+	}
+	var share []float64
+	sum := 0.0
+	for i := range searchScopes {
+		share = append(share, 1/float64(i+3))
+		sum += share[i]
+	}
+	for i, s := range share {
+		conversation := sessions.ConversationID(fmt.Sprintf("search-%d", i))
+		w.talks = append(w.talks, &searchTalk{last: int64(s / sum * searchEvents), reader: memory.Reader{
+			Key: sessions.NewKey(searchRobot, conversation, ""), Robot: searchRobot, Conversation: conversation,
+		}})
+	}
+	return w
+}
+
+const searchRobot sessions.RobotCode = "search"
+
+// word makes up a word: half of them are Chinese.
+func (w *searchWorld) word() string {
+	var b strings.Builder
+	if w.rand.IntN(2) == 0 {
+		for range 2 {
+			b.WriteRune(0x4E00 + w.rand.Int32N(3000))
+		}
+		return b.String()
+	}
+	for range 2 + w.rand.IntN(2) {
+		b.WriteByte("bcdfghjklmnprstvwz"[w.rand.IntN(18)])
+		b.WriteByte("aeiou"[w.rand.IntN(5)])
+	}
+	return b.String()
+}
+
+// say makes up a message: every third is of 1 to 4 KB, as pasted logs and answers of models are.
+func (w *searchWorld) say() string {
+	if w.rand.IntN(3) == 0 {
+		return w.tell(150 + w.rand.IntN(450))
+	}
+	return w.tell(4 + w.rand.IntN(20))
+}
+
+// tell makes up a text of n words.
+func (w *searchWorld) tell(n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = w.words[w.often.Uint64()]
+	}
+	return strings.Join(words, " ")
+}
+
+func (w *searchWorld) fill(ctx context.Context, url string) error {
+	if _, err := sql.Migrate(ctx, url); err != nil {
+		return err
+	}
+	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var all []sessions.Session
+	var memories []memory.Memory
+	for _, t := range w.talks {
+		r := t.reader
+		all = append(all, sessions.Session{
+			Key: r.Key, RobotCode: r.Robot, ConversationID: r.Conversation, ConversationType: sessions.Group, LastSeq: t.last,
+		})
+		for range searchMemories {
+			memories = append(memories, memory.Memory{
+				ID: int64(len(memories) + 1), Scope: memory.ScopeGroup, ScopeID: memory.GroupID(r.Robot, r.Conversation),
+				Kind: memory.KindFact, Content: w.tell(4 + w.rand.IntN(20)), SourceSession: r.Key, CreatedAt: searchBegan,
+			})
+		}
+	}
+	if err := s.LoadSessions(ctx, all); err != nil {
+		return err
+	}
+	if err := s.LoadMemories(ctx, memories); err != nil {
+		return err
+	}
+	if err := s.LoadUnindexed(ctx, func() error { return s.LoadEvents(ctx, w.events) }); err != nil {
+		return err
+	}
+	return s.LoadEnd(ctx)
+}
+
+var searchBegan = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+
+// events are said in all conversations at once, as messages arrive: what one said lies far apart on disk.
+func (w *searchWorld) events(yield func(sql.LoadedEvent) bool) {
+	left := w.talks
+	for place := int64(1); len(left) > 0; place++ {
+		for left[len(left)-1].last < place {
+			if left = left[:len(left)-1]; len(left) == 0 {
+				return
+			}
+		}
+		for _, t := range left {
+			e := sessions.Event{Seq: place, Role: sessions.RoleUser, SenderID: "u" + sessions.UserID(fmt.Sprint(place%7)), SenderNick: "Zoe"}
+			if place%4 == 0 {
+				e.Role, e.SenderID, e.SenderNick = sessions.RoleAssistant, "", ""
+			}
+			e.Content, e.CreatedAt = w.say(), searchBegan.Add(time.Duration(place)*10*time.Minute)
+			if len(t.kept) < 64 && w.rand.Int64N(t.last/64+1) == 0 {
+				t.kept = append(t.kept, e.Content)
+			}
+			if !yield(sql.LoadedEvent{Key: t.reader.Key, Event: e}) {
+				return
+			}
+		}
+	}
+}
+
+// ask searches for things that were said: some words of a message, and one that others say too.
+func (w *searchWorld) ask(ctx context.Context, s *sql.Store, talks []*searchTalk, n int) ([]time.Duration, error) {
+	var took []time.Duration
+	for len(took) < n {
+		t := talks[w.rand.IntN(len(talks))]
+		words := []string{w.words[w.often.Uint64()]}
+		if len(t.kept) > 0 {
+			said := strings.Fields(t.kept[w.rand.IntN(len(t.kept))])
+			some := min(len(said), 3+w.rand.IntN(3))
+			first := w.rand.IntN(len(said) - some + 1)
+			words = append(words, said[first:first+some]...)
+		}
+		began := time.Now()
+		if _, err := s.Search(ctx, t.reader, memory.Query{Text: strings.Join(words, " "), Limit: searchFinds}); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
+}

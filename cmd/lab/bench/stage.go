@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/cmd/lab/rig"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+// benchConns is the size of a gateway's pool: the default of database.max_conns.
+const benchConns = 16
+
+// bench is what all rows share: a PostgreSQL that waits for its disk, and the means to ask it directly.
+type bench struct {
+	dir      string // temporary, with all that is written
+	program  string
+	private  *localpg.Server
+	yard     *sql.Yardstick
+	store    *sql.Store
+	perTurn  float64 // durable commits a turn, once measured
+	fixtures int     // made so far: names come from it
+
+	locomo   string // folder with dialogues for the cost replay; empty for synthetic ones
+	appendix string // what a row has to say besides its figures
+}
+
+// openBench starts PostgreSQL. What it returns may be closed whatever the error.
+func openBench(ctx context.Context, program string) (b *bench, err error) {
+	b = &bench{program: program}
+	if b.dir, err = os.MkdirTemp("", "ebb-bench-"); err != nil {
+		return b, fmt.Errorf("making a folder: %w", err)
+	}
+	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
+	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
+		return b, fmt.Errorf("opening the folder: %w", err)
+	}
+	if b.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dir, "postgres")}); err != nil {
+		return b, err
+	}
+	if _, err := sql.Migrate(ctx, b.private.URL()); err != nil {
+		return b, err
+	}
+	if b.yard, err = sql.OpenYardstick(ctx, b.private.URL(), benchConns); err != nil {
+		return b, err
+	}
+	b.store, err = sql.Open(ctx, sql.Options{URL: b.private.URL(), MaxConns: 4})
+	return b, err
+}
+
+// close takes everything down and away.
+func (b *bench) close(ctx context.Context) error {
+	if b.store != nil {
+		b.store.Close()
+	}
+	if b.yard != nil {
+		b.yard.Close()
+	}
+	var err error
+	if b.private != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		err = b.private.Stop(stop)
+	}
+	if b.dir != "" {
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return err
+}
+
+// machine is the line above the table: without it figures say nothing.
+func (b *bench) machine(ctx context.Context) (string, error) {
+	version, durable, err := b.yard.Server(ctx)
+	if err != nil {
+		return "", err
+	}
+	sync := "fsync off: these figures are worth nothing"
+	if durable {
+		sync = "fsync on"
+	}
+	var took []time.Duration
+	for range 300 {
+		began := time.Now()
+		if err := b.yard.Commit(ctx, 0); err != nil {
+			return "", err
+		}
+		took = append(took, time.Since(began))
+	}
+	line := fmt.Sprintf("%d cores, %s %s/%s, PostgreSQL %s, %s; one commit alone p50 %s, p99 %s", runtime.NumCPU(), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH, version, sync, rig.FormatMillis(rig.Median(took)), rig.FormatMillis(rig.Quantile(took, 0.99)))
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil { // where there is none, the line is shorter
+		load, _, _ := strings.Cut(string(text), " ")
+		line += "; load before " + load
+	}
+	return line + "\nsimulator, model (latency 0) and PostgreSQL run on the same cores", nil
+}
+
+// ceiling has workers commit for a while, commits by commits, and returns how many such units there were in a second.
+func (b *bench) ceiling(ctx context.Context, d time.Duration, workers, commits int) (float64, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	units := 0
+	began := time.Now()
+	for w := range workers {
+		wg.Go(func() {
+			n := 0
+			for time.Since(began) < d && ctx.Err() == nil {
+				for range commits {
+					if err := b.yard.Commit(ctx, w); err != nil {
+						stop(err)
+						return
+					}
+				}
+				n++
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			units += n
+		})
+	}
+	wg.Wait()
+	return float64(units) / time.Since(began).Seconds(), context.Cause(ctx)
+}
+
+// gatewayConfig is the config of one gateway: the defaults, on our PostgreSQL and stand-ins, with no limits of DingTalk's.
+func (r *fixture) gatewayConfig(name string) (string, error) {
+	type object = map[string]any
+	c := object{
+		"dingtalk": object{
+			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": r.dingtalk.URL, "oapi_base": r.dingtalk.URL,
+			"replies_per_minute": 0,
+		},
+		"llm": object{"models": []object{{
+			"name": "main", "model": "scripted", "base_url": r.model.URL, "api_key": "none",
+		}}},
+		"cluster":  object{"replica_id": name},
+		"agent":    object{"gather": "0s"}, // the gateway's own time is measured
+		"database": object{"url": r.private.URL(), "max_conns": benchConns},
+		"shutdown": object{"flush": r.flush.String()},
+		"admin":    object{"listen": "127.0.0.1:0"},
+		"log":      object{"level": "info", "format": "json"},
+	}
+	return rig.WriteConfig(r.dir, name, c)
+}

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"ebb/cmd/lab/rig"
+)
+
+// The load of the first rows: more conversations than are in hand at once, so that nobody speaks before being answered.
+const (
+	turnsConversations = 12 * rig.CrowdWorkers
+	turnsRounds        = 4
+	turnsSlice         = 2500 * time.Millisecond
+	ceilingSlice       = 1200 * time.Millisecond
+
+	latencyRate   = 50 // turns a second
+	latencyRounds = 2
+	latencySlice  = 5 * time.Second
+	latencyBeside = 2 * time.Second
+)
+
+// turns measures how many turns a second go through the whole of Ebb, and beside it, slice by slice on the same server,
+// how often the same number of commits does.
+func (b *bench) turns(ctx context.Context) (figures []rig.Figure, err error) {
+	r, ctx := b.openFixture(ctx)
+	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
+	g, err := r.startOne(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.AskOnce(ctx, 0, turnsConversations); err != nil { // every session is made
+		return nil, err
+	}
+	commits := b.turnCommits()
+	turns, seconds, cpu, units := 0, 0.0, time.Duration(0), 0.0
+	for range turnsRounds {
+		before, err := g.usage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n, took, err := r.RunClosedLoop(ctx, turnsSlice, turnsConversations)
+		if err != nil {
+			return nil, err
+		}
+		after, err := g.usage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		turns, seconds, cpu = turns+n, seconds+took.Seconds(), cpu+after.cpu-before.cpu
+		rate, err := b.ceiling(ctx, ceilingSlice, rig.CrowdWorkers, commits)
+		if err != nil {
+			return nil, err
+		}
+		units += rate / turnsRounds
+	}
+	rate := float64(turns) / seconds
+	share := rig.Ratio(rate, units)
+	each := time.Duration(rig.Ratio(float64(cpu), float64(turns)))
+	return []rig.Figure{
+		rig.Figure{
+			Name: "turns/s end to end", Measured: fmt.Sprintf("%.0f turns/s, %d in flight", rate, rig.CrowdWorkers), Target: ">= 25 % of the ceiling",
+			Ratio: fmt.Sprintf("%.0f %% of %.0f x %d commits/s", 100*share, units, commits),
+		}.AtLeast(share, 0.25),
+		rig.Figure{Name: "gateway CPU a turn", Measured: rig.FormatMillis(each), Target: "<= 1.5 ms"}.AtMost(float64(each), float64(1500*time.Microsecond)),
+	}, nil
+}
+
+// latency measures from the frame on the wire to the call of the webhook, at a rate that is well below what goes through.
+func (b *bench) latency(ctx context.Context) (figures []rig.Figure, err error) {
+	r, ctx := b.openFixture(ctx)
+	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
+	if _, err := r.startOne(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.AskOnce(ctx, 0, rig.PacedConversations); err != nil {
+		return nil, err
+	}
+	var took, beside []time.Duration
+	for range latencyRounds {
+		some, err := rig.WaitAll(ctx, r.AskPaced(ctx, latencySlice, latencyRate))
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, some...)
+		if some, err = b.pacedCommits(ctx, latencyBeside, latencyRate, b.turnCommits()); err != nil {
+			return nil, err
+		}
+		beside = append(beside, some...)
+	}
+	line := func(q float64, limit time.Duration) rig.Figure {
+		got, alone := rig.Quantile(took, q), rig.Quantile(beside, q)
+		return rig.Figure{
+			Name:     fmt.Sprintf("gateway time a turn, %d turns/s, p%.0f of %d", latencyRate, 100*q, len(took)),
+			Measured: rig.FormatMillis(got), Target: "<= " + limit.String(),
+			Ratio: fmt.Sprintf("%d commits beside it: %s", b.turnCommits(), rig.FormatMillis(alone)),
+		}.AtMost(float64(got), float64(limit))
+	}
+	return []rig.Figure{line(0.50, 8*time.Millisecond), line(0.99, 40*time.Millisecond)}, nil
+}
+
+// turnCommits is the number of durable commits of a turn, as measured or, in a run without that row, as designed.
+func (b *bench) turnCommits() int {
+	if n := int(math.Round(b.perTurn)); n > 0 {
+		return n
+	}
+	return 3
+}
+
+// pacedCommits does what a turn cannot do without, and nothing else, at a rate: what is left of a turn's time then is
+// the machine's and the disk's.
+func (b *bench) pacedCommits(ctx context.Context, d time.Duration, rate, commits int) ([]time.Duration, error) {
+	var took []time.Duration
+	start := time.Now()
+	for i := range int(d.Seconds() * float64(rate)) {
+		if !rig.WaitUntil(ctx, start.Add(time.Duration(i)*time.Second/time.Duration(rate))) {
+			return nil, context.Cause(ctx)
+		}
+		began := time.Now()
+		for range commits {
+			if err := b.yard.Commit(ctx, 0); err != nil {
+				return nil, err
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
+}

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/bot/config"
+	"ebb/cmd/lab/rig"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// Soft compactions of contexts of the default size, one a second: at the default threshold, that is several times what
+// the talk beside them would call for.
+const (
+	upkeepRounds = 3
+	upkeepSlice  = 4 * time.Second
+	upkeepRate   = 50
+)
+
+// upkeep compares how long replies take with soft compactions running beside them, and without, slice by slice. Without
+// them, as many turns are run in contexts that are nearly as large: only the upkeep differs.
+func (b *bench) upkeep(ctx context.Context) (figures []rig.Figure, err error) {
+	r, ctx := b.openFixture(ctx)
+	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
+	if err := r.plantLarge(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := r.startOne(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.AskOnce(ctx, 0, rig.PacedConversations); err != nil {
+		return nil, err
+	}
+	var with, without []time.Duration
+	for round := range upkeepRounds {
+		calm, err := r.slice(ctx, "calm", round)
+		if err != nil {
+			return nil, err
+		}
+		busy, err := r.slice(ctx, "ripe", round)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.compacted(ctx, round); err != nil {
+			return nil, err
+		}
+		with, without = append(with, busy...), append(without, calm...)
+	}
+	a, z := rig.Quantile(with, 0.99), rig.Quantile(without, 0.99)
+	ratio := rig.Ratio(float64(a), float64(z))
+	return []rig.Figure{rig.Figure{
+		Name: "reply p99 while soft compactions run", Measured: fmt.Sprintf("%s with %d of them, %s without", rig.FormatMillis(a), upkeepRounds*large, rig.FormatMillis(z)),
+		Ratio: fmt.Sprintf("%.2f x", ratio), Target: "<= 1.25 x",
+	}.AtMost(ratio, 1.25)}, nil
+}
+
+// large is how many turns of a slice are in a large context.
+const large = int(upkeepSlice / time.Second)
+
+func largeName(kind string, round, i int) string { return fmt.Sprintf("%s-%d-%d", kind, round, i) }
+
+// plantLarge writes the large contexts: ripe ones lie above the mark of compaction, calm ones below that of the flush.
+func (r *fixture) plantLarge(ctx context.Context) error {
+	counter, err := tokens.NewCounter()
+	if err != nil {
+		return err
+	}
+	c := config.Default().Agent.Compaction
+	text := rig.LongMessages[2].Text + rig.LongMessages[0].Text
+	size := len(text) / rig.BytesPerToken // as the model will report it
+	for kind, share := range map[string]float64{"ripe": 1.05, "calm": c.FlushRatio * 0.9} {
+		s := seed{text: text, tokens: counter.Count(text), events: int(share * float64(c.AutoCompactThreshold) / float64(size))}
+		s.total = s.events * size
+		for round := range upkeepRounds {
+			for i := range large {
+				s.conversation = sessions.ConversationID(r.ConversationID(largeName(kind, round, i)))
+				if _, err := r.plant(ctx, s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if _, err := r.store.Resign(ctx, planter); err != nil {
+		return err
+	}
+	return r.yard.Tidy(ctx)
+}
+
+// slice has people talk in ordinary conversations, whose replies count, and once a second in a large one.
+func (r *fixture) slice(ctx context.Context, kind string, round int) ([]time.Duration, error) {
+	began := time.Now()
+	talk := make(chan []*rig.Question, 1)
+	go func() { talk <- r.AskPaced(ctx, upkeepSlice, upkeepRate) }()
+	var beside []*rig.Question
+	for i := range large {
+		rig.WaitUntil(ctx, began.Add(time.Duration(i)*time.Second+200*time.Millisecond))
+		beside = append(beside, r.Ask(largeName(kind, round, i), strings.Repeat("请看一下。", 4)))
+	}
+	asked := <-talk
+	if _, err := rig.WaitAll(ctx, beside); err != nil {
+		return nil, err
+	}
+	return rig.WaitAll(ctx, asked)
+}
+
+// compacted waits until every ripe context of a round is compacted.
+func (r *fixture) compacted(ctx context.Context, round int) error {
+	limit, stop := context.WithTimeoutCause(ctx, rig.AnswerTimeout, fmt.Errorf("a context was not compacted within %s", rig.AnswerTimeout))
+	defer stop()
+	for i := range large {
+		key := sessions.NewKey(rig.RobotCode, sessions.ConversationID(r.ConversationID(largeName("ripe", round, i))), "")
+		for {
+			s, err := r.store.Session(limit, key)
+			if err == nil && s.CompactionCount > 0 {
+				break
+			}
+			if !rig.WaitUntil(limit, time.Now().Add(20*time.Millisecond)) {
+				return fmt.Errorf("session %s: %w", key, context.Cause(limit))
+			}
+		}
+	}
+	return nil
+}

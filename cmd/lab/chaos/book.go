@@ -1,0 +1,120 @@
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+// chaosBook reads the logs of all gateways and keeps of them what the checker has to know.
+type chaosBook struct {
+	mu     sync.Mutex
+	turns  []turnLine
+	tails  map[string][]string // by process: the newest lines
+	counts map[string]int      // lines by message, of warnings and worse
+	panics []string
+	again  map[letterID]bool    // replies that a gateway says it sent again though they may have arrived before
+	admin  map[string]string    // by process: where it tells its figures
+	online map[string]time.Time // by process: when DingTalk first had a connection to it
+}
+
+// turnLine is a turn that a gateway says it committed.
+type turnLine struct {
+	process, session, msgID, kind string
+	term                          int64
+	from, to                      time.Time
+}
+
+// letterID names a reply as the storage does.
+type letterID struct {
+	key sessions.Key
+	id  int64
+}
+
+func newChaosBook() *chaosBook {
+	return &chaosBook{
+		tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
+	}
+}
+
+// What a gateway says when it sent a reply again that may have arrived.
+const mayBeDoubled = "Reply may have arrived before, sent it again"
+
+func (b *chaosBook) ReadLog(process string, r io.Reader) error {
+	for in := bufio.NewReader(r); ; {
+		raw, err := in.ReadString('\n')
+		if raw = strings.TrimSpace(raw); raw != "" {
+			b.add(process, raw)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the log of gateway %s: %w", process, err)
+		}
+	}
+}
+
+func (b *chaosBook) add(process, raw string) {
+	var l struct {
+		Level, Message, Session, Kind, Admin string
+		MsgID                                string `json:"msg_id"`
+		Time                                 time.Time
+		Term, Reply                          int64
+		Took                                 float64 `json:"took_ms"`
+		Panic                                any
+	}
+	isJSON := json.Unmarshal([]byte(raw), &l) == nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tail := append(b.tails[process], raw)
+	b.tails[process] = tail[max(0, len(tail)-5):]
+	switch {
+	case !isJSON && (strings.HasPrefix(raw, "panic:") || strings.HasPrefix(raw, "fatal error:")), l.Panic != nil:
+		b.panics = append(b.panics, process+": "+raw)
+	case l.Message == "Turn committed":
+		b.turns = append(b.turns, turnLine{
+			process: process, session: l.Session, msgID: l.MsgID, kind: l.Kind, term: l.Term,
+			from: l.Time.Add(-time.Duration(l.Took * float64(time.Millisecond))), to: l.Time,
+		})
+	case l.Message == mayBeDoubled:
+		b.again[letterID{sessions.Key(l.Session), l.Reply}] = true
+	case l.Message == "Admin server listens":
+		b.admin[process] = l.Admin
+	case l.Message == "Stream connection open" && b.online[process].IsZero():
+		b.online[process] = l.Time
+	}
+	if l.Level == "warn" || l.Level == "error" {
+		b.counts[l.Message]++
+	}
+}
+
+// last are the newest lines of a process.
+func (b *chaosBook) last(process string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.tails[process]...)
+}
+
+// adminOf is the address at which a process tells its figures.
+func (b *chaosBook) adminOf(process string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.admin[process]
+}
+
+// testify hands over what the logs have.
+func (b *chaosBook) testify(e *evidence) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.turns, e.panics, e.again, e.online = slices.Clone(b.turns), slices.Clone(b.panics), maps.Clone(b.again), maps.Clone(b.online)
+}

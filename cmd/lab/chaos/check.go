@@ -1,0 +1,490 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// findings are what the checker saw.
+type findings struct {
+	broken []string // promises that were not kept, in words
+
+	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
+	erasures, wiped                                                            int
+	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
+	p50, p99                                                                   time.Duration
+}
+
+func (f *findings) broke(format string, args ...any) {
+	if len(f.broken) < maxBroken {
+		f.broken = append(f.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// maxBroken bounds what is listed: one broken promise is enough.
+const maxBroken = 100
+
+// judge holds what is stored and what was sent against what was said, and what gateways did against each other.
+func (e *evidence) judge() *findings {
+	f := &findings{broken: e.broken, said: len(e.said), perhaps: len(e.again), p50: rig.Quantile(e.took, 0.5), p99: rig.Quantile(e.took, 0.99)}
+	for _, check := range []func(*evidence, *findings){
+		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
+		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
+		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkErased, (*evidence).checkKept,
+	} {
+		check(e, f)
+	}
+	for _, s := range e.standing {
+		f.compactions, f.flushes = f.compactions+s.Compactions, f.flushes+s.Flushes
+	}
+	return f
+}
+
+// checkInbox: what was acknowledged is in the log, each once, in the session where it was said.
+func (e *evidence) checkInbox(f *findings) {
+	stored := map[string]int{}
+	keyOf, threadOf := map[string]sessions.Key{}, map[sessions.Key]string{}
+	for _, l := range e.log {
+		if l.Role != sessions.RoleUser {
+			continue
+		}
+		mark := string(l.MsgID)
+		if mark == "" && wiped(l.Content) {
+			continue // of a person who was forgotten
+		}
+		if stored[mark]++; stored[mark] == 2 {
+			f.broke("message %s is in the log twice", mark)
+		}
+		if l.State == sessions.Dead && !wiped(l.Content) {
+			f.dead++
+		}
+		u, known := e.said[mark]
+		if !known {
+			f.broke("message %s is in the log, which nobody said", mark)
+			continue
+		}
+		if keyOf[u.thread] == "" && threadOf[l.Key] == "" {
+			keyOf[u.thread], threadOf[l.Key] = l.Key, u.thread
+		}
+		if keyOf[u.thread] != l.Key || threadOf[l.Key] != u.thread {
+			f.broke("message %s, said in %s, is in session %s", mark, u.thread, l.Key)
+		}
+	}
+	for _, mark := range slices.Sorted(maps.Keys(e.said)) {
+		if e.said[mark].acked.IsZero() {
+			continue
+		}
+		f.acked++
+		if stored[mark] == 0 && !e.said[mark].gone {
+			f.broke("message %s was acknowledged and is not in the log", mark)
+		}
+	}
+}
+
+// checkOrder: what was acknowledged stands before whatever was sent after that. Of two messages that were on their way at
+// the same time either may be first.
+func (e *evidence) checkOrder(f *findings) {
+	latest := map[sessions.Key]remark{} // said last of those taken so far
+	for _, l := range e.log {
+		if l.Role != sessions.RoleUser || l.Seq == 0 {
+			continue
+		}
+		u := e.said[string(l.MsgID)]
+		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
+			f.broke("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
+		}
+		if u.sent.After(latest[l.Key].sent) {
+			latest[l.Key] = u
+		}
+	}
+}
+
+// loggedTurn is one turn as the log has it: the messages that it took and what it answered.
+type loggedTurn struct {
+	key   sessions.Key
+	asked []string // marks
+	text  string
+}
+
+// turnsOf takes the log apart into turns: questions, and the answer behind them.
+func turnsOf(log []sql.Logged) []loggedTurn {
+	var turns []loggedTurn
+	answered := true
+	for _, e := range log {
+		switch {
+		case e.Seq == 0:
+		case e.Role == sessions.RoleUser:
+			if answered || turns[len(turns)-1].key != e.Key {
+				turns = append(turns, loggedTurn{key: e.Key})
+			}
+			t := &turns[len(turns)-1]
+			t.asked, answered = append(t.asked, string(e.MsgID)), false
+		case len(turns) > 0:
+			turns[len(turns)-1].text += e.Content
+			answered = true
+		}
+	}
+	return turns
+}
+
+// checkTurns: each message was taken by one turn, whose answer is for it and for nobody else. An answer that names no
+// message at all is a command's, or tells that the model failed.
+func (e *evidence) checkTurns(f *findings) {
+	for _, l := range e.log {
+		if l.State == sessions.Pending {
+			f.broke("message %s is in the log, and no turn took it", l.MsgID)
+		}
+	}
+	for _, t := range turnsOf(e.log) {
+		f.turns++
+		has := rig.MarkPattern.FindAllString(t.text, -1)
+		for _, mark := range has {
+			if !slices.Contains(t.asked, mark) && !e.said[mark].wiped {
+				f.broke("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, opening(t.text))
+			}
+		}
+		for _, mark := range t.asked {
+			switch command := e.said[mark].command; {
+			case wiped(t.text), mark == "", e.said[mark].wiped:
+				f.wiped++
+			case strings.TrimSpace(t.text) == "":
+				f.broke("message %s was taken and not answered", mark)
+			case command && (len(t.asked) > 1 || len(has) > 0):
+				f.broke("the command %s was answered as if it were talk: %q", mark, opening(t.text))
+			case command:
+				f.commands++
+			case len(has) == 0:
+				f.apologies++
+			case !slices.Contains(has, mark):
+				f.broke("message %s is in a turn that does not answer it: %q", mark, opening(t.text))
+			default:
+				f.answered++
+			}
+		}
+	}
+}
+
+// opening is the beginning of a text.
+func opening(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	rs := []rune(line)
+	return string(rs[:min(len(rs), 80)])
+}
+
+// checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns.
+func (e *evidence) checkReplies(f *findings) {
+	first := map[string]int{}
+	for i, r := range e.replies {
+		seen := map[string]bool{}
+		for _, mark := range rig.MarkPattern.FindAllString(r.Text, -1) {
+			u, known := e.said[mark]
+			switch {
+			case seen[mark]:
+				f.broke("a reply to %s has the answer to %s twice", r.Conversation, mark)
+				continue
+			case !known:
+				f.broke("an answer to %s was sent, which nobody said", mark)
+			case u.place != r.Conversation:
+				f.broke("the answer to %s, said in %s, was sent to %s", mark, u.place, r.Conversation)
+			}
+			seen[mark] = true
+			if _, before := first[mark]; !before {
+				first[mark] = i
+			}
+		}
+	}
+	latest := map[sessions.Key]int{}
+	for _, t := range turnsOf(e.log) {
+		for _, mark := range rig.MarkPattern.FindAllString(t.text, -1) {
+			at, sent := first[mark]
+			if sent && at < latest[t.key] && slices.Contains(t.asked, mark) {
+				f.broke("the answer to message %s was sent before an earlier one of session %s", mark, t.key)
+			}
+			latest[t.key] = max(latest[t.key], at)
+		}
+	}
+}
+
+// checkLetters: each turn and each message that was set aside left a reply, and what gateways take for sent has arrived,
+// as often as it was left, and oftener only where a gateway said that this one may be. So are apologies and the answers to
+// commands found, which name no message.
+func (e *evidence) checkLetters(f *findings) {
+	type letter struct{ where, text string }
+	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
+	blank := map[sessions.Key]int{}                  // replies that were erased
+	counted := map[letter]bool{}                     // as perhaps doubled, by conversation
+	spare := map[sessions.Key]int{}
+	for _, l := range e.letters {
+		text := strings.TrimSpace(l.Text)
+		spare[l.Key]++
+		if wiped(text) {
+			blank[l.Key]++ // of any turn: an erasure takes all replies that may repeat its words
+			continue
+		}
+		left[letter{string(l.Key), withoutNote(text)}]++
+		if l.Sent && text != "" {
+			sent[letter{string(l.Conversation), text}]++
+		}
+		if e.again[letterID{l.Key, l.ID}] {
+			counted[letter{string(l.Conversation), text}] = true
+		}
+	}
+	for _, t := range turnsOf(e.log) {
+		k := letter{string(t.key), strings.TrimSpace(t.text)}
+		spare[t.key]--
+		if wiped(t.text) {
+			continue
+		}
+		if left[k]--; left[k] < 0 && blank[t.key] > 0 {
+			blank[t.key]--
+		} else if left[k] < 0 {
+			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
+		}
+	}
+	dead := e.setAside()
+	for _, key := range slices.Sorted(maps.Keys(dead)) {
+		if spare[key] < len(dead[key]) {
+			f.broke("session %s set %d messages aside and told %d people", key, len(dead[key]), spare[key])
+		}
+	}
+	texts := map[string]string{}
+	for where, all := range e.textsByPlace() {
+		texts[where] = all.String()
+	}
+	for l, n := range sent {
+		arrived := strings.Count(texts[l.where], l.text)
+		if arrived < n {
+			f.broke("%d replies to %s were marked as sent and %d arrived: %q", n, l.where, arrived, opening(l.text))
+		}
+		if arrived > n && rig.MarkPattern.MatchString(l.text) { // other texts may stand within longer ones
+			f.doubled += arrived - n
+			if !counted[l] {
+				f.broke("a reply to %s arrived %d times in place of %d, and no gateway said that it may: %q", l.where, arrived, n, opening(l.text))
+			}
+		}
+	}
+}
+
+// setAside lists the messages that were set aside, by session. An erasure leaves what waited so, and no letter.
+func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
+	dead := map[sessions.Key]map[sessions.MessageID]bool{}
+	for _, l := range e.log {
+		if l.State != sessions.Dead || wiped(l.Content) {
+			continue
+		}
+		if dead[l.Key] == nil {
+			dead[l.Key] = map[sessions.MessageID]bool{}
+		}
+		dead[l.Key][l.MsgID] = true
+	}
+	return dead
+}
+
+// checkSetAside: no message was set aside that broke nothing. There was trouble as often as a message is tried, and each process
+// that asked the model for its answer met some while it had the turn. To be told to stop is none: a stop gives turns back.
+func (e *evidence) checkSetAside(f *findings) {
+	for _, l := range e.log {
+		if l.State != sessions.Dead || wiped(l.Content) {
+			continue
+		}
+		mark := string(l.MsgID)
+		life := rig.Interval{From: e.said[mark].pushed, To: endOfTime}
+		troubles := met(e.away, life) + met(e.rough, life)
+		for _, process := range e.lives {
+			troubles += process.troubles(life)
+		}
+		if troubles < maxTries {
+			f.broke("message %s was set aside after %d troubles, want %d at least", mark, troubles, maxTries)
+		}
+		for _, q := range e.asked {
+			turn := rig.Interval{From: q.at, To: q.at.Add(chaosTurn + apartFor)}
+			if slices.Contains(q.marks, mark) && met(e.away, turn)+met(e.rough, turn)+e.lives[q.process].troubles(turn) == 0 {
+				f.broke("message %s was set aside, and %s, which asked for its answer, was in no trouble", mark, q.process)
+			}
+		}
+	}
+}
+
+// maxTries is how many turns a message may break before gateways set it aside.
+const maxTries = 3
+
+var endOfTime = time.Unix(1<<40, 0)
+
+// troubles counts what became of the process in a time that breaks a turn.
+func (l life) troubles(in rig.Interval) int {
+	n := met(l.apart, in)
+	if in.Contains(l.killed) {
+		n++
+	}
+	if l.twice && in.Contains(l.told) {
+		n++
+	}
+	return n
+}
+
+// met counts the spans that have something of a time.
+func met(spans []rig.Interval, in rig.Interval) (n int) {
+	for _, s := range spans {
+		if s.From.Before(in.To) && in.From.Before(s.To) {
+			n++
+		}
+	}
+	return n
+}
+
+// textsByPlace joins the replies to each conversation.
+func (e *evidence) textsByPlace() map[string]*strings.Builder {
+	texts := map[string]*strings.Builder{}
+	for _, r := range e.replies {
+		if texts[r.Conversation] == nil {
+			texts[r.Conversation] = &strings.Builder{}
+		}
+		texts[r.Conversation].WriteString(r.Text + "\n")
+	}
+	return texts
+}
+
+// checkTurnLines: no session had two turns at a time. A process that stood still, or could not reach the database, may write
+// a line late.
+func (e *evidence) checkTurnLines(f *findings) {
+	by := map[string][]turnLine{}
+	for _, t := range e.turns {
+		if !e.lives[t.process].stood(t.from, t.to) {
+			by[t.session] = append(by[t.session], t)
+		}
+	}
+	for _, session := range slices.Sorted(maps.Keys(by)) {
+		turns := by[session]
+		slices.SortStableFunc(turns, func(x, y turnLine) int { return cmp.Or(x.from.Compare(y.from), x.to.Compare(y.to)) })
+		for i := 1; i < len(turns); i++ {
+			last, t := turns[i-1], turns[i]
+			if t.from.Add(clockGrain).Before(last.to) {
+				f.broke("session %s: the turn of %s (%s) began %s before that of %s (%s) had ended", session, t.msgID, t.process,
+					last.to.Sub(t.from), last.msgID, last.process)
+			}
+		}
+	}
+	for _, p := range e.panics {
+		f.broke("a panic: %s", p)
+	}
+}
+
+// clockGrain is how much later than its commit the line of a turn may be written on a machine that is busy.
+const clockGrain = 250 * time.Millisecond
+
+// checkTerms: one term of a session's lease is one process's; turns stand in the log in the order of their terms, whatever
+// any clock says; and what is stored is never behind a term that a gateway committed under.
+func (e *evidence) checkTerms(f *findings) {
+	type grant struct {
+		session string
+		term    int64
+	}
+	owner, highest, of := map[grant]string{}, map[string]int64{}, map[string]int64{}
+	for _, t := range e.turns {
+		of[t.msgID] = t.term
+		g := grant{t.session, t.term}
+		if owner[g] == "" {
+			owner[g] = t.process
+		}
+		if owner[g] != t.process {
+			f.broke("session %s: %s and %s both committed under term %d", t.session, owner[g], t.process, t.term)
+		}
+		highest[t.session] = max(highest[t.session], t.term)
+	}
+	f.grants = len(owner)
+	latest := map[sessions.Key]int64{}
+	for _, t := range turnsOf(e.log) {
+		term, told := of[t.asked[0]]
+		if told && term < latest[t.key] {
+			f.broke("session %s: the turn of %s was committed under term %d, after one of term %d", t.key, t.asked[0], term, latest[t.key])
+		}
+		latest[t.key] = max(latest[t.key], term)
+	}
+	stored := map[string]int64{}
+	for _, l := range e.terms {
+		stored[string(l.Key)] = l.Term
+	}
+	for _, session := range slices.Sorted(maps.Keys(highest)) {
+		if stored[session] < highest[session] {
+			f.broke("session %s: a turn was committed under term %d, and the stored one is %d", session, highest[session], stored[session])
+		}
+	}
+}
+
+// checkOverlaps: no two replicas ask the model for an answer in one session at the same time. A replica that was cut off in
+// the middle of its question, or stopped, does not know that another one has the session; what it does is not stored.
+func (e *evidence) checkOverlaps(f *findings) {
+	for _, o := range e.both {
+		first, second := e.lives[o.first.process], e.lives[o.second.process]
+		excused := slices.ContainsFunc(e.away, func(s rig.Interval) bool { return s.Contains(o.second.from) }) ||
+			e.erasing(o.conversation(), o.first.since, o.second.from) || first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
+		if !excused {
+			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
+				o.second.from.Sub(o.first.from), o.first.process)
+		}
+	}
+}
+
+// goneBy reports whether the process had been ended at a moment, or had waited for its turns as long as a stop does.
+func (l life) goneBy(at time.Time) bool {
+	ended := !l.killed.IsZero() && l.killed.Before(at) || !l.ended.IsZero() && l.ended.Before(at)
+	return ended || !l.told.IsZero() && (l.twice || l.told.Add(chaosDrain).Before(at))
+}
+
+// checkAccounts: every process has its account, none is open at the end, and none lost anything.
+func (e *evidence) checkAccounts(f *findings) {
+	has := map[string]bool{}
+	for _, a := range e.accounts {
+		name := processOf(a.Replica)
+		has[name] = true
+		f.accounts++
+		f.resumed, f.redelivered = f.resumed+int(a.Figures.Resumed), f.redelivered+int(a.Figures.Redelivered)
+		l := e.lives[name]
+		switch {
+		case a.Figures.Lost != 0:
+			f.broke("process %s has lost %d messages, by its own account", name, a.Figures.Lost)
+		case a.Ending == sessions.Running:
+			f.broke("the account of %s is open, which has ended", name)
+		case a.Ending == sessions.Clean && l.told.IsZero():
+			f.broke("the account of %s says that it stopped cleanly, and nobody told it to", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.online)) {
+		// One that met a database which was away opens its account when it looks again.
+		if l := e.lives[name]; !has[name] && l.over().Sub(e.online[name]) > accountWithin {
+			f.broke("process %s served for %s and has no account", name, l.over().Sub(e.online[name]).Round(time.Second))
+		}
+	}
+}
+
+// accountWithin is how long a process may serve without an account.
+const accountWithin = 15 * time.Second
+
+// over is when the process had ended, by whatever.
+func (l life) over() time.Time {
+	if !l.killed.IsZero() {
+		return l.killed
+	}
+	return l.ended
+}
+
+// checkRest: no reply is left to be sent, none was given up, and nobody broke the protocol.
+func (e *evidence) checkRest(f *findings) {
+	if n := e.open.Replies; n > 0 {
+		f.broke("%d replies are still to be sent", n)
+	}
+	if n := e.open.GivenUp; n > 0 {
+		f.broke("%d replies were given up", n)
+	}
+	for _, v := range e.strange {
+		f.broke("protocol: %s", v)
+	}
+}

@@ -1,0 +1,217 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"ebb/bot/config"
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+)
+
+// Command is lab chaos: it runs fault injection and checks that nothing was lost.
+type Command struct {
+	For      time.Duration `default:"30m" help:"How long to make trouble."`
+	Seed     uint64        `help:"Of the plan, which is the same for the same seed and length; 0: a new one."`
+	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
+	Rate     float64       `default:"8" help:"Messages a second."`
+	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
+	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
+	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
+}
+
+// Run injects faults, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
+func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {
+		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0, --erase not less"))
+	}
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()>>1 | 1
+	}
+	if err := app.CheckProgram(); err != nil {
+		return err
+	}
+	w, err := openChaos(ctx, c, app.Program, app.Stdout)
+	defer func() { err = rig.JoinStopError(err, w.close(ctx)) }()
+	if err != nil {
+		return fmt.Errorf("chaos: %w", err)
+	}
+	w.announce()
+	if err := w.run(ctx); err != nil {
+		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
+	}
+	e, err := w.evidence(ctx)
+	if err != nil {
+		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
+	}
+	found := e.judge()
+	if c.Calm {
+		found.broken = append(found.broken, w.soaked(app.Stdout)...)
+	}
+	w.report(app.Stdout, found)
+	if len(found.broken) > 0 {
+		return rig.ErrReported
+	}
+	return nil
+}
+
+// announce prints what is going to happen.
+func (w *chaos) announce() {
+	c, scope, what := w.opt, "groups", fmt.Sprintf("%d troubles", len(w.plan))
+	if w.perMember() {
+		scope = "members of groups"
+	}
+	if c.Calm {
+		what = "no trouble"
+	}
+	keys := map[bool]string{false: "honoured", true: "ignored"}[w.keysIgnored()]
+	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %s connected, %g messages a second, sessions of %s, keys of replies %s\n",
+		c.Seed, c.For, what, c.Replicas, w.connections(), c.Rate, scope, keys)
+}
+
+// run starts everything, makes trouble while people talk, and lets things come to rest.
+func (w *chaos) run(ctx context.Context) error {
+	for i := range w.opt.Replicas {
+		if err := w.slots[i].start(ctx); err != nil {
+			return err
+		}
+	}
+	connected := w.opt.Replicas
+	if w.connections() == config.ConnectionsOne {
+		connected = 1
+	}
+	if err := w.sim.WaitConns(ctx, connected); err != nil {
+		return err
+	}
+	watch, stopWatch := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watchTerms(watch) })
+	talk, stopTalk := context.WithCancel(ctx)
+	var talking sync.WaitGroup
+	talking.Go(func() { w.talk.run(talk, w.opt.Rate) })
+	erase, stopErasing := context.WithCancel(ctx)
+	defer stopErasing()
+	if w.opt.Calm {
+		talking.Go(func() { w.sample(talk) })
+	}
+
+	began := time.Now()
+	defer func() {
+		w.took = fmt.Sprintf("%s to begin, %s of talk, %s to come to rest and stop", round(began.Sub(w.began)), w.opt.For, round(time.Since(began)-w.opt.For))
+	}()
+	for _, t := range w.plan {
+		if !rig.WaitUntil(ctx, began.Add(t.at)) || time.Since(began) > w.opt.For {
+			break
+		}
+		w.do(erase, t)
+	}
+	rig.WaitUntil(ctx, began.Add(w.opt.For))
+	stopTalk()
+	talking.Wait()
+	err := w.settle(ctx)
+	stopErasing()
+	w.erasures.running.Wait()
+	stopWatch()
+	watching.Wait()
+	return errors.Join(err, context.Cause(ctx))
+}
+
+func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// settleLimit is how long everything may take to come to rest when the trouble is over.
+const settleLimit = 45 * time.Second
+
+// settle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
+func (w *chaos) settle(ctx context.Context) error {
+	w.calm(ctx)
+	limit, stop := context.WithTimeout(ctx, settleLimit)
+	defer stop()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	rest := ""
+	for {
+		left, err := w.unsettled(limit)
+		if limit.Err() == nil { // else it looked at a part alone
+			if rest = left; err != nil {
+				rest = err.Error()
+			}
+			if rest == "" {
+				return w.stopAll(ctx)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-limit.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			w.broke("nothing comes to rest within %s: %s", settleLimit, rest)
+			return w.stopAll(ctx)
+		}
+	}
+}
+
+// unsettled says what is still to be done, or nothing.
+func (w *chaos) unsettled(ctx context.Context) (string, error) {
+	open, err := w.eye.Undone(ctx)
+	if err != nil {
+		return "", err
+	}
+	if owed := w.talk.owed(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
+		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
+	}
+	if n := w.erasures.unfinished(); n > 0 {
+		return fmt.Sprintf("%d erasures without a receipt", n), nil
+	}
+	accounts, err := w.eye.Restarts(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range accounts {
+		if name := processOf(a.Replica); a.Ending == sessions.Running && !w.serves(name) {
+			return fmt.Sprintf("the account of %s is open, which has ended", name), nil
+		}
+	}
+	for _, s := range w.slots {
+		f, err := w.figuresOf(ctx, s.child)
+		if err != nil {
+			return "", err
+		}
+		w.calmed[s.child.Name] = f
+		if f.goroutines > restGoroutines {
+			return fmt.Sprintf("%s has %d goroutines and nothing to do", s.child.Name, f.goroutines), nil
+		}
+		if f.resident > restResident {
+			return fmt.Sprintf("%s holds %.0f MB and has nothing to do", s.child.Name, f.resident/mega), nil
+		}
+	}
+	return "", nil
+}
+
+// serves reports whether a process is one of those that serve now.
+func (w *chaos) serves(process string) bool {
+	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.child.Name == process && s.child.Alive() })
+}
+
+// The most that a gateway without work may have. Goroutines are a few for each part of it, pooled connections and the server
+// of its figures; a leak of one for each message is hundreds.
+const (
+	restGoroutines = 100
+	restResident   = 300 * mega
+)
+
+// stopAll ends the gateways cleanly, all at once; each must end by itself with exit code 0.
+func (w *chaos) stopAll(ctx context.Context) error {
+	for _, s := range w.slots {
+		if err := s.tell(ctx, s.child); err != nil {
+			return err
+		}
+	}
+	w.leaving.Wait()
+	return nil
+}

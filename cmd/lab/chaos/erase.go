@@ -1,0 +1,441 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+)
+
+// erasure is one request to erase and the words that it removes for good.
+type erasure struct {
+	kind    string   // forget last, forget me, forget fact
+	words   []string // numbers of facts: none may be seen after the receipt
+	touched []string // conversations whose sessions it may take from their owners
+	gone    []string // threads that are deleted as a whole
+	begun   time.Time
+	receipt time.Time // when the requester learnt that it is done; zero: not yet
+	heard   string    // the last reply to the requester that was no receipt
+}
+
+// erasures are those of a run.
+type erasures struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	all     []*erasure
+	open    int // scripts that have not ended
+	people  int // scripted persons so far
+}
+
+// start runs a script in the background. It ends with ctx at the latest.
+func (e *erasures) start(ctx context.Context, script func(context.Context) error, failed func(error)) {
+	e.mu.Lock()
+	e.open++
+	e.mu.Unlock()
+	e.running.Go(func() {
+		err := script(ctx)
+		e.mu.Lock()
+		e.open--
+		e.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	})
+}
+
+// unfinished is the number of scripts that have not ended.
+func (e *erasures) unfinished() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
+}
+
+// begin records a request to erase.
+func (e *erasures) begin(x erasure) *erasure {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.begun = time.Now()
+	e.all = append(e.all, &x)
+	return &x
+}
+
+// end records the receipt.
+func (e *erasures) end(x *erasure, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.receipt = at
+}
+
+// void takes back a request that erased nothing.
+func (e *erasures) void(x *erasure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = slices.DeleteFunc(e.all, func(y *erasure) bool { return x == y })
+}
+
+// newPerson makes up a person for one script.
+func (e *erasures) newPerson() rig.Person {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.people++
+	return rig.Person{ID: fmt.Sprintf("u-script-%04d", e.people), Name: fmt.Sprintf("访客%04d", e.people)}
+}
+
+// known copies what is known of each erasure.
+func (e *erasures) known() []erasure {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]erasure, 0, len(e.all))
+	for _, x := range e.all {
+		out = append(out, *x)
+	}
+	return out
+}
+
+// hear records a reply that is not yet the receipt.
+func (e *erasures) hear(x *erasure, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.heard = text
+}
+
+// deletes reports whether some erasure deletes a session as a whole.
+func (e *erasures) deletes(key sessions.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.all, func(x *erasure) bool { return slices.Contains(x.gone, threadIn(key)) })
+}
+
+// answerWait is how long a script waits for an answer that may never name its message: the model may have failed.
+const answerWait = 10 * time.Second
+
+// factWords is the number of a fact, which no two messages share.
+var factWords = regexp.MustCompile(`K\d{6}`)
+
+// eraseLast has a new member of a group say two things and take back the second.
+func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
+	who, group := w.erasures.newPerson(), w.talk.group(t.n)
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		first := w.talk.sayAs(who, group, talkText, nil)
+		w.awaitAnswer(ctx, group, first)
+		var word string
+		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.number(); return u.factText() }, func(u *remark) { u.wiped = true })
+		w.awaitAnswer(ctx, group, mark)
+		if err := w.awaitStored(ctx, mark); err != nil {
+			return err
+		}
+		x := w.erasures.begin(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
+		again := func() error { w.talk.wipe(first); return nil } // a repeated command erases the first, where the one before came through
+		return w.erase(ctx, x, request{who: who, place: group, command: "/忘记上一条", again: again})
+	}, func(err error) { w.broke("forget last: %v", err) })
+	return nil
+}
+
+// erasePerson has a new person speak in a group and in private, and then ask for everything to be forgotten. Another
+// message arrives while that happens.
+func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
+	who, group := w.erasures.newPerson(), w.talk.group(t.n)
+	private := dingtalktest.DirectConversation(who.ID)
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		var words []string
+		note := func(u *remark) string { words = append(words, u.number()); return u.factText() }
+		wiped := func(u *remark) { u.wiped, u.gone = true, true }
+		inGroup := w.talk.sayAs(who, group, note, wiped)
+		inPrivate := w.talk.sayAs(who, private, note, wiped)
+		w.awaitAnswer(ctx, group, inGroup)
+		w.awaitAnswer(ctx, private, inPrivate)
+		if err := errors.Join(w.awaitStored(ctx, inGroup), w.awaitStored(ctx, inPrivate)); err != nil {
+			return err
+		}
+		ask := request{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
+		preview := func() error { _, err := w.askFor(ctx, ask, func(string) {}); return err }
+		if err := preview(); err != nil {
+			return err
+		}
+		x := w.erasures.begin(erasure{
+			kind: "forget me", words: words, touched: []string{group, private}, gone: []string{private, group + " " + who.ID},
+		})
+		if t.n%2 == 0 { // it is answered, or erased with the rest
+			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
+		}
+		return w.erase(ctx, x, request{who: who, place: private, command: "/忘记我 确认", change: wiped, again: preview})
+	}, func(err error) { w.broke("forget me: %v", err) })
+	return nil
+}
+
+// request is a command of a scripted person.
+type request struct {
+	who            rig.Person
+	place, command string
+	want           *regexp.Regexp
+	change         func(*remark) // what becomes of the command
+	again          func() error  // called before it is repeated
+}
+
+// Replies to commands that erase.
+var (
+	erasurePreview = regexp.MustCompile(`回复“确认”`)
+	erasureReceipt = regexp.MustCompile(`已(经|全部)?删除`)
+	sayAgain       = regexp.MustCompile(`请稍后再|没有等待确认|已放在一边`) // to send it again, later or from its beginning
+)
+
+// erase sends a command and records its receipt.
+func (w *chaos) erase(ctx context.Context, x *erasure, ask request) error {
+	ask.want = erasureReceipt
+	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.hear(x, text) })
+	if err == nil {
+		w.erasures.end(x, r.Time)
+	}
+	return err
+}
+
+// askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try
+// again. Other replies to the person are passed to heard.
+func (w *chaos) askFor(ctx context.Context, ask request, heard func(string)) (dingtalktest.Reply, error) {
+	private := ask.place == dingtalktest.DirectConversation(ask.who.ID)
+	for {
+		seen := len(w.sim.Replies(ask.place))
+		w.talk.sayAs(ask.who, ask.place, func(*remark) string { return ask.command }, commandOf(ask.change))
+		for again := false; !again; {
+			r, err := w.sim.WaitReplyAfter(ctx, ask.place, "", seen)
+			if err != nil {
+				return r, fmt.Errorf("no reply with %q to %s of %s: %w", ask.want, ask.command, ask.who.Name, err)
+			}
+			seen++
+			// A reply by the open API has the name of the person in place of a mention.
+			if !private && !strings.Contains(r.Text, ask.who.ID) && !strings.Contains(r.Text, ask.who.Name) {
+				continue
+			}
+			if ask.want.MatchString(r.Text) {
+				return r, nil
+			}
+			again = sayAgain.MatchString(r.Text)
+			heard(r.Text)
+		}
+		if !rig.WaitUntil(ctx, time.Now().Add(500*time.Millisecond)) {
+			return dingtalktest.Reply{}, context.Cause(ctx)
+		}
+		if ask.again != nil {
+			if err := ask.again(); err != nil {
+				return dingtalktest.Reply{}, err
+			}
+		}
+	}
+}
+
+// awaitStored waits until a message is acknowledged: a command that overtakes it is about another one.
+func (w *chaos) awaitStored(ctx context.Context, mark string) error {
+	for !w.talk.acked(mark) {
+		if !rig.WaitUntil(ctx, time.Now().Add(50*time.Millisecond)) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// awaitAnswer waits for the answer that names a message, for a while.
+func (w *chaos) awaitAnswer(ctx context.Context, place, mark string) {
+	one, stop := context.WithTimeout(ctx, answerWait)
+	defer stop()
+	_, _ = w.sim.WaitReplyAfter(one, place, mark, 0) // a model that fails names none
+}
+
+// eraseFact forgets one fact of the newest: by an operator's command line, or by the person who said it.
+func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
+	w.erasures.start(ctx, func(ctx context.Context) error {
+		all, err := w.listFacts(ctx)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		m := all[t.n%len(all)]
+		word := factWords.FindString(m.Content)
+		u, known := w.talk.wipe("q0" + word[1:])
+		if !known {
+			return fmt.Errorf("memory %d has a number that no message said: %s", m.ID, word)
+		}
+		x := w.erasures.begin(erasure{kind: "forget fact", words: []string{word}, touched: []string{u.place}})
+		if i := slices.IndexFunc(chaosPeople, func(p rig.Person) bool { return p.ID == string(m.SaidBy) }); t.n%3 == 0 && i >= 0 {
+			return w.forgetByMember(ctx, x, m, chaosPeople[i], u.place)
+		}
+		return w.forgetByOperator(ctx, x, m.ID)
+	}, func(err error) { w.broke("forget fact: %v", err) })
+	return nil
+}
+
+// forgetByMember has a person delete a fact of their own.
+func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
+	number := fmt.Sprintf("编号 %d", m.ID)
+	r, err := w.askFor(ctx, request{
+		who: who, place: place, command: fmt.Sprintf("/记忆 忘记 %d", m.ID),
+		want: regexp.MustCompile("已删除[^\n]*" + x.words[0] + "|" + number),
+	}, func(text string) { w.erasures.hear(x, text) })
+	switch {
+	case err != nil:
+		return err
+	case strings.Contains(r.Text, "已删除"):
+		w.erasures.end(x, r.Time)
+	default:
+		w.erasures.void(x) // another erasure came first, or it is not theirs here
+	}
+	return nil
+}
+
+// forgetByOperator deletes a fact by the command line, again where the database was in trouble.
+func (w *chaos) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
+	for again := false; ; again = true {
+		out, err := w.runBot(ctx, "memory", "forget", strconv.FormatInt(id, 10), "--yes")
+		missing := strings.Contains(out, "there is no memory")
+		switch {
+		case err == nil, again && missing: // the try before may have come through
+			w.erasures.end(x, time.Now())
+			return nil
+		case missing:
+			w.erasures.void(x)
+			return nil
+		}
+		if !rig.WaitUntil(ctx, time.Now().Add(500*time.Millisecond)) {
+			return fmt.Errorf("forget memory %d: %w: %s", id, err, out)
+		}
+	}
+}
+
+// listedFact is what chaos reads of a line of bot memory list --json.
+type listedFact struct {
+	ID      int64           `json:"id"`
+	Content string          `json:"content"`
+	SaidBy  sessions.UserID `json:"said_by"`
+}
+
+// listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
+func (w *chaos) listFacts(ctx context.Context) ([]listedFact, error) {
+	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
+	if err != nil {
+		return nil, nil //nolint:nilerr // the database is in trouble
+	}
+	var all []listedFact
+	for in := bufio.NewScanner(strings.NewReader(out)); in.Scan(); {
+		var m listedFact
+		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
+			return nil, fmt.Errorf("reading the list of memories: %w", err)
+		}
+		if factWords.MatchString(m.Content) {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// operatorTimeout bounds one command of an operator.
+const operatorTimeout = 20 * time.Second
+
+// runBot runs a command of the program on the database and returns what it printed.
+func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
+	config, err := w.gatewayConfig("operator", w.address())
+	if err != nil {
+		return "", err
+	}
+	ctx, stop := context.WithTimeout(ctx, operatorTimeout)
+	defer stop()
+	cmd := exec.CommandContext(ctx, w.program, append(args, "--config", config)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return errs.String(), err
+	}
+	return out.String(), err
+}
+
+// sayAs says one message of a script. text makes its words, change notes what becomes of them.
+func (t *chaosTalk) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
+	t.mu.Lock()
+	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
+	m := dingtalktest.Message{MsgID: u.mark, Sender: who.ID, SenderNick: who.Name}
+	if place == dingtalktest.DirectConversation(who.ID) {
+		m.Direct = true
+	} else if m.Conversation = place; t.member {
+		u.thread += " " + who.ID
+	}
+	m.Text = text(u)
+	if change != nil {
+		change(u)
+	}
+	t.said[u.mark], t.order = u, append(t.order, u.mark)
+	t.open++
+	t.mu.Unlock()
+	t.sim.Say(m)
+	return u.mark
+}
+
+// acked reports whether a message was acknowledged.
+func (t *chaosTalk) acked(mark string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.said[mark].acked.IsZero()
+}
+
+// wipe notes that a message may be erased from now on, and returns it.
+func (t *chaosTalk) wipe(mark string) (remark, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.said[mark]
+	if u == nil {
+		return remark{}, false
+	}
+	u.wiped = true
+	return *u, true
+}
+
+// group is one of the groups in which people talk.
+func (t *chaosTalk) group(n int) string {
+	groups := chaosConversations
+	if t.member {
+		groups = chaosMemberGroups
+	}
+	return fmt.Sprintf("cid-chaos-%02d", n%groups)
+}
+
+func commandOf(change func(*remark)) func(*remark) {
+	return func(u *remark) {
+		u.command = true
+		if change != nil {
+			change(u)
+		}
+	}
+}
+
+func talkText(u *remark) string {
+	return u.mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
+}
+
+// number is the number of the fact that a message may say.
+func (u *remark) number() string { return "K" + u.mark[2:] }
+
+// factText says a fact to remember.
+func (u *remark) factText() string {
+	n, _ := strconv.Atoi(u.mark[1:]) // digits
+	u.fact = fmt.Sprintf("编号%s的%s在%s%s", u.number(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
+	return u.mark + " 通知大家，" + u.fact + "。"
+}
+
+// threadIn is the thread of a session: its conversation, or one member of it.
+func threadIn(key sessions.Key) string {
+	_, conversation := key.Conversation()
+	if parts := strings.SplitN(string(key), "/", 3); len(parts) == 3 {
+		return string(conversation) + " " + parts[2]
+	}
+	return string(conversation)
+}

@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// lateRequest is how long after an erasure a model may still be asked with what was read before it: a request is retried,
+// and a flush asks for its range in parts.
+const lateRequest = 20 * time.Second
+
+// checkErased verifies that erased words are not sent, not asked and not stored after the receipt of their erasure.
+func (e *evidence) checkErased(f *findings) {
+	for _, x := range e.erased {
+		f.erasures++
+		if x.receipt.IsZero() {
+			f.broke("%s of %v, asked for at %s, has no receipt; the last reply was %q", x.kind, x.words, x.begun.Format(time.TimeOnly), x.heard)
+			continue
+		}
+		for _, word := range x.words {
+			if r, seen := e.sentAfter(x, word); seen {
+				f.broke("%s: %s was erased and sent %s later to %s: %q", x.kind, word, r.after, r.place, r.text)
+			}
+			last, asked := e.requests[word]
+			if late := last.at.Sub(x.receipt); asked && late > lateRequest && !e.lives[last.process].stood(x.begun, last.at) {
+				f.broke("%s: %s was erased and %s asked a model with it %s later", x.kind, word, last.process, late.Round(time.Second))
+			}
+			if tables := e.remains[word]; len(tables) > 0 {
+				f.broke("%s: %s was erased and is still in %s", x.kind, word, strings.Join(tables, ", "))
+			}
+		}
+	}
+}
+
+// lateReply is a reply with erased words.
+type lateReply struct {
+	after       time.Duration
+	place, text string
+}
+
+// sentAfter finds a reply with a word that arrived with the receipt of its erasure, or later. The receipt itself may quote
+// what it deleted; a process that stood still just before may finish the request that it had begun.
+func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
+	for _, r := range e.replies {
+		leaks := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
+		if r.Time.Before(x.receipt) || !slices.ContainsFunc(strings.Split(r.Text, "\n\n---\n\n"), leaks) {
+			continue
+		}
+		if !e.anyStood(r.Time.Add(-apartFor), r.Time) {
+			return lateReply{r.Time.Sub(x.receipt), r.Conversation, opening(r.Text)}, true
+		}
+	}
+	return lateReply{}, false
+}
+
+// anyStood reports whether some process was apart from the others at some time between two moments.
+func (e *evidence) anyStood(from, to time.Time) bool {
+	for _, l := range e.lives {
+		if l.stood(from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkKept verifies that nothing else was erased: a message that no erasure is about still says what it said.
+func (e *evidence) checkKept(f *findings) {
+	for _, l := range e.log {
+		u, known := e.said[string(l.MsgID)]
+		if l.Role == sessions.RoleUser && known && !u.wiped && !u.command && !strings.Contains(l.Content, u.mark) {
+			f.broke("message %s of session %s was not to be erased, and reads %q", u.mark, l.Key, opening(l.Content))
+		}
+	}
+}
+
+// checkFacts: what lies before a session's flush cursor is in memory, once; and summaries lie end to end.
+func (e *evidence) checkFacts(f *findings) {
+	kept := map[string]int{}
+	for _, k := range e.facts {
+		for _, m := range toRemember.FindAllStringSubmatch(k.Content, -1) {
+			kept[m[1]]++
+		}
+	}
+	cursor := map[sessions.Key]int64{}
+	for _, s := range e.standing {
+		cursor[s.Key] = s.FlushedSeq
+	}
+	for _, l := range e.log {
+		fact := e.said[string(l.MsgID)].fact
+		if l.Role != sessions.RoleUser || fact == "" || l.Seq == 0 || l.Seq > cursor[l.Key] {
+			continue
+		}
+		f.facts++
+		if n := kept[toRemember.FindStringSubmatch(fact)[1]]; n != 1 && !e.said[string(l.MsgID)].wiped {
+			f.broke("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
+		}
+	}
+	for _, gap := range e.gaps {
+		f.broke("summaries do not tile the log: %s", gap)
+	}
+}
+
+// erasing reports whether an erasure that touches a conversation was under way at some time between two moments: it takes
+// sessions from their owners.
+func (e *evidence) erasing(conversation string, from, to time.Time) bool {
+	return slices.ContainsFunc(e.erased, func(x erasure) bool {
+		end := x.receipt
+		if end.IsZero() {
+			end = endOfTime
+		}
+		return slices.Contains(x.touched, conversation) && x.begun.Before(to) && from.Before(end.Add(apartFor))
+	})
+}
+
+// dropErased leaves out what no check can judge: sessions that an erasure deleted begin again at their first term.
+func (e *evidence) dropErased() {
+	gone := map[string]bool{}
+	for _, x := range e.erased {
+		for _, thread := range x.gone {
+			gone[thread] = true
+		}
+	}
+	e.turns = slices.DeleteFunc(e.turns, func(t turnLine) bool { return gone[threadIn(sessions.Key(t.session))] })
+}
+
+// longNote stands under the answer to a message that the model read in part. The log has the answer alone.
+var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
+
+func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
+
+// wiped reports whether a text is what an erasure left.
+func wiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }
+
+// summary says how many erasures there were.
+func erasuresLine(all []erasure) string {
+	n := map[string]int{}
+	for _, x := range all {
+		n[x.kind]++
+	}
+	return fmt.Sprintf("erasures: last messages %d, persons %d, facts %d", n["forget last"], n["forget me"], n["forget fact"])
+}

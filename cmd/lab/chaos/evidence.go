@@ -1,0 +1,92 @@
+package chaos
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// evidence is all that is known when everything has ended, as plain data. What it proves is in chaos_check.go.
+type evidence struct {
+	broken []string // promises that were seen broken before the end
+
+	// What people said, and what DingTalk has.
+	said    map[string]remark // by mark
+	took    []time.Duration
+	replies []dingtalktest.Reply     // in their order
+	strange []dingtalktest.Violation // of the protocol
+
+	// What is stored.
+	log      []sql.Logged
+	standing []sql.Standing
+	terms    []sessions.Lease
+	letters  []sql.Letter
+	facts    []sql.Kept
+	gaps     []string
+	open     sql.Undone
+	accounts []sessions.Restart
+
+	// What gateways said and did.
+	turns  []turnLine
+	panics []string
+	again  map[letterID]bool // replies that they say they sent again though they may have arrived
+	both   []overlap
+	asked  []inquiry
+	online map[string]time.Time // by process: when DingTalk first had a connection to it
+	lives  map[string]life      // by process
+	away   []rig.Interval       // while there was no database
+	erased []erasure
+	// By word: the last request of a model that had it, and the tables that have it.
+	requests map[string]wordSeen
+	remains  map[string][]string
+	rough    []rig.Interval // while it, or the way to it, was so slow or broken that turns may have failed
+}
+
+// evidence gathers what is known. All gateways have ended.
+func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
+	e := &evidence{
+		replies: w.sim.Replies(""),
+		// What a gateway that behaves would never say, whatever becomes of it.
+		strange: w.sim.Violations(
+			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
+			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
+		),
+		both: w.mind.overlaps(), asked: w.mind.inquiries(), lives: w.lives.all(),
+		erased: w.erasures.known(), requests: w.mind.wordsSeen(),
+	}
+	e.said, e.took = w.talk.known()
+	w.book.testify(e)
+	w.mu.Lock()
+	e.broken, e.away, e.rough = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough)
+	w.mu.Unlock()
+	var err error
+	for _, read := range []func() error{
+		func() error { e.log, err = w.eye.Log(ctx); return err },
+		func() error { e.standing, err = w.eye.Sessions(ctx); return err },
+		func() error { e.terms, err = w.eye.Terms(ctx); return err },
+		func() error { e.letters, err = w.eye.Replies(ctx); return err },
+		func() error { e.facts, err = w.eye.Facts(ctx); return err },
+		func() error { e.gaps, err = w.eye.Gaps(ctx); return err },
+		func() error { e.open, err = w.eye.Undone(ctx); return err },
+		func() error { e.accounts, err = w.eye.Restarts(ctx); return err },
+		func() error { e.remains, err = w.eye.Words(ctx, factWords.String()); return err },
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	e.dropErased()
+	return e, nil
+}
+
+// processOf is the name of the process that a replica's id belongs to: what stands before its random part.
+func processOf(r sessions.ReplicaID) string {
+	name := string(r)
+	return name[:max(0, strings.LastIndexByte(name, '-'))]
+}

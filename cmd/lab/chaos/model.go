@@ -1,0 +1,218 @@
+package chaos
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+)
+
+// chaosModel is a model that repeats the marks of what it answers, saves every fact that it is shown, and fails where it
+// is told to.
+type chaosModel struct {
+	thread func(asked string) string // the session in which marks were said
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	bad   int
+	until time.Time
+	now   map[string]modelCall // by session: the latest question, while its answer is on the way
+	asked map[string]time.Time // by process and question: when it was asked first
+	both  []overlap
+	words map[string]wordSeen // numbers of facts, in any request
+}
+
+// wordSeen is the last time that a process asked with a word.
+type wordSeen struct {
+	process string
+	at      time.Time
+}
+
+// modelCall is one question to the model for an answer to people.
+type modelCall struct {
+	process  string
+	since    time.Time // when the process asked this first: it may have tried again
+	from, to time.Time // when its answer is ready
+}
+
+// overlap is a question that came from one process while another's for the same session had no answer yet.
+type overlap struct {
+	thread        string
+	first, second modelCall
+}
+
+// conversation is where the session is that has the two questions.
+func (o overlap) conversation() string {
+	conversation, _, _ := strings.Cut(o.thread, " ")
+	return conversation
+}
+
+func newChaosModel(rng *rand.Rand) *chaosModel {
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}}
+}
+
+// spoil makes half of the answers bad for a while.
+func (m *chaosModel) spoil(kind int, d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bad, m.until = kind, time.Now().Add(d)
+}
+
+// overlaps are the questions that met so far.
+func (m *chaosModel) overlaps() []overlap {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.both)
+}
+
+// inquiry is what a process asked the model for, by the marks of the messages that it is to answer.
+type inquiry struct {
+	process string
+	marks   []string
+	at      time.Time // first
+}
+
+// inquiries are those so far, in no order.
+func (m *chaosModel) inquiries() []inquiry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []inquiry
+	for id, at := range m.asked {
+		process, asked, _ := strings.Cut(id, " ")
+		all = append(all, inquiry{process, strings.Fields(asked), at})
+	}
+	return all
+}
+
+// slip is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not
+// for people.
+func (m *chaosModel) slip(r openaitest.Request, asked string, good openaitest.Reply) openaitest.Reply {
+	thread := m.thread(asked)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := r.Key + " " + asked
+	if m.asked[id].IsZero() {
+		m.asked[id] = time.Now()
+	}
+	call := modelCall{process: r.Key, since: m.asked[id], from: time.Now()}
+	bad := m.bad % 7
+	upkeep := bad == 6 // flushes and summaries alone are slow
+	if time.Now().After(m.until) || upkeep && r.Kind == openaitest.Chat || !upkeep && m.rng.IntN(2) == 0 {
+		took := time.Duration(20+m.rng.IntN(200)) * time.Millisecond
+		m.note(call, thread, took)
+		return good.After(took)
+	}
+	switch bad {
+	case 0:
+		return openaitest.Error(500, "", "")
+	case 1:
+		return openaitest.Error(429, "1", "")
+	case 2:
+		return openaitest.Hang()
+	case 3:
+		return good.BreakAfter(2)
+	case 4, 6:
+		took := time.Duration(m.rng.IntN(3000)) * time.Millisecond
+		m.note(call, thread, took)
+		return good.After(took)
+	}
+	return good.EndAfter(3)
+}
+
+// note keeps a question in mind while its answer is on the way, and sees whether another process waits for one to the same
+// session. m.mu must be held.
+func (m *chaosModel) note(call modelCall, thread string, took time.Duration) {
+	if thread == "" {
+		return
+	}
+	call.to = call.from.Add(took)
+	if last := m.now[thread]; last.process != call.process && last.to.After(call.from) {
+		m.both = append(m.both, overlap{thread, last, call})
+	}
+	m.now[thread] = call
+}
+
+// noteWords records the numbers of facts that a request has.
+func (m *chaosModel) noteWords(r openaitest.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, msg := range r.Messages {
+		for _, word := range factWords.FindAllString(msg.Content, -1) {
+			m.words[word] = wordSeen{r.Key, time.Now()}
+		}
+	}
+}
+
+// wordsSeen copies when each number was last in a request.
+func (m *chaosModel) wordsSeen() map[string]wordSeen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.words)
+}
+
+// askedWords are the numbers of facts in the messages since the last answer.
+func askedWords(messages []openaitest.Message) string {
+	var words []string
+	for i := len(messages) - 1; i >= 0 && messages[i].Role == "user"; i-- {
+		words = append(factWords.FindAllString(messages[i].Content, -1), words...)
+	}
+	return strings.Join(words, " ")
+}
+
+func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
+	m.noteWords(r)
+	switch r.Kind {
+	case openaitest.Flush:
+		return m.slip(r, "", openaitest.Calls("memory_save", saveFacts(r)))
+	case openaitest.Summary:
+		return m.slip(r, "", openaitest.Text(rig.SampleSummary))
+	}
+	messages := slices.Clone(r.Messages)
+	for i := range messages {
+		messages[i].Content = beside.ReplaceAllString(messages[i].Content, "")
+	}
+	asked := rig.MarksAsked(messages)
+	noted := ""
+	if words := askedWords(messages); words != "" {
+		noted = "，" + words + " 记下了"
+	}
+	return m.slip(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
+}
+
+// countText counts tokens by the bytes.
+func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
+	n := 0
+	for _, msg := range r.Messages {
+		n += len(msg.Content)
+	}
+	return rig.PromptOverhead + n/rig.BytesPerToken, len(a.Content())/rig.BytesPerToken + 1
+}
+
+var (
+	beside     = regexp.MustCompile(`(?s)<<<.*?>>>`) // what memory and the log have on a question: nobody asks that
+	knownFacts = regexp.MustCompile(`(?s)<<<known (\S+)\n.*?\nknown \S+>>>`)
+	toRemember = regexp.MustCompile(`编号(K\d{6})的[^。"\\\n]+`)
+)
+
+// saveFacts is the call that saves what a transcript says is to be remembered, but for what the model is told is known.
+func saveFacts(r openaitest.Request) string {
+	var facts []map[string]string
+	seen := map[string]bool{}
+	for _, f := range toRemember.FindAllString(knownFacts.ReplaceAllString(r.Last().Content, ""), -1) {
+		if !seen[f] && len(facts) < maxFactsPerCall {
+			seen[f] = true
+			facts = append(facts, map[string]string{"content": f, "kind": "fact"})
+		}
+	}
+	args, _ := json.Marshal(map[string]any{"facts": facts, "nothing_to_save": len(facts) == 0}) // maps of strings
+	return string(args)
+}
+
+const maxFactsPerCall = 20 // as the tool's schema allows

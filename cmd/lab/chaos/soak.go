@@ -1,0 +1,256 @@
+package chaos
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/cmd/lab/rig"
+	"ebb/sql"
+)
+
+// figures are what a gateway says that it takes of the machine.
+type figures struct {
+	resident          float64 // bytes
+	goroutines, files int
+	turns             int // that it committed
+}
+
+// figuresOf reads the figures of a gateway.
+func (w *chaos) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.book.adminOf(c.Name)+"/metrics", nil)
+	if err != nil {
+		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
+	}
+	defer resp.Body.Close()
+	f, err := parseFigures(resp.Body)
+	if err != nil {
+		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
+	}
+	return f, nil
+}
+
+// parseFigures picks figures out of the text that Prometheus is given.
+func parseFigures(text io.Reader) (figures, error) {
+	var f figures
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		name, _, _ = strings.Cut(name, "{")
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			continue
+		}
+		seen[name] = true
+		switch name {
+		case "process_resident_memory_bytes":
+			f.resident = v
+		case "go_goroutines":
+			f.goroutines = int(v)
+		case "process_open_fds":
+			f.files = int(v)
+		case "ebb_turns_total":
+			f.turns += int(v)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return f, err
+	}
+	for _, name := range []string{"process_resident_memory_bytes", "go_goroutines", "process_open_fds"} {
+		if !seen[name] {
+			return f, fmt.Errorf("there is no %s on this system", name)
+		}
+	}
+	return f, nil
+}
+
+// sample is what everything takes at one moment.
+type sample struct {
+	at       time.Duration
+	turns    int // committed so far
+	gateways map[string]figures
+	tables   map[string]sql.TableSize
+}
+
+// sampleEvery is how often a soak looks: each minute, and oftener in a short one.
+func sampleEvery(whole time.Duration) time.Duration {
+	return max(time.Second, min(time.Minute, whole/30))
+}
+
+// sample looks at what is taken, again and again, and prints a line each time.
+func (w *chaos) sample(ctx context.Context) {
+	began := time.Now()
+	for next := began; ; {
+		next = next.Add(sampleEvery(w.opt.For))
+		if !rig.WaitUntil(ctx, next) {
+			return
+		}
+		s, err := w.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.broke("a sample: %v", err)
+			continue
+		}
+		s.at = time.Since(began)
+		w.samples = append(w.samples, s)
+		fmt.Fprintln(w.out, s)
+	}
+}
+
+func (w *chaos) look(ctx context.Context) (sample, error) {
+	s := sample{gateways: map[string]figures{}, tables: map[string]sql.TableSize{}}
+	for _, g := range w.slots {
+		f, err := w.figuresOf(ctx, g.child)
+		if err != nil {
+			return s, err
+		}
+		s.gateways[g.child.Name] = f
+		s.turns += f.turns
+	}
+	tables, err := w.eye.Sizes(ctx)
+	for _, t := range tables {
+		s.tables[t.Name] = t
+	}
+	return s, err
+}
+
+const (
+	mega        = 1 << 20
+	shownTables = 4
+)
+
+// String is the sample as a line: what each gateway takes, and the largest tables by thousand turns.
+func (s sample) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8s %7d turns", s.at.Round(time.Second), s.turns)
+	names := slices.Sorted(maps.Keys(s.gateways))
+	for _, column := range []struct {
+		head string
+		of   func(figures) int
+	}{
+		{"RSS MB", func(f figures) int { return int(f.resident / mega) }},
+		{"goroutines", func(f figures) int { return f.goroutines }},
+		{"files", func(f figures) int { return f.files }},
+	} {
+		fmt.Fprintf(&b, "  %s", column.head)
+		for _, name := range names {
+			fmt.Fprintf(&b, " %d", column.of(s.gateways[name]))
+		}
+	}
+	tables := slices.SortedFunc(maps.Values(s.tables), func(x, y sql.TableSize) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	per := max(float64(s.turns)/1000, 0.001)
+	for _, t := range tables[:min(shownTables, len(tables))] {
+		fmt.Fprintf(&b, "  %s %.2f MB, %.0f dead", t.Name, float64(t.Bytes)/mega/per, float64(t.Dead)/per)
+	}
+	b.WriteString(" (by 1,000 turns)")
+	return b.String()
+}
+
+// What counts as flat. The first quarter is for warming up: caches, pools and the heap find their size. Of the rest, the
+// second half is held against the first.
+const (
+	warmUp          = 4         // one of so many parts
+	flatRSS         = 1.10      // times, by the median,
+	flatRSSRoom     = 8 * mega  // and so much: a heap breathes
+	flatGoroutines  = 10        // more, by the median
+	flatFiles       = 5         // more, by the median
+	flatGrowth      = 1.25      // times the bytes that a table grows by thousand turns,
+	flatGrowthRoom  = 256 << 10 // and so much: files grow by whole pages, and are cleaned up by the minute;
+	flatGrowthLeast = mega      // by so much a table may grow in any case
+	flatDead        = 0.15      // more of a table's rows are dead, at the worst moment;
+	flatDeadShare   = 0.35      // less than this is how the server's own cleaning leaves a table,
+	flatDeadRoom    = 5_000     // and so are fewer rows
+	fewestSamples   = 2 * warmUp
+)
+
+// soaked prints whether what gateways and tables take is flat, and returns what is not.
+func (w *chaos) soaked(out io.Writer) []string {
+	lines, broken := judgeSoak(w.samples)
+	fmt.Fprintf(out, "\nsecond half against first, after a quarter to warm up (flat: memory <= x %.2f + %d MB, goroutines <= + %d, files <= + %d,\n"+
+		"a table's growth by 1,000 turns <= x %.2f + %d KB, its share of dead rows <= + %.0f %% or below %.0f %%)\n",
+		flatRSS, flatRSSRoom/mega, flatGoroutines, flatFiles, flatGrowth, flatGrowthRoom>>10, 100*flatDead, 100*flatDeadShare)
+	for _, l := range lines {
+		fmt.Fprintln(out, l)
+	}
+	return broken
+}
+
+// judgeSoak compares the two halves of a soak: a line for each thing looked at, and what is not flat.
+func judgeSoak(samples []sample) (lines, broken []string) {
+	if len(samples) < fewestSamples {
+		return nil, []string{fmt.Sprintf("a soak of %d samples tells nothing", len(samples))}
+	}
+	samples = samples[len(samples)/warmUp:]
+	first, second := samples[:len(samples)/2], samples[len(samples)/2:]
+	note := func(flat bool, format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		if !flat {
+			broken = append(broken, "not flat: "+line)
+		}
+		lines = append(lines, line)
+	}
+	for _, name := range slices.Sorted(maps.Keys(samples[0].gateways)) {
+		a, b := medianOf(first, name), medianOf(second, name)
+		note(b.resident <= a.resident*flatRSS+flatRSSRoom, "%s: RSS %.0f MB, then %.0f MB", name, a.resident/mega, b.resident/mega)
+		note(b.goroutines <= a.goroutines+flatGoroutines, "%s: goroutines %d, then %d", name, a.goroutines, b.goroutines)
+		note(b.files <= a.files+flatFiles, "%s: open files %d, then %d", name, a.files, b.files)
+	}
+	for _, name := range slices.Sorted(maps.Keys(samples[0].tables)) {
+		if second[len(second)-1].tables[name].Bytes < mega {
+			continue // nothing to speak of
+		}
+		a, b := growth(first, name), growth(append(first[len(first)-1:len(first):len(first)], second...), name)
+		room := max(flatGrowthRoom, flatGrowthLeast*1000/float64(max(1, second[len(second)-1].turns-second[0].turns)))
+		note(b <= a*flatGrowth+room, "%s: grows %.0f KB, then %.0f KB by 1,000 turns", name, a/1024, b/1024)
+		da, db := dead(first, name), dead(second, name)
+		note(db <= max(da+flatDead, flatDeadShare), "%s: %.0f %% of its rows are dead, then %.0f %%", name, 100*da, 100*db)
+	}
+	return lines, broken
+}
+
+// medianOf is what a gateway takes in the middle of some samples, each figure by itself.
+func medianOf(samples []sample, gateway string) figures {
+	var resident, goroutines, files []float64
+	for _, s := range samples {
+		f := s.gateways[gateway]
+		resident, goroutines, files = append(resident, f.resident), append(goroutines, float64(f.goroutines)), append(files, float64(f.files))
+	}
+	return figures{
+		resident: rig.Quantile(resident, 0.5), goroutines: int(rig.Quantile(goroutines, 0.5)), files: int(rig.Quantile(files, 0.5)),
+	}
+}
+
+// growth is by how many bytes a table grew in a thousand turns.
+func growth(samples []sample, table string) float64 {
+	a, b := samples[0], samples[len(samples)-1]
+	turns := float64(max(1, b.turns-a.turns))
+	return float64(b.tables[table].Bytes-a.tables[table].Bytes) * 1000 / turns
+}
+
+// dead is the largest share of dead rows that a table had, where they were many.
+func dead(samples []sample, table string) float64 {
+	worst := 0.0
+	for _, s := range samples {
+		if t := s.tables[table]; t.Dead >= flatDeadRoom {
+			worst = max(worst, float64(t.Dead)/float64(t.Live+t.Dead))
+		}
+	}
+	return worst
+}

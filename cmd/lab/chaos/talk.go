@@ -1,0 +1,215 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/cmd/lab/rig"
+)
+
+// remark is one message that somebody said, and what DingTalk knows of it.
+type remark struct {
+	mark    string // stands in the text, unless that is a command; it is the message's id too
+	place   string // the conversation
+	thread  string // what is one session: the conversation, or one member of it
+	command bool
+	fact    string // what it says that is to be remembered
+	wiped   bool   // an erasure is about it: its words may be gone
+	gone    bool   // its row may be gone too
+
+	sent          time.Time // by DingTalk's clock: what createAt says
+	pushed, acked time.Time // first; zero where not yet
+	answered      bool
+}
+
+// chaosTalk is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
+type chaosTalk struct {
+	sim    *dingtalktest.Server
+	stop   context.CancelFunc
+	ended  chan struct{}
+	noisy  bool // bursts, copies, commands and long messages too
+	member bool // each member of a group has a session of their own
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	order []string           // marks, in the order in which they were said
+	said  map[string]*remark // by mark
+	open  int                // said and not acknowledged
+	took  []time.Duration    // from the first push of a message to its first answer
+}
+
+// Groups in which people talk: few where each of their members has a session, so that each session grows long.
+const (
+	chaosConversations = 14
+	chaosMemberGroups  = 3
+)
+
+func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *chaosTalk {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t := &chaosTalk{
+		sim: sim, rng: rng, noisy: noisy, member: member, stop: stop, ended: make(chan struct{}), said: map[string]*remark{},
+	}
+	go func() {
+		defer close(t.ended)
+		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { t.note(e); return false })
+	}()
+	return t
+}
+
+func (t *chaosTalk) close() {
+	t.stop()
+	<-t.ended
+}
+
+// note takes from the transcript what was acknowledged, and when a message was answered.
+func (t *chaosTalk) note(e dingtalktest.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.said[e.MsgID]
+	switch {
+	case e.Kind == "ack" && e.Status == 200 && u != nil && u.acked.IsZero():
+		u.acked = e.Time
+		t.open--
+	case e.Kind == "push" && u != nil && u.pushed.IsZero():
+		u.pushed = e.Time
+	case e.Kind == "reply":
+		for _, mark := range rig.MarkPattern.FindAllString(e.Detail, -1) {
+			if u := t.said[mark]; u != nil && !u.pushed.IsZero() && !u.answered {
+				t.took = append(t.took, e.Time.Sub(u.pushed))
+				u.answered = true
+			}
+		}
+	}
+}
+
+// owed is the number of messages that DingTalk has no 200 for.
+func (t *chaosTalk) owed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
+}
+
+// known copies what is known of each message.
+func (t *chaosTalk) known() (said map[string]remark, took []time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said = make(map[string]remark, len(t.said))
+	for mark, u := range t.said {
+		said[mark] = *u
+	}
+	return said, append([]time.Duration(nil), t.took...)
+}
+
+// run says something rate times a second, at random moments, until ctx ends.
+func (t *chaosTalk) run(ctx context.Context, rate float64) {
+	for {
+		t.mu.Lock()
+		pause := t.rng.ExpFloat64() / rate
+		t.mu.Unlock()
+		if !rig.WaitUntil(ctx, time.Now().Add(time.Duration(pause*float64(time.Second)))) {
+			return
+		}
+		t.say()
+	}
+}
+
+var chaosPeople = []rig.Person{rig.Zhang, rig.Li, rig.Alex, {ID: "u-wang", Name: "王芳"}, {ID: "u-chen", Name: "陈晨"}}
+
+// chaosAdmin may use every command in groups.
+var chaosAdmin = rig.Zhang
+
+// chaosCommands are sent among the talk.
+var chaosCommands = []string{"/状态", "/压缩", "/status", "/compact", "/压缩记录"}
+
+// Words that facts are made of: no two of them look alike, or one would be taken for the other's correction.
+var (
+	chaosThings = []string{"订单库", "缓存集群", "日志平台", "支付网关", "对账脚本", "搜索服务", "消息队列", "监控看板", "登录页", "发布流水线", "风控引擎"}
+	chaosPlaces = []string{"杭州机房", "三号机柜", "新加坡区", "备用链路", "灰度分组", "内网网段", "二期集群", "边缘节点", "测试大厅"}
+	chaosDeeds  = []string{"由李娜值守", "每周三凌晨备份", "保留九十天", "限流八百", "走专线", "双人复核", "迁移到新盘"}
+)
+
+// say says one message somewhere.
+func (t *chaosTalk) say() {
+	t.mu.Lock()
+	u, m := t.draw()
+	u.sent = time.Now()
+	t.said[u.mark], t.order = u, append(t.order, u.mark)
+	t.open++
+	t.mu.Unlock()
+	t.sim.Say(m)
+}
+
+// draw makes up the next message. t.mu must be held.
+func (t *chaosTalk) draw() (*remark, dingtalktest.Message) {
+	n := len(t.order) + 1
+	mark := fmt.Sprintf("q%07d", n)
+	who := chaosPeople[t.rng.IntN(len(chaosPeople))]
+	command := t.noisy && n%40 == 7
+	if command {
+		who = chaosAdmin
+	}
+	m := dingtalktest.Message{MsgID: mark, Sender: who.ID, SenderNick: who.Name, Direct: t.rng.IntN(8) == 0}
+	u := &remark{mark: mark, command: command}
+	switch {
+	case m.Direct:
+		u.place = dingtalktest.DirectConversation(who.ID)
+		u.thread = u.place
+	case t.member:
+		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosMemberGroups))
+		u.place, u.thread = m.Conversation, m.Conversation+" "+who.ID
+	default:
+		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosConversations))
+		u.place, u.thread = m.Conversation, m.Conversation
+	}
+	switch {
+	case command:
+		m.Text = chaosCommands[t.rng.IntN(len(chaosCommands))]
+	case n%6 == 0:
+		m.Text = u.factText()
+	default:
+		m.Text = talkText(u)
+	}
+	if t.noisy && !command {
+		t.roughen(&m)
+	}
+	return u, m
+}
+
+// roughen makes a few messages come in copies, or long. t.mu must be held.
+func (t *chaosTalk) roughen(m *dingtalktest.Message) {
+	switch t.rng.IntN(60) {
+	case 0, 1:
+		m.Copies = 3
+	case 2:
+		m.Text += strings.Repeat("日志一切正常，", 300)
+	case 3:
+		m.Text += strings.Repeat("A", 40_000)
+	}
+}
+
+// some are a few of the messages said so far.
+func (t *chaosTalk) some(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for range min(n, len(t.order)) {
+		ids = append(ids, t.order[t.rng.IntN(len(t.order))])
+	}
+	return ids
+}
+
+// threadOf is the session in which the messages with these marks were said.
+func (t *chaosTalk) threadOf(asked string) string {
+	mark, _, _ := strings.Cut(asked, " ")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u := t.said[mark]; u != nil {
+		return u.thread
+	}
+	return ""
+}

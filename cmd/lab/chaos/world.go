@@ -1,0 +1,237 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"ebb/bot/config"
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+	"ebb/sql/sqltest"
+)
+
+// chaos is a world that goes wrong: gateways as processes on one PostgreSQL, which are killed, stopped and cut off while
+// people talk. Whatever happens in it, what it promised must hold; see chaos_check.go.
+type chaos struct {
+	opt     Command
+	dir     string // temporary, with all that is written
+	program string
+	out     io.Writer
+	began   time.Time
+
+	sim      *dingtalktest.Server
+	model    *openaitest.Server
+	mind     *chaosModel
+	book     *chaosBook
+	talk     *chaosTalk
+	eye      *sql.Inspector
+	slots    []*slot
+	plan     []trouble
+	lives    lives
+	erasures erasures
+
+	leaving sync.WaitGroup // processes that were told to stop
+
+	mu      sync.Mutex
+	private *localpg.Server // nil while it is stopped
+	url     string
+	done    map[string]int     // troubles made, by kind
+	apart   []rig.Interval     // while the database was in trouble: a living replica may be taken for dead then
+	rough   []rig.Interval     // while statements were cut off, hung or took long
+	broken  []string           // promises that were seen broken before the end
+	calmed  map[string]figures // of each gateway when all was done, before it was told to stop
+	samples []sample
+	took    string // what the run spent its time with
+}
+
+// openChaos builds a world; no gateway runs in it yet. What it returns may be closed whatever the error.
+func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *chaos, err error) {
+	w = &chaos{
+		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
+		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
+	}
+	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
+		return w, fmt.Errorf("making a folder: %w", err)
+	}
+	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // the server's user must be able to pass
+		return w, fmt.Errorf("opening the folder: %w", err)
+	}
+	if err := w.startPostgres(ctx); err != nil {
+		return w, err
+	}
+	if _, err := sql.Migrate(ctx, w.url); err != nil {
+		return w, err
+	}
+	if w.eye, err = sql.OpenInspector(ctx, w.url); err != nil {
+		return w, err
+	}
+	if !opt.Calm {
+		w.plan = planTroubles(opt)
+	}
+	w.sim = dingtalktest.New(dingtalktest.Options{
+		Seed: opt.Seed, LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited, OpensPerMinute: 100_000,
+		RedeliverAfter: 3 * time.Second, RedeliverMax: dingtalktest.Unlimited, RetryOnError: true, Backlog: time.Minute,
+		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000, IgnoreMsgUUID: w.keysIgnored(),
+	})
+	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
+	w.model = openaitest.New(openaitest.Options{Reply: w.mind.reply, Usage: countText, KeepRequests: 1})
+	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
+	w.mind.thread = w.talk.threadOf
+	for i := range opt.Replicas {
+		s := &slot{chaos: w, name: fmt.Sprintf("g%d", i+1)}
+		if s.link, err = sqltest.NewLink(ctx, func() string { return sqltest.SocketOf(w.address()) }); err != nil {
+			return w, err
+		}
+		w.slots = append(w.slots, s)
+	}
+	return w, nil
+}
+
+// close ends what still runs and deletes what was written.
+func (w *chaos) close(ctx context.Context) error {
+	var err error
+	for _, s := range w.slots {
+		if s.child != nil && s.child.Alive() {
+			err = errors.Join(err, s.child.Kill())
+		}
+		s.link.Close()
+	}
+	w.leaving.Wait()
+	if w.talk != nil {
+		w.talk.close()
+	}
+	if w.model != nil {
+		w.model.Close()
+	}
+	if w.sim != nil {
+		w.sim.Close()
+	}
+	if w.eye != nil {
+		w.eye.Close()
+	}
+	err = errors.Join(err, w.stopPostgres(ctx, 15*time.Second))
+	if w.dir != "" {
+		err = errors.Join(err, os.RemoveAll(w.dir))
+	}
+	return err
+}
+
+func (w *chaos) startPostgres(ctx context.Context) error {
+	p, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.dir, "pg")})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.private, w.url = p, p.URL()
+	return nil
+}
+
+// address is where PostgreSQL is, or was last.
+func (w *chaos) address() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.url
+}
+
+// perMember reports whether each member of a group has a session of their own in this run: the seed decides.
+func (w *chaos) perMember() bool { return w.opt.Seed%3 == 0 }
+
+// keysIgnored reports whether DingTalk shows a reply again that it has shown, as the seed decides: nobody promises that it
+// looks at their keys.
+func (w *chaos) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
+
+// connections is how many gateways are connected to DingTalk, as the seed decides.
+func (w *chaos) connections() string {
+	if w.opt.Seed/4%4 == 1 {
+		return config.ConnectionsOne
+	}
+	return config.ConnectionsAll
+}
+
+// stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.
+func (w *chaos) stopPostgres(ctx context.Context, within time.Duration) error {
+	w.mu.Lock()
+	p := w.private
+	w.private = nil
+	w.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer stop()
+	return p.Stop(ctx)
+}
+
+// broke notes that a promise was broken.
+func (w *chaos) broke(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.broken) < maxBroken {
+		w.broken = append(w.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// gatewayConfig is small enough in all things for a flush and a compaction to come soon.
+func (w *chaos) gatewayConfig(name, database string) (string, error) {
+	type object = map[string]any
+	c := object{
+		"dingtalk": object{
+			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
+			"connections": w.connections(),
+		},
+		"llm": object{"models": []object{{
+			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
+		}}},
+		"agent": object{
+			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.ID},
+			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
+			"compaction": object{
+				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
+			},
+			"memory": object{"digest": "", "max_per_scope": 100_000},
+		},
+		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
+		"database": object{"url": database, "max_conns": 8},
+		"shutdown": object{"drain": chaosDrain.String(), "flush": "5s"},
+		"admin":    object{"listen": "127.0.0.1:0"},
+		"log":      object{"level": "info", "format": "json"},
+	}
+	return rig.WriteConfig(w.dir, name, c)
+}
+
+const (
+	chaosTTL   = 2 * time.Second // of leases
+	chaosDrain = 8 * time.Second // at a stop
+	chaosTurn  = 30 * time.Second
+)
+
+// watchTerms looks at the leases again and again: the term of none may fall.
+func (w *chaos) watchTerms(ctx context.Context) {
+	seen := map[sessions.Key]int64{}
+	for rig.WaitUntil(ctx, time.Now().Add(100*time.Millisecond)) {
+		one, stop := context.WithTimeout(ctx, 5*time.Second)
+		leases, err := w.eye.Terms(one)
+		stop()
+		if err != nil {
+			continue // the database is away: part of the trouble
+		}
+		for _, l := range leases {
+			if l.Term < seen[l.Key] && !w.erasures.deletes(l.Key) {
+				w.broke("session %s: the lease's term fell from %d to %d", l.Key, seen[l.Key], l.Term)
+			}
+			seen[l.Key] = l.Term
+		}
+	}
+}

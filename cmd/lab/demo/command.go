@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ebb/cmd/lab/rig"
+)
+
+// Command is lab demo.
+type Command struct {
+	Once bool `help:"End after the story; exit code 1 when an expectation fails."`
+}
+
+// Run plays the story with real gateway processes, then, unless told otherwise, makes the terminal a member of the group.
+func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
+	if err := app.CheckProgram(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer stopOnBrokenPipe(cancel)()
+	work, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	w := newShow(app.Stdout, app.Getenv)
+	w.intro()
+	stopClock := w.runClock()
+	w.caption("启动 PostgreSQL 与替身 · starting PostgreSQL and the stand-ins")
+	stage, err := openStage(work, app.Program, w, lost)
+	defer func() { err = errors.Join(err, stage.close(ctx)) }()
+	s := &story{stage: stage}
+	if err == nil {
+		err = s.play(work)
+	}
+	stopClock()
+	w.stop()
+	if err == nil && !c.Once {
+		if err = s.converse(work, app.Stdin, app.Stdout); ctx.Err() != nil {
+			return nil // a signal is as good a way to leave as any
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil: // what was under way could not come true
+		return fmt.Errorf("demo: ended by %w", context.Cause(ctx))
+	case err != nil && work.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(work), err)
+	case work.Err() != nil:
+		err = context.Cause(work)
+	case err == nil:
+		return nil
+	}
+	printLog(app.Stderr, stage.book.LastLines(20))
+	return fmt.Errorf("demo: %w", err)
+}
+
+// printLog shows the end of the gateways' logs, for those who have to find out why the story went wrong.
+func printLog(out io.Writer, lines []string) {
+	for _, l := range lines {
+		fmt.Fprintln(out, l)
+	}
+}
+
+// runClock draws the scene again from time to time until the returned function is called.
+func (s *show) runClock() (stop func()) {
+	if !s.live() {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(250 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				s.draw()
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// stopOnBrokenPipe ends the demo when whoever reads its output has gone. Without it the system would end the process at
+// once, and leave PostgreSQL and the gateways behind.
+func stopOnBrokenPipe(cancel context.CancelCauseFunc) (undo func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-broken:
+			cancel(errors.New("the end of its output"))
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(broken)
+		close(done)
+	}
+}

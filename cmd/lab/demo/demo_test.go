@@ -1,0 +1,227 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ebb/bot/config"
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/labtest"
+	"ebb/cmd/lab/rig"
+)
+
+// demoCommand is lab demo as a process of its own, whose temporary folder is watched: it has to leave nothing there.
+func demoCommand(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	program, err := exec.LookPath("lab") // the test binary under the program's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := labtest.OpenDir(t)
+	cmd, stderr = exec.Command(program, append([]string{"--program", labtest.BuildBot(t), "demo"}, args...)...), &bytes.Buffer{}
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Stderr = stderr
+	t.Cleanup(func() {
+		left, err := os.ReadDir(temp)
+		if err != nil || len(left) > 0 {
+			t.Errorf("the demo left %v in its folder (%v)", left, err)
+		}
+	})
+	return cmd, stderr
+}
+
+func TestDemoOnce(t *testing.T) {
+	t.Parallel()
+	cmd, stderr := demoCommand(t, "--once")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("demo --once: %v\n%s\n%s", err, out, stderr)
+	}
+	from := 0
+	for _, want := range []string{ // in this order
+		"模拟器", "Scripted: the model",
+		"张伟: ", "李娜: ", "Alex: ",
+		"● 记忆整理 memory flush", "PO-20260315-7781",
+		"● 压缩 compaction", "→", "flush: done before",
+		recallQuestion.Text, "记忆里有", "5 月 20 日",
+		"SIGTERM", "Shutdown memory flush summary", "owed 0", inFlight.Text,
+		afterRestart.Text, "PO-20260315-7781",
+		"kill -9", "Alex 负责",
+		"✔ 丢失 lost", "✔ 重复回答 answered twice", "✔ 钉钉协议违规 protocol violations", "✔ 全部符合预期",
+	} {
+		i := strings.Index(string(out[from:]), want)
+		if i < 0 {
+			t.Fatalf("no %q after what came before it in\n%s", want, out)
+		}
+		from += i
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("stderr: %s", stderr)
+	}
+}
+
+// Whoever types is a member of the group; the end of the input ends the demo.
+func TestDemoConverses(t *testing.T) {
+	t.Parallel()
+	cmd, stderr := demoCommand(t)
+	cmd.Stdin = strings.NewReader("/状态\n\n灰度是什么时候？\n/压缩\n/帮助\n")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("demo: %v\n%s\n%s", err, out, stderr)
+	}
+	_, talk, _ := strings.Cut(string(out), "全部符合预期")
+	for _, want := range []string{"上下文", "5 月 19 日", "`/compact"} {
+		if !strings.Contains(talk, want) {
+			t.Errorf("no %q in\n%s", want, talk)
+		}
+	}
+	// So soon after the story's own compaction there may be too little to gain: the bot says which.
+	if !strings.Contains(talk, "压缩完成") && !strings.Contains(talk, "无需压缩") {
+		t.Errorf("/compact was not answered in\n%s", talk)
+	}
+}
+
+// A signal in the middle of the story takes everything down: gateways, PostgreSQL, files.
+func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
+	cmd, stderr := demoCommand(t, "--once")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	giveUp := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer giveUp.Stop()
+	for sc := bufio.NewScanner(out); sc.Scan(); {
+		if strings.Contains(sc.Text(), plantedFacts[0].Text) {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err = cmd.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != rig.ExitFault || !strings.Contains(stderr.String(), "lab: demo: ended by interrupt") {
+		t.Errorf("got %v and %q, want exit code 1 and the signal's name", err, stderr)
+	}
+}
+
+// A gateway that does not come up fails the story at once, with its name.
+func TestDemoGatewayDies(t *testing.T) {
+	t.Parallel()
+	ctx, lost := context.WithCancelCause(t.Context())
+	defer lost(nil)
+	var out bytes.Buffer
+	s := &stage{
+		show: newShow(&out, labtest.MakeEnv()), dir: t.TempDir(), program: "false", book: rig.NewLogBook(), lost: lost,
+		dingtalk: dingtalktest.New(dingtalktest.Fast()), model: openaitest.New(openaitest.Options{}),
+	}
+	defer s.model.Close()
+	defer s.dingtalk.Close()
+	_, err := s.start(ctx, "A")
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil || !strings.Contains(cause.Error(), "gateway A ended by itself: exit status 1") {
+		t.Errorf("got %v and the cause %v", err, cause)
+	}
+}
+
+// The config that gateways are started with is one that serve takes as it is, without a word of warning.
+func TestDemoConfig(t *testing.T) {
+	t.Parallel()
+	s := &stage{
+		dir: t.TempDir(), url: "postgres://somewhere/db", dingtalk: dingtalktest.New(dingtalktest.Fast()),
+		model: openaitest.New(openaitest.Options{}),
+	}
+	defer s.model.Close()
+	defer s.dingtalk.Close()
+	path, err := s.config("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path, labtest.MakeEnv(), config.NeedServe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cfg.Warnings) > 0 || cfg.Database.URL.Reveal() != s.url || cfg.Agent.Compaction.AutoCompactThreshold != demoThreshold {
+		t.Errorf("got the warnings %q and %+v", cfg.Warnings, cfg)
+	}
+}
+
+// What people paste must not hold what the stand-in takes for a fact, or the flush would show it.
+func TestDemoChatter(t *testing.T) {
+	t.Parallel()
+	model := openaitest.New(openaitest.Options{})
+	defer model.Close()
+	for _, f := range plantedFacts {
+		if !isKept(t, model.URL, f.Utterance) || !strings.Contains(f.Text, f.proof) {
+			t.Errorf("%q is no fact that holds %q", f.Text, f.proof)
+		}
+	}
+	for _, u := range append(append([]rig.Utterance{}, rig.LongMessages...), rig.ShortMessages...) {
+		if isKept(t, model.URL, u) {
+			t.Errorf("the stand-in takes this for a fact: %s", u.Text)
+		}
+	}
+}
+
+// isKept asks the stand-in to flush one message, and reports whether it saves anything.
+func isKept(t *testing.T, url string, u rig.Utterance) bool {
+	t.Helper()
+	type object = map[string]any
+	body, err := json.Marshal(object{
+		"model": "m", "messages": []object{{"role": "user", "content": u.Speaker.Name + "(" + u.Speaker.ID + "): " + u.Text}},
+		"tools": []object{{"type": "function", "function": object{"name": "memory_save"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(url+"/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || !bytes.Contains(answer, []byte(`nothing_to_save\":`)) {
+		t.Fatalf("the stand-in answered %s, %v", answer, err)
+	}
+	return !bytes.Contains(answer, []byte(`nothing_to_save\":true`))
+}
+
+func TestSummaryIsTakenFromTheRequest(t *testing.T) {
+	t.Parallel()
+	content := "参考资料:\n<<<memory ab12\n- 张伟：发布日期定在 5 月 20 日\nmemory ab12>>>\n" +
+		"<<<summary 1-18 cd34\n## 决定\n- 张伟：发布日期定在 5 月 21 日\nsummary 1-18 cd34>>>\n"
+	r := openaitest.Request{Kind: openaitest.Chat, Messages: []openaitest.Message{
+		{Role: "user", Content: content}, {Role: "user", Content: "李娜(u-lina): " + recallQuestion.Text},
+	}}
+	if got := fromMemory(r).Content(); !strings.Contains(got, "记忆里有") || !strings.Contains(got, "20 日") {
+		t.Errorf("got %q, want the answer from memory", got)
+	}
+	if !strings.Contains(r.Messages[0].Content, "summary") {
+		t.Error("the recorded request was changed")
+	}
+	if !asking(recallQuestion)(r) || asking(beforeKill)(r) {
+		t.Error("asking does not tell questions apart")
+	}
+}
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	if got := readable("@u-zhangwei @u-you \n\n好的。\n"); got != "@张伟 @你 \n\n好的。" {
+		t.Errorf("got %q", got)
+	}
+}

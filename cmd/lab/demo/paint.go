@@ -1,0 +1,175 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
+)
+
+// show is the demo's one way to the screen: on a terminal the scene is drawn in place, elsewhere what happens is
+// printed, a line each. Its methods may be called from any goroutine.
+type show struct {
+	out     io.Writer
+	size    func() (columns, rows int) // nil: no terminal
+	palette palette
+	began   time.Time
+
+	mu    sync.Mutex
+	scene scene
+	drawn int // lines on the screen that the next drawing goes over
+	shape [2]int
+	ended bool
+}
+
+// newShow looks at where the output goes: a terminal that is large enough is drawn on.
+func newShow(out io.Writer, getenv func(string) string) *show {
+	s := &show{out: out, began: time.Now(), palette: newPalette(false)}
+	file, ok := out.(*os.File)
+	if !ok || !isatty.IsTerminal(file.Fd()) || getenv("TERM") == "dumb" {
+		return s
+	}
+	size := func() (int, int) {
+		columns, rows, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return minColumns, minRows
+		}
+		return columns, rows
+	}
+	if columns, rows := size(); columns >= minColumns && rows >= minRows {
+		s.size, s.palette = size, newPalette(getenv("NO_COLOR") == "")
+	}
+	return s
+}
+
+// live reports whether somebody watches a terminal: then the story goes at the pace of a reader.
+func (s *show) live() bool { return s.size != nil }
+
+// update changes the scene and draws it again.
+func (s *show) update(change func(*scene)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.scene)
+	s.drawLocked()
+}
+
+// Draw draws the scene again, for its clock.
+func (s *show) draw() { s.update(func(*scene) {}) }
+
+func (s *show) drawLocked() {
+	if s.size == nil || s.ended {
+		return
+	}
+	s.scene.Elapsed = time.Since(s.began)
+	columns, rows := s.size()
+	var b strings.Builder
+	if shape := [2]int{columns, rows}; shape != s.shape {
+		if s.shape != [2]int{} { // lines may have been wrapped: begin anew
+			b.WriteString("\x1b[2J\x1b[H")
+			s.drawn = 0
+		}
+		s.shape = shape
+	}
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
+	}
+	lines := render(s.scene, columns, rows, s.palette)
+	for _, l := range lines {
+		b.WriteString("\r" + l + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	s.drawn = len(lines)
+	_, _ = io.WriteString(s.out, b.String()) // a screen that is gone ends the demo by a signal
+}
+
+// printLocked writes one line with its time, where nothing is drawn.
+func (s *show) printLocked(indent, text string) {
+	if s.size == nil && !s.ended {
+		fmt.Fprintf(s.out, "%5.1fs  %s%s\n", time.Since(s.began).Seconds(), indent, fit(oneLine(text), 150))
+	}
+}
+
+// intro says what is real, where it is not on the screen anyway.
+func (s *show) intro() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size == nil {
+		fmt.Fprintf(s.out, "Ebb demo\n%s\n%s\n", honestChinese, honestEnglish)
+	}
+	s.drawLocked()
+}
+
+// caption says what comes now.
+func (s *show) caption(text string) {
+	s.update(func(c *scene) {
+		c.Caption = text
+		s.printLocked("", "== "+text)
+	})
+}
+
+// said adds a line to the conversation.
+func (s *show) said(who, text string, bot bool) {
+	s.update(func(c *scene) {
+		c.Said = append(c.Said, spoken{Who: who, Text: text, Bot: bot})
+		s.printLocked("", who+": "+text)
+	})
+}
+
+// happened tells what the gateway did.
+func (s *show) happened(text string, details ...string) {
+	s.update(func(c *scene) {
+		c.Happened = append(c.Happened, happening{Text: text, Details: details})
+		s.printLocked("", "● "+text)
+		for _, d := range details {
+			s.printLocked("     ", d)
+		}
+	})
+}
+
+// context tells the size of the context, for those who see no gauge.
+func (s *show) context(tokens int) {
+	s.update(func(c *scene) {
+		c.Tokens = tokens
+		s.printLocked("     ", fmt.Sprintf("[上下文 context %s / %s tokens, %d%%]", withCommas(tokens), withCommas(c.Threshold), tokens*100/max(1, c.Threshold)))
+	})
+}
+
+// replica tells the state of a gateway process.
+func (s *show) replica(name string, pid int, state string, alive bool) {
+	s.update(func(c *scene) {
+		now := replicaState{Name: name, PID: pid, State: state, Alive: alive}
+		for i := range c.Replicas {
+			if c.Replicas[i].Name == name {
+				c.Replicas[i] = now
+				return
+			}
+		}
+		c.Replicas = append(c.Replicas, now)
+	})
+}
+
+// end shows the closing table and the verdict; nothing is drawn after that.
+func (s *show) end(table []tableRow, verdict string) {
+	s.update(func(c *scene) { c.Table, c.Verdict, c.Caption = table, verdict, "结束 the end" })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size == nil {
+		for _, r := range table {
+			fmt.Fprintln(s.out, drawRow(r, s.palette))
+		}
+		fmt.Fprintln(s.out, verdict)
+	}
+	s.ended = true
+}
+
+// stop ends the drawing, so that what is printed next stands under it.
+func (s *show) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}

@@ -1,0 +1,91 @@
+package demo
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+	"ebb/sessions"
+)
+
+// The group of the story.
+const (
+	demoGroup      = sessions.ConversationID("cidEbbDemoGroup==")
+	demoGroupTitle = "支付网关 2.4 发布"
+	demoBotName    = "Ebb"
+)
+
+// you is the person at the terminal.
+var you = rig.Person{ID: "u-you", Name: "你"}
+
+// demoPeople are the members of the group as the simulator knows them. The one at the terminal is an administrator, who
+// may /compact.
+func demoPeople() (users []dingtalktest.User, ids []string) {
+	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
+		users = append(users, dingtalktest.User{StaffID: p.ID, Nick: p.Name, Admin: p == you})
+		ids = append(ids, p.ID)
+	}
+	return users, ids
+}
+
+// planted is a fact that is said early, and the words by which it is known again.
+type planted struct {
+	rig.Utterance
+	proof string
+}
+
+// facts are said first and asked for last.
+var plantedFacts = []planted{
+	{rig.Utterance{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"}, "5 月 20 日"},
+	{rig.Utterance{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"}, "回滚由 Alex 负责"},
+	{rig.Utterance{Speaker: rig.Alex, Text: "供应商的对账订单号是 PO-20260315-7781，5 月 18 日截止。"}, "PO-20260315-7781"},
+	{rig.Utterance{Speaker: rig.Zhang, Text: "我偏好先看结论，再看细节，周报一页以内。"}, "先看结论"},
+}
+
+// The questions and messages of the beats after the compaction.
+var (
+	earlyQuestion  = rig.Utterance{Speaker: rig.Alex, Text: "发布是谁负责？"}
+	recallQuestion = rig.Utterance{Speaker: rig.Li, Text: "请问支付网关的发布日期定在哪天？"}
+	inFlight       = rig.Utterance{Speaker: rig.Zhang, Text: "灰度定在 5 月 19 日上午十点，先放 5% 的流量。"}
+	inBetween      = rig.Utterance{Speaker: rig.Li, Text: "联调环境换成 pay-stage-2 了，旧的今晚下线。"}
+	afterRestart   = rig.Utterance{Speaker: rig.Alex, Text: "供应商的对账订单号是多少？"}
+	beforeKill     = rig.Utterance{Speaker: rig.Zhang, Text: "回滚由谁负责？"}
+)
+
+// fromMemory answers as the stand-in does, from a request without its summaries. They tell the planted facts too; the
+// beat is to show that memory holds them by itself.
+func fromMemory(r openaitest.Request) openaitest.Reply {
+	messages := make([]openaitest.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		m.Content = summaryBlock.ReplaceAllString(m.Content, "")
+		messages[i] = m
+	}
+	r.Messages = messages
+	return openaitest.Persona(r)
+}
+
+var summaryBlock = regexp.MustCompile(`(?s)<<<summary .*?\nsummary [^\n]*>>>\n?`)
+
+// slowly answers as the stand-in does, so late that a signal comes first.
+func slowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
+	return func(r openaitest.Request) openaitest.Reply { return openaitest.Persona(r).After(d) }
+}
+
+// never takes a request and does not answer: its gateway will be gone before.
+func never(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
+
+// asking matches a chat request whose newest message is u.
+func asking(u rig.Utterance) openaitest.Matcher {
+	return func(r openaitest.Request) bool {
+		last := ""
+		for _, m := range r.Messages {
+			if m.Role == "user" {
+				last = m.Content
+			}
+		}
+		return r.Kind == openaitest.Chat && strings.Contains(last, u.Text)
+	}
+}

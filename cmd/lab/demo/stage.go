@@ -1,0 +1,192 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+// The demo's window is small, so that half a minute of talk fills it; a lease is short, so that a killed gateway's
+// work is soon taken over. Replies may come faster than DingTalk lets a real group have them: the story puts an hour of
+// talk into half a minute.
+const (
+	demoThreshold  = 4000
+	demoWindow     = 16_000
+	demoShare      = 0.175 // of the window: a compaction leaves 0.7 of the threshold
+	demoReserve    = 4000
+	demoFlushRatio = 0.9
+	demoLeaseTTL   = "3s"
+	demoPerMinute  = 120
+)
+
+// stage is what the story plays on: a PostgreSQL, the two stand-ins, and gateway processes.
+type stage struct {
+	show     *show
+	dir      string // temporary, with all that the demo writes
+	program  string
+	private  *localpg.Server
+	url      string // of its database
+	store    *sql.Store
+	dingtalk *dingtalktest.Server
+	model    *openaitest.Server
+	book     *rig.LogBook
+	children []*rig.Process
+	lost     func(error)
+	key      sessions.Key
+}
+
+// openStage builds everything but the gateways. It may be closed whatever the error. lost is called when a gateway ends
+// that nobody ended.
+func openStage(ctx context.Context, program string, w *show, lost func(error)) (s *stage, err error) {
+	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
+	if s.dir, err = os.MkdirTemp("", "ebb-demo-"); err != nil {
+		return s, fmt.Errorf("making a folder for the demo: %w", err)
+	}
+	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
+	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // G302: see above
+		return s, fmt.Errorf("opening the demo's folder: %w", err)
+	}
+	s.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})
+	if err != nil {
+		return s, err
+	}
+	s.url = s.private.URL()
+	if _, err := sql.Migrate(ctx, s.url); err != nil {
+		return s, err
+	}
+	if s.store, err = sql.Open(ctx, sql.Options{URL: s.url, MaxConns: 4}); err != nil {
+		return s, err
+	}
+	s.openStandIns()
+	return s, nil
+}
+
+// openStandIns starts what plays DingTalk and the model.
+func (s *stage) openStandIns() {
+	users, ids := demoPeople()
+	s.dingtalk = dingtalktest.New(dingtalktest.Options{
+		Users: users, Groups: []dingtalktest.Group{{ID: string(demoGroup), Title: demoGroupTitle, Members: ids}},
+		RedeliverAfter: 3 * time.Second, RedeliverMax: 3, WebhookPerMinute: demoPerMinute,
+	})
+	o := openaitest.Options{Steps: []openaitest.Script{openaitest.WhenFunc(asking(recallQuestion), fromMemory)}}
+	if s.show.live() {
+		o.Latency = 250 * time.Millisecond
+	}
+	s.model = openaitest.New(o)
+}
+
+// close takes everything down in the opposite order. It returns what did not end cleanly.
+func (s *stage) close(ctx context.Context) error {
+	err := rig.StopProcesses(ctx, s.children, 35*time.Second)
+	if s.model != nil {
+		s.model.Close()
+	}
+	if s.dingtalk != nil {
+		s.dingtalk.Close()
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.private != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		err = errors.Join(err, s.private.Stop(stop))
+	}
+	if s.dir != "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return err
+}
+
+// config writes the config file of one gateway and returns its path.
+func (s *stage) config(name string) (string, error) {
+	type object = map[string]any
+	c := object{
+		"dingtalk": object{
+			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": s.dingtalk.URL, "oapi_base": s.dingtalk.URL,
+			"replies_per_minute": demoPerMinute,
+		},
+		"llm": object{"models": []object{{
+			"name": "main", "model": "scripted", "base_url": s.model.URL, "api_key": "none", "max_output": 2048,
+		}}},
+		"agent": object{"compaction": object{
+			"auto_compact_threshold": demoThreshold, "context_window": demoWindow, "reserve_tokens": demoReserve,
+			"max_history_share": demoShare, "flush_ratio": demoFlushRatio,
+		}},
+		"cluster":  object{"lease_ttl": demoLeaseTTL, "replica_id": "demo-" + name},
+		"database": object{"url": s.url},
+		"admin":    object{"listen": "127.0.0.1:0"},
+		"log":      object{"level": "info", "format": "json"},
+	}
+	return rig.WriteConfig(s.dir, name, c)
+}
+
+// start starts a gateway and waits until DingTalk has a connection to it.
+func (s *stage) start(ctx context.Context, name string) (*rig.Process, error) {
+	live := s.dingtalk.State().Live
+	config, err := s.config(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := rig.StartProcess(name, s.program, config, s.book)
+	if err != nil {
+		return nil, err
+	}
+	s.children = append(s.children, c)
+	go c.ReportLoss(s.lost)
+	s.show.replica(name, c.PID(), "启动中 starting", true)
+	if err := s.dingtalk.WaitConns(ctx, live+1); err != nil {
+		return nil, fmt.Errorf("gateway %s does not connect: %w", name, err)
+	}
+	s.show.replica(name, c.PID(), "运行 running", true)
+	return c, nil
+}
+
+// session reads the group's session; before the first message it is empty.
+func (s *stage) session(ctx context.Context) (sessions.Session, error) {
+	row, err := s.store.Session(ctx, s.key)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return sessions.Session{Key: s.key}, nil
+	}
+	return row, err
+}
+
+// memories lists what is remembered for the group, the oldest first.
+func (s *stage) memories(ctx context.Context) ([]memory.Memory, error) {
+	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
+	list, err := s.store.Pinned(ctx, r, 1000)
+	slices.Reverse(list)
+	return list, err
+}
+
+// replyTo waits for the first reply to a message.
+func (s *stage) replyTo(ctx context.Context, msgID string) (dingtalktest.Reply, error) {
+	_, err := s.dingtalk.WaitEntry(ctx, "a reply to message "+msgID, func(e dingtalktest.Entry) bool {
+		return e.Kind == "reply" && e.MsgID == msgID
+	})
+	if err != nil {
+		return dingtalktest.Reply{}, err
+	}
+	return s.replies()[msgID][0], nil
+}
+
+// replies are the replies in the group so far, by the message that they answer.
+func (s *stage) replies() map[string][]dingtalktest.Reply {
+	all := map[string][]dingtalktest.Reply{}
+	for _, r := range s.dingtalk.Replies(string(demoGroup)) {
+		all[r.MsgID] = append(all[r.MsgID], r)
+	}
+	return all
+}

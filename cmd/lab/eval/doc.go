@@ -1,0 +1,2 @@
+// Package eval searches data with known answers through the bot's own search and writes the results: `lab eval`.
+package eval

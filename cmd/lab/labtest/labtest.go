@@ -1,0 +1,98 @@
+// Package labtest runs lab in tests: its command lines in the test's process or as a process of their own, with a bot that
+// is built once.
+package labtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ebb/cmd/lab/rig"
+)
+
+// build is the bot that the tests run, built once.
+var build struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// BuildBot builds the bot, with the race detector where the tests have it, and returns its path.
+func BuildBot(tb testing.TB) string {
+	tb.Helper()
+	build.once.Do(func() {
+		if build.dir, build.err = os.MkdirTemp("", "ebb-lab-"); build.err != nil {
+			return
+		}
+		args := []string{"build", "-o", build.dir}
+		if raceEnabled {
+			args = append(args, "-race")
+		}
+		if out, err := exec.Command("go", append(args, "ebb/cmd/bot")...).CombinedOutput(); err != nil {
+			build.err = fmt.Errorf("building the bot: %w\n%s", err, out)
+		}
+	})
+	if build.err != nil {
+		tb.Fatal(build.err)
+	}
+	return filepath.Join(build.dir, "bot")
+}
+
+// cleanup removes the bot after the tests.
+type cleanup struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (c cleanup) Run() int {
+	code := c.m.Run()
+	if build.dir != "" {
+		if err := os.RemoveAll(build.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// RunTests is the body of a TestMain. It makes the test binary the program lab too, with the commands of a grammar.
+func RunTests(m *testing.M, grammar rig.Grammar) {
+	testscript.Main(cleanup{m}, map[string]func(){"lab": func() { rig.Main(grammar) }})
+}
+
+// OpenDir makes a folder that a database server of another user can enter, short enough for the name of a socket.
+func OpenDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ebb-lab-")
+	tb.Cleanup(func() { err = errors.Join(err, os.RemoveAll(dir)) })
+	if err = errors.Join(err, os.Chmod(dir, 0o711)); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// MakeEnv makes a getenv from pairs of name and value.
+func MakeEnv(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+// RunCommand executes one command line in this process.
+func RunCommand(t *testing.T, grammar rig.Grammar, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code = rig.Execute(t.Context(), grammar, args, &rig.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &problems, Getenv: MakeEnv()})
+	return code, out.String(), problems.String()
+}

@@ -1,0 +1,286 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ebb/bot/config"
+	"ebb/cmd/lab/rig"
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+// result is what one policy came to over all talks.
+type result struct {
+	name  string
+	group resultGroup
+	bill  bill // with summaries that copy every identifier
+	worn  bill // with summaries that miss one in ten, for what becomes of identifiers; empty where that was not run
+}
+
+// resultGroup says how a result was come by.
+type resultGroup int
+
+const (
+	groupBaseline resultGroup = iota // simulated, for comparison
+	groupPeer                        // simulated, what others do
+	groupEngine                      // ours, really run
+)
+
+// missingTenth is the probability with which a careless summary copies an identifier.
+const missingTenth = 0.9
+
+// replayInHand is how many conversations are held at once.
+const replayInHand = 4
+
+// Names of our results that targets speak of.
+const (
+	balancedAsItComes = "balanced, 40 messages stay"
+	balancedAtEight   = "balanced, 8 messages stay"
+	balancedAtFour    = "balanced, 4 messages stay"
+	budgetAtEight     = "token_budget, 8k"
+)
+
+// contenders are our policies with their defaults, at budgets where they act on conversations of this length.
+func contenders() []contender {
+	at := func(name, policy string, threshold, tail int) contender {
+		c := config.Default().Agent.Compaction
+		c.Policy, c.TailMessages = policy, tail
+		// What is left of the window after a compaction keeps its proportion to the threshold.
+		c.MaxHistoryShare *= float64(threshold) / float64(c.AutoCompactThreshold)
+		c.AutoCompactThreshold = threshold
+		return contender{name: name, settings: c.Settings(compaction.Policies)}
+	}
+	worn := func(c contender) contender {
+		c.worn = true
+		return c
+	}
+	const own = 0 // the policy's own tail
+	whole := config.Default().Agent.Compaction.AutoCompactThreshold
+	return []contender{
+		at("sliding_window, no cooldown", "sliding_window", whole, own), // which can't pass in a replay
+		at("archive", "archive", whole, own),
+		at("turns", "turns", whole, own),
+		at("offload, 8k", "offload", budgetAt, own),
+		at("offload, 16k", "offload", 2*budgetAt, own),
+		worn(at(budgetAtEight, "token_budget", budgetAt, own)),
+		at("token_budget, 16k", "token_budget", 2*budgetAt, own),
+		worn(at(balancedAsItComes, "balanced", whole, own)),
+		at(balancedAtEight, "balanced", whole, 8),
+		at(balancedAtFour, "balanced", whole, 4),
+	}
+}
+
+// simulateAll replays the talks under the policies that are written down.
+func simulateAll(talks []talk) []result {
+	var out []result
+	for _, p := range peers() {
+		r := result{name: p.name, group: p.group}
+		for _, t := range talks {
+			r.bill.add(simulate(t, p, 1))
+			r.worn.add(simulate(t, p, missingTenth))
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// runAll replays the talks through the engine, several at once, each on a database of its own: gateways that share one
+// take up each other's sessions in the background, and pay for their flushes and compactions.
+func runAll(ctx context.Context, server *localpg.Server, talks []talk, all []contender) (out []result, err error) {
+	counter, err := tokens.NewCounter()
+	if err != nil {
+		return nil, err
+	}
+	template, err := server.NewDatabase(ctx, replayTemplate, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.DropDatabase(context.WithoutCancel(ctx), replayTemplate)) }()
+	if _, err := sql.Migrate(ctx, template); err != nil {
+		return nil, err
+	}
+	out = make([]result, len(all))
+	bills := make([][2]bill, len(all)*len(talks))
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(replayInHand)
+	for i, c := range all {
+		out[i] = result{name: c.name, group: groupEngine}
+		for j, t := range talks {
+			for k, copied := range []float64{1, missingTenth} {
+				if k > 0 && !c.worn {
+					continue
+				}
+				c := c
+				c.copied = copied
+				work.Go(func() (err error) {
+					bills[i*len(talks)+j][k], err = c.replayAlone(ctx, server, counter, t)
+					return err
+				})
+			}
+		}
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range bills {
+		r := &out[i/len(talks)]
+		r.bill.add(bills[i][0])
+		r.worn.add(bills[i][1])
+	}
+	return out, nil
+}
+
+// named are the bills by name.
+func (c Comparison) named() map[string]bill {
+	out := map[string]bill{}
+	for _, r := range c.results {
+		out[r.name] = r.bill
+	}
+	return out
+}
+
+// Figures holds our policies against what was promised.
+func (c Comparison) Figures() []rig.Figure {
+	all := c.named()
+	seed, balanced, budget := all[windowSeed], all[balancedAsItComes], all[budgetAtEight]
+	share := func(what string, b bill, limit float64) rig.Figure {
+		got := rig.Ratio(b.cost(targetPrice), seed.cost(targetPrice))
+		return rig.Figure{
+			Name: "cost of " + what, Measured: fmt.Sprintf("%.0f k, the fixed window %.0f k", b.cost(targetPrice)/1000, seed.cost(targetPrice)/1000),
+			Ratio: fmt.Sprintf("%.2f x", got), Target: fmt.Sprintf("<= %.2f x", limit),
+		}.AtMost(got, limit)
+	}
+	calls := rig.Ratio(float64(balanced.extra()), float64(seed.extra()))
+	figures := []rig.Figure{
+		share(balancedAsItComes, balanced, 0.5),
+		rig.Figure{
+			Name: "extra calls of " + balancedAsItComes, Measured: fmt.Sprintf("%d, the fixed window %d", balanced.extra(), seed.extra()),
+			Ratio: fmt.Sprintf("%.3f x", calls), Target: "<= 0.125 x",
+		}.AtMost(calls, 0.125),
+		share(budgetAtEight, budget, 0.6),
+	}
+	for _, name := range []string{balancedAsItComes, budgetAtEight} {
+		cached := all[name].cachedShare()
+		figures = append(figures, rig.Figure{
+			Name: "cached share of " + name, Measured: fmt.Sprintf("%.1f %%", 100*cached), Ratio: "-", Target: ">= 95 %",
+		}.AtLeast(cached, 0.95))
+	}
+	return append(append(figures, c.coverage()), equalTails(all)...)
+}
+
+// coverage is that of our worst policy.
+func (c Comparison) coverage() rig.Figure {
+	worst, name := 2.0, ""
+	for _, r := range c.results {
+		if share := r.bill.covered.share(); r.group == groupEngine && share < worst {
+			worst, name = share, r.name
+		}
+	}
+	return rig.Figure{
+		Name: "past messages in the context, raw or told", Measured: fmt.Sprintf("%.1f %% (%s)", 100*worst, name), Ratio: "-", Target: "100 %",
+	}.AtLeast(worst, 1)
+}
+
+// equalTails compares with each peer at its own raw tail.
+func equalTails(all map[string]bill) []rig.Figure {
+	var figures []rig.Figure
+	for _, pair := range [][2]string{
+		{balancedAtFour, picoclawDefault}, {balancedAtEight, nanobotDefault}, {budgetAtEight, pomelobotAtEight},
+	} {
+		ours, theirs := all[pair[0]], all[pair[1]]
+		got := rig.Ratio(ours.cost(targetPrice), theirs.cost(targetPrice))
+		figures = append(figures, rig.Figure{
+			Name: pair[0] + " against " + pair[1],
+			Measured: fmt.Sprintf("%.0f k against %.0f k; %.0f %% against %.0f %% covered", ours.cost(targetPrice)/1000, theirs.cost(targetPrice)/1000,
+				100*ours.covered.share(), 100*theirs.covered.share()),
+			Ratio: fmt.Sprintf("%.2f x", got), Target: "<= 1.05 x",
+		}.AtMost(got, 1.05))
+	}
+	return figures
+}
+
+// survivedAfter are the numbers of compactions after which identifiers are counted.
+var survivedAfter = [3]int{1, 5, 15}
+
+// FormatTable has all figures of every policy. Costs are in thousands of uncached input tokens.
+func (c Comparison) FormatTable() string {
+	head := []string{"policy", "prompts", "cached", "calls", "their cost", "flushes", "their cost", "waits"}
+	for _, price := range cachePrices {
+		head = append(head, fmt.Sprintf("cost at %v", price))
+	}
+	head = append(head, "x window", "tail >=", "mean tail", "covered", "identifiers", "largest")
+	rows := [][]string{head}
+	seed := c.named()[windowSeed].cost(targetPrice)
+	for _, r := range c.results {
+		b := r.bill
+		row := []string{
+			r.name, thousands(b.spend[callMain].prompt), fmt.Sprintf("%.1f %%", 100*b.cachedShare()),
+		}
+		for _, kind := range []callKind{callSummary, callFlush} {
+			row = append(row, fmt.Sprint(b.spend[kind].calls), thousands(int(b.spend[kind].cost(targetPrice))))
+		}
+		row = append(row, fmt.Sprint(b.inline))
+		for _, price := range cachePrices {
+			row = append(row, thousands(int(b.cost(price))))
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", rig.Ratio(b.cost(targetPrice), seed)), fmt.Sprint(b.tailMin),
+			fmt.Sprintf("%.0f", b.meanTail()), fmt.Sprintf("%.1f %%", 100*b.covered.share()), r.worn.survival(), fmt.Sprint(b.largest)))
+	}
+	return fmt.Sprintf("cost replay of %s, in thousands of uncached input tokens; output counts %dfold\n%s"+
+		"calls: summaries and repairs; waits: calls before a reply; tail: raw messages at the least, tokens on average;\n"+
+		"identifiers: what is left of them %s compactions after their message, where summaries miss one in ten\n",
+		c.source, outputPrice, rig.FormatTable(rows), strings.Join(strings.Fields(strings.Trim(fmt.Sprint(survivedAfter), "[]")), "/"))
+}
+
+// survival is the part of identifiers that is still there.
+func (b bill) survival() string {
+	var parts []string
+	for _, n := range survivedAfter {
+		t := b.survived[n-1]
+		if t.of == 0 {
+			parts = append(parts, "-")
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%.0f", 100*t.share()))
+	}
+	return strings.Join(parts, "/") + " %"
+}
+
+func thousands(tokens int) string { return fmt.Sprintf("%.0f", float64(tokens)/1000) }
+
+// Comparison is a replay of all policies.
+type Comparison struct {
+	source  string // of the talks
+	results []result
+}
+
+// Compare replays every policy on databases of one server: dialogues from a folder, or synthetic ones where none is named.
+func Compare(ctx context.Context, server *localpg.Server, folder string) (Comparison, error) {
+	talks, source := synthesize(synthTalks), "synthetic conversations"
+	if folder != "" {
+		var err error
+		if talks, err = readTalks(folder); err != nil {
+			return Comparison{}, err
+		}
+		source = "LoCoMo dialogues"
+	}
+	messages := 0
+	for _, t := range talks {
+		messages += len(t.said)
+	}
+	engine, err := runAll(ctx, server, talks, contenders())
+	if err != nil {
+		return Comparison{}, err
+	}
+	return Comparison{
+		source:  fmt.Sprintf("%d %s, %d messages", len(talks), source, messages),
+		results: append(simulateAll(talks), engine...),
+	}, nil
+}

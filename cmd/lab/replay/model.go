@@ -1,0 +1,369 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"ebb/bot"
+	"ebb/compaction/identify"
+	"ebb/compaction/tokens"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// countingModel answers one conversation as it was recorded, writes summaries by a rule instead of by thinking, and
+// accounts every request that the engine really sends.
+type countingModel struct {
+	talk
+	most   int     // tokens of a summary that does not continue another
+	copied float64 // probability with which a summary copies an identifier
+
+	mu        sync.Mutex
+	meter     *meter
+	coin      *rand.Rand
+	next      int  // the message that is asked now
+	waiting   bool // somebody waits for the answer
+	digests   []account
+	reference string // of the last request: summaries and pinned memory
+	wrong     error  // the first request that does not show what was said
+}
+
+// account is what a summary of ours goes back to.
+type account struct {
+	lines []string
+	told  map[int]bool
+	keys  []string
+}
+
+func newCountingModel(t talk, most int, copied float64) *countingModel {
+	return &countingModel{
+		talk: t, most: most, copied: copied, meter: newMeter(),
+		coin: rand.New(rand.NewPCG(11, uint64(len(t.said)))),
+	}
+}
+
+// ask says that message i is on its way.
+func (m *countingModel) ask(i int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next, m.waiting = i, true
+}
+
+// answered says that nobody waits for what the model is asked from now on.
+func (m *countingModel) answered() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = false
+}
+
+// bill is what the conversation has come to.
+func (m *countingModel) bill() (bill, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.meter.bill, m.wrong
+}
+
+// Generate implements bot.Model. Requests are told apart as the engine makes them: a flush is forced to call its tool,
+// and a summary is offered none.
+func (m *countingModel) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(r.Messages) < 2 {
+		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: "counting", Err: errors.New("a request of less than two messages")}
+	}
+	switch {
+	case r.Force != "":
+		return m.flush(r)
+	case len(r.Tools) == 0:
+		return m.summary(r)
+	}
+	return m.chat(r), nil
+}
+
+// blocksOf are the blocks of a request. The reference message is several: it grows at its end.
+func blocksOf(messages []bot.ChatMessage) []block {
+	blocks := []block{{"system " + messages[0].Content, systemTokens}}
+	for _, msg := range messages[1:] {
+		if !isReference(msg) {
+			blocks = append(blocks, block{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
+			continue
+		}
+		for i, part := range strings.Split(msg.Content, "\n<<<") {
+			if i == 0 {
+				blocks = append(blocks, block{part, blockTokens(part)})
+				continue
+			}
+			blocks = append(blocks, block{part, blockTokens(part) - blockOverhead})
+		}
+	}
+	return blocks
+}
+
+// isReference finds the message with summaries and pinned memory, which alone has fences in this replay.
+func isReference(msg bot.ChatMessage) bool {
+	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
+}
+
+// chat gives the recorded reply.
+func (m *countingModel) chat(r bot.Request) bot.Response {
+	blocks := blocksOf(r.Messages)
+	before := m.meter.spend[callMain]
+	m.meter.call(callMain, blocks, 0)
+	reference, raw := "", r.Messages[1:]
+	if isReference(raw[0]) {
+		reference, raw = raw[0].Content, raw[1:]
+	}
+	if reference != m.reference {
+		m.reference, m.meter.epoch = reference, m.meter.epoch+1
+	}
+	s := shown{past: m.next, told: m.toldIn(reference), holds: func(mark string) bool { return strings.Contains(reference, mark) }}
+	// What is asked stands last; lines with the time stand between what was said.
+	for i := len(raw) - 2; i >= 0; i-- {
+		at := m.next - s.raw - 1
+		if at >= 0 && raw[i].Content == m.said[at].text {
+			s.raw, s.rawTotal = s.raw+1, s.rawTotal+m.said[at].tokens()
+			continue
+		}
+		if !strings.HasPrefix(raw[i].Content, "[") {
+			m.wrong = errors.Join(m.wrong, fmt.Errorf("%s: the request for message %d shows %q as message %d", m.name, m.next, raw[i].Content, at))
+			break
+		}
+	}
+	if last := raw[len(raw)-1].Content; last != m.said[m.next].text && m.wrong == nil {
+		m.wrong = fmt.Errorf("%s: the request for message %d asks %q", m.name, m.next, last)
+	}
+	m.meter.see(m.talk, s)
+	after := m.meter.spend[callMain]
+	reply := m.said[m.next+1].text
+	return bot.Response{
+		Text: reply, Finish: bot.FinishStop, Model: "counting",
+		Usage: sessions.Usage{
+			Prompt: after.prompt - before.prompt, Cached: after.cached - before.cached, Completion: blockTokens(reply) - blockOverhead,
+		},
+	}
+}
+
+// aside accounts a request that is not the conversation's own.
+func (m *countingModel) aside(kind callKind, r bot.Request, output string) sessions.Usage {
+	var blocks []block
+	for _, msg := range r.Messages {
+		blocks = append(blocks, block{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
+	}
+	if m.waiting {
+		m.meter.inline++
+	}
+	before := m.meter.spend[kind]
+	m.meter.call(kind, blocks, blockTokens(output)-blockOverhead)
+	after := m.meter.spend[kind]
+	return sessions.Usage{Prompt: after.prompt - before.prompt, Cached: after.cached - before.cached, Completion: after.output - before.output}
+}
+
+// What the counting model reads in requests for summaries.
+var (
+	digestTag   = regexp.MustCompile(`Account no\. (\d+) of what was said`)
+	headingLine = regexp.MustCompile(`(?m)^(#+ [^(\n]*[^(\n ])`)
+	fenced      = regexp.MustCompile(`(?s)<<<([a-z-]+) \w+\n(.*?)\n[a-z-]+ \w+>>>`)
+	targetWords = regexp.MustCompile(`(?:About |约 ?)(\d+)`)
+)
+
+// toldIn are the messages that the summaries in a text go back to.
+func (m *countingModel) toldIn(text string) map[int]bool {
+	var sets []map[int]bool
+	for _, d := range m.digestsIn(text) {
+		sets = append(sets, d.told)
+	}
+	return told(sets...)
+}
+
+func (m *countingModel) digestsIn(text string) []account {
+	var out []account
+	for _, tag := range digestTag.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(tag[1]); err == nil && n > 0 && n <= len(m.digests) {
+			out = append(out, m.digests[n-1])
+		}
+	}
+	return out
+}
+
+// transcriptLine is one event as the engine shows it to a model.
+type transcriptLine struct {
+	N               int64
+	Who, Role, Text string
+}
+
+// transcriptIn are the messages in a request.
+func transcriptIn(text string) []transcriptLine {
+	var out []transcriptLine
+	for line := range strings.SplitSeq(text, "\n") {
+		var l transcriptLine
+		if strings.HasPrefix(line, `{"n":`) && json.Unmarshal([]byte(line), &l) == nil && l.Role != string(sessions.RoleSummary) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// own notes a request about what was not said in this conversation: its cost belongs to another bill.
+func (m *countingModel) own(lines []transcriptLine) {
+	for _, l := range lines {
+		if i := int(l.N) - 1; m.wrong == nil && (i < 0 || i >= len(m.said) || m.said[i].text != l.Text) {
+			m.wrong = fmt.Errorf("%s: a request about another conversation shows %q as message %d", m.name, l.Text, i)
+		}
+	}
+}
+
+// repair writes a summary again with what was missing in it.
+func (m *countingModel) repair(r bot.Request, draft, input string) (bot.Response, error) {
+	text := strings.TrimRight(draft, "\n")
+	var missing []string
+	for line := range strings.SplitSeq(input, "\n") {
+		var finding struct{ Missing string }
+		if json.Unmarshal([]byte(line), &finding) == nil && finding.Missing != "" {
+			missing = append(missing, finding.Missing)
+		}
+	}
+	if more := m.pass(missing); len(more) > 0 {
+		text += "\n" + strings.Join(more, ", ")
+	}
+	for _, tag := range digestTag.FindAllStringSubmatch(draft, -1) {
+		if n, err := strconv.Atoi(tag[1]); err == nil && n > 0 && n <= len(m.digests) {
+			m.digests[n-1].keys = append(m.digests[n-1].keys, missing...)
+		}
+	}
+	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.aside(callSummary, r, text)}, nil
+}
+
+// summary tells what it is given in a quarter of its length, and copies identifiers. A summary that continues or joins
+// others is as long as they and the quarter together, up to the cap of such.
+func (m *countingModel) summary(r bot.Request) (bot.Response, error) {
+	system, input := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
+	for _, part := range fenced.FindAllStringSubmatch(input, -1) {
+		if part[1] == "draft" {
+			return m.repair(r, part[2], input)
+		}
+	}
+	earlier, lines := m.digestsIn(input), transcriptIn(input)
+	m.own(lines)
+	d := account{told: map[int]bool{}}
+	size, source, limit := 0, 0, m.most
+	for _, e := range earlier {
+		limit = rollingCap
+		d.lines, d.told = append(d.lines, e.lines...), told(d.told, e.told)
+		d.keys = append(d.keys, e.keys...)
+		size += blockTokens(strings.Join(e.lines, "\n") + strings.Join(e.keys, ", "))
+	}
+	for _, l := range lines {
+		if m.toldBefore(int(l.N) - 1) {
+			limit = rollingCap // told again, from what was said
+		}
+		d.told[int(l.N)-1] = true
+		source += blockTokens(l.Text)
+		d.keys = append(d.keys, keysOf(l)...)
+	}
+	if target := targetWords.FindStringSubmatch(system); target != nil {
+		if n, err := strconv.Atoi(target[1]); err == nil && n > 0 {
+			limit = min(limit, n)
+		}
+	}
+	size = min(limit, size+source/summaryParts)
+	d.keys = m.pass(d.keys)
+	for _, l := range lines {
+		d.lines = append(d.lines, briefly(l, size-blockTokens(strings.Join(d.keys, ", ")), source))
+	}
+	m.digests = append(m.digests, d)
+	text := d.write(len(m.digests), headingLine.FindAllString(system, -1), size)
+	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.aside(callSummary, r, text)}, nil
+}
+
+func (m *countingModel) toldBefore(i int) bool {
+	return slices.ContainsFunc(m.digests, func(d account) bool { return d.told[i] })
+}
+
+// pass copies each identifier once, with the model's probability.
+func (m *countingModel) pass(keys []string) []string {
+	var out []string
+	for _, k := range keys {
+		if !slices.Contains(out, k) && m.coin.Float64() < m.copied {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// briefly is a message's part of a summary of so many tokens of a source: its first words, without those that might be
+// half an identifier.
+func briefly(l transcriptLine, size, source int) string {
+	room := len(l.Text) * max(0, size) / max(1, source)
+	var b strings.Builder
+	for word := range strings.FieldsSeq(l.Text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("/@`%$#[]():", r) }) {
+			continue
+		}
+		if b.Len() > 0 && b.Len()+len(word) > room {
+			break
+		}
+		b.WriteString(word + " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// write sets a summary under the headings that it was asked for, in about size tokens: what there is no room for is left
+// out from the oldest on.
+func (a account) write(number int, headings []string, size int) string {
+	if len(headings) == 0 {
+		headings = []string{"## What was said"}
+	}
+	head := fmt.Sprintf("Account no. %d of what was said\n%s\n", number, headings[0])
+	tail := "\n" + strings.Join(headings[1:], "\nnone\n")
+	if len(a.keys) > 0 {
+		tail += "\n" + strings.Join(a.keys, ", ")
+	}
+	lines := a.lines
+	body := strings.Join(lines, "; ")
+	for len(lines) > 1 && len(head)+len(body)+len(tail) > size*bytesPerBlock {
+		lines = lines[1:]
+		body = strings.Join(lines, "; ")
+	}
+	return head + body + tail
+}
+
+// flush saves some of what it is given as facts, about as much as such a call takes.
+func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
+	const facts = 6
+	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
+	m.own(lines)
+	s := memory.Save{Nothing: len(lines) == 0}
+	for i := range min(facts, len(lines)) {
+		l := lines[i*len(lines)/facts]
+		s.Facts = append(s.Facts, memory.Fact{Content: l.Who + " said: " + tokens.HeadTail(l.Text, 120), Kind: memory.KindFact})
+	}
+	arguments, err := json.Marshal(s)
+	if err != nil {
+		return bot.Response{}, fmt.Errorf("writing what to save: %w", err)
+	}
+	calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: string(arguments)}}
+	return bot.Response{
+		ToolCalls: calls, Finish: bot.FinishTools, Model: "counting", Usage: m.aside(callFlush, r, string(arguments)),
+	}, nil
+}
+
+// keysOf are the identifiers in a message, and who said it.
+func keysOf(l transcriptLine) []string {
+	var out []string
+	if nick, _, _ := strings.Cut(l.Who, "("); nick != "" {
+		out = append(out, strings.TrimSpace(nick))
+	}
+	for _, id := range identify.Find(l.Text) {
+		out = append(out, id.Text)
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package replay
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"ebb/bot"
+	"ebb/bot/config"
+	"ebb/bot/tools"
+	"ebb/cmd/lab/rig"
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+// contender is a policy that the engine really runs.
+type contender struct {
+	name     string
+	settings compaction.Settings
+	worn     bool    // run it once more with summaries that miss identifiers
+	copied   float64 // probability with which the model's summaries copy an identifier
+}
+
+// replayRig is a gateway in this very process that holds one recorded conversation under one policy.
+type replayRig struct {
+	*countingModel
+	id      string
+	began   time.Time
+	gateway *bot.Bot
+	accept  bot.Accept
+	sent    chan struct{}
+	stop    func() error
+}
+
+// replayTemplate is the database that those of the replays are copies of.
+const replayTemplate = "replay_template"
+
+// replayAlone replays a conversation on a database that is created for it.
+func (c contender) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t talk) (b bill, err error) {
+	name := "replay_" + strings.ToLower(rand.Text())
+	database, err := server.NewDatabase(ctx, name, replayTemplate)
+	if err != nil {
+		return bill{}, err
+	}
+	defer func() { err = errors.Join(err, server.DropDatabase(context.WithoutCancel(ctx), name)) }()
+	return c.replay(ctx, database, counter, t)
+}
+
+// replay has the engine hold a whole conversation and returns what it came to.
+func (c contender) replay(ctx context.Context, database string, counter *tokens.Counter, t talk) (b bill, err error) {
+	r, err := c.open(ctx, database, counter, t)
+	if err != nil {
+		return bill{}, err
+	}
+	defer func() { err = rig.JoinStopError(err, r.stop()) }()
+	for i := 0; i+1 < len(t.said); i += 2 {
+		if err := r.say(ctx, i); err != nil {
+			return bill{}, fmt.Errorf("message %d of %s under %s: %w", i, t.name, c.name, err)
+		}
+	}
+	return r.bill()
+}
+
+// open starts the gateway on a pool of its own. The replay measures no time: its commits need not wait for the disk.
+func (c contender) open(ctx context.Context, database string, counter *tokens.Counter, t talk) (*replayRig, error) {
+	store, err := openHasty(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	size := segmentCap
+	if c.settings.Policy.Rolling {
+		size = rollingCap
+	}
+	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
+	ready := make(chan bot.Accept, 1)
+	r.gateway, err = bot.New(bot.Config{
+		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
+		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Compaction: c.settings,
+		Remember: bot.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
+		Flush:    time.Millisecond,                                                       // what a stop saves is not measured
+	})
+	if err != nil {
+		store.Close()
+		return nil, fmt.Errorf("making a gateway with policy %s: %w", c.name, err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- r.gateway.Run(running) }()
+	r.stop = func() error {
+		cancel()
+		err := <-ended
+		store.Close()
+		return err
+	}
+	select {
+	case r.accept = <-ready:
+		return r, nil
+	case err := <-ended:
+		cancel()
+		store.Close()
+		return nil, errors.Join(errors.New("the gateway ended"), err)
+	}
+}
+
+// openHasty opens a store whose commits are answered before they are on the disk.
+func openHasty(ctx context.Context, database string) (*sql.Store, error) {
+	u, err := url.Parse(database)
+	if err != nil {
+		return nil, fmt.Errorf("reading the database's address: %w", err)
+	}
+	q := u.Query()
+	q.Set("synchronous_commit", "off")
+	u.RawQuery = q.Encode()
+	return sql.Open(ctx, sql.Options{URL: u.String(), MaxConns: 3})
+}
+
+// say says message i, waits for its answer, and then until the gateway has nothing left to do.
+func (r *replayRig) say(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, rig.AnswerTimeout, errors.New("it is not done in time"))
+	defer cancel()
+	r.ask(i)
+	err := r.accept(ctx, sessions.Message{
+		RobotCode: rig.RobotCode, ConversationID: sessions.ConversationID(r.id), ConversationType: sessions.Private,
+		ID: sessions.MessageID(fmt.Sprintf("%s-%d", r.id, i)), SenderID: "u1", StaffID: "u1", SenderNick: "Alex",
+		Kind: "text", Text: r.said[i].text,
+		SentAt: r.began, // a line with the time for each minute that the replay takes would make a slow machine's figures larger
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.sent:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return r.gateway.Quiet(ctx)
+}
+
+// replayTransport gives its accept away and takes replies.
+type replayTransport struct {
+	ready chan<- bot.Accept
+	sent  chan<- struct{}
+	model *countingModel
+}
+
+// Run implements bot.Transport.
+func (t replayTransport) Run(ctx context.Context, accept bot.Accept) error {
+	t.ready <- accept
+	<-ctx.Done()
+	return nil
+}
+
+// Send implements bot.Transport.
+func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (bot.Sent, error) {
+	t.model.answered()
+	select {
+	case t.sent <- struct{}{}:
+	case <-ctx.Done():
+	}
+	return bot.Sent{Via: "webhook", Part: 1}, nil
+}
+
+// Ready implements bot.Transport.
+func (replayTransport) Ready() bool { return true }

@@ -1,0 +1,188 @@
+package replay
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// talk is one recorded conversation between a person and an assistant. Messages alternate, the person's first, so that
+// every message of a person's is followed by the reply that a model gave.
+type talk struct {
+	name string
+	said []said
+}
+
+// said is one message of a talk.
+type said struct {
+	text string
+	at   time.Time
+	mark string // the identifier that was planted in the text; empty for most
+}
+
+// tokens is what a message takes in a request, by the rule of this replay.
+func (s said) tokens() int { return blockTokens(s.text) }
+
+// Where the replay finds its talks.
+const (
+	DataVariable = "EBB_LOCOMO"
+	locomoFile   = "locomo.docs.jsonl"
+)
+
+// markEvery is how many messages there are for one with a planted identifier.
+const markEvery = 20
+
+// readTalks reads LoCoMo's dialogues from wherever below a folder they are. Two people speak in them; their messages are
+// taken in turn as the person's and the assistant's.
+func readTalks(folder string) ([]talk, error) {
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() == locomoFile {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for dialogues: %w", err)
+	}
+	var talks []talk
+	for _, path := range files {
+		more, err := readTalkFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading dialogues from %s: %w", path, err)
+		}
+		talks = append(talks, more...)
+	}
+	if len(talks) == 0 {
+		return nil, fmt.Errorf("looking for dialogues: there is no %s with any below %s", locomoFile, folder)
+	}
+	for i := range talks {
+		talks[i].plant(i)
+	}
+	return talks, nil
+}
+
+func readTalkFile(path string) (talks []talk, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var doc struct {
+			Conv, TS, Text string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &doc); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		at, err := time.Parse("2006-01-02T15:04:05", doc.TS)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(talks) == 0 || talks[len(talks)-1].name != doc.Conv {
+			talks = append(talks, talk{name: doc.Conv})
+		}
+		t := &talks[len(talks)-1]
+		t.said = append(t.said, said{text: doc.Text, at: at})
+	}
+	return talks, lines.Err()
+}
+
+// plant puts an identifier in every so many messages of the person's, for the replay to look for later. A message at
+// the end that nobody answered is dropped, and a reply comes when its question does: nobody waits for it for days.
+func (t *talk) plant(number int) {
+	t.said = t.said[:len(t.said)/2*2]
+	for i := 1; i < len(t.said); i += 2 {
+		t.said[i].at = t.said[i-1].at
+	}
+	for i := markEvery / 2; i < len(t.said); i += markEvery {
+		t.said[i].mark = fmt.Sprintf("EBB-%d", 10_000*(number+1)+i)
+		t.said[i].text += " (" + t.said[i].mark + ")"
+	}
+}
+
+// gap is how long nobody had spoken before message i.
+func (t talk) gap(i int) time.Duration {
+	if i == 0 {
+		return 0
+	}
+	return t.said[i].at.Sub(t.said[i-1].at)
+}
+
+// The shape of the synthetic talks: that of LoCoMo's.
+const (
+	synthTalks    = 5
+	synthMessages = 590
+	synthShortest = 12 // messages of a sitting; days lie between two
+	synthLongest  = 32
+)
+
+// synthesize makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. The same
+// number of them is the same text on every machine.
+func synthesize(talks int) []talk {
+	out := make([]talk, talks)
+	for i := range out {
+		r := rand.New(rand.NewPCG(2026, uint64(i)))
+		at := time.Date(2026, 3, 1+i, 9, 0, 0, 0, time.UTC)
+		out[i].name = fmt.Sprintf("synthetic-%d", i+1)
+		sitting := 0 // messages left of it
+		for n := range synthMessages {
+			if sitting == 0 {
+				sitting = (synthShortest + r.IntN(synthLongest-synthShortest+1)) / 2 * 2 // nobody leaves a question unanswered
+				if n > 0 {
+					at = at.Add(time.Duration(24+r.IntN(200)) * time.Hour)
+				}
+			}
+			sitting--
+			at = at.Add(time.Duration(20+r.IntN(40)) * time.Second)
+			out[i].said = append(out[i].said, said{text: synthText(r), at: at})
+		}
+		out[i].plant(i)
+	}
+	return out
+}
+
+// The words of the synthetic talks. Sentences are drawn from them so freely that no phrase comes often.
+var synthWords = [][]string{
+	strings.Fields("We They Maria John Somebody Nobody Everybody Sam Evan Tim Caroline James"),
+	strings.Fields("finally maybe really already hardly often gladly quietly once never nearly still"),
+	strings.Fields("painted visited mentioned finished borrowed planted repaired recorded described enjoyed practised cooked missed opened collected measured"),
+	strings.Fields("the a that another every some this our"),
+	strings.Fields("small bright wooden quiet old famous broken green long second unusual warm heavy early"),
+	strings.Fields("garden bicycle kitchen concert letter mountain camera recipe novel lake ticket puppy guitar market lesson window"),
+	strings.Fields("near behind before after with without around beside during for"),
+	strings.Fields("Monday school winter dinner work breakfast summer college rain lunch practice"),
+	strings.Fields("because so although and while but since unless"),
+	strings.Fields("neighbours friends teachers cousins colleagues visitors children musicians drivers doctors"),
+	strings.Fields("laughed waited disagreed helped called stayed left returned argued listened cheered cried"),
+}
+
+// synthText is one message of about 130 bytes.
+func synthText(r *rand.Rand) string {
+	var b strings.Builder
+	for length := 35 + r.IntN(140); b.Len() < length; {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		for i, words := range synthWords {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(words[r.IntN(len(words))])
+			if i == 7 && r.IntN(3) == 0 {
+				break
+			}
+		}
+		b.WriteByte('.')
+	}
+	return b.String()
+}

@@ -1,0 +1,197 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+)
+
+// Crowd are people who talk in many conversations at once. Every message carries a mark of its own, and the model's
+// answer repeats the marks of what it answers: so each answer is found again, even where several were given together.
+type Crowd struct {
+	sim    *dingtalktest.Server
+	prefix string // of its conversations
+	stop   context.CancelFunc
+	ended  chan struct{}
+
+	mu   sync.Mutex
+	n    int
+	open map[string]*Question
+}
+
+// Question is one message and what became of it.
+type Question struct {
+	mark string
+	done chan struct{} // closed at its first answer
+
+	Pushed   time.Time // the frame left the simulator
+	Answered time.Time // the call of the webhook arrived there; both are to be read after done
+}
+
+// ResponseTime is what DingTalk sees of a turn.
+func (q *Question) ResponseTime() time.Duration { return q.Answered.Sub(q.Pushed) }
+
+// AnswerTimeout is how long an answer is waited for before the row is given up.
+const AnswerTimeout = 30 * time.Second
+
+// Wait returns when the question is answered.
+func (q *Question) Wait(ctx context.Context) error {
+	limit := time.NewTimer(AnswerTimeout)
+	defer limit.Stop()
+	select {
+	case <-q.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-limit.C:
+		return fmt.Errorf("message %s has no answer after %s", q.mark, AnswerTimeout)
+	}
+}
+
+// CrowdWorkers is how many messages a crowd that waits for answers keeps in flight.
+const CrowdWorkers = 32
+
+var MarkPattern = regexp.MustCompile(`q\d{7}`)
+
+func NewCrowd(ctx context.Context, sim *dingtalktest.Server, prefix string) *Crowd {
+	ctx, stop := context.WithCancel(ctx)
+	c := &Crowd{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
+	go func() {
+		defer close(c.ended)
+		// Looks at each line once and never finds what it looks for: it ends with ctx.
+		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { c.noteEntry(e); return false })
+	}()
+	return c
+}
+
+func (c *Crowd) Close() {
+	c.stop()
+	<-c.ended
+}
+
+// noteEntry takes the two moments of a question from the transcript.
+func (c *Crowd) noteEntry(e dingtalktest.Entry) {
+	if e.Kind != "push" && e.Kind != "reply" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Kind == "push" {
+		if q := c.open[e.MsgID]; q != nil && q.Pushed.IsZero() {
+			q.Pushed = e.Time
+		}
+		return
+	}
+	for _, mark := range MarkPattern.FindAllString(e.Detail, -1) {
+		if q := c.open[mark]; q != nil {
+			delete(c.open, mark)
+			q.Answered = e.Time
+			close(q.done)
+		}
+	}
+}
+
+// Ask says something in a conversation.
+func (c *Crowd) Ask(conversation, text string) *Question {
+	c.mu.Lock()
+	c.n++
+	q := &Question{mark: fmt.Sprintf("q%07d", c.n), done: make(chan struct{})}
+	c.open[q.mark] = q
+	c.mu.Unlock()
+	if text == "" {
+		text = "请问发布窗口和回滚负责人是谁？另外压测报告放在哪里了，今天下班前能看到吗"
+	}
+	c.sim.Say(dingtalktest.Message{
+		MsgID: q.mark, Conversation: c.ConversationID(conversation), Sender: Zhang.ID, SenderNick: Zhang.Name, Text: q.mark + " " + text,
+	})
+	return q
+}
+
+// ConversationID is the id of one of the crowd's conversations.
+func (c *Crowd) ConversationID(name string) string { return "cid-" + c.prefix + "-" + name }
+
+// ConversationName is the name of the nth of the ordinary conversations.
+func ConversationName(n int) string { return fmt.Sprintf("n%05d", n) }
+
+// RunClosedLoop keeps crowdWorkers messages in hand for a while: whoever got an answer speaks again, in the next of its
+// conversations. It returns when all are answered.
+func (c *Crowd) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
+	began := time.Now()
+	turns, err = c.runWorkers(CrowdWorkers, func(worker, i int) (bool, error) {
+		if time.Since(began) >= d {
+			return false, nil
+		}
+		n := (worker + i*CrowdWorkers) % (conversations - conversations%CrowdWorkers)
+		return true, c.Ask(ConversationName(n), "").Wait(ctx)
+	})
+	return turns, time.Since(began), err
+}
+
+// AskOnce says one message in each of so many conversations, from first on.
+func (c *Crowd) AskOnce(ctx context.Context, first, conversations int) error {
+	_, err := c.runWorkers(CrowdWorkers, func(worker, i int) (bool, error) {
+		n := worker + i*CrowdWorkers
+		if n >= conversations {
+			return false, nil
+		}
+		return true, c.Ask(ConversationName(first+n), "").Wait(ctx)
+	})
+	return err
+}
+
+// runWorkers runs step again and again in every worker, until it says that it is over or fails. It returns how often it went well.
+func (c *Crowd) runWorkers(workers int, step func(worker, i int) (more bool, err error)) (int, error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs []error
+	sum := 0
+	for w := range workers {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				more, err := step(w, i)
+				if !more || err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					sum += i
+					errs = append(errs, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return sum, errors.Join(errs...)
+}
+
+// PacedConversations are so many that nobody speaks before being answered, at the rates that are asked for.
+const PacedConversations = 200
+
+// AskPaced says rate messages a second for a while, whatever comes back, in one conversation after another, round and round.
+func (c *Crowd) AskPaced(ctx context.Context, d time.Duration, rate int) []*Question {
+	var asked []*Question
+	began := time.Now()
+	for i := range int(d.Seconds() * float64(rate)) {
+		if !WaitUntil(ctx, began.Add(time.Duration(i)*time.Second/time.Duration(rate))) {
+			break
+		}
+		asked = append(asked, c.Ask(ConversationName(i%PacedConversations), ""))
+	}
+	return asked
+}
+
+// WaitAll waits for every answer and returns how long each took.
+func WaitAll(ctx context.Context, asked []*Question) ([]time.Duration, error) {
+	var took []time.Duration
+	for _, q := range asked {
+		if err := q.Wait(ctx); err != nil {
+			return nil, err
+		}
+		took = append(took, q.ResponseTime())
+	}
+	return took, nil
+}

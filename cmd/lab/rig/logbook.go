@@ -1,0 +1,108 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// LogLine is one line that a gateway process wrote to its log. A line that is no JSON object (a panic, say) has only Raw.
+type LogLine struct {
+	Replica string
+	Level   string
+	Message string
+	Fields  map[string]any
+	Raw     string
+}
+
+// parseLogLine reads one line of a gateway's log.
+func parseLogLine(replica, raw string) LogLine {
+	l := LogLine{Replica: replica, Raw: raw}
+	if json.Unmarshal([]byte(raw), &l.Fields) == nil {
+		l.Level, _ = l.Fields["level"].(string)
+		l.Message, _ = l.Fields["message"].(string)
+	}
+	return l
+}
+
+// IntField is a field's value; a missing one is -1, which no count of the log is.
+func (l LogLine) IntField(field string) int {
+	n, ok := l.Fields[field].(float64)
+	if !ok {
+		return -1
+	}
+	return int(n)
+}
+
+// LogBook collects the lines of all gateway processes.
+type LogBook struct {
+	mu      sync.Mutex
+	lines   []LogLine
+	changed chan struct{}
+}
+
+func NewLogBook() *LogBook { return &LogBook{changed: make(chan struct{})} }
+
+// keepLines bounds the book; the story looks for its lines as they come.
+const keepLines = 20_000
+
+// ReadLog takes in a process's log until it ends. It never stops reading early: a full pipe would stop the process.
+func (b *LogBook) ReadLog(replica string, r io.Reader) error {
+	for in := bufio.NewReader(r); ; {
+		raw, err := in.ReadString('\n')
+		if raw = strings.TrimSpace(raw); raw != "" {
+			b.addLine(parseLogLine(replica, raw))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the log of gateway %s: %w", replica, err)
+		}
+	}
+}
+
+func (b *LogBook) addLine(l LogLine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.lines) < keepLines {
+		b.lines = append(b.lines, l)
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// WaitLine returns the first line of a replica with that message, now or when it comes.
+func (b *LogBook) WaitLine(ctx context.Context, replica, message string) (LogLine, error) {
+	for from := 0; ; {
+		b.mu.Lock()
+		lines, changed := b.lines, b.changed
+		b.mu.Unlock()
+		for ; from < len(lines); from++ {
+			if lines[from].Replica == replica && lines[from].Message == message {
+				return lines[from], nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return LogLine{}, fmt.Errorf("no line %q in the log of gateway %s: %w", message, replica, context.Cause(ctx))
+		}
+	}
+}
+
+// LastLines returns the newest n lines as they were written.
+func (b *LogBook) LastLines(n int) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []string
+	for _, l := range b.lines[max(0, len(b.lines)-n):] {
+		out = append(out, l.Replica+": "+l.Raw)
+	}
+	return out
+}

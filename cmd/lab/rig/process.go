@@ -1,0 +1,144 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Process is one gateway process: the bot, run as `serve` on a config of its own.
+type Process struct {
+	Name     string
+	cmd      *exec.Cmd
+	log      *os.File      // our end of its log
+	stopping atomic.Bool   // it was made to end
+	exited   chan struct{} // closed when it has ended and its log is read
+	Err      error         // how it ended; read after done
+}
+
+// passedEnv is what a gateway process gets of our environment: nothing that could change its config.
+var passedEnv = []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "GOCOVERDIR"}
+
+// logReader takes in a process's log until it ends. It never stops reading early: a full pipe would stop the process.
+type logReader interface {
+	ReadLog(process string, r io.Reader) error
+}
+
+// StartProcess starts a gateway whose log goes into book.
+func StartProcess(name, program, config string, book logReader) (*Process, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making the log pipe of gateway %s: %w", name, err)
+	}
+	cmd := exec.Command(program, "serve", "--config", config) //nolint:noctx // it is ended by signals, which are the story
+	for _, v := range passedEnv {
+		if value, ok := os.LookupEnv(v); ok {
+			cmd.Env = append(cmd.Env, v+"="+value)
+		}
+	}
+	cmd.Stderr = out
+	// Of a group of its own: a Ctrl-C at the terminal is for the demo, which ends the gateways in its own order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithParent(cmd.SysProcAttr)
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting gateway %s: %w", name, err), in.Close(), out.Close())
+	}
+	c := &Process{Name: name, cmd: cmd, log: in, exited: make(chan struct{})}
+	_ = out.Close() // the process has its own
+	go func() {
+		defer close(c.exited)
+		readErr := book.ReadLog(name, in)
+		c.Err = errors.Join(cmd.Wait(), readErr, in.Close())
+	}()
+	return c, nil
+}
+
+// PID is the process id.
+func (c *Process) PID() int { return c.cmd.Process.Pid }
+
+// Alive reports whether the process runs.
+func (c *Process) Alive() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Terminate asks for a clean stop; ended waits for it.
+func (c *Process) Terminate() error {
+	c.stopping.Store(true)
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending SIGTERM to gateway %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// Kill ends the process at once, as the kernel or a power cut would, and waits until it is gone.
+func (c *Process) Kill() error {
+	c.stopping.Store(true)
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing gateway %s: %w", c.Name, err)
+	}
+	<-c.exited
+	return nil
+}
+
+// WaitExit waits until the process has ended, and returns an error unless it did so with exit code 0.
+func (c *Process) WaitExit(ctx context.Context) error {
+	select {
+	case <-c.exited:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for gateway %s to end: %w", c.Name, context.Cause(ctx))
+	}
+	if c.Err != nil {
+		return fmt.Errorf("gateway %s ended: %w, want exit code 0", c.Name, c.Err)
+	}
+	return nil
+}
+
+// ReportLoss calls lost when the process ends without having been told to: nothing that is waited for will come then.
+func (c *Process) ReportLoss(lost func(error)) {
+	<-c.exited
+	if !c.stopping.Load() {
+		lost(c.exitError())
+	}
+}
+
+// exitError is the error of a process that has ended.
+func (c *Process) exitError() error {
+	if c.Err == nil {
+		return fmt.Errorf("gateway %s ended by itself with exit code 0", c.Name)
+	}
+	return fmt.Errorf("gateway %s ended by itself: %w", c.Name, c.Err)
+}
+
+// StopProcesses ends all gateways that still run: cleanly, and within the time by force.
+func StopProcesses(ctx context.Context, children []*Process, within time.Duration) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer stop()
+	var errs []error
+	var running []*Process
+	for _, c := range children {
+		if c.Alive() {
+			running = append(running, c)
+			errs = append(errs, c.Terminate())
+		}
+	}
+	for _, c := range running {
+		select {
+		case <-c.exited:
+			errs = append(errs, c.WaitExit(ctx))
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("gateway %s did not stop within %s and was killed", c.Name, within), c.Kill())
+		}
+	}
+	return errors.Join(errs...)
+}

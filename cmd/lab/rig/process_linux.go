@@ -1,0 +1,6 @@
+package rig
+
+import "syscall"
+
+// endWithParent has the kernel stop a gateway when the demo is killed.
+func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
