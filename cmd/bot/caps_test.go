@@ -20,7 +20,7 @@ const (
 // overFull are the packages with more files and the types with more methods than that. The numbers may only fall.
 var overFull = map[string]int{
 	"bot": 48, "bot.Bot": 169,
-	"bot/dingtalk/dingtalktest": 25, "bot/dingtalk/dingtalktest.Server": 172,
+	"bot/dingtalk/dingtalktest.Server": 144,
 	"cmd/lab": 50, "cmd/lab.chaos": 57,
 	"compaction":            27,
 	"memory":                38,

@@ -14,17 +14,16 @@
 //
 // # Where things are
 //
-//	options.go     the knobs, with the defaults and which of them are guesses
-//	gateway.go     connections/open, tickets, the handshake, pings
-//	conn.go        one stream connection: its writer, its reader, its end
-//	push.go        messages on their way: Say, routing, redelivery
-//	ack.go         the client's answers, and what can be wrong with them
-//	message.go     payloads of every kind; quote.go: quotes, and Variants, which has one of each
-//	streamfaults.go, malformed.go  redelivery, disconnect, drops, half-open and zombie connections, bursts, broken frames
-//	routes.go      the HTTP routes and how a fault takes the place of an answer; faults.go: rules and the catalogue
-//	webhook.go, token.go, openapi.go, media.go, cards.go  the sending side
-//	report.go      transcript and violations; wait.go: waits, replies, state
-//	control.go, commands.go  all of it as JSON under /_sim/, for scenario files and for a person with curl
+//	options.go      the knobs, with the defaults and which of them are guesses
+//	gateway.go      connections/open, tickets, the handshake, pings
+//	conn.go         one stream connection: its writer, its reader, its end
+//	push.go         messages on their way: Say, routing, redelivery
+//	ack.go          the client's answers, and what can be wrong with them
+//	message.go      payloads of every kind, quotes, and Variants, which has one of each
+//	streamfaults.go redelivery, disconnect, drops, half-open and zombie connections, bursts, malformed frames
+//	routes.go       the HTTP routes and how a fault takes the place of an answer; faults.go: rules and the catalogue
+//	webhook.go, openapi.go, media.go, cards.go  the sending side
+//	report.go       transcript and violations; wait.go: waits, replies, state
 //
 // # What is faithful
 //

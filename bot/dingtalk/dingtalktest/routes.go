@@ -121,14 +121,6 @@ func (s *Server) handler() http.Handler {
 	} {
 		mux.Handle(pattern, h)
 	}
-	control := s.control()
-	mux.HandleFunc("/_sim/", func(w http.ResponseWriter, r *http.Request) {
-		if !s.begin() {
-			return
-		}
-		defer s.wg.Done()
-		control.ServeHTTP(w, r)
-	})
 	return mux
 }
 
