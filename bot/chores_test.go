@@ -14,7 +14,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sessions/sessionstest"
+	"ebb/sessions/memstore"
 )
 
 // attic is a memory that needs tidying up.
@@ -26,7 +26,7 @@ type attic struct {
 	kept    []memory.Draft
 	asked   int // for overfull scopes
 	follows bool
-	mem     *sessionstest.Mem // of the sessions that are charged; nil: nobody is
+	mem     *memstore.Store // of the sessions that are charged; nil: nobody is
 }
 
 func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {

@@ -9,13 +9,13 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sessions/sessionstest"
+	"ebb/sessions/memstore"
 )
 
 // errAway is what the storage says while a test has it away.
 var errAway = errors.New("storage is away")
 
-// store is the storage of these tests: sessionstest.Mem for sessions, and a memory over its log. Several bots may
+// store is the storage of these tests: memstore.Store for sessions, and a memory over its log. Several bots may
 // share one, each through a store of its own with the same shelf. Calls can be made to fail, and are listed.
 type store struct {
 	*shelf
@@ -29,7 +29,7 @@ type store struct {
 
 // shelf is what outlives a process.
 type shelf struct {
-	mem      *sessionstest.Mem
+	mem      *memstore.Store
 	mu       sync.Mutex
 	flushed  map[sessions.Key]*flushState
 	memories []memory.Memory
@@ -51,7 +51,7 @@ type flushState struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{mem: sessionstest.NewMem(0), flushed: map[sessions.Key]*flushState{}}
+	return &shelf{mem: memstore.New(0), flushed: map[sessions.Key]*flushState{}}
 }
 
 func (s *shelf) store() *store { return &store{shelf: s} }

@@ -127,9 +127,9 @@ func refuseForeign(pkg, imported string) string {
 	return ""
 }
 
-// isTestPackage matches sql/sqltest and what is below such a package.
+// isTestPackage matches sql/sqltest, the packages below such a package, and the store in memory.
 func isTestPackage(pkg string) bool {
-	return slices.ContainsFunc(strings.Split(pkg, "/"), func(part string) bool { return strings.HasSuffix(part, "test") })
+	return slices.ContainsFunc(strings.Split(pkg, "/"), func(part string) bool { return strings.HasSuffix(part, "test") || part == "memstore" })
 }
 
 func matches(pattern, pkg string) bool {
@@ -164,6 +164,7 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"cmd/lab/chaos/world.go", "ebb/sql/sqltest", false},
 		{"cmd/lab/rig/crowd.go", "ebb/cmd/lab/demo", true},
 		{"cmd/bot/main.go", "ebb/sql/sqltest", true},
+		{"cmd/bot/main.go", "ebb/sessions/memstore", true},
 		{"cmd/bot/main.go", "ebb/cmd/lab/rig", true},
 		{"cmd/bot/gateway/gateway.go", "ebb/bot/tools", false},
 		{"cmd/bot/gateway/gateway.go", "database/sql", true},

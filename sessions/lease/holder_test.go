@@ -15,14 +15,14 @@ import (
 
 	"ebb/sessions"
 	"ebb/sessions/lease"
-	"ebb/sessions/sessionstest"
+	"ebb/sessions/memstore"
 )
 
 const ttl = 5 * time.Second
 
 // slowBeats is a storage that takes its time with a heartbeat, or does not take it at all.
 type slowBeats struct {
-	*sessionstest.Mem
+	*memstore.Store
 	mu    sync.Mutex
 	delay time.Duration
 	skew  time.Duration // of the storage's clock
@@ -36,7 +36,7 @@ func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, 
 	if err != nil {
 		return time.Time{}, err
 	}
-	now, err := s.Mem.Beat(ctx, o)
+	now, err := s.Store.Beat(ctx, o)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -55,7 +55,7 @@ func (s *slowBeats) set(delay time.Duration, err error) {
 }
 
 // opened makes a session in a store.
-func opened(t *testing.T, m *sessionstest.Mem, owner sessions.ReplicaID) sessions.Accepted {
+func opened(t *testing.T, m *memstore.Store, owner sessions.ReplicaID) sessions.Accepted {
 	t.Helper()
 	a, err := m.Accept(t.Context(), owner, "k", sessions.Message{ID: sessions.MessageID(owner), Text: "words"})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: delay}
+				s := &slowBeats{Store: memstore.New(ttl), delay: delay}
 				l := lease.NewHolder(s, "a", ttl)
 				if l.Trusted() {
 					t.Error("trusted before the first heartbeat")
@@ -79,7 +79,7 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				l.Learn(opened(t, s.Mem, "a").Lease)
+				l.Learn(opened(t, s.Store, "a").Lease)
 				if !l.Trusted() {
 					t.Error("not trusted after a heartbeat")
 				}
@@ -123,7 +123,7 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Mem: sessionstest.NewMem(ttl), delay: 100 * time.Millisecond, skew: skew}
+				s := &slowBeats{Store: memstore.New(ttl), delay: 100 * time.Millisecond, skew: skew}
 				l := lease.NewHolder(s, "a", ttl)
 				off := func() time.Duration { return l.Now().Sub(time.Now().Add(skew)) }
 				if off() != -skew {
@@ -150,7 +150,7 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 func TestHangingHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+		s := &slowBeats{Store: memstore.New(ttl)}
 		l := lease.NewHolder(s, "a", ttl)
 		if err := l.Beat(t.Context()); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestHangingHeartbeat(t *testing.T) {
 func TestEndOfAnOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+		s := &slowBeats{Store: memstore.New(ttl)}
 		l := lease.NewHolder(s, "a", ttl)
 		if err := l.Beat(t.Context()); err != nil {
 			t.Fatal(err)
@@ -206,19 +206,19 @@ func TestEndOfAnOutageIsLogged(t *testing.T) {
 
 // counting counts what is asked of the storage.
 type counting struct {
-	*sessionstest.Mem
+	*memstore.Store
 	acquires int
 }
 
 func (c *counting) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
 	c.acquires++
-	return c.Mem.Acquire(ctx, k, o)
+	return c.Store.Acquire(ctx, k, o)
 }
 
 // A lease is asked for once, remembered, and forgotten when it is lost or another owner's.
 func TestLeasesAreRemembered(t *testing.T) {
 	t.Parallel()
-	s := &counting{Mem: sessionstest.NewMem(ttl)}
+	s := &counting{Store: memstore.New(ttl)}
 	l := lease.NewHolder(s, "a", ttl)
 	if _, err := l.Get(t.Context(), "k"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("lease of no session: %v", err)
@@ -226,7 +226,7 @@ func TestLeasesAreRemembered(t *testing.T) {
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, s.Mem, "a")
+	opened(t, s.Store, "a")
 	s.acquires = 0
 	first, err := l.Get(t.Context(), "k")
 	if err != nil {
@@ -279,12 +279,12 @@ func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Mem: sessionstest.NewMem(ttl)}
+				s := &slowBeats{Store: memstore.New(ttl)}
 				l := lease.NewHolder(s, "a", ttl)
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				l.Learn(opened(t, s.Mem, "a").Lease)
+				l.Learn(opened(t, s.Store, "a").Lease)
 				s.Expire("a") // the storage's clock goes on
 				if _, err := s.Beat(t.Context(), "b"); err != nil {
 					t.Fatal(err)

@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type before struct {
 }
 
 // Compact implements sessions.Store.
-func (m *Mem) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Compacted{}, err
 	}
@@ -131,7 +131,7 @@ func (s *session) refuse(c sessions.Compaction) error {
 }
 
 // summarise stores a new summary in place of the active ones within its range.
-func (m *Mem) summarise(s *session, n sessions.NewSummary) {
+func (m *Store) summarise(s *session, n sessions.NewSummary) {
 	m.lastID++
 	sum := &sessions.Summary{
 		ID: m.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
@@ -274,7 +274,7 @@ func bounded(u sessions.Usage) sessions.Usage {
 }
 
 // Log implements sessions.Store.
-func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
+func (m *Store) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fenced(l)
@@ -293,7 +293,7 @@ func (m *Mem) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) erro
 	return nil
 }
 
-func (m *Mem) record(s *session, e sessions.LogEntry, a attempt) sessions.LogEntry {
+func (m *Store) record(s *session, e sessions.LogEntry, a attempt) sessions.LogEntry {
 	m.lastID++
 	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
 	a.LogEntry, a.gen = e, s.state.Gen
@@ -302,7 +302,7 @@ func (m *Mem) record(s *session, e sessions.LogEntry, a attempt) sessions.LogEnt
 }
 
 // Compactions implements sessions.Store.
-func (m *Mem) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+func (m *Store) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.LogEntry{}
@@ -318,7 +318,7 @@ func (m *Mem) Compactions(_ context.Context, key sessions.Key, limit int) ([]ses
 }
 
 // Backlogs implements sessions.Store.
-func (m *Mem) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
+func (m *Store) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.Session{}

@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 )
 
 // Begin implements sessions.Store.
-func (m *Mem) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (m *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.begin(ctx, l, limit, false)
 }
 
 // BeginAlone implements sessions.Store.
-func (m *Mem) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.begin(ctx, l, limit, true)
 }
 
-func (m *Mem) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+func (m *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	if err := ctx.Err(); err != nil {
 		return v, err
@@ -113,7 +113,7 @@ func (s *session) waiting() []*sessions.Event {
 }
 
 // Abandon implements sessions.Store.
-func (m *Mem) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (m *Mem) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) err
 }
 
 // Commit implements sessions.Store.
-func (m *Mem) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	var c sessions.Committed
 	if err := ctx.Err(); err != nil {
 		return c, err
@@ -196,7 +196,7 @@ func dropWebhook(e *sessions.Event) {
 }
 
 // append gives the turn's messages and events their places.
-func (m *Mem) append(s *session, t sessions.Turn) {
+func (m *Store) append(s *session, t sessions.Turn) {
 	for i, id := range t.Taken {
 		e := s.event(id)
 		s.state.LastSeq++
@@ -264,7 +264,7 @@ func (s *session) event(id int64) *sessions.Event {
 }
 
 // RecordRun implements sessions.Store.
-func (m *Mem) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun) error {
+func (m *Store) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fenced(l)

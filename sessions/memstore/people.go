@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type senderID struct {
 
 // learnSender remembers the ids of a message's sender, and reports whether the encrypted one had another staff id before.
 // The caller holds the mutex.
-func (m *Mem) learnSender(msg sessions.Message) bool {
+func (m *Store) learnSender(msg sessions.Message) bool {
 	id := senderID{msg.RobotCode, msg.EncryptedID}
 	if id.encrypted == "" || msg.StaffID == "" || slices.Contains(m.staff[id], msg.StaffID) {
 		return false
@@ -25,7 +25,7 @@ func (m *Mem) learnSender(msg sessions.Message) bool {
 }
 
 // StaffOf implements sessions.Inbox.
-func (m *Mem) StaffOf(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
+func (m *Store) StaffOf(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if seen := m.staff[senderID{robot, encrypted}]; len(seen) == 1 {

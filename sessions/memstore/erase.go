@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // Erase implements sessions.Store; memory itself is kept elsewhere.
-func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	if err := ctx.Err(); err != nil {
 		return done, err
@@ -53,7 +53,7 @@ func (m *Mem) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessio
 }
 
 // spare locks the mutex once an erasure need not wait for a turn.
-func (m *Mem) spare(ctx context.Context, key sessions.Key) error {
+func (m *Store) spare(ctx context.Context, key sessions.Key) error {
 	for {
 		m.mu.Lock()
 		s := m.sessions[key]
@@ -217,7 +217,7 @@ func (s *session) erased(freed int) {
 }
 
 // Rewrite implements sessions.Store.
-func (m *Mem) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (m *Mem) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritte
 }
 
 // Delete implements sessions.Store; memory itself is kept elsewhere.
-func (m *Mem) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Deleted{}, err
 	}

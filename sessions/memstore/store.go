@@ -1,5 +1,4 @@
-// Package sessionstest holds a sessions.Store in memory and the suite that every sessions.Store must pass.
-package sessionstest
+package memstore
 
 import (
 	"cmp"
@@ -12,11 +11,11 @@ import (
 	"ebb/sessions"
 )
 
-var _ sessions.Store = (*Mem)(nil)
+var _ sessions.Store = (*Store)(nil)
 
-// Mem keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
-// stale. Several replicas of a test share one Mem. Its clock is time.Now, which a synctest bubble stops.
-type Mem struct {
+// Store keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
+// stale. Several replicas of a test share one. Its clock is time.Now, which a synctest bubble stops.
+type Store struct {
 	mu        sync.Mutex
 	ttl       time.Duration
 	beats     map[sessions.ReplicaID]time.Time
@@ -62,9 +61,9 @@ type outgoing struct {
 // handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.
 const handTime = time.Minute
 
-// NewMem makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
-func NewMem(ttl time.Duration) *Mem {
-	return &Mem{
+// New makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
+func New(ttl time.Duration) *Store {
+	return &Store{
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*session{},
@@ -75,14 +74,14 @@ func NewMem(ttl time.Duration) *Mem {
 }
 
 // Expire makes owner's heartbeat as old as if it had died long ago.
-func (m *Mem) Expire(owner sessions.ReplicaID) {
+func (m *Store) Expire(owner sessions.ReplicaID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
 }
 
 // FailFlush makes a session count failures flushes in a row that failed; memory itself is kept elsewhere.
-func (m *Mem) FailFlush(key sessions.Key, failures int) {
+func (m *Store) FailFlush(key sessions.Key, failures int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -91,7 +90,7 @@ func (m *Mem) FailFlush(key sessions.Key, failures int) {
 }
 
 // Session implements sessions.Store.
-func (m *Mem) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
+func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
@@ -102,7 +101,7 @@ func (m *Mem) Session(_ context.Context, key sessions.Key) (sessions.Session, er
 }
 
 // Events lists the whole log of a session in order of arrival.
-func (m *Mem) Events(_ context.Context, key sessions.Key) []sessions.Event {
+func (m *Store) Events(_ context.Context, key sessions.Key) []sessions.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
@@ -113,7 +112,7 @@ func (m *Mem) Events(_ context.Context, key sessions.Key) []sessions.Event {
 }
 
 // Accept implements sessions.Inbox.
-func (m *Mem) Accept(
+func (m *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message,
 ) (sessions.Accepted, error) {
 	if err := ctx.Err(); err != nil {
@@ -193,7 +192,7 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 }
 
 // take gives the session to owner if nobody alive has it.
-func (m *Mem) take(s *session, owner sessions.ReplicaID) {
+func (m *Store) take(s *session, owner sessions.ReplicaID) {
 	l := &s.state.Lease
 	if l.Owner != owner && !m.alive(l.Owner) {
 		if l.Owner != "" {
@@ -203,13 +202,13 @@ func (m *Mem) take(s *session, owner sessions.ReplicaID) {
 	}
 }
 
-func (m *Mem) alive(owner sessions.ReplicaID) bool {
+func (m *Store) alive(owner sessions.ReplicaID) bool {
 	beat, ok := m.beats[owner]
 	return ok && time.Since(beat) < m.ttl
 }
 
 // Beat implements sessions.Leaser.
-func (m *Mem) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
+func (m *Store) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -219,7 +218,7 @@ func (m *Mem) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, erro
 }
 
 // Acquire implements sessions.Leaser.
-func (m *Mem) Acquire(
+func (m *Store) Acquire(
 	_ context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
 	m.mu.Lock()
@@ -236,7 +235,7 @@ func (m *Mem) Acquire(
 }
 
 // Release implements sessions.Leaser.
-func (m *Mem) Release(_ context.Context, l sessions.Lease) error {
+func (m *Store) Release(_ context.Context, l sessions.Lease) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.sessions[l.Key]; s != nil && s.state.Lease == l {
@@ -247,7 +246,7 @@ func (m *Mem) Release(_ context.Context, l sessions.Lease) error {
 }
 
 // Rest implements sessions.Leaser. What is owed is kept elsewhere.
-func (m *Mem) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+func (m *Store) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var freed []sessions.Key
@@ -271,7 +270,7 @@ func (m *Mem) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.
 }
 
 // Resign implements sessions.Leaser.
-func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
+func (m *Store) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
@@ -290,7 +289,7 @@ func (m *Mem) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 }
 
 // Waiting implements sessions.Inbox.
-func (m *Mem) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	since := map[sessions.Key]time.Time{}
@@ -332,7 +331,7 @@ func (m *Mem) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([
 }
 
 // fenced returns the session that a lease covers; the caller holds the mutex.
-func (m *Mem) fenced(l sessions.Lease) (*session, error) {
+func (m *Store) fenced(l sessions.Lease) (*session, error) {
 	s, ok := m.sessions[l.Key]
 	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
 		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)

@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (j *job) is(o sessions.Job) bool {
 }
 
 // OpenJob implements sessions.Store.
-func (m *Mem) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+func (m *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	if err := ctx.Err(); err != nil {
 		return src, err
@@ -69,7 +69,7 @@ func (s *session) restore(e *sessions.Event) {
 }
 
 // StageJob implements sessions.Store.
-func (m *Mem) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+func (m *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (m *Mem) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, st
 }
 
 // Job implements sessions.Store.
-func (m *Mem) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
+func (m *Store) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok && s.job != nil {
@@ -97,7 +97,7 @@ func (m *Mem) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 }
 
 // Blob implements sessions.Store.
-func (m *Mem) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
+func (m *Store) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -114,7 +114,7 @@ func (m *Mem) Blob(_ context.Context, key sessions.Key, blob string) (string, er
 }
 
 // Undo implements sessions.Store.
-func (m *Mem) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.LogEntry{}, err
 	}
@@ -178,7 +178,7 @@ func (s *session) back(b before) {
 }
 
 // Configure implements sessions.Store.
-func (m *Mem) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+func (m *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (m *Mem) Configure(ctx context.Context, l sessions.Lease, settings string) 
 }
 
 // Renew implements sessions.Store.
-func (m *Mem) Renew(ctx context.Context, l sessions.Lease) error {
+func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

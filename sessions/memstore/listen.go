@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (l *listener) told() []sessions.Key {
 }
 
 // Listen implements sessions.Inbox. It calls wake with the empty key once it listens, as the database does.
-func (m *Mem) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (m *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	l := &listener{owner: owner, some: make(chan struct{}, 1)}
 	m.mu.Lock()
 	m.listeners[l] = true
@@ -59,7 +59,7 @@ func (m *Mem) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(se
 }
 
 // wake tells the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
-func (m *Mem) wake(owner sessions.ReplicaID, key sessions.Key) {
+func (m *Store) wake(owner sessions.ReplicaID, key sessions.Key) {
 	for l := range m.listeners {
 		if owner == "" || l.owner == owner {
 			l.tell(key)

@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-var _ sessions.Elector = (*Mem)(nil)
+var _ sessions.Elector = (*Store)(nil)
 
 // standing is how one replica stands.
 type standing struct {
@@ -16,14 +16,14 @@ type standing struct {
 }
 
 // began notes a replica that beats for the first time; the caller holds the mutex.
-func (m *Mem) began(owner sessions.ReplicaID) {
+func (m *Store) began(owner sessions.ReplicaID) {
 	if !slices.ContainsFunc(m.standing, func(s standing) bool { return s.id == owner }) {
 		m.standing = append(m.standing, standing{id: owner})
 	}
 }
 
 // Mark implements sessions.Elector.
-func (m *Mem) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.standing {
@@ -36,7 +36,7 @@ func (m *Mem) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Stan
 }
 
 // Leader implements sessions.Elector.
-func (m *Mem) Leader(context.Context) (sessions.Leader, error) {
+func (m *Store) Leader(context.Context) (sessions.Leader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var l sessions.Leader

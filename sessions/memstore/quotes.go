@@ -1,4 +1,4 @@
-package sessionstest
+package memstore
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Quoted implements sessions.Store.
-func (m *Mem) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Event{}, err
 	}
@@ -51,7 +51,7 @@ func (s *session) sentAt(at time.Time) *sessions.Event {
 }
 
 // Requote implements sessions.Store.
-func (m *Mem) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
+func (m *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package sessionstest_test
+package memstore_test
 
 import (
 	"testing"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/memstore"
 	"ebb/sessions/sessionstest"
 )
 
 func TestMem(t *testing.T) {
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Harness {
 		t.Helper()
-		m := sessionstest.NewMem(0)
+		m := memstore.New(0)
 		return sessionstest.Harness{
 			Store: m, Other: m,
 			Expire:    func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
@@ -32,7 +33,7 @@ func TestMem(t *testing.T) {
 func TestMemSpentToday(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := sessionstest.NewMem(0)
+		m := memstore.New(0)
 		a, err := m.Accept(t.Context(), "a", "k", sessions.Message{ID: "m"})
 		if err != nil {
 			t.Fatal(err)
