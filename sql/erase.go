@@ -123,6 +123,7 @@ type erasure struct {
 type unsaid struct {
 	// repeats reports whether a text repeats it, where the caller deletes the facts; nil where facts go with the events.
 	repeats func(string) bool
+	own     bool     // repeats finds the words of the erased messages alone, which others may have said too
 	facts   []string // what memory had from the events
 }
 

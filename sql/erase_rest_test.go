@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,6 +44,45 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 		if !strings.Contains(open, rest) {
 			t.Errorf("%s is not sent any more: %s", rest, open)
 		}
+	}
+}
+
+// A member takes no words from others' replies by an erasure of a message of these words: a common word stays, and so does a
+// sentence that others said too, or that a reply had before the message.
+func TestWaitingRepliesKeepOthersWords(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	var replies []int64
+	reply := func(id, text string) {
+		asked := c.speak(id, liID, "李娜", "/status", nil)
+		done := must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
+			Reply: &sessions.Reply{Text: text, Nonce: id},
+		}))
+		replies = append(replies, done.Replies[0].ID)
+	}
+	c.tell(liID, "通知：新版本发布在周五下午", "好的")
+	reply("l1", "评审会议改到了周四上午")
+	said := map[string]sessions.Accepted{}
+	for i, text := range []string{"项目进度", "deadline", "新版本发布在周五下午", "评审会议改到了周四上午", "我的储物柜是 KZ-88213"} {
+		said[text] = c.speak(fmt.Sprint("z", i), zhangID, zhangNick, text, nil)
+		c.turn(zhangID, zhangNick, "好的", said[text])
+	}
+	reply("l2", "项目进度正常，deadline 不变。")
+	reply("l3", "新版本发布在周五下午。")
+	reply("l4", "储物柜是 KZ-88213，勿外传。")
+	for text, m := range said {
+		if _, err := s.ForgetMessage(t.Context(), m.EventID, memory.Asking{Lease: sessions.Lease{Key: c.reader.Key}}); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	var got []string
+	for _, id := range replies {
+		got = append(got, collect(t, pool, fmt.Sprint("SELECT body FROM outbox WHERE id = ", id), pgx.RowTo[string])...)
+	}
+	if len(got) != 4 || got[0] != "评审会议改到了周四上午" || got[1] != "项目进度正常，deadline 不变。" || got[2] != "新版本发布在周五下午。" ||
+		strings.Contains(got[3], "88213") {
+		t.Errorf("the replies are %q", got)
 	}
 }
 

@@ -107,7 +107,7 @@ func (m *retraction) facts(
 ) (ids []int64, gone unsaid, err error) {
 	u := &unsaying{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
 	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
-	gone = unsaid{repeats: m.like.in}
+	gone = unsaid{repeats: m.like.in, own: true}
 	for _, f := range drawn {
 		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
 	}

@@ -3,6 +3,7 @@ package sql_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -264,5 +265,20 @@ func TestForgottenTooOften(t *testing.T) {
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
 	if rows := collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
 		t.Errorf("%d counts are kept, want today's alone", len(rows))
+	}
+}
+
+// A short staff id in brackets stands in texts about anything: only with its person's nick does it name them.
+func TestShortIdsNameNobodyAlone(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.turn("7", "张伟伟", "好的", c.speak("z1", "7", "张伟伟", "早上好", nil))
+	c.tell(liID, "怎么部署", "步骤 (7)：重启服务")
+	c.tell(liID, "谁负责", "由某某(7)之外的人负责，即周六(7)")
+	c.tell(liID, "还有谁", "张伟伟(7)")
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: "7"}))
+	got := collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE role = 'assistant' ORDER BY seq", pgx.RowTo[string])
+	if want := []string{"ok", sessions.ErasedText, "步骤 (7)：重启服务", "由某某(7)之外的人负责，即周六(7)", sessions.ErasedText}; !slices.Equal(got, want) {
+		t.Errorf("the answers are %q, want %q", got, want)
 	}
 }

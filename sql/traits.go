@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/sessions"
 )
@@ -144,17 +145,29 @@ func own(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 
-// labelsOf are the ways in which the bot writes a person's ids. Someone from outside has none that it shows.
+// minLabel is how many characters an id has that a person is known by where the bot writes it in brackets: (1) and (2026)
+// stand in texts about anything.
+const minLabel = 6
+
+// labelsOf are the ways in which the bot writes a person's ids: a short one with a nick alone. Someone from outside has
+// none that it shows.
 func labelsOf(who person) []string {
 	var labels []string
 	for _, id := range who.ids {
-		labels = append(labels, "("+id+")")
-		if !sessions.Outside(sessions.UserID(id)) {
-			continue
+		outside := sessions.Outside(sessions.UserID(id))
+		if outside {
+			labels = append(labels, id)
 		}
-		labels = append(labels, id)
+		if utf8.RuneCountInString(id) >= minLabel {
+			labels = append(labels, "("+id+")")
+			if !outside {
+				continue
+			}
+		}
 		for _, n := range who.nicks {
-			labels = append(labels, sessions.Speaker(n, sessions.UserID(id)))
+			if sessions.Nick(n) != "" {
+				labels = append(labels, sessions.Speaker(n, sessions.UserID(id)))
+			}
 		}
 	}
 	return labels

@@ -272,7 +272,7 @@ func (q *Queries) EventsErase(ctx context.Context, db DBTX, arg *EventsErasePara
 }
 
 const eventsErased = `-- name: EventsErased :many
-SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.sender_id, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq = ANY($2::bigint[]) AND (e.content <> $3::text OR e.tool_calls IS NOT NULL)
 `
@@ -284,10 +284,12 @@ type EventsErasedParams struct {
 }
 
 type EventsErasedRow struct {
-	Seq     int64
-	Role    sessions.Role
-	Content string
-	Calls   string
+	Seq       int64
+	Role      sessions.Role
+	Content   string
+	Calls     string
+	SenderID  sessions.UserID
+	CreatedAt time.Time
 }
 
 // EventsErased reads what events say that are to be erased.
@@ -305,6 +307,8 @@ func (q *Queries) EventsErased(ctx context.Context, db DBTX, arg *EventsErasedPa
 			&i.Role,
 			&i.Content,
 			&i.Calls,
+			&i.SenderID,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -529,7 +533,7 @@ func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxErasePara
 }
 
 const outboxOpen = `-- name: OutboxOpen :many
-SELECT o.session_key, o.id, o.body FROM outbox o
+SELECT o.session_key, o.id, o.body, o.created_at FROM outbox o
 WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting') AND o.body <> $2::text
 ORDER BY o.id FOR UPDATE
 `
@@ -543,6 +547,7 @@ type OutboxOpenRow struct {
 	SessionKey sessions.Key
 	ID         int64
 	Body       string
+	CreatedAt  time.Time
 }
 
 // OutboxOpen lists the replies of a session that are still to be sent.
@@ -555,7 +560,12 @@ func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams
 	var items []OutboxOpenRow
 	for rows.Next() {
 		var i OutboxOpenRow
-		if err := rows.Scan(&i.SessionKey, &i.ID, &i.Body); err != nil {
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.Body,
+			&i.CreatedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -918,6 +928,47 @@ func (q *Queries) SummaryHeal(ctx context.Context, db DBTX, arg *SummaryHealPara
 		arg.Before,
 	)
 	return err
+}
+
+const textsShared = `-- name: TextsShared :many
+SELECT t.said::text AS said FROM unnest($1::text[]) AS t (said)
+WHERE EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = $2 AND e.seq > $3::bigint AND e.role = 'user' AND e.sender_id <> ALL($4::text[])
+      AND strpos(e.content, t.said) > 0)
+`
+
+type TextsSharedParams struct {
+	Texts      []string
+	SessionKey sessions.Key
+	AfterSeq   int64
+	People     []string
+}
+
+// TextsShared lists the texts of a list that somebody besides some people said in the log behind a place.
+func (q *Queries) TextsShared(ctx context.Context, db DBTX, arg *TextsSharedParams) ([]string, error) {
+	rows, err := db.Query(ctx, textsShared,
+		arg.Texts,
+		arg.SessionKey,
+		arg.AfterSeq,
+		arg.People,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var said string
+		if err := rows.Scan(&said); err != nil {
+			return nil, err
+		}
+		items = append(items, said)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const toolRunsDelete = `-- name: ToolRunsDelete :exec

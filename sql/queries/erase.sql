@@ -61,7 +61,7 @@ WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: EventsErased :many
 -- EventsErased reads what events say that are to be erased.
-SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls
+SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.sender_id, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND (e.content <> @erased::text OR e.tool_calls IS NOT NULL);
 
@@ -100,9 +100,17 @@ WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
 
 -- name: OutboxOpen :many
 -- OutboxOpen lists the replies of a session that are still to be sent.
-SELECT o.session_key, o.id, o.body FROM outbox o
+SELECT o.session_key, o.id, o.body, o.created_at FROM outbox o
 WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND o.body <> @erased::text
 ORDER BY o.id FOR UPDATE;
+
+-- name: TextsShared :many
+-- TextsShared lists the texts of a list that somebody besides some people said in the log behind a place.
+SELECT t.said::text AS said FROM unnest(@texts::text[]) AS t (said)
+WHERE EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.role = 'user' AND e.sender_id <> ALL(@people::text[])
+      AND strpos(e.content, t.said) > 0);
 
 -- name: OutboxQuoting :many
 -- OutboxQuoting lists the replies, of whatever session, that are still to be sent and quote a fact. Few are open at a time.
