@@ -45,7 +45,7 @@ const restAfter = 5 * time.Minute
 
 // rest gives up the leases of sessions at rest.
 func (u *Worker) rest(ctx context.Context) {
-	n, err := u.leases.Rest(ctx, restAfter, idleAfter+restAfter, func(key sessions.Key) bool {
+	n, err := u.leases.ReleaseIdle(ctx, restAfter, idleAfter+restAfter, func(key sessions.Key) bool {
 		return u.turns.Busy(key) || u.own.Busy(key) || u.locks.busy(key) || u.outbox.holds(key)
 	})
 	if err != nil {

@@ -183,7 +183,7 @@ func (u *Worker) tellDay(ctx context.Context, s sessions.Session, d memory.Diges
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
 	defer stop()
 	res, err := teller.Summarize(ctx, summarize.Request{
-		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), Most: digestMost, Profile: compaction.ProfileDay,
+		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), MaxTokens: digestMost, Profile: compaction.ProfileDay,
 	})
 	made.Usage, made.Cost = res.Usage, res.Cost
 	if err != nil {

@@ -144,9 +144,9 @@ func (e *ModelError) Error() string {
 // Overflow reports whether the request was larger than the model's window.
 func (e *ModelError) Overflow() bool { return e.Class == Overflow }
 
-// Own reports whether the request itself is to blame, by what it says or how: it would fail again. Other statuses, such as
+// RequestFault reports whether the request itself is to blame, by what it says or how: it would fail again. Other statuses, such as
 // a model that is not there or a login page, blame an address or a configuration, whatever is asked.
-func (e *ModelError) Own() bool {
+func (e *ModelError) RequestFault() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return e.Class == Refused || e.Class == Malformed

@@ -29,6 +29,6 @@ func TestWhoIsToBlame(t *testing.T) {
 		{Busy, 429, false},
 		{Overflow, 400, false},
 	} {
-		want(t, fmt.Sprint("blames itself: ", c.class, " ", c.status), (&ModelError{Class: c.class, Status: c.status}).Own(), c.own)
+		want(t, fmt.Sprint("blames itself: ", c.class, " ", c.status), (&ModelError{Class: c.class, Status: c.status}).RequestFault(), c.own)
 	}
 }

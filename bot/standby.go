@@ -40,7 +40,7 @@ type stream struct {
 	cancel   context.CancelFunc // ends the transport; nil where it does not run
 	ended    chan error         // the transport's end
 	began    time.Time          // when the transport last did
-	marked   sessions.Standing
+	marked   sessions.ReplicaStatus
 	answered time.Time // when the storage last said who leads
 	covered  time.Time // when the leader was last known to be connected
 	sure     int       // looks in a row that saw another one lead and connected
@@ -83,7 +83,7 @@ func (s *stream) standsBy() bool {
 func (s *stream) receive(ctx context.Context) error {
 	if !s.cfg.OneStream {
 		err := s.cfg.Transport.Run(ctx, s.accept)
-		s.mark(context.WithoutCancel(ctx), sessions.Standing{Draining: true})
+		s.mark(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
 		return err
 	}
 	s.ended, s.covered, s.answered = make(chan error, 1), time.Now(), time.Now()
@@ -113,7 +113,7 @@ func (s *stream) receive(ctx context.Context) error {
 // long as another replica takes to connect where it is this one alone that does not reach it. One that has lost its leases
 // by then can take no message in, and gives up the connection until it is told again who leads.
 func (s *stream) look(ctx context.Context) {
-	s.mark(ctx, sessions.Standing{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
+	s.mark(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
 	l, err := s.ask(ctx)
 	log := zerolog.Ctx(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *stream) ask(ctx context.Context) (sessions.Leader, error) {
 }
 
 // mark tells others how this replica stands, where that is new.
-func (s *stream) mark(ctx context.Context, st sessions.Standing) {
+func (s *stream) mark(ctx context.Context, st sessions.ReplicaStatus) {
 	if s.cfg.Elector == nil || st == s.marked {
 		return
 	}
@@ -199,10 +199,10 @@ func (s *stream) disconnectNow(ctx context.Context) {
 
 // leave tells others that this replica takes nothing in any more, once receive has ended. They may be waiting for that
 // word alone, so it is said until it is heard, or ctx ends.
-func (s *stream) leave(ctx context.Context) { s.tell(ctx, sessions.Standing{Draining: true}) }
+func (s *stream) leave(ctx context.Context) { s.tell(ctx, sessions.ReplicaStatus{Draining: true}) }
 
 // tell marks until others know, or ctx ends.
-func (s *stream) tell(ctx context.Context, st sessions.Standing) {
+func (s *stream) tell(ctx context.Context, st sessions.ReplicaStatus) {
 	for pause := handOverLook; s.cfg.Elector != nil; pause = min(2*pause, lookEvery) {
 		if s.mark(ctx, st); s.marked == st {
 			return
@@ -221,7 +221,7 @@ func (s *stream) handOver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, handOverTime)
 	defer stop()
 	began := time.Now()
-	s.tell(ctx, sessions.Standing{Connected: s.marked.Connected, Draining: true})
+	s.tell(ctx, sessions.ReplicaStatus{Connected: s.marked.Connected, Draining: true})
 	if s.cancel == nil || !s.marked.Draining {
 		return
 	}

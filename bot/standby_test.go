@@ -90,7 +90,7 @@ func (l cable) Send(context.Context, sessions.Outgoing) (Sent, error) {
 
 func (l cable) Ready() bool { return l.x.has(l.name) }
 
-func (s *store) Mark(ctx context.Context, o sessions.ReplicaID, st sessions.Standing) error {
+func (s *store) Mark(ctx context.Context, o sessions.ReplicaID, st sessions.ReplicaStatus) error {
 	_, err := do(s, "mark", func() (none, error) { return none{}, s.mem.Mark(ctx, o, st) })
 	return err
 }

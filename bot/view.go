@@ -71,7 +71,7 @@ func bodyLimit(usable int) int { return max(256, usable/4) }
 func (b *Builder) state(v sessions.View, size int) compaction.State {
 	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
-		s.Standing += a.Tokens + tokens.MessageOverhead
+		s.SummaryTokens += a.Tokens + tokens.MessageOverhead
 	}
 	return s
 }

@@ -2,27 +2,26 @@ package compaction
 
 import "ebb/sessions"
 
-// What one part of a backlog holds, in tokens.
+// Bounds of one part of a backlog.
 const (
-	// leastPart is the smallest part: less frees too little to be worth a request.
+	// leastPart is the smallest part in tokens: a smaller one frees too little for its request.
 	leastPart = 4 * minFreed
-	// maxHalvings is how often the parts are halved after failures.
+	// maxHalvings bounds how often failures halve a part.
 	maxHalvings = 4
 )
 
-// Part is the cut that one attempt takes: all that [Policy.Plan] lets leave, or the oldest part of it where that is more
-// than half of the window. Each part is a commit of its own. After each failure in a row the parts are half as long, so
-// that attempts which fail cost less and less. Recent of a part is that of the whole plan. What no summary can tell with a
-// gain is not begun: ErrTooLittle.
+// Part is the cut of one attempt: everything that [Policy.Plan] releases, or its oldest part when that exceeds half of
+// the window. Each part is a commit of its own. Each consecutive failure halves the part, so that failing attempts get
+// cheaper. Recent is that of the whole plan. A source that no summary can shorten is ErrTooLittle.
 func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	cut, err = p.Plan(w, s)
 	if err != nil || p.Segment > 0 {
 		return cut, false, err
 	}
-	if source := cut.Source + p.replaced(s); p.Mode != PruneOnly && p.MostSummary(source) < MinSummary+HealAllowance(MinSummary) {
+	if source := cut.Source + p.replacedTokens(s); p.Mode != PruneOnly && p.MostSummary(source) < MinSummary+HealAllowance(MinSummary) {
 		return Cut{}, false, ErrTooLittle
 	}
-	parts := p.parts(w, s, cut.Source)
+	parts := p.partCount(w, s, cut.Source)
 	if parts == 1 {
 		return cut, false, nil
 	}
@@ -40,41 +39,41 @@ func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	return Cut{Index: at, Through: lastSeq(s.Tail[:at]), Source: source, Recent: cut.Recent}, true, nil
 }
 
-// replaced is what a new summary takes the place of besides events, in tokens.
-func (p Policy) replaced(s State) int {
+// replacedTokens counts the tokens of summaries that a new summary replaces.
+func (p Policy) replacedTokens(s State) int {
 	if p.Rolling {
-		return s.Standing
+		return s.SummaryTokens
 	}
 	return 0
 }
 
-// parts is the number of parts that so many tokens are told in.
-func (p Policy) parts(w Window, s State, tokens int) int {
+// partCount is the number of parts for a source of the given size.
+func (p Policy) partCount(w Window, s State, tokens int) int {
 	most := max(leastPart, w.Context/2>>min(max(0, s.Session.CompactFailures), maxHalvings))
 	return max(1, (tokens+most-1)/most)
 }
 
-// Backlog is what may leave the view now: its tokens, and about how many attempts it takes. Both are 0 where nothing can
-// leave.
+// Backlog is the size in tokens of the events that may leave now, and the estimated number of attempts. Both are 0 when
+// no event can leave.
 func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	cut, err := p.Plan(w, s)
 	if err != nil {
 		return 0, 0
 	}
 	if p.Segment == 0 {
-		return cut.Source, p.parts(w, s, cut.Source)
+		return cut.Source, p.partCount(w, s, cut.Source)
 	}
 	starts := TurnStarts(s.Tail)
 	parts = max(1, (len(starts)-p.TailTurns)/p.Segment)
 	return TokensOf(s.Tail[:starts[min(parts*p.Segment, len(starts)-1)]]), parts
 }
 
-// closedStarts lists the beginnings of turns, up to an index, before which every tool call has its result. Calls without
-// any are overlooked where the context overflows, as in [Policy.Plan].
+// closedStarts lists the turn starts up to an index at which every tool call has its result. Calls without a result are
+// ignored when the context overflows, as in [Policy.Plan].
 func (p Policy) closedStarts(w Window, s State, end int) []int {
-	giveUp := p.overflows(w, s)
-	open := make([]int, len(s.Tail)+1) // exchanges that begin, less those that end, before an index
-	for _, x := range exchanges(s.Tail) {
+	giveUp := p.exceedsWindow(w, s)
+	open := make([]int, len(s.Tail)+1) // exchanges that begin before an index minus those that end there
+	for _, x := range pairCalls(s.Tail) {
 		switch {
 		case x.result != pending:
 			open[x.call+1]++
@@ -95,7 +94,7 @@ func (p Policy) closedStarts(w Window, s State, end int) []int {
 	return closed
 }
 
-// lastSeq is the highest number among events.
+// lastSeq is the highest Seq of events.
 func lastSeq(events []sessions.Event) (seq int64) {
 	for _, e := range events {
 		seq = max(seq, e.Seq)

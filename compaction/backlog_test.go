@@ -128,7 +128,7 @@ func TestPartsKeepExchangesWhole(t *testing.T) {
 		if err != nil {
 			break
 		}
-		for _, x := range exchanges(s.Tail) {
+		for _, x := range pairCalls(s.Tail) {
 			if x.result != pending && x.call < cut.Index && cut.Index <= x.result {
 				t.Fatalf("a part of %d events ends between call %d and result %d", cut.Index, x.call, x.result)
 			}

@@ -2,37 +2,35 @@ package compaction
 
 import "math"
 
-// What the law of the batch size reckons with, where the conversation does not say.
+// Defaults of the batch size formula.
 const (
-	instruction    = 600 // tokens of the instructions that ask for a summary
-	outputPrice    = 4.0 // of an output token, in uncached input tokens
-	segmentSummary = 400 // tokens that a summary of one batch comes to
-	defaultCached  = 0.1 // price of a cached input token where none is known
+	instructionTokens = 600 // tokens of the instructions of a summary request
+	outputPrice       = 4.0 // price of an output token, in uncached input tokens
+	segmentSummary    = 400 // tokens of a segment summary
+	defaultCached     = 0.1 // price of a cached input token when unknown
 )
 
-// largerSide is how far above the optimum a batch is put off: around it the cost is flat, and the larger side shows
-// more of the conversation for the same money.
+// largerSide scales the optimum: the cost is flat around it, and a larger batch shows more of the conversation.
 const largerSide = 1.25
 
-// BatchSize is how many tokens to let pile up between two compactions so that their cost together is least. It is the
-// economic order quantity, b = sqrt(2mK/c): a conversation that grows by perReply tokens with every reply pays c for
-// each token that it carries along once more, and K for each compaction. K is what the request after it pays for
-// reading recent and summary tokens uncached, the instructions, the summary's output, and the fixed prefix once more.
-// All figures are tokens; cachePrice is the price of a cached input token as a part of an uncached one, and 0.1 where it
-// is not above 0.
+// BatchSize is the number of tokens between two compactions at which their total cost is least. It is the economic
+// order quantity, b = sqrt(2mK/c). A conversation grows by m = perReply tokens with each reply, pays c for each token
+// that a request repeats, and K for each compaction. K is the price of recent and summary tokens read uncached, of
+// instructions and summary output, and of the fixed prefix once more. cachePrice is the price of a cached input token
+// relative to an uncached one; 0 or less means 0.1.
 func BatchSize(perReply, fixed, recent, summary int, cachePrice float64) int {
 	c := cachePrice
-	if !(c > 0) { // NaN too
+	if !(c > 0) { // also NaN
 		c = defaultCached
 	}
 	s := float64(summary)
-	k := (1-c)*(float64(recent)+s) + instruction + outputPrice*s + c*(float64(fixed)+s)
+	k := (1-c)*(float64(recent)+s) + instructionTokens + outputPrice*s + c*(float64(fixed)+s)
 	return int(math.Sqrt(2 * float64(max(0, perReply)) * max(0, k) / c))
 }
 
-// batch is what has to pile up before a planned cut is worth it: the law's size, kept between the least growth that is
-// worth a compaction and half of the window, and no less than what the commit gate will ask for.
-func (p Policy) batch(w Window, s State, cut Cut) int {
+// batchTokens is the source size at which a planned cut pays off: [BatchSize], at least the minimal growth and the commit
+// gate's minimum, at most half of the target.
+func (p Policy) batchTokens(w Window, s State, cut Cut) int {
 	turns := max(1, len(TurnStarts(s.Tail)))
 	summary := w.Summary
 	if p.SummaryTokens > 0 {

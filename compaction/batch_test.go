@@ -53,7 +53,7 @@ func tariff(replies int, perReply, fixed, recent, summary int, c float64) float6
 			cost += c*float64(fixed) + price*known + float64(perReply)
 		}
 		// One call that reads the prefix and what leaves from the cache, and writes the summary.
-		cost += instruction + c*float64(fixed+summary+replies*perReply) + outputPrice*float64(summary)
+		cost += instructionTokens + c*float64(fixed+summary+replies*perReply) + outputPrice*float64(summary)
 	}
 	return cost / float64(cycles*replies)
 }

@@ -134,7 +134,7 @@ func (c *conversation) say(events ...sessions.Event) {
 	c.size()
 }
 
-func (c *conversation) size() { c.s.Tokens = c.s.Fixed + c.s.Standing + TokensOf(c.s.Tail) }
+func (c *conversation) size() { c.s.Tokens = c.s.Fixed + c.s.SummaryTokens + TokensOf(c.s.Tail) }
 
 // upkeep is one decision and what follows from it; it reports whether the view changed.
 func (c *conversation) upkeep() bool {
@@ -193,7 +193,7 @@ func (c *conversation) tell(cut Cut, partial bool) {
 	}
 	c.s.Tail = c.s.Tail[cut.Index:]
 	c.first = c.s.Tail
-	c.s.Standing = c.text
+	c.s.SummaryTokens = c.text
 	c.size()
 	s.CompactError, s.CompactFailures, s.CompactRetryAt = "", 0, time.Time{}
 	s.CompactionCount++
@@ -428,7 +428,7 @@ func TestNonsenseDoesNotPanic(t *testing.T) {
 			Share: part.Draw(t, "history"), FlushRatio: part.Draw(t, "ratio"), Summary: odd.Draw(t, "summary"),
 		}
 		s := State{
-			Tail: logs().Draw(t, "tail"), Fixed: odd.Draw(t, "fixed"), Standing: odd.Draw(t, "standing"), Tokens: odd.Draw(t, "tokens"),
+			Tail: logs().Draw(t, "tail"), Fixed: odd.Draw(t, "fixed"), SummaryTokens: odd.Draw(t, "standing"), Tokens: odd.Draw(t, "tokens"),
 			Session: sessions.Session{CalibrationFactor: part.Draw(t, "factor"), RearmTokens: odd.Draw(t, "rearm")},
 		}
 		p.Decide(w, s)

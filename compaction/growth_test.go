@@ -42,8 +42,8 @@ func TestGrowth(t *testing.T) {
 		},
 		"Erasure": func(s string) {
 			e := erase.New()
-			e.Said(s)
-			e.Kept(1, s)
+			e.AddStatement(s)
+			e.AddKept(1, s)
 			e.Heal(s+"\n- "+s, 9, 1, 1, func(string) bool { return false })
 		},
 		"CleanSummary": func(s string) { audit.StripReasoning(s) },

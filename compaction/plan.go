@@ -11,16 +11,16 @@ import (
 	"ebb/sessions"
 )
 
-// Cut is a planned compaction: the events of the tail before Index leave the view, those from it on stay.
+// Cut is a planned compaction: the events of the tail before Index leave the view.
 type Cut struct {
 	Index   int
-	Through int64 // Seq of the last event that leaves
-	Source  int   // tokens of what leaves
-	Recent  int   // tokens of what stays
+	Through int64 // Seq of the last leaving event
+	Source  int   // tokens that leave
+	Recent  int   // tokens that stay
 }
 
-// Why there is nothing to compact. None is a failure: no model is asked, and asking again before the context has
-// changed is of no use. ErrBlockedHead and ErrTooLittle are an ErrAllRecent too.
+// Reasons to compact nothing. They are no failures: a retry before the context changes is useless. ErrBlockedHead and
+// ErrTooLittle match ErrAllRecent too.
 var (
 	ErrAllRecent       = errors.New("everything in the view is recent")
 	ErrBlockedHead     = fmt.Errorf("blocked_head: a tool call that waits for its result begins the view: %w", ErrAllRecent)
@@ -28,13 +28,12 @@ var (
 	ErrSystemDominates = errors.New("system_dominates: system prompt, tools and pinned memory leave no room for a conversation")
 )
 
-// leastTail is how many events a tail in messages keeps although they take more than its share, in a row of large ones.
+// leastTail is the number of events that a tail in messages keeps even above its token share.
 const leastTail = 8
 
-// Plan says which part of the tail leaves. w is in the tokens that events are counted in: see [Window.Counted].
-// The cut always lies before a user's message that begins a turn, so that a tool call is never parted from its
-// results, a call that has none yet stays, and so does the newest turn. Where nothing can leave, the error is
-// ErrAllRecent or ErrBlockedHead, or ErrSystemDominates where no cut would make room.
+// Plan selects the part of the tail that leaves. w is in counted tokens, see [Window.Counted]. The cut lies before a
+// user message that begins a turn: tool calls keep their results, open calls stay, and so does the newest turn. The
+// error is ErrAllRecent or ErrBlockedHead when no event can leave, and ErrSystemDominates when no cut would make room.
 func (p Policy) Plan(w Window, s State) (Cut, error) {
 	starts, available := TurnStarts(s.Tail), w.Available(s.Fixed)
 	switch {
@@ -45,29 +44,29 @@ func (p Policy) Plan(w Window, s State) (Cut, error) {
 	}
 	var at int
 	if p.Segment > 0 {
-		at = p.segment(s.Tail, starts)
+		at = p.segmentEnd(s.Tail, starts)
 	} else {
-		at = p.tail(s.Tail, starts, available, available-s.Standing)
+		at = p.tailStart(s.Tail, starts, available, available-s.SummaryTokens)
 	}
 	if at == 0 {
 		return Cut{}, ErrAllRecent
 	}
-	closed := closedBefore(s.Tail, starts, at, p.overflows(w, s))
-	if closed == 0 || p.Segment > 0 && closed < at { // a segment is whole or not at all
+	closed := closedBefore(s.Tail, starts, at, p.exceedsWindow(w, s))
+	if closed == 0 || p.Segment > 0 && closed < at { // a segment leaves whole or stays
 		return Cut{}, ErrBlockedHead
 	}
 	gone := s.Tail[:closed]
 	return Cut{Index: closed, Through: lastSeq(gone), Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}, nil
 }
 
-// overflows reports whether a view takes all of the window. A tool call that still waits then has waited in vain.
-func (p Policy) overflows(w Window, s State) bool {
-	return s.Fixed+s.Standing+TokensOf(s.Tail) >= w.Usable()
+// exceedsWindow reports whether a view fills the window. Open tool calls no longer hold back a cut then.
+func (p Policy) exceedsWindow(w Window, s State) bool {
+	return s.Fixed+s.SummaryTokens+TokensOf(s.Tail) >= w.Usable()
 }
 
-// segment is where the oldest Segment turns end, if as many turns as the policy wants stay after them; else 0. A turn
-// counts once it was answered. What stands before the first question belongs to the first turn.
-func (p Policy) segment(tail []sessions.Event, starts []int) int {
+// segmentEnd is the end of the oldest Segment turns when enough answered turns follow them, else 0. Events before the
+// first question belong to the first turn.
+func (p Policy) segmentEnd(tail []sessions.Event, starts []int) int {
 	if tail[0].Role != sessions.RoleUser {
 		starts = starts[1:]
 	}
@@ -81,16 +80,16 @@ func (p Policy) segment(tail []sessions.Event, starts []int) int {
 	return starts[p.Segment]
 }
 
-// tail is where the part of the tail begins that stays: at a turn's beginning, so that a number of events is at least
-// that many. available is what conversation and summaries may take together, room what is left next to the summary
-// that the new one continues: where that is long, less stays raw.
-func (p Policy) tail(tail []sessions.Event, starts []int, available, room int) int {
+// tailStart is the start of the raw tail, always the start of a turn; a minimum in events is rounded up to a turn. available
+// is the budget of conversation and summaries, room the rest next to the continued summary: a long summary shortens the
+// tail.
+func (p Policy) tailStart(tail []sessions.Event, starts []int, available, room int) int {
 	budget := min(int(p.TailShare*float64(available)), room)
 	keep, tokens := len(tail), 0
 	for i, start := range slices.Backward(starts) {
 		turns, events := len(starts)-1-i, len(tail)-keep
 		turn := TokensOf(tail[start:keep])
-		if turns > 0 && turns >= p.TailTurns && !p.wants(events, tokens+turn, budget, room) {
+		if turns > 0 && turns >= p.TailTurns && !p.takesTurn(events, tokens+turn, budget, room) {
 			break
 		}
 		keep, tokens = start, tokens+turn
@@ -98,8 +97,8 @@ func (p Policy) tail(tail []sessions.Event, starts []int, available, room int) i
 	return keep
 }
 
-// wants reports whether a turn that would make the tail take so many tokens still belongs to one of so many events.
-func (p Policy) wants(events, tokens, budget, room int) bool {
+// takesTurn reports whether the tail takes one more turn, given its events so far and its tokens with that turn.
+func (p Policy) takesTurn(events, tokens, budget, room int) bool {
 	switch {
 	case p.TailMessages > 0 && events >= p.TailMessages:
 		return false
@@ -111,10 +110,10 @@ func (p Policy) wants(events, tokens, budget, room int) bool {
 	return p.TailMessages > 0
 }
 
-// closedBefore moves a cut left to the beginning of a turn before which every call has its result. Calls without any
-// are overlooked where giveUp says so.
+// closedBefore moves a cut left to a turn start at which every call has its result. giveUp ignores calls without a
+// result.
 func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int {
-	all := exchanges(tail)
+	all := pairCalls(tail)
 	for parted := true; parted; {
 		parted = false
 		for _, x := range all {
@@ -126,40 +125,39 @@ func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int 
 	return at
 }
 
-// exchange is a tool call and its result, by their indices.
-type exchange struct{ call, result int }
+// toolExchange is a tool call and its result, by index.
+type toolExchange struct{ call, result int }
 
-// pending stands for the index of a result that is not there.
+// pending is the index of a missing result.
 const pending = math.MaxInt
 
-// exchanges pairs the calls of a tail with their results. Providers use ids again: a call whose id comes again before
-// its result has none.
-func exchanges(tail []sessions.Event) []exchange {
-	var out []exchange
+// pairCalls pairs tool calls with results. Providers reuse ids: a call whose id comes again before its result has no
+// result.
+func pairCalls(tail []sessions.Event) []toolExchange {
+	var out []toolExchange
 	open := map[string]int{}
 	for i, e := range tail {
 		for _, c := range e.ToolCalls {
 			if at, reused := open[c.ID]; reused {
-				out = append(out, exchange{at, pending})
+				out = append(out, toolExchange{at, pending})
 			}
 			open[c.ID] = i
 		}
 		if e.Role == sessions.RoleTool {
 			if at, ok := open[e.ToolCallID]; ok {
-				out = append(out, exchange{at, i})
+				out = append(out, toolExchange{at, i})
 				delete(open, e.ToolCallID)
 			}
 		}
 	}
 	for _, at := range open {
-		out = append(out, exchange{at, pending})
+		out = append(out, toolExchange{at, pending})
 	}
 	return out
 }
 
-// TurnStarts lists the indices at which turns begin: user messages that follow something else than a user message,
-// since several that waited are answered together. What comes before the first is taken for a turn, and summaries are
-// nobody's words.
+// TurnStarts lists the indices of turn starts: user messages that do not follow a user message, since waiting messages
+// are answered together. Events before the first one count as a turn; summaries belong to no turn.
 func TurnStarts(events []sessions.Event) []int {
 	var starts []int
 	var before sessions.Role
@@ -177,7 +175,7 @@ func TurnStarts(events []sessions.Event) []int {
 	return starts
 }
 
-// TokensOf is what events take in a request, their messages' overhead included.
+// TokensOf is the size of events in a request, with the overhead of each message.
 func TokensOf(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {

@@ -64,7 +64,7 @@ func TestPlanCutsBetweenTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, w, tail := policies().Draw(t, "policy"), windows().Draw(t, "window"), logs().Draw(t, "tail")
-		s := State{Tail: tail, Fixed: rapid.IntRange(0, 5000).Draw(t, "fixed"), Standing: rapid.IntRange(0, 2000).Draw(t, "standing")}
+		s := State{Tail: tail, Fixed: rapid.IntRange(0, 5000).Draw(t, "fixed"), SummaryTokens: rapid.IntRange(0, 2000).Draw(t, "standing")}
 		cut, err := p.Plan(w, s)
 		starts := TurnStarts(tail)
 		if full := w.Available(s.Fixed) <= 0; errors.Is(err, ErrSystemDominates) != (full && len(tail) > 0) {
@@ -156,7 +156,7 @@ func TestPlanWithACallThatNeverEnds(t *testing.T) {
 	if _, err := p.Plan(seed, State{Tail: tail}); !errors.Is(err, ErrBlockedHead) || !errors.Is(err, ErrAllRecent) {
 		t.Errorf("a waiting call begins the view: %v", err)
 	}
-	if cut, err := p.Plan(seed, State{Tail: tail, Standing: seed.Usable()}); err != nil || cut.Index != 40 {
+	if cut, err := p.Plan(seed, State{Tail: tail, SummaryTokens: seed.Usable()}); err != nil || cut.Index != 40 {
 		t.Errorf("the context overflows, and a call that was lost is still waited for: %+v, %v", cut, err)
 	}
 }

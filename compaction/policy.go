@@ -5,61 +5,61 @@ import (
 	"time"
 )
 
-// Policy says when a conversation is compacted, what stays and how the rest is told. It is data: one planner, one view
-// and one commit serve them all. A zero field means that the rule is not in force.
+// Policy defines when a conversation is compacted, how much stays raw and how the rest is summarized. It is data: all
+// policies share one planner, one view and one commit. A zero field disables its rule.
 type Policy struct {
 	Name string
 	Mode Mode
 
-	// Triggers: any of them sets a compaction off.
+	// Triggers; each one suffices.
 	Tokens      bool          // the context reaches Window.Trigger
-	Batch       bool          // what may leave reaches [BatchSize]
-	MaxMessages int           // more events than this are raw
-	Window      int           // so many events may leave
-	HardLimit   int           // so many may leave: before the next answer, whatever rests
-	ContextSize int           // events that a view shows at most; more are raw: as HardLimit
-	Cooldown    time.Duration // so long since the last compaction, where at least CooldownMin events may leave
+	Batch       bool          // the leaving tokens reach [BatchSize]
+	MaxMessages int           // maximum of raw events
+	Window      int           // number of events that may leave
+	HardLimit   int           // number of events that may leave; compacts before the next answer, regardless of pauses
+	ContextSize int           // maximum of raw events in a view; acts like HardLimit
+	Cooldown    time.Duration // time since the last compaction, if CooldownMin events may leave
 	CooldownMin int           // 0: half of Window
-	Segment     int           // turns that one summary tells, exactly; a compaction is due with Segment + TailTurns raw turns
+	Segment     int           // exact turns of one summary; due with Segment + TailTurns raw turns
 
-	// Tail: what stays raw. The newest turn always does.
-	TailMessages int     // at least so many events
-	TailTurns    int     // at least so many turns
-	TailShare    float64 // turns as far as this part of Window.Available goes; a bound to TailMessages where that is set too
+	// Tail: the part that stays raw. The newest turn always stays.
+	TailMessages int     // minimum of events
+	TailTurns    int     // minimum of turns
+	TailShare    float64 // share of Window.Available for the tail; an upper bound if TailMessages is set
 
-	// Offload: large tool results leave the view before anything is summarised.
-	OffloadOver   int     // tokens of a result from which on it is large
-	OffloadAt     float64 // part of Window.Trigger at which offloading begins
-	OffloadEnough int     // tokens; when offloading freed as much, nothing is summarised
+	// Offload: large tool results leave the view before a summary is made.
+	OffloadOver   int     // a result is large above this number of tokens
+	OffloadAt     float64 // share of Window.Trigger at which offloading begins
+	OffloadEnough int     // freed tokens that make a summary unnecessary
 
-	// Telling.
-	Rolling        bool // the new summary replaces the old ones and tells their ranges too; else summaries are segments
-	RollUpTokens   int  // segments together take at most so much, or the older ones become one
-	RollUpSegments int  // and are at most so many
-	SummaryTokens  int  // aim for the length of a summary; 0: Window.Summary
+	// Summary.
+	Rolling        bool // a new summary continues and replaces the old ones; otherwise summaries are segments
+	RollUpTokens   int  // maximum tokens of all segments before the older ones are rolled up
+	RollUpSegments int  // maximum number of segments before the older ones are rolled up
+	SummaryTokens  int  // target length of a summary; 0: Window.Summary
 	Profile        Profile
-	Marker         string // line over the summaries in a view; empty for none
-	TailMarker     string // line between them and the raw events; empty for none
+	Marker         string // line above the summaries in a view
+	TailMarker     string // line between summaries and raw events
 
-	// Flush memory at Window.FlushAt and before a compaction, once a cycle; FlushLag puts the second off until so many
-	// tokens are not flushed.
+	// Flush extracts memory at Window.FlushAt and before a compaction, once a cycle. FlushLag delays the second flush
+	// until this number of tokens is unflushed.
 	Flush    bool
 	FlushLag int
-	// Inline compacts before the next answer instead of after the last.
+	// Inline compacts before the next answer instead of after the last one.
 	Inline bool
-	// CachePrice is what a cached input token costs, as a part of an uncached one: what [BatchSize] reckons with.
+	// CachePrice is the price of a cached input token relative to an uncached one, for [BatchSize].
 	CachePrice float64
 }
 
-// Mode says what a compaction does besides, or instead of, telling what leaves.
+// Mode selects the work of a compaction besides, or instead of, a summary.
 type Mode string
 
 // The modes.
 const (
-	SummaryOnly        Mode = "summary_only"         // the tail stays as it is
+	SummaryOnly        Mode = "summary_only"         // the tail stays unchanged
 	SummaryPlusPrune   Mode = "summary_plus_prune"   // tool results of the tail are shortened too
-	PruneOnly          Mode = "prune_only"           // no model is asked: results are shortened, then old turns become a note
-	OffloadThenCompact Mode = "offload_then_compact" // large results are moved out; told is only what is still too much
+	PruneOnly          Mode = "prune_only"           // no model: results are shortened, then old turns become a note
+	OffloadThenCompact Mode = "offload_then_compact" // large results move out first; the rest is summarized if still too large
 )
 
 // Profile names the sections of a summary.
@@ -68,26 +68,26 @@ type Profile string
 // The profiles.
 const (
 	ProfileChat      Profile = "chat"      // people, work, decisions, identifiers
-	ProfileWork      Profile = "work"      // the state of the work first
+	ProfileWork      Profile = "work"      // state of the work first
 	ProfileTechnical Profile = "technical" // eight sections about code and systems
-	ProfileEvents    Profile = "events"    // a log of what happened, line by line
-	ProfileDay       Profile = "day"       // what a group did on one day; no policy has it
+	ProfileEvents    Profile = "events"    // an event log, line by line
+	ProfileDay       Profile = "day"       // a group's day; not used by a policy
 )
 
-// Settings are what one conversation is compacted by.
+// Settings are the effective settings of one conversation.
 type Settings struct {
-	Enabled bool // false: nothing is compacted by itself
+	Enabled bool // false disables automatic compaction
 	Window  Window
 	Policy  Policy
-	// DailyTokens bounds what flushes and compactions of one session may take a day, input and output together; 0: no
-	// bound.
+	// DailyTokens bounds the daily tokens of flushes and compactions of one session, input and output together; 0 is
+	// unbounded.
 	DailyTokens int
 }
 
 // Validate checks the policy and its window. The error joins a [FieldError] for each problem.
 func (s Settings) Validate() error { return s.Policy.Validate(s.Window) }
 
-// Policies are the policies that a configuration may name, as their designs have them.
+// Policies are the policies that a configuration may name.
 var Policies = map[string]Policy{
 	"token_budget": {
 		Name: "token_budget", Mode: SummaryOnly, Tokens: true, TailShare: 0.6, TailTurns: 1, Flush: true, Rolling: true,
@@ -115,40 +115,39 @@ var Policies = map[string]Policy{
 	},
 }
 
-// Validate names what of a policy can't work in a window, and of the window itself, with the figures: a [FieldError] for
-// each, joined.
+// Validate checks a policy and its window. The error joins a [FieldError] for each problem.
 func (p Policy) Validate(w Window) error {
 	f := w.faults()
 	windowWorks := len(f) == 0
 	p.checkSigns(&f)
 	p.checkShares(&f)
 	p.checkTail(&f)
-	p.checkTelling(&f)
+	p.checkSummaries(&f)
 	if windowWorks {
-		f.want(p.RollUpTokens < w.Usable(), "roll_up_tokens", p.RollUpTokens,
+		f.wantSetting(p.RollUpTokens < w.Usable(), "roll_up_tokens", p.RollUpTokens,
 			fmt.Sprintf("less than context_window without reserve_tokens (%d)", w.Usable()), "context_window", "reserve_tokens")
 	}
 	if len(f) == 0 {
 		p.checkTriggers(&f)
 	}
-	return f.err()
+	return f.joinErrors()
 }
 
-// checkTriggers looks for a policy that would never compact anything by itself.
+// checkTriggers rejects a policy without any trigger.
 func (p Policy) checkTriggers(f *faults) {
 	switch {
-	case p.Tokens, p.Batch, p.counts(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
+	case p.Tokens, p.Batch, p.triggersByCount(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
 	case p.TailTurns > 0:
-		f.want(false, segmentKey, p.Segment, "at least 1")
+		f.wantSetting(false, segmentKey, p.Segment, "at least 1")
 	default:
-		f.want(false, "policy", p.Name, "one that sets compactions off")
+		f.wantSetting(false, "policy", p.Name, "one that sets compactions off")
 	}
 }
 
-// segmentKey is the name by which the configuration sets Segment.
+// segmentKey is the configuration key of Segment.
 const segmentKey = "cached_context_turns"
 
-// turnsKey is the name by which the configuration sets TailTurns.
+// turnsKey is the configuration key of TailTurns.
 func (p Policy) turnsKey() string {
 	if p.Segment > 0 {
 		return "full_context_turns"
@@ -156,7 +155,7 @@ func (p Policy) turnsKey() string {
 	return "tail_turns"
 }
 
-// checkSigns looks for what is less than nothing.
+// checkSigns rejects negative values.
 func (p Policy) checkSigns(f *faults) {
 	for _, rule := range []struct {
 		key string
@@ -176,47 +175,47 @@ func (p Policy) checkSigns(f *faults) {
 		{"roll_up_segments", p.RollUpSegments},
 		{"summary_tokens", p.SummaryTokens},
 	} {
-		f.want(rule.n >= 0, rule.key, rule.n, "0 or more")
+		f.wantSetting(rule.n >= 0, rule.key, rule.n, "0 or more")
 	}
-	f.want(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
+	f.wantSetting(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
 }
 
-// checkShares looks for parts that are none.
+// checkShares rejects values outside 0 to 1.
 func (p Policy) checkShares(f *faults) {
 	for _, rule := range []struct {
 		key string
 		x   float64
 	}{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}} {
-		f.want(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN too
+		f.wantSetting(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN
 	}
 }
 
-// checkTail looks for tails that leave nothing to compact.
+// checkTail rejects tails that leave nothing to compact.
 func (p Policy) checkTail(f *faults) {
 	switch {
 	case p.ContextSize > 0 && p.TailMessages >= p.ContextSize:
-		f.want(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize), "context_size")
+		f.wantSetting(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize), "context_size")
 	case p.MaxMessages > 0 && p.TailMessages >= p.MaxMessages:
-		f.want(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than max_messages (%d)", p.MaxMessages), "max_messages")
+		f.wantSetting(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than max_messages (%d)", p.MaxMessages), "max_messages")
 	}
-	f.want(p.Segment <= 0 || p.TailTurns >= 1, p.turnsKey(), p.TailTurns,
+	f.wantSetting(p.Segment <= 0 || p.TailTurns >= 1, p.turnsKey(), p.TailTurns,
 		fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment), segmentKey)
 }
 
-// checkTelling looks at modes and at summaries.
-func (p Policy) checkTelling(f *faults) {
+// checkSummaries checks mode and summary settings.
+func (p Policy) checkSummaries(f *faults) {
 	switch p.Mode {
 	case SummaryOnly, SummaryPlusPrune, PruneOnly:
 	case OffloadThenCompact:
-		f.want(p.OffloadOver != 0, "offload_over", 0, "more than 0 in mode "+string(OffloadThenCompact), "mode")
+		f.wantSetting(p.OffloadOver != 0, "offload_over", 0, "more than 0 in mode "+string(OffloadThenCompact), "mode")
 	default:
-		f.want(false, "mode", fmt.Sprintf("%q", p.Mode),
+		f.wantSetting(false, "mode", fmt.Sprintf("%q", p.Mode),
 			fmt.Sprintf("%s, %s, %s or %s", SummaryOnly, SummaryPlusPrune, PruneOnly, OffloadThenCompact))
 	}
-	f.want(p.RollUpSegments != 1, "roll_up_segments", 1, "0, or at least 2")
+	f.wantSetting(p.RollUpSegments != 1, "roll_up_segments", 1, "0, or at least 2")
 }
 
-// Language is the language of texts for the group: zh unless en is configured.
+// Language is the language of texts for the group: zh by default.
 func Language(configured string) string {
 	if configured == "en" {
 		return "en"

@@ -6,9 +6,9 @@ import (
 	"ebb/compaction/tokens"
 )
 
-// Share of a summary's budget for required identifiers, and the heading of their list, in tokens.
+// Shares of a summary's budget.
 const (
-	RequiredShare = 4 // one part in four
+	RequiredShare = 4 // one part in four is for required identifiers
 	healFrame     = 32
 )
 
@@ -19,48 +19,45 @@ const MaxSummaryShare = 4
 // six more.
 func HealAllowance(budget int) int { return budget/RequiredShare + healFrame }
 
-// minFreed is the least that a compaction must free, in tokens, to count as progress: less is not worth a request
-// whose prefix no cache knows.
+// minFreed is the least number of tokens that a compaction frees: less does not pay for a request with an uncached
+// prefix.
 const minFreed = 512
 
-// maxRatio is the length of a summary, as a part of what it tells, from which on it is no progress.
+// maxRatio is the longest summary relative to its source.
 const MaxRatio = 0.8
 
-// spareSummary is what a summary may take however little it tells, where counts asked for it: three short turns need
-// about as much to be told as they took.
+// spareSummary is the length that a summary by count may always have: three short turns hardly get shorter.
 const spareSummary = 256
 
-// counts reports whether messages or turns set the policy's compactions off.
-func (p Policy) counts() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }
+// triggersByCount reports whether messages or turns trigger compactions of the policy.
+func (p Policy) triggersByCount() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }
 
-// Progress is the commit gate: it says why a compaction that was computed must not be committed, or nil. Success means
-// that the context became smaller, not that a model answered. It is measured against the part that was told, whatever the
-// size of the rest: source and summary are the tokens of what is told and of what tells it. Where no summary was made,
-// source is 0. A compaction that a count asked for only has to be shorter than its source, or short: its rhythm is the
-// point of it.
+// Progress is the commit gate: an error is the reason not to commit. Success is a smaller context, measured on the
+// summarized part alone: source and summary are the tokens of that part before and after; source is 0 without a
+// summary. A compaction by count only has to be shorter than its source, or short, since its rhythm is its purpose.
 func (p Policy) Progress(before, after, source, summary int) error {
 	freed := before - after
 	switch most := p.MostSummary(source); {
 	case source > 0 && summary > most:
 		return fmt.Errorf("summary of %d tokens for a source of %d, want at most %d", summary, source, most)
-	case source > 0 && p.counts():
+	case source > 0 && p.triggersByCount():
 	case freed < minFreed:
 		return fmt.Errorf("frees %d of %d tokens, want at least %d", freed, before, minFreed)
 	}
 	return nil
 }
 
-// MostSummary is the longest summary, in tokens, that counts as progress for a source of so many.
+// MostSummary is the longest summary in tokens that counts as progress for a source.
 func (p Policy) MostSummary(source int) int {
 	most := int(MaxRatio * float64(source))
-	if p.counts() {
+	if p.triggersByCount() {
 		return max(most, spareSummary)
 	}
 	return min(most-1, source-minFreed-2*tokens.MessageOverhead)
 }
 
-// RearmAfter is Session.RearmTokens after a compaction that left, or found, so many tokens. A policy that does not go
-// by size is armed at once by one that gained, and after one that did not by a little more talk.
+// RearmAfter is Session.RearmTokens after an attempt that left a number of tokens. A policy that does not trigger by
+// size is armed at once by success, and after a failure by a little growth.
 func (p Policy) RearmAfter(w Window, tokens int, gained bool) int {
 	switch {
 	case p.Tokens || p.Batch && !gained:

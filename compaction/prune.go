@@ -9,17 +9,17 @@ import (
 	"ebb/sessions"
 )
 
-// How tool results of a tail are shortened, in characters, turns and tokens.
+// Bounds of pruning, in characters, turns and tokens.
 const (
-	pruneOver   = 4000 // a recent result that is longer keeps its ends
-	pruneEnd    = 1500 // each of them
-	pruneRecent = 3    // turns whose results are not cleared
-	pruneGain   = 200  // what is gained by less is not worth a prefix that no cache knows
+	pruneOver   = 4000 // a longer recent result keeps its two ends
+	pruneEnd    = 1500 // length of each end
+	pruneRecent = 3    // newest turns, whose results are not cleared
+	pruneGain   = 200  // a smaller gain does not pay for an uncached prefix
 )
 
-// Prune says which tool results of a tail the view shows shortened from now on: long ones by their two ends, and those
-// before the last three turns by a note. count counts tokens. A result that was shortened or moved out before stays as it
-// is, so that what the view shows of it never changes again. Modes that don't prune give nothing.
+// Prune lists the tool results that the view shows shortened from now on: long results by their two ends, and results
+// before the last three turns by a note. A result that is already shortened or offloaded stays, so that a view never
+// changes twice. Modes without pruning return nothing.
 func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.Shown {
 	if p.Mode != SummaryPlusPrune && p.Mode != PruneOnly {
 		return nil
@@ -30,7 +30,7 @@ func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.
 	}
 	var out []sessions.Shown
 	for i, e := range tail {
-		if e.Role != sessions.RoleTool || e.Blob != "" || e.Tokens < pruneGain || pruned(e) {
+		if e.Role != sessions.RoleTool || e.Blob != "" || e.Tokens < pruneGain || isPruned(e) {
 			continue
 		}
 		text := pruneNote(e)
@@ -44,21 +44,21 @@ func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.
 	return out
 }
 
-// pruneMark begins every shortened result. It has the event's number, which nobody could know who wrote the result.
+// pruneMark begins every shortened result. It holds the event's number, which the author of a result could not know.
 func pruneMark(e sessions.Event) string { return fmt.Sprintf("[Event %d: ", e.Seq) }
 
-// pruned reports whether a result is shown shortened. No shortened one is longer than this.
-func pruned(e sessions.Event) bool {
+// isPruned reports whether a result is shown shortened. Shortened results never exceed this length.
+func isPruned(e sessions.Event) bool {
 	return strings.HasPrefix(e.Content, pruneMark(e)) && utf8.RuneCountInString(e.Content) <= pruneOver
 }
 
-// pruneNote stands for a whole result.
+// pruneNote replaces a whole result.
 func pruneNote(e sessions.Event) string {
 	return fmt.Sprintf("%sresult of %s, %d characters, shortened to save room. Do not repeat the same call unchanged: "+
 		"%s reads the whole.]", pruneMark(e), oneLine(e.ToolName), utf8.RuneCountInString(e.Content), sessions.ReadCall(e.Seq))
 }
 
-// prunedEnds is a long result by its note and its two ends; a short one whole.
+// prunedEnds is a long result as a note and its two ends; a short one whole.
 func prunedEnds(e sessions.Event) string {
 	rs := []rune(e.Content)
 	if len(rs) <= pruneOver {
@@ -67,48 +67,48 @@ func prunedEnds(e sessions.Event) string {
 	return pruneNote(e) + "\n" + string(rs[:pruneEnd]) + "\n…\n" + string(rs[len(rs)-pruneEnd:])
 }
 
-// oneLine is a tool's name as far as it is fit for a note.
+// oneLine is a tool's name, fit for a note.
 func oneLine(name string) string {
 	return tokens.HeadTail(strings.Join(strings.Fields(name), " "), maxToolName)
 }
 
 const maxToolName = 64
 
-// reads reports whether a tool reads results that were moved out: moving its pages out would make it read for ever. Other
-// results move out, a list of query_history too: memory_get reads them in pages, which stay.
-func reads(tool string) bool { return tool == sessions.GetTool }
+// readsResults reports whether a tool reads offloaded results: offloading its pages would loop. Lists of query_history are
+// offloaded, since memory_get reads them in pages.
+func readsResults(tool string) bool { return tool == sessions.GetTool }
 
-// leastOffload is what a reference takes at the most, in tokens: moving out as little gains nothing.
+// leastOffload is the maximum size of a reference in tokens: offloading a smaller result gains nothing.
 const leastOffload = 400
 
-// previewBytes is how much of a result that was moved out its reference shows.
+// previewBytes is the length of the preview in a reference.
 const previewBytes = 240
 
-// offloading reports whether results are to be moved out of a context of that size.
-func (p Policy) offloading(w Window, s State) bool {
+// offloadsAt reports whether a context of this size offloads results.
+func (p Policy) offloadsAt(w Window, s State) bool {
 	return p.Mode == OffloadThenCompact && p.OffloadOver > 0 && float64(s.Tokens) >= p.OffloadAt*float64(w.Trigger())
 }
 
-// large lists the tool results that may be moved out.
-func (p Policy) large(tail []sessions.Event) []sessions.Event {
+// largeResults lists the tool results that may be offloaded.
+func (p Policy) largeResults(tail []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	for _, e := range tail {
-		if e.Role == sessions.RoleTool && e.Tokens > max(p.OffloadOver, leastOffload) && e.Blob == "" && !reads(e.ToolName) && !pruned(e) {
+		if e.Role == sessions.RoleTool && e.Tokens > max(p.OffloadOver, leastOffload) && e.Blob == "" && !readsResults(e.ToolName) && !isPruned(e) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// Offload says which tool results of the tail move out of the view, how the view refers to them, and how many tokens
-// that frees. The events must have their whole bodies, as the log has them; count counts tokens. What a result says of
-// itself is not looked at: only what the store moved out has an address.
+// Offload lists the tool results of the tail that leave the view, with their references, and the freed tokens. The
+// events need their whole bodies, as in the log. The content of a result is never interpreted: only the store assigns
+// addresses.
 func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sessions.Shown, freed int) {
-	if !p.offloading(w, s) {
+	if !p.offloadsAt(w, s) {
 		return nil, 0
 	}
-	for _, e := range p.large(s.Tail) {
-		text := offloaded(e)
+	for _, e := range p.largeResults(s.Tail) {
+		text := referenceText(e)
 		if tokens := count(text); tokens < e.Tokens {
 			shown = append(shown, sessions.Shown{Seq: e.Seq, Text: text, Tokens: tokens, Blob: sessions.BlobOf(e.Content)})
 			freed += e.Tokens - tokens
@@ -117,25 +117,25 @@ func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sess
 	return shown, freed
 }
 
-// Reference is what a view shows in the place of a result that was moved out, and whether that is worth it: results that
-// read others back stay, and so do short ones.
+// Reference is the text that a view shows instead of an offloaded result. ok is false for short results and for results
+// of memory_get.
 func Reference(e sessions.Event) (text string, ok bool) {
-	if e.Role != sessions.RoleTool || reads(e.ToolName) {
+	if e.Role != sessions.RoleTool || readsResults(e.ToolName) {
 		return "", false
 	}
-	text = offloaded(e)
+	text = referenceText(e)
 	return text, len(text) < len(e.Content)
 }
 
-// offloaded is what the view shows in the place of a result that was moved out.
-func offloaded(e sessions.Event) string {
+// referenceText is the reference to a result.
+func referenceText(e sessions.Event) string {
 	blob := sessions.BlobOf(e.Content)
 	return fmt.Sprintf("Tool result is at: %s\n%s, %d bytes, moved out to save room; %s reads the whole. It begins and ends:\n%s",
 		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), tokens.HeadTail(e.Content, previewBytes))
 }
 
-// StillDue reports whether a summary has to be made although results were moved out, which freed so many tokens: where
-// the context still is as large as the trigger, unless so much came free that the next turns will do.
+// StillDue reports whether a summary is due after offloading: the context is still above the trigger, and too little
+// was freed for the next turns.
 func (p Policy) StillDue(w Window, tokensAfter, freed int) bool {
 	return tokensAfter >= w.Trigger() && freed < p.OffloadEnough
 }

@@ -183,7 +183,7 @@ func TestOffloadGains(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := sessions.Event{Role: sessions.RoleTool, ToolName: rapid.String().Draw(t, "tool"), Content: strings.Repeat(rapid.StringN(1, 40, -1).Draw(t, "part"), 100)}
-		if n := compactiontest.Counter().Count(offloaded(e)); n > leastOffload {
+		if n := compactiontest.Counter().Count(referenceText(e)); n > leastOffload {
 			t.Fatalf("a reference of %d tokens", n)
 		}
 	})

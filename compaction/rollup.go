@@ -6,8 +6,8 @@ import (
 	"ebb/sessions"
 )
 
-// segmentTarget is the length to ask of a new summary, in tokens. Of what segments may take together, a third is the
-// newest's: next to a roll-up, which takes half, there is room for one more.
+// segmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, which leaves
+// room next to a roll-up of half.
 func (p Policy) SegmentTarget(target int) int {
 	if p.Rolling || p.RollUpTokens <= 0 {
 		return target
@@ -15,7 +15,7 @@ func (p Policy) SegmentTarget(target int) int {
 	return min(target, max(MinSummary, p.RollUpTokens/3))
 }
 
-// rollUpTarget is the length to ask of a roll-up, in tokens.
+// rollUpTarget is the requested length of a roll-up in tokens.
 func (p Policy) RollUpTarget(target int) int {
 	if p.RollUpTokens <= 0 {
 		return target
@@ -23,8 +23,8 @@ func (p Policy) RollUpTarget(target int) int {
 	return max(MinSummary, p.RollUpTokens/2)
 }
 
-// rollUpDue reports whether the active summaries and a new one are too many or too long for one view, where the older
-// ones can become one. A rolling summary takes the others' place anyhow.
+// rollUpDue reports whether the active summaries and a new one are too many or too long, and the older ones can be
+// rolled up. A rolling summary replaces the others by itself.
 func (p Policy) RollUpDue(active []sessions.Summary, newest int) bool {
 	if p.Rolling || len(active) < 2 || len(AfterEmptied(active)) < len(active) {
 		return false
@@ -40,8 +40,8 @@ func TokensIn(active []sessions.Summary) int {
 	return n
 }
 
-// afterEmptied is the summaries behind the last one that an erasure emptied. That one keeps its place until it is written
-// again: a summary that continued it would have lost its range.
+// afterEmptied lists the summaries after the last one that an erasure emptied. An emptied summary keeps its place until
+// its range is summarized again; a continuation would lose that range.
 func AfterEmptied(active []sessions.Summary) []sessions.Summary {
 	for i, s := range slices.Backward(active) {
 		if s.Emptied() {

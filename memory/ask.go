@@ -35,7 +35,7 @@ func (r *reading) ask(ctx context.Context, p *part) (save Save, c Called, err er
 			again = false
 			r.tell(p, c, err)
 		case known && trouble.Overflow() && r.halve(p):
-		case known && trouble.Own() && p.known != "":
+		case known && trouble.RequestFault() && p.known != "":
 			r.bare, p.known = true, ""
 			*p = r.sized(*p)
 		case r.model != "":

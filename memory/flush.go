@@ -21,9 +21,9 @@ type Model interface {
 type Trouble interface {
 	error
 	Overflow() bool // it was larger than the model's window
-	// Own reports that it is what the request says or how it says it, so that it fails as often as it is sent; busy models,
+	// RequestFault reports that it is what the request says or how it says it, so that it fails as often as it is sent; busy models,
 	// quotas and networks are not.
-	Own() bool
+	RequestFault() bool
 }
 
 // CallRequest is a request that must be answered by a call of Tool.

@@ -306,9 +306,9 @@ func TestKnownFactsAreShown(t *testing.T) {
 // overflowError is a model's word that a request is larger than its window.
 type overflowError struct{}
 
-func (overflowError) Error() string  { return "too long" }
-func (overflowError) Overflow() bool { return true }
-func (overflowError) Own() bool      { return false }
+func (overflowError) Error() string      { return "too long" }
+func (overflowError) Overflow() bool     { return true }
+func (overflowError) RequestFault() bool { return false }
 
 // windowModel answers what fits into a window, and keeps the rest apart.
 type windowModel struct {

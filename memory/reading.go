@@ -109,7 +109,7 @@ func (r *reading) failed(err error) error {
 // ownFault reports whether a request fails because of what it holds.
 func ownFault(err error) bool {
 	trouble, known := errors.AsType[Trouble](err)
-	return errors.Is(err, ErrNotSaved) || errors.Is(err, ErrUnusable) || known && trouble.Own()
+	return errors.Is(err, ErrNotSaved) || errors.Is(err, ErrUnusable) || known && trouble.RequestFault()
 }
 
 // fill reads the next page of the log into the queue, and reports whether there was one.

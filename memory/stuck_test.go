@@ -16,9 +16,9 @@ import (
 // ownError is a provider's word that a request is to blame.
 type ownError struct{}
 
-func (ownError) Error() string  { return "data_inspection_failed" }
-func (ownError) Overflow() bool { return false }
-func (ownError) Own() bool      { return true }
+func (ownError) Error() string      { return "data_inspection_failed" }
+func (ownError) Overflow() bool     { return false }
+func (ownError) RequestFault() bool { return true }
 
 // wary is a model that fails in some way at each of some events, and saves what it reads.
 type wary struct {

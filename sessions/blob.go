@@ -7,29 +7,28 @@ import (
 	"strings"
 )
 
-// blobBytes is how much of a body's hash is its address: no two bodies meet by chance, and models read it often.
+// blobBytes is the length of an address in bytes: short for models, and still without collisions.
 const blobBytes = 16
 
-// BlobOf is the address of a body: the same body has the same one.
+// BlobOf is the address of a body, a hash of its content.
 func BlobOf(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:blobBytes])
 }
 
-// blobDir is where references say that bodies are.
+// blobDir is the directory of bodies in references.
 const blobDir = "offloaded/"
 
-// BlobPath is how a view names a body to the model.
+// BlobPath is the path of a body in a view.
 func BlobPath(blob string) string { return blobDir + blob + ".txt" }
 
 // GetTool is the tool that reads paths.
 const GetTool = "memory_get"
 
-// BlobCall is the call that reads a body, as a view names it.
+// BlobCall is the call that reads a body.
 func BlobCall(blob string) string { return fmt.Sprintf(`%s {"path":"%s"}`, GetTool, BlobPath(blob)) }
 
-// BlobAt is the address that a path names, and whether it names one. That the session has such a body is for the store
-// to say.
+// BlobAt is the address in a path. The store decides whether the session has such a body.
 func BlobAt(path string) (blob string, ok bool) {
 	blob, ok = strings.CutSuffix(path, ".txt")
 	if blob, is := strings.CutPrefix(blob, blobDir); ok && is && len(blob) == 2*blobBytes {
@@ -39,5 +38,5 @@ func BlobAt(path string) (blob string, ok bool) {
 	return "", false
 }
 
-// Unavailable stands for a body that can't be read any more.
+// Unavailable replaces a body that is no longer readable.
 func Unavailable(blob string) string { return "[Content unavailable: " + BlobPath(blob) + "]" }

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Body is a text as a request shows it behind the name of its speaker: no line of it can pass for a part of the request.
-// A line that looks like the beginning of another message, like a clock line, a quote or a fence is marked as quoted.
+// Body is a text for a request, behind the name of its speaker. Lines that imitate structure, such as another message,
+// a clock line, a quote or a fence, are marked as quoted.
 func Body(text string) string {
 	first, rest, more := strings.Cut(text, "\n")
 	if !more {
@@ -15,7 +15,7 @@ func Body(text string) string {
 	return first + "\n" + Lines(rest)
 }
 
-// Lines is [Body] for a text that nothing stands before.
+// Lines is [Body] for a text without a speaker before it.
 func Lines(text string) string {
 	var b strings.Builder
 	marked := false
@@ -32,11 +32,11 @@ func Lines(text string) string {
 	return b.String()
 }
 
-// maxLabel bounds how much of a line is looked at for the name of a speaker, in bytes: a nick, an id and the marks.
+// maxLabel bounds the part of a line that is searched for a speaker, in bytes.
 const maxLabel = 4*maxNick + 128
 
-// posesAsStructure reports whether a line begins like a part of a request. It finds more than what requests contain:
-// other brackets and colons mislead a model as well.
+// posesAsStructure reports whether a line begins like a part of a request. It is broader than real requests, since
+// other brackets and colons mislead a model too.
 func posesAsStructure(line string) bool {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "> ") {
@@ -65,7 +65,7 @@ func posesAsStructure(line string) bool {
 	return false
 }
 
-// isID reports whether a name could be that of a person without a nick: one word with a digit in it.
+// isID reports whether a name may be an id: one word with a digit.
 func isID(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t/") && strings.ContainsAny(name, "0123456789")
 }

@@ -1,5 +1,5 @@
-// Package sessions holds what every part of Ebb speaks of: sessions and their keys, messages, events, turns, leases,
-// and the storage that keeps them. It imports nothing else of Ebb.
+// Package sessions holds the vocabulary of Ebb: session keys, messages, events, turns and leases, and the storage ports. It
+// imports no other package of Ebb.
 //
 // # The log
 //
@@ -18,11 +18,11 @@
 //	                        ▼
 //	                      stale ──Acquire by B──▶ held by B, term+1   (A's writes now fail: ErrLeaseLost)
 //
-// One heartbeat per replica, not per session, keeps all its leases. Time is the database's alone: replicas whose
-// clocks disagree do each other no harm.
+// One heartbeat per replica, not per session, keeps all its leases. Only the database's clock counts, so that
+// replicas with different clocks do not conflict.
 //
 // # Decisions
 //
-// A lost wake-up is never a lost message: notifications only hurry, the sweep over [Inbox.Waiting] makes sure.
-// Summaries have no Seq of their own; their place is the range that they tell.
+// A lost wake-up is never a lost message: the sweep over [Inbox.Waiting] finds it.
+// Summaries have no Seq of their own; their place is their range.
 package sessions

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Role says whose words an event holds.
+// Role is the author of an event.
 type Role string
 
-// The roles of events, as they stand in the table.
+// The roles, as stored.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -16,21 +16,20 @@ const (
 	RoleSummary   Role = "summary"
 )
 
-// State is where an event is on its way through the inbox. Only a user's message is ever anything but done.
+// State is the inbox state of an event. Only user messages are ever pending or dead.
 type State string
 
-// The states of an event.
+// The states.
 const (
-	Pending State = "pending" // accepted, not answered yet: Seq is 0
-	Done    State = "done"    // taken by a turn that committed
-	Dead    State = "dead"    // set aside after it broke its turn too often: Seq is 0, it is in no view
+	Pending State = "pending" // accepted, not yet answered; Seq is 0
+	Done    State = "done"    // answered by a committed turn
+	Dead    State = "dead"    // dead letter after too many failed attempts; Seq is 0, in no view
 )
 
-// Event is one row of a session's log. The log is append-only: what compaction does never changes a body, and
-// nothing but an erasure does.
+// Event is one row of a session's log. The log is append-only: only an erasure changes a body.
 type Event struct {
-	ID   int64 // order of arrival, over all sessions
-	Seq  int64 // order of the view, per session, from 1: turns take messages as they were sent; 0 while pending, and for summaries, whose place is their range
+	ID   int64 // order of arrival, across all sessions
+	Seq  int64 // order in the view of a session, from 1, by send time; 0 while pending and for summaries
 	Key  Key
 	Role Role
 
@@ -39,43 +38,42 @@ type Event struct {
 	SenderNick string
 	MsgID      MessageID
 
-	ToolCalls  []ToolCall // of an assistant event
-	ToolCallID string     // of a tool event: the call that it answers
-	ToolName   string     // of a tool event
+	ToolCalls  []ToolCall // of assistant events
+	ToolCallID string     // of tool events: the answered call
+	ToolName   string     // of tool events
 
-	Tokens int // counted once, when the turn that took it committed; in a view, of what that shows
-	// Blob is the address of a tool result that was moved out of the view: Content is then what the view shows in its
-	// place. The log keeps the whole.
+	Tokens int // counted at the commit; in a view, of the shown content
+	// Blob is the address of an offloaded tool result; Content is then its reference. The log keeps the result.
 	Blob      string
 	State     State
-	Attempts  int // turns that it broke, as far as is known: see [Store.Begin]
+	Attempts  int // known failed attempts, see [Store.Begin]
 	Archived  bool
 	CreatedAt time.Time
-	Message   *Message // of a user event: how it came, for the reply
+	Message   *Message // of user events: the message, for the reply
 }
 
-// ToolCall is one call that the model asked for. Arguments are JSON text, as the model wrote it.
+// ToolCall is a call by the model. Arguments are JSON text.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
 
-// ToolRun is the record of a tool call, made before it runs, so that a crash between the two is seen.
+// ToolRun is the record of a tool call, written before the call runs, so that a crash is detected.
 type ToolRun struct {
 	Call     ToolCall
-	EventID  int64  // the oldest pending message of the turn: what ties a run to the turn's next attempt
+	EventID  int64  // the oldest pending message, which links a run to the turn's next attempt
 	Finished bool   // false after a crash: the call may have had an effect
-	Result   string // of a finished run
+	Result   string // of finished runs
 }
 
-// HistoryTool is the tool that reads a session's log back.
+// HistoryTool is the tool that reads a session's log.
 const HistoryTool = "query_history"
 
-// ReadCall is the call that reads an event of the log whole, as notes in a view name it.
+// ReadCall is the call that reads one event.
 func ReadCall(seq int64) string { return ReadCallOf(seq, seq) }
 
-// ReadCallOf is the call that reads a range of events whole.
+// ReadCallOf is the call that reads a range of events.
 func ReadCallOf(from, through int64) string {
 	if from == through {
 		return fmt.Sprintf(`%s {"range":"%d"}`, HistoryTool, from)
@@ -83,10 +81,10 @@ func ReadCallOf(from, through int64) string {
 	return fmt.Sprintf(`%s {"range":"%d-%d"}`, HistoryTool, from, through)
 }
 
-// Usage is what a model call took, in tokens, as the provider reported it; zero where it did not say.
+// Usage is the size of model calls in tokens, as reported by the provider; 0 if not reported.
 type Usage struct {
 	Prompt     int
-	Cached     int // part of Prompt that the provider read from its cache
+	Cached     int // part of Prompt from the provider's cache
 	Completion int
 }
 
@@ -95,16 +93,16 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Prompt + v.Prompt, u.Cached + v.Cached, u.Completion + v.Completion}
 }
 
-// Spending is what model calls of one kind of work took.
+// Spending is the usage and cost of one kind of work.
 type Spending struct {
 	Kind  string
 	Usage Usage
-	Cost  float64 // in the unit of the configured prices; 0 where none are
+	Cost  float64 // in the unit of the configured prices; 0 without prices
 }
 
-// The kinds of work that model calls are paid for.
+// The kinds of work with model calls.
 const (
-	SpentTurn          = "turn" // not part of a session's SpentToday, which is upkeep alone
+	SpentTurn          = "turn" // not part of SpentToday, which counts upkeep
 	SpentFlush         = "flush"
 	SpentSummary       = "summary"
 	SpentDigest        = "digest"

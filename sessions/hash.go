@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// HashEvents is the fingerprint of what events say, in their order: their places, roles, contents and tool calls. It
-// covers nothing else, so that what is remembered, shown or instructed meanwhile doesn't make a summary of them stale.
+// HashEvents is the fingerprint of events: order, Seq, roles, contents and tool calls. Other changes do not make a
+// summary stale.
 func HashEvents(events []Event) string {
 	h := sha256.New()
 	var length [8]byte
-	field := func(text []byte) { // each with its length before it: no two lists of fields run together
+	field := func(text []byte) { // a length prefix separates fields
 		binary.BigEndian.PutUint64(length[:], uint64(len(text)))
 		h.Write(length[:])
 		h.Write(text)
@@ -35,8 +35,8 @@ func HashEvents(events []Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// AuditOffloads is a compaction's audit, a JSON object or nothing, with the moved-out results that it deleted: their number
-// and the paths of the first of them. Anything else is returned as it is.
+// AuditOffloads adds the deleted offloaded results, their number and first paths, to a compaction's audit, a JSON
+// object or empty. Other input is returned unchanged.
 func AuditOffloads(audit string, deleted []string) string {
 	fields := map[string]json.RawMessage{}
 	if audit != "" {
@@ -48,7 +48,7 @@ func AuditOffloads(audit string, deleted []string) string {
 	for _, blob := range slices.Sorted(slices.Values(deleted))[:min(len(deleted), maxDeletedPaths)] {
 		paths = append(paths, BlobPath(blob))
 	}
-	list, _ := json.Marshal(paths) // of strings
+	list, _ := json.Marshal(paths) // strings never fail
 	fields["offloads_deleted"], fields["deleted_files"] = json.RawMessage(fmt.Append(nil, len(deleted))), list
 	b, err := json.Marshal(fields)
 	if err != nil {
@@ -57,5 +57,5 @@ func AuditOffloads(audit string, deleted []string) string {
 	return string(b)
 }
 
-// maxDeletedPaths bounds the paths that an audit lists.
+// maxDeletedPaths bounds the paths in an audit.
 const maxDeletedPaths = 100

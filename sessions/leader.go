@@ -2,24 +2,24 @@ package sessions
 
 import "context"
 
-// Elector agrees on one of several replicas for what one is enough for. It agrees as well as heartbeats do: around a
-// takeover two replicas may be taken for the leader, so nothing may hang upon there being one.
+// Elector elects the replica for work that one replica suffices for. Around a takeover two replicas may consider
+// themselves the leader, so nothing may depend on uniqueness.
 type Elector interface {
-	// Mark notes how a replica stands, whose heart beats already, and wakes the others where that is new.
-	Mark(ctx context.Context, owner ReplicaID, s Standing) error
+	// Mark stores the status of a live replica, and notifies the others of a change.
+	Mark(ctx context.Context, owner ReplicaID, s ReplicaStatus) error
 
-	// Leader is the replica that leads: of those that live and do not drain one that is connected, else any; of several
-	// the oldest. So a new replica takes the lead from none that has it.
+	// Leader is the leading replica: alive, not draining, connected if any is, then the oldest. A new replica never
+	// takes over from a live leader.
 	Leader(ctx context.Context) (Leader, error)
 }
 
-// Standing is what others need to know of a replica.
-type Standing struct {
-	Connected bool // it receives messages
-	Draining  bool // it is about to stop, and leads no more
+// ReplicaStatus is the status that other replicas need.
+type ReplicaStatus struct {
+	Connected bool // receives messages
+	Draining  bool // stops soon and no longer leads
 }
 
-// Leader is the replica that leads, and whether it receives messages. The zero value says that nobody leads.
+// Leader is the leading replica. The zero value is no leader.
 type Leader struct {
 	Replica   ReplicaID
 	Connected bool

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// ConversationType tells a private chat from a group, in DingTalk's own words.
+// ConversationType distinguishes private chats from groups, in DingTalk's words.
 type ConversationType string
 
-// The two kinds of conversation that DingTalk knows. An unknown one is treated as a group: more people may read it.
+// The conversation types. An unknown one counts as a group, which more people can read.
 const (
 	Private ConversationType = "1"
 	Group   ConversationType = "2"
 	Unknown ConversationType = ""
 )
 
-// Message is what a person said to the robot, decoded from a DingTalk frame. Its JSON form is stored with the event.
+// Message is a person's message to the robot, decoded from a DingTalk frame. Its JSON form is stored with the event.
 type Message struct {
 	RobotCode         RobotCode        `json:"robot_code"`
 	ConversationID    ConversationID   `json:"conversation_id"`
@@ -23,25 +23,25 @@ type Message struct {
 	ConversationTitle string           `json:"conversation_title,omitempty"`
 	ID                MessageID        `json:"msg_id"`
 
-	SenderID UserID `json:"sender_id"`          // StaffID where there is one, else the encrypted id
-	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the robot's organisation
-	// EncryptedID is DingTalk's other id of a member of the robot's organisation; empty for people outside it.
+	SenderID UserID `json:"sender_id"`          // StaffID if known, else the encrypted id
+	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the organisation
+	// EncryptedID is DingTalk's other id of a member; empty for people outside the organisation.
 	EncryptedID UserID `json:"-"`
 	SenderNick  string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
-	Admin       bool   `json:"sender_admin,omitempty"` // DingTalk said that the sender administers the organisation
+	Admin       bool   `json:"sender_admin,omitempty"` // DingTalk marks the sender as an administrator
 
-	// Kind is DingTalk's msgtype: text, richText, picture, audio, file, video or whatever came.
+	// Kind is DingTalk's msgtype: text, richText, picture, audio, file, video or another.
 	Kind string `json:"kind"`
-	// Text is what the model reads of the message: the words, with a line in brackets for everything that is not
-	// words. It is empty where somebody only mentioned the robot.
+	// Text is the message for the model: its words, with a line in brackets for other content. It is empty for a mere
+	// mention.
 	Text        string       `json:"text"`
 	Quote       *Quote       `json:"quote,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
-	// OverQuota says that DingTalk withheld the content because the organisation's quota is used up.
+	// OverQuota means that DingTalk withheld the content because the organisation's quota is used up.
 	OverQuota bool `json:"over_quota,omitempty"`
 
-	SentAt         time.Time `json:"sent_at"` // by DingTalk's clock; zero when the frame had none
-	ReceivedAt     time.Time `json:"-"`       // when this process read it; zero: now
+	SentAt         time.Time `json:"sent_at"` // by DingTalk's clock; zero if the frame has none
+	ReceivedAt     time.Time `json:"-"`       // time of reading; zero: now
 	Webhook        string    `json:"webhook,omitempty"`
 	WebhookExpires time.Time `json:"webhook_expires,omitzero"`
 
@@ -65,17 +65,16 @@ type Quote struct {
 	SenderID UserID    `json:"sender_id,omitempty"`
 	Nick     string    `json:"nick,omitempty"`
 	Kind     string    `json:"kind,omitempty"`
-	Text     string    `json:"text,omitempty"` // empty where the frame carried no words of it
+	Text     string    `json:"text,omitempty"` // empty if the frame has no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
-	SentAt   time.Time `json:"sent_at,omitzero"` // the quoted message, by DingTalk's clock
+	SentAt   time.Time `json:"sent_at,omitzero"` // send time of the quoted message, by DingTalk's clock
 
-	// Who and Shown are the speaker and the words as the model reads them. A turn fills them in, from the log where that has
-	// the message; they are empty before that.
+	// Who and Shown are speaker and words for the model. A turn fills them in, from the log if it has the message.
 	Who   string `json:"who,omitempty"`
 	Shown string `json:"shown,omitempty"`
 }
 
-// Lead is what stands before a message's own words, in the content of its event: what it replies to. bot is the bot's name.
+// Lead is the line before a message's words in its event: the quoted message. bot is the bot's name.
 func (q Quote) Lead(bot string) string {
 	switch {
 	case q.Shown != "":
@@ -91,10 +90,10 @@ func (q Quote) Lead(bot string) string {
 // QuoteLead is [Quote.Lead] of a speaker and words.
 func QuoteLead(who, text string) string { return "[引用 " + who + ": " + text + "]\n" }
 
-// MaxQuote bounds what is shown of a quoted message, in characters.
+// MaxQuote bounds a shown quote, in characters.
 const MaxQuote = 500
 
-// QuoteText is a text as a quote shows it: one line of bounded length, which does not end the quote before its end.
+// QuoteText is a text inside a quote: one line of bounded length without closing brackets.
 func QuoteText(text string) string {
 	text = strings.Join(strings.Fields(strings.NewReplacer("[", "［", "]", "］").Replace(text)), " ")
 	if rs := []rune(text); len(rs) > MaxQuote {
@@ -103,30 +102,30 @@ func QuoteText(text string) string {
 	return text
 }
 
-// Attachment is a file, picture, recording or film that came with a message. Code is exchanged for a download address.
+// Attachment is a file, picture, recording or film of a message. Code is exchanged for a download address.
 type Attachment struct {
 	Kind string `json:"kind"`
 	Code string `json:"code,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Target is where a reply goes and whom it mentions. It is stored with the outbox row, so that any process can send it.
+// Target is the destination of a reply. It is stored in the outbox row, so that any process can send.
 type Target struct {
 	RobotCode        RobotCode        `json:"robot_code"`
 	ConversationID   ConversationID   `json:"conversation_id"`
 	ConversationType ConversationType `json:"conversation_type"`
 	Webhook          string           `json:"webhook,omitempty"`
 	WebhookExpires   time.Time        `json:"webhook_expires,omitzero"`
-	// StaffID is the person to write to in a private chat when the webhook is of no use.
+	// StaffID is the recipient in a private chat when the webhook fails.
 	StaffID UserID `json:"staff_id,omitempty"`
-	// Mentions are the people whom a reply in a group mentions, in the order they asked.
+	// Mentions are the people mentioned by a reply in a group, in the order of their questions.
 	Mentions []Mention `json:"mentions,omitempty"`
-	// Passing says that the reply's words are wiped once it is sent, or given up: they tell what must not be kept.
+	// Passing wipes the reply's words after delivery or failure: they must not be kept.
 	Passing bool `json:"passing,omitempty"`
 }
 
-// Mention is one person whom a reply names.
+// Mention is one person mentioned by a reply.
 type Mention struct {
-	StaffID UserID `json:"staff_id,omitempty"` // empty for people outside the organisation: they are named, not notified
+	StaffID UserID `json:"staff_id,omitempty"` // empty for people outside the organisation, who are named but not notified
 	Nick    string `json:"nick,omitempty"`
 }

@@ -5,54 +5,54 @@ import (
 	"time"
 )
 
-// Ending is how a process ended.
+// Ending is the end of a process.
 type Ending string
 
 // The endings.
 const (
 	Running Ending = ""
-	Clean   Ending = "clean"  // it stopped as it was told to
-	Killed  Ending = "killed" // its heart stopped without a word
+	Clean   Ending = "clean"  // stopped in order
+	Killed  Ending = "killed" // heartbeat ended without a stop
 )
 
-// Restart is the account of one process, from its start to its end.
+// Restart is the account of one process from start to end.
 type Restart struct {
 	Replica   ReplicaID
 	StartedAt time.Time
-	StoppedAt time.Time // of one that was killed: its last heartbeat; zero while it runs
+	StoppedAt time.Time // last heartbeat of a killed process; zero while it runs
 	Ending    Ending
 	Figures   RestartFigures
 }
 
-// RestartFigures are what a process counts of itself. Of one that was killed they are as it wrote them last.
+// RestartFigures are a process's own counts. Those of a killed process are the last ones written.
 type RestartFigures struct {
 	Answered    int64 // turns committed
-	Drained     int64 // turns that were in hand at the stop and finished
-	Flushed     int64 // sessions flushed at the stop, those with nothing to save too
-	Debt        int64 // sessions whose flush is owed since the stop
-	Resumed     int64 // messages whose turn broke in another process, and replies that another left unsent, that it went on with
-	Redelivered int64 // messages that came again
-	Doubled     int64 // replies sent again that may have arrived before: see [Outgoing.Maybe]
-	Lost        int64 // messages that it acknowledged and that are not in the log: always 0
+	Drained     int64 // turns in progress at the stop that finished
+	Flushed     int64 // sessions flushed at the stop, with or without facts
+	Debt        int64 // sessions with an owed flush since the stop
+	Resumed     int64 // messages and replies taken over from another process
+	Redelivered int64 // redelivered messages
+	Doubled     int64 // replies sent again that may have arrived, see [Outgoing.Maybe]
+	Lost        int64 // acknowledged messages missing from the log: always 0
 }
 
-// Reporter keeps the accounts of processes.
+// Reporter stores the accounts of processes.
 type Reporter interface {
 	// OpenRestart begins the account of a process.
 	OpenRestart(ctx context.Context, owner ReplicaID) error
 
-	// KeepRestart writes the figures of a process so far, and how it ended, if it has.
+	// KeepRestart writes the figures so far, and the ending if known.
 	KeepRestart(ctx context.Context, owner ReplicaID, ending Ending, f RestartFigures) error
 
-	// EndedRestarts closes the accounts of processes whose hearts stopped, and returns those closed since: each one once,
-	// to one of all that ask.
+	// EndedRestarts closes the accounts of processes without a heartbeat and returns those closed since the last call,
+	// each to one caller only.
 	EndedRestarts(ctx context.Context) ([]Restart, error)
 
-	// Gone counts the messages of a list that are not in the log though nobody deleted their session.
+	// Gone counts the listed messages that are missing from the log although their session was not deleted.
 	Gone(ctx context.Context, stored []Stored) (int64, error)
 }
 
-// Stored is a message that was accepted, and how long ago.
+// Stored is an accepted message and its age.
 type Stored struct {
 	Key     Key
 	EventID int64

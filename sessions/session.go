@@ -9,54 +9,54 @@ type Session struct {
 	ConversationID    ConversationID
 	ConversationType  ConversationType
 	Title             string
-	TotalTokens       int // of the context as it would be sent now
+	TotalTokens       int // size of the next request
 	CompactionCount   int
 	FlushCount        int
 	LastActiveAt      time.Time
 	CreatedAt         time.Time
-	LastSeq           int64     // of the newest event that has a place in the view; 0 for none
-	Gen               int       // grows when a conversation is begun anew: what belongs to an older one never commits
-	BaseSeq           int64     // events up to here belong to older generations: they are in no view
-	ViewVersion       int       // grows with every compaction, undo, erasure and new generation; commits of turns leave it
-	Lease             Lease     // as stored: Owner is empty when nobody holds it
-	CompactedSeq      int64     // events up to here are told by summaries
-	FlushedSeq        int64     // events up to here were flushed into memory
+	LastSeq           int64     // newest event with a place in the view; 0 for none
+	Gen               int       // grows with /new: work of an older generation never commits
+	BaseSeq           int64     // events up to here belong to older generations and are in no view
+	ViewVersion       int       // grows with every compaction, undo, erasure and generation, not with turns
+	Lease             Lease     // as stored; Owner is empty if free
+	CompactedSeq      int64     // events up to here are summarized
+	FlushedSeq        int64     // events up to here are flushed
 	FlushEpoch        int       // CompactionCount at the last flush; -1 before the first
-	FlushFailures     int       // in a row, in this cycle
-	CompactFailures   int       // in a row
-	CompactedAt       time.Time // the last compaction that committed; zero before the first
-	CompactError      string    // why the last attempt changed nothing, or undone; empty after one that did
+	FlushFailures     int       // consecutive, in this cycle
+	CompactFailures   int       // consecutive
+	CompactedAt       time.Time // last committed compaction; zero before the first
+	CompactError      string    // reason of the last failed attempt, or undone; empty after a success
 	CompactRetryAt    time.Time
-	RearmTokens       int     // soft compaction rests until the context is this large; 0 for armed
-	ObservedTokens    int     // prompt tokens of the last chat call as the provider counted them; 0 for never
-	ObservedSeq       int64   // newest event that ObservedTokens covers
-	CalibrationFactor float64 // provider's count over our estimate, smoothed; 1 at birth
-	Pinned            string  // memory shown at the head of the view, read anew by a compaction
-	PinnedDue         bool    // the next turn reads it anew, too: the session begins, or a memory was taken out of it
-	Candidates        int     // messages after FlushedSeq that look worth remembering
+	RearmTokens       int     // soft compaction pauses up to this context size; 0 is armed
+	ObservedTokens    int     // the provider's count of the last chat prompt; 0 for none
+	ObservedSeq       int64   // newest event in ObservedTokens
+	CalibrationFactor float64 // provider's count over our estimate, smoothed; initially 1
+	Pinned            string  // memory at the head of the view, read again by each compaction
+	PinnedDue         bool    // the next turn reads Pinned again: new session, or a removed memory
+	Candidates        int     // messages after FlushedSeq that may hold facts
 	Usage             Usage   // of all model calls of the session
-	Settings          string  // the conversation's own, over the file's: a JSON object of keys of agent.compaction; empty for none
-	SpentToday        int     // tokens that flushes and compactions took since midnight UTC, input and output together
+	Settings          string  // the conversation's own settings over the file's: a JSON object of agent.compaction keys
+	SpentToday        int     // tokens of flushes and compactions since midnight UTC, input and output
 }
 
-// CompactUndone is the CompactError of a session whose last compaction was taken back.
+// CompactUndone is the CompactError after an undo.
 const CompactUndone = "undone"
 
-// Lease is the right to run turns of one session and to write what they give. Term grows with every change of
-// owner; every write names it and fails with [ErrLeaseLost] when it is not the stored one.
+// Lease is the right to write a session. Term grows with every change of owner; a write with an old term fails with
+// [ErrLeaseLost].
 type Lease struct {
 	Key   Key
 	Owner ReplicaID
 	Term  int64
 }
 
-// Summary tells a range of the log in few words. Ranges are inclusive; those of active summaries lie end to end.
+// Summary replaces a range of the log in the view. Ranges are inclusive; those of active summaries are contiguous.
 type Summary struct {
 	ID         int64
 	Key        Key
 	StartSeq   int64
 	EndSeq     int64
-	StartMsgID int64 // event ids of the range's ends
+	StartMsgID int64 // ids of the range's first and last event
 	EndMsgID   int64
 	MsgCount   int
 	Text       string
@@ -66,31 +66,31 @@ type Summary struct {
 	CreatedAt  time.Time
 }
 
-// Emptied reports whether an erasure left nothing of the summary: its range is to be summarized again.
+// Emptied reports whether an erasure emptied the summary: its range must be summarized again.
 func (s Summary) Emptied() bool { return s.Text == ErasedText }
 
-// SummaryStatus says whether a summary is in the view.
+// SummaryStatus is the place of a summary in the view.
 type SummaryStatus string
 
 // The states of a summary.
 const (
 	Active     SummaryStatus = "active"
-	Superseded SummaryStatus = "superseded" // a newer summary tells its range: kept for undo
-	Undone     SummaryStatus = "undone"     // its compaction was taken back
-	Closed     SummaryStatus = "closed"     // it belongs to an older generation
+	Superseded SummaryStatus = "superseded" // replaced by a newer summary; kept for undo
+	Undone     SummaryStatus = "undone"     // its compaction was undone
+	Closed     SummaryStatus = "closed"     // of an older generation
 )
 
-// View is what a session's context is assembled from: the active summaries, oldest first, the events after them in
-// the order of the view, and the messages that wait for an answer in the order in which they were sent.
+// View is the input of a session's context: active summaries, oldest first, later events in view order, and pending
+// messages by send time.
 type View struct {
 	Session   Session
 	Summaries []Summary
 	Tail      []Event
 	Pending   []Event
-	Runs      []ToolRun // calls recorded by an earlier attempt at the pending messages
-	// Gap says what the view leaves out between summaries and tail; empty for nothing. Whoever cuts a view writes it.
+	Runs      []ToolRun // calls of an earlier attempt at the pending messages
+	// Gap is the note for events that the view leaves out between summaries and tail.
 	Gap string
-	// Suspect is how many attempts are counted on the oldest pending message: see [Store.Begin].
+	// Suspect is the number of failed attempts of the oldest pending message, see [Store.Begin].
 	Suspect int
-	More    bool // other messages wait beside Pending
+	More    bool // more messages wait besides Pending
 }

@@ -5,18 +5,17 @@ import (
 	"unicode"
 )
 
-// outsider marks people from outside the organisation. Nobody can give themself the mark, or be rid of it: brackets
-// in nicks are dropped.
+// outsider marks people from outside the organisation. It can't be forged or removed: brackets in nicks are dropped.
 const outsider = "［外部］"
 
-// maxNick bounds what is shown of a nick, in characters.
+// maxNick bounds a shown nick, in characters.
 const maxNick = 40
 
-// Outside reports whether a sender has no id in the organisation: DingTalk gives an encrypted one instead.
+// Outside reports whether a sender is from outside the organisation: DingTalk gives an encrypted id.
 func Outside(id UserID) bool { return id == "" || strings.HasPrefix(string(id), "$:") }
 
-// Speaker names a person to a model: Nick(id), or Nick［外部］ for people from outside. The nick is what its owner
-// chose to write, so that only the id tells who it is; nothing in a nick can look like an id or like the mark.
+// Speaker is a person's name for a model: Nick(id), or Nick［外部］ for people from outside. Only the id identifies, since
+// nicks are chosen freely; a nick can't imitate an id or the mark.
 func Speaker(nick string, id UserID) string {
 	nick = Nick(nick)
 	switch {
@@ -28,17 +27,16 @@ func Speaker(nick string, id UserID) string {
 	return nick + "(" + string(id) + ")"
 }
 
-// Nick is a nick as it is shown: without brackets, colons, control and invisible characters, on one line, and no longer
-// than anybody's name.
-func Nick(nick string) string { return label(nick, maxNick) }
+// Nick is a nick for display: one line of bounded length without brackets, colons, control and invisible characters.
+func Nick(nick string) string { return cleanLabel(nick, maxNick) }
 
-// maxTitle bounds what is shown of a group's title, in characters.
+// maxTitle bounds a shown group title, in characters.
 const maxTitle = 60
 
-// Title is a group's title as it is shown, by the rules of [Nick]: members may choose it.
-func Title(title string) string { return label(title, maxTitle) }
+// Title is a group's title for display, by the rules of [Nick]: members may choose it.
+func Title(title string) string { return cleanLabel(title, maxTitle) }
 
-func label(nick string, most int) string {
+func cleanLabel(nick string, most int) string {
 	nick = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r): // bidi marks and joiners

@@ -152,14 +152,14 @@ func (s *Store) words(
 		return nil, err
 	}
 	for _, r := range erased {
-		if words.Event(r.Seq); r.Role == sessions.RoleUser {
-			words.Said(r.Content)
+		if words.AddSeq(r.Seq); r.Role == sessions.RoleUser {
+			words.AddStatement(r.Content)
 		} else {
-			words.Told(r.Content + "\n" + r.Calls)
+			words.AddEcho(r.Content + "\n" + r.Calls)
 		}
 	}
 	for _, f := range facts {
-		words.Said(f)
+		words.AddStatement(f)
 	}
 	for left := stayingEvents; left > 0; left -= stayingPage {
 		staying, err := s.q.EventsStaying(ctx, s.pool, &dbsqlc.EventsStayingParams{
@@ -170,7 +170,7 @@ func (s *Store) words(
 			return nil, err
 		}
 		for _, r := range staying {
-			words.Kept(r.Seq, r.Content)
+			words.AddKept(r.Seq, r.Content)
 			last = r.Seq - 1
 		}
 		if len(staying) < stayingPage {

@@ -47,7 +47,7 @@ func TestHeartbeatWaitsBehindNothing(t *testing.T) {
 	for range 3 {
 		must[time.Time](t)(s.Beat(ctx, "a"))
 	}
-	if err := s.Mark(ctx, "a", sessions.Standing{Connected: true}); err != nil {
+	if err := s.Mark(ctx, "a", sessions.ReplicaStatus{Connected: true}); err != nil {
 		t.Error(err)
 	}
 	if l := must[sessions.Leader](t)(s.Leader(ctx)); l != (sessions.Leader{Replica: "a", Connected: true}) {

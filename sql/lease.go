@@ -22,7 +22,7 @@ func (s *conversationStore) Beat(ctx context.Context, owner sessions.ReplicaID) 
 }
 
 // Mark implements sessions.Elector.
-func (s *conversationStore) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+func (s *conversationStore) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
 	_, err := s.q.ReplicaMark(ctx, s.pool.heart, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)

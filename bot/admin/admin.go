@@ -1,5 +1,4 @@
-// Package admin serves what operators ask of a running bot over HTTP: whether it lives, whether it can take messages,
-// its figures, and profiles of it.
+// Package admin serves the operator's HTTP endpoints: liveness, readiness, metrics and profiles.
 package admin
 
 import (
@@ -15,27 +14,27 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options says where to listen and whom to ask.
+// Options are the address, the token and the readiness check.
 type Options struct {
 	Listen  string // host:port
 	Metrics prometheus.Gatherer
-	// Token is what requests for more than probes and figures must carry as "Authorization: Bearer". Empty: such requests
-	// are answered only when they come from this machine.
+	// Token is required as "Authorization: Bearer" for profiles. Without one, only requests from this machine are
+	// answered.
 	Token string
-	// Ready says why the bot can't take messages now, or nil. It must answer within its context.
+	// Ready returns the reason why the bot can't take messages, or nil, within its context.
 	Ready func(ctx context.Context) error
 }
 
-// Server answers /healthz, /readyz and /metrics to everybody, and /debug/pprof/ to those who may see it.
+// Server answers /healthz, /readyz and /metrics to all, and /debug/pprof/ to authorized requests.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
 }
 
-// readyTimeout bounds one question to the database; a probe waits no longer.
+// readyTimeout bounds one readiness check.
 const readyTimeout = time.Second
 
-// Listen opens the address, so that a port that is taken is said at the start.
+// Listen opens the address, so that a port in use fails at the start.
 func Listen(ctx context.Context, o Options) (*Server, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Listen)
@@ -58,7 +57,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	return &Server{listener: l, http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
 }
 
-// Addr is where the server listens.
+// Addr is the server's address.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Serve answers until ctx ends.

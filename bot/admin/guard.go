@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// guard lets through who has the token. Where there is none, it lets through who is on this machine and asks for it by
-// its own name.
+// guard authorizes requests with the token or, without a configured token, local requests.
 func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -25,16 +24,15 @@ func guard(token string, next http.Handler) http.Handler {
 	})
 }
 
-// bears reports whether a request carries the token. Hashes are compared, so that the time it takes tells neither the
-// token's beginning nor its length.
+// bears reports whether a request carries the token. Hashes are compared, so that timing reveals nothing.
 func bears(r *http.Request, token string) bool {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(strings.TrimSpace(given)))
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// local reports whether a request was made on this machine, for this machine: a page from elsewhere that made a browser
-// take its own name for ours still says its own name, and one that a proxy passed on says so.
+// local reports whether a request was made on this machine for this machine. DNS rebinding shows a foreign host name,
+// and a proxy names itself.
 func local(r *http.Request) bool {
 	for _, passedOn := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if r.Header.Get(passedOn) != "" {

@@ -9,23 +9,23 @@ import (
 	"ebb/sessions"
 )
 
-// maxIdle bounds the conversations of which the time of the last message is kept while none is being stored.
+// maxIdle bounds the conversations whose last message time is kept.
 const maxIdle = 10_000
 
-// arrivals keeps the messages of each conversation that were received and are not stored yet. The zero value is ready.
+// arrivals tracks received and not yet stored messages by conversation. The zero value is ready.
 type arrivals struct {
 	mu   sync.Mutex
 	open map[sessions.ConversationID]*arriving
 }
 
-// arriving is what is known of one conversation.
+// arriving is the state of one conversation.
 type arriving struct {
 	last    time.Time       // SentAt of the latest message
-	pending []chan struct{} // each closed when its message is stored or refused
+	pending []chan struct{} // each is closed when its message is stored or refused
 }
 
-// add notes a message, in the order of the calls. DingTalk counts in milliseconds: messages of one millisecond get
-// different times here, in their order. The function that it returns ends the wait for the message.
+// add registers a message, in call order. Messages of one millisecond get different times. The returned function ends
+// the wait for the message.
 func (a *arrivals) add(m *sessions.Message) (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,23 +12,23 @@ import (
 	"ebb/sessions"
 )
 
-// class is what can be done about a code of DingTalk's.
+// class is the reaction to a DingTalk code.
 type class int
 
 const (
-	unknown    class = iota // a code that names no cause: what the message says is the likeliest
-	again                   // passing: the outbox's backoff decides
-	limited                 // too many messages: the conversation is silent for a while
-	busy                    // too many calls of the application: wait a moment
+	unknown    class = iota // no known cause; the message is the likeliest one
+	again                   // transient: the outbox backs off
+	limited                 // too many messages: the conversation pauses
+	busy                    // too many calls of the application: short pause
 	exhausted               // the month's quota is used up
 	denied                  // a permission is missing: an operator must act
-	banned                  // this machine's address is refused for minutes
-	expired                 // the webhook's session is gone: use the open API
+	banned                  // this machine's address is blocked for minutes
+	expired                 // the webhook expired: use the open API
 	unsendable              // no retry will help
 	badToken                // the access token is refused
 )
 
-// How long to wait at least.
+// Minimum pauses.
 const (
 	waitBusy      = 2 * time.Second
 	waitBanned    = 5 * time.Minute
@@ -37,22 +37,22 @@ const (
 	waitToken     = time.Minute
 )
 
-// oldCodes are the numbers in the errcode of a webhook's or an old API's answer.
+// oldCodes are the errcode values of webhooks and old APIs.
 var oldCodes = map[string]class{
 	"-1":     again,
 	"130101": limited, "410100": limited,
 	"90018": busy, "90002": busy,
 	"90020":  exhausted,
 	"1111":   banned,
-	"90030":  expired, // the organisation's webhook quota: the open API has another one
+	"90030":  expired, // webhook quota: the open API has its own
 	"300001": expired, "400101": expired,
 	"400013": unsendable, "400102": unsendable, "400106": unsendable, // disbanded, robot disabled, robot not in the group
-	"400105": unsendable, "40035": unsendable, "43004": unsendable, // we asked in a wrong way
+	"400105": unsendable, "40035": unsendable, "43004": unsendable, // malformed request
 	"460101": unsendable, "101002": unsendable, // too long
 	"40014": badToken, "42001": badToken,
 }
 
-// newCodes are the words in the code of an open API's answer; the first that it contains counts.
+// newCodes are words in an open API's code; the first match counts.
 var newCodes = []struct {
 	part  string
 	class class
@@ -88,7 +88,7 @@ func classOld(code string) class {
 	return unknown
 }
 
-// classify judges an answer that is no success.
+// classify classifies a failed answer.
 func classify(a answer) class {
 	if sub := a.body.str("sub_code", "subCode"); sub != "" && a.body.str("errcode") == "88" {
 		return classOld(sub)
@@ -119,7 +119,7 @@ func classify(a answer) class {
 	return unknown
 }
 
-// failure is the error for an answer of a class.
+// failure is the error of a class.
 func (t *Transport) failure(to sessions.Target, a answer, err error) *bot.SendError {
 	switch classify(a) {
 	case limited:
@@ -143,7 +143,7 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *bot.SendEr
 	return &bot.SendError{Err: err}
 }
 
-// judgeWebhook reads the errcode that a webhook's answer has, whatever its status.
+// judgeWebhook reads the errcode of a webhook's answer at any HTTP status.
 func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 	code := a.body.str("errcode")
 	if code == "0" {

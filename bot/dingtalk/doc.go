@@ -4,11 +4,11 @@
 //
 //	open + ticket ──▶ connection ──▶ frame ──▶ decode ──▶ accept (one commit) ──▶ ack 200
 //	      ▲               │
-//	      └── supervise ──┘  lost: replaced at once; told to leave: the next one opens first
+//	      └── supervise ──┘  lost: replaced at once; asked to leave: the next one opens first
 //
 // A frame is acknowledged with 200 only after accept returned nil. Everything else is acknowledged with 500 and a
 // neutral text: storage that failed or was too slow, and frames that hold nothing that could ever be stored. DingTalk
-// uses such acks for diagnosis; a 200 would claim what is not true.
+// uses such acks for diagnosis; a 200 would be false.
 //
 // Decoding is lenient. DingTalk documents types that its own samples do not keep to, so that every field is read
 // from whatever JSON value came, and only a missing message or conversation id makes a message unreadable.
@@ -26,8 +26,8 @@
 // of reading breaks the tie between messages of one millisecond. For the same reason frames are decoded one after the
 // other; storing them and acknowledging them is not.
 //
-// What was read and is not stored yet is bounded in bytes. At the bound nothing more is read, for no longer than an ack
-// may take: the rest waits in the connection.
+// Frames that are read and not yet stored are bounded in bytes. At the bound reading pauses, within the deadline of an ack:
+// the rest waits in the connection.
 //
 // Splitting leaves room for mentions in every part, so that a reply has the same parts whichever way it is sent, and a
 // send that failed in the middle goes on with the part that is missing.

@@ -13,14 +13,14 @@ var (
 	errNoPlace    = errors.New("the frame has no usable conversation id")
 )
 
-// maxID bounds ids in bytes: they are indexed, and an index takes no row that is much longer.
+// maxID bounds ids in bytes, as indexes require.
 const maxID = 512
 
-// overQuota is DingTalk's word for a message whose content it withheld.
+// overQuota is DingTalk's marker of withheld content.
 const overQuota = "20001"
 
-// decode reads the data of a bot message's frame. robot stands in where the frame names none. Only a message without
-// a message id or a conversation id is an error: it could not be stored.
+// decode reads a bot message's frame. robot is the default robot code. Only a message without message id or
+// conversation id is an error: it can't be stored.
 func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	o, err := parse(data)
 	if err != nil {
@@ -40,7 +40,7 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 		WebhookExpires:    o.millis("sessionWebhookExpiredTime"),
 		OverQuota:         o.str("errorCode", "errCode") == overQuota,
 	}
-	if org := o.str("senderCorpId"); org != "" && org == o.str("chatbotCorpId") { // a former member has rights of neither id
+	if org := o.str("senderCorpId"); org != "" && org == o.str("chatbotCorpId") { // a former member keeps no rights of either id
 		m.EncryptedID = sessions.UserID(short(o.str("senderId")))
 	}
 	if r := short(o.str("robotCode")); r != "" {
@@ -57,7 +57,7 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	return m, nil
 }
 
-// fill reads what was said: the body, and the message that it replies to.
+// fill reads the body and the quoted message.
 func fill(m *sessions.Message, o object) {
 	bot := o.str("chatbotUserId")
 	body := bodyOf(o)
@@ -70,8 +70,8 @@ func fill(m *sessions.Message, o object) {
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
 
-// conversationType is what the frame says, else what its other fields tell: titles and mentions exist in groups only. A
-// conversation is private only where DingTalk says so.
+// conversationType is the frame's type, else it is inferred: titles and mentions exist in groups only. Only an explicit
+// type makes a conversation private.
 func conversationType(o object) sessions.ConversationType {
 	switch t := sessions.ConversationType(o.str("conversationType")); t {
 	case sessions.Private, sessions.Group:
@@ -83,7 +83,7 @@ func conversationType(o object) sessions.ConversationType {
 	return sessions.Unknown
 }
 
-// bodyOf is the object that holds what was said: text for text messages, content for all others.
+// bodyOf is the object with the content: text for text messages, content for others.
 func bodyOf(o object) object {
 	if t := wordsObject(o["text"]); t != nil && (!o.has("content") || strings.EqualFold(o.str("msgtype", "msgType"), "text")) {
 		return t
@@ -91,7 +91,7 @@ func bodyOf(o object) object {
 	return wordsObject(o["content"])
 }
 
-// wordsObject is an object, the object that a string holds, or a plain string as if it stood in an object's content.
+// wordsObject is an object, the object in a string, or an object made of a plain string.
 func wordsObject(v any) object {
 	if m := asObject(v); m != nil {
 		return m
@@ -107,7 +107,7 @@ func wordsObject(v any) object {
 	return nil
 }
 
-// kindOf is the frame's message type, else what the body looks like.
+// kindOf is the frame's message type, else inferred from the body.
 func kindOf(o, body object) string {
 	if k := clip(oneLine(o.str("msgtype", "msgType")), 64); k != "" {
 		return k
@@ -134,7 +134,7 @@ func onlyBotMentioned(o object, bot string) bool {
 	return bot != "" && len(users) == 1 && asObject(users[0]).str("dingtalkId") == bot
 }
 
-// short drops ids that are too long to be any.
+// short drops ids that are too long.
 func short(s string) string {
 	if len(s) > maxID {
 		return ""

@@ -14,21 +14,21 @@ import (
 	"strings"
 )
 
-// answer is what an HTTP request brought. body is nil where it was not a whole JSON object.
+// answer is the result of an HTTP request. body is nil unless it is a whole JSON object.
 type answer struct {
 	status int
 	body   object
 	intact bool   // the body was read to its end and is an object
-	token  string // the access token that was used, to keep it out of errors
+	token  string // the used access token, to keep it out of errors
 }
 
-// maxAnswer bounds how much of an answer is read, in bytes.
+// maxAnswer bounds the bytes read of an answer.
 const maxAnswer = 1 << 20
 
 // errUnsent marks errors of requests that never reached the other side.
 var errUnsent = errors.New("not sent")
 
-// post sends v as JSON. Its errors hold neither the address, which may carry a token, nor anything of the request.
+// post sends v as JSON. Its errors contain neither the address, which may hold a token, nor the request.
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
@@ -60,7 +60,7 @@ func (t *Transport) post(ctx context.Context, address string, header http.Header
 	return a, nil
 }
 
-// encode writes JSON without the escapes for HTML, which would triple the length of some texts.
+// encode writes JSON without HTML escapes, which triple the length of some texts.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -79,7 +79,7 @@ func plain(err error) error {
 	return err
 }
 
-// words is what an answer says about itself, for an error: its code and the beginning of its message.
+// words is an answer's code and the beginning of its message, for an error.
 func (t *Transport) words(a answer) string {
 	if !a.intact {
 		return "no JSON answer"
@@ -88,7 +88,7 @@ func (t *Transport) words(a answer) string {
 	return strings.TrimSpace(t.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
 }
 
-// redact shortens a text from outside and takes out what must not be in a log, should it be repeated there.
+// redact shortens an external text and removes secrets.
 func (t *Transport) redact(s string, secrets ...string) string {
 	for _, secret := range append(secrets, t.config.ClientSecret) {
 		if len(secret) >= 4 {

@@ -14,18 +14,18 @@ import (
 	"ebb/sessions"
 )
 
-// maxAccepts bounds the accepts that run at once; more frames wait within the time that their ack has. It is about
-// what a pool of database connections bears.
+// maxAccepts bounds concurrent accepts to about the size of a database pool; further frames wait within their ack
+// deadline.
 const maxAccepts = 32
 
-// Frames that were read and are not stored yet are bounded in bytes and in number. At the bound no further frame is read:
-// the rest waits in the connection, and DingTalk sends again what waits too long for its ack.
+// Bounds of frames that are read and not yet stored. At the bound reading stops; DingTalk redelivers frames whose ack
+// is late.
 const (
 	maxHeldBytes  = 32 << 20
 	maxHeldFrames = 1024
 )
 
-// notStored is all that DingTalk learns of a message that could not be stored.
+// notStored is the answer to DingTalk for a message that was not stored.
 const notStored = "not stored"
 
 var errBroke = errors.New("intake panicked")
@@ -35,30 +35,29 @@ type intake struct {
 	t      *Transport
 	decode func(data string, robot sessions.RobotCode) (sessions.Message, error)
 	accept bot.Accept
-	// ctx carries the logger. It does not end with Run nor with a connection: a message that has arrived is stored
-	// whatever becomes of the connection.
+	// ctx carries the logger. It outlives Run and connections: an arrived message is stored in any case.
 	ctx context.Context
 }
 
-// take decodes a frame of so many bytes and notes its place in its conversation, in the order of its calls. It waits while
-// too much is held already. The function that it returns stores the message, at any time later, and returns the ack.
+// take decodes a frame and registers its place in its conversation, in call order. It blocks at the bound of held
+// bytes. The returned function stores the message and returns the ack.
 func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
 	c := &in.t.counters
 	c.frames.Add(1)
 	log := zerolog.Ctx(in.ctx).With().Str("frame", clip(f.GetMessageId(), 100)).Logger()
 	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
-	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // each frame that is held is let go within the time of its ack
+	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
 		m, err = in.decode(f.Data, in.t.robot())
 		return err
 	})
-	f.Data = "" // the message holds what is needed of it
+	f.Data = "" // the message holds all needed data
 	if err != nil {
 		in.t.held.Release(weight)
 		c.unreadable.Add(1)
-		log.Warn().Err(err).Int("bytes", bytes).Msg("Frame can't be stored")
+		log.Warn().Err(err).Int("bytes", bytes).Msg("Frame refused: it can't be stored")
 		return refuse
 	}
 	m.ReceivedAt = began
@@ -70,7 +69,7 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	}
 }
 
-// store hands a message in, within the time that its ack has, and returns the ack.
+// store accepts a message within its ack deadline and returns the ack.
 func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
 	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
 	defer cancel()
@@ -86,7 +85,7 @@ func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFram
 		err = fmt.Errorf("waiting for storage: %w", ctx.Err())
 	}
 	if err == nil && ctx.Err() != nil {
-		err = errors.New("stored too late for an ack") // it is safe, and its repetition will find it stored
+		err = errors.New("stored too late for an ack") // it is stored, and its redelivery is recognized
 	}
 	if err != nil {
 		in.t.counters.rejected.Add(1)
@@ -100,7 +99,7 @@ func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFram
 	return ack
 }
 
-// refuse is the ack of a message that is not stored.
+// refuse is the ack of a message that was not stored.
 func refuse() *payload.DataFrameResponse {
 	ack := payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKInternalError)
 	ack.Message = notStored

@@ -7,9 +7,8 @@ import (
 	"ebb/sessions"
 )
 
-// limits keeps the pace of each conversation: no more than so many messages in any minute, and silence for a while
-// after DingTalk said that there were too many. The window slides, since DingTalk counts "per minute" from a moment
-// that nobody knows: a bucket that refills would let twice the number into one of its minutes.
+// limits is a sliding-window rate limiter by conversation, with a pause after DingTalk's refusals. DingTalk's minutes
+// begin at an unknown moment: a token bucket could exceed the limit twofold within one of them.
 type limits struct {
 	perMinute int
 	now       func() time.Time
@@ -20,23 +19,23 @@ type limits struct {
 
 type pace struct {
 	sent    []time.Time // within the last minute, oldest first
-	until   time.Time   // silence until then
-	strikes int         // refusals in a row
+	until   time.Time   // end of the pause
+	strikes int         // consecutive refusals
 }
 
-// How long a conversation is silent after a refusal, doubling from one to the other: DingTalk blocks up to ten minutes.
+// Pause of a conversation after a refusal, doubling: DingTalk blocks up to ten minutes.
 const (
 	firstSilence   = 2 * time.Second
 	longestSilence = 10 * time.Minute
 	window         = time.Minute
-	manyPaces      = 4096 // conversations after which idle ones are forgotten
+	manyPaces      = 4096 // number of conversations above which idle ones are removed
 )
 
 func newLimits(perMinute int) *limits {
 	return &limits{perMinute: perMinute, now: time.Now, paces: map[sessions.ConversationID]*pace{}}
 }
 
-// take counts one message for a conversation, or says how long to wait before one may be sent.
+// take counts one message of a conversation, or returns the wait before the next one.
 func (l *limits) take(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +56,7 @@ func (l *limits) take(c sessions.ConversationID) time.Duration {
 	return 0
 }
 
-// refused notes that DingTalk said "too many" and returns how long the conversation is silent now.
+// refused records a refusal and returns the pause.
 func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +67,7 @@ func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	return d
 }
 
-// arrived ends a row of refusals.
+// arrived resets the refusals.
 func (l *limits) arrived(c sessions.ConversationID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,22 +16,21 @@ import (
 )
 
 const (
-	pongWait  = 5 * time.Second // from a ping to the end of a connection that carries nothing
+	pongWait  = 5 * time.Second // from a ping to the end of a dead connection
 	writeWait = 5 * time.Second // for one frame
 )
 
 const system, callback = "SYSTEM", "CALLBACK" // types of frames
 
-// link is one connection to the stream gateway, from its opening to its end. One goroutine reads it, so that messages
-// keep the order in which DingTalk sent them.
+// link is one connection to the stream gateway. One goroutine reads it, so that messages keep their order.
 type link struct {
 	conn   *websocket.Conn
 	opened time.Time
 
 	writing sync.Mutex
-	busy    atomic.Int64 // frames without an ack so far
-	seen    atomic.Int64 // when the last frame came, in Unix nanoseconds
-	heard   atomic.Int64 // when anything came, likewise
+	busy    atomic.Int64 // frames without an ack
+	seen    atomic.Int64 // time of the last frame, in Unix nanoseconds
+	heard   atomic.Int64 // time of the last data, likewise
 
 	once  sync.Once
 	leave chan struct{} // closed when DingTalk asks to leave
@@ -62,7 +61,7 @@ func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 	return l, nil
 }
 
-// endpoint asks DingTalk where to connect to, and returns the address with its ticket.
+// endpoint requests an address with its ticket.
 func (t *Transport) endpoint(ctx context.Context) (string, error) {
 	c := client.NewStreamClient(
 		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
@@ -77,12 +76,12 @@ func (t *Transport) endpoint(ctx context.Context) (string, error) {
 	return e.Endpoint + "?ticket=" + url.QueryEscape(e.Ticket), nil
 }
 
-// unused stands for the handler that the SDK wants with each subscription: link reads the frames itself.
+// unused is the handler that the SDK requires for each subscription: link reads the frames itself.
 func unused(context.Context, *payload.DataFrame) (*payload.DataFrameResponse, error) { return nil, nil } //nolint:nilnil // never called
 
 var _ handler.IFrameHandler = unused
 
-// read handles frames one after the other until the connection ends.
+// read handles frames in order until the connection ends.
 func (l *link) read(in intake, idle time.Duration) {
 	defer close(l.gone)
 	defer l.conn.Close() //nolint:errcheck // it has ended
@@ -102,14 +101,14 @@ func (l *link) read(in intake, idle time.Duration) {
 	}
 }
 
-// hear notes that the connection carries something, and moves the deadline of reading.
+// hear records data on the connection and extends the read deadline.
 func (l *link) hear(idle time.Duration) error {
 	now := time.Now()
 	l.heard.Store(now.UnixNano())
 	return l.conn.SetReadDeadline(now.Add(idle + pongWait))
 }
 
-// keepAlive sends a ping after each silence of idle: without an answer the deadline of reading ends the connection.
+// keepAlive pings after each idle period; without an answer the read deadline ends the connection.
 func (l *link) keepAlive(idle time.Duration) {
 	t := time.NewTimer(idle)
 	defer t.Stop()
@@ -127,11 +126,11 @@ func (l *link) keepAlive(idle time.Duration) {
 	}
 }
 
-// frame handles one frame. The ack of a message is written once it is stored, while the next frames are read.
+// frame handles one frame. A message is acknowledged after it is stored, while the next frames are read.
 func (l *link) frame(in intake, data []byte) {
 	f, err := payload.DecodeDataFrame(data)
 	if err != nil || f.Headers == nil {
-		return // nothing in it says what to acknowledge
+		return // no id to acknowledge
 	}
 	switch topic := f.GetTopic(); {
 	case f.Type == callback && topic == payload.BotMessageCallbackTopic:
@@ -155,7 +154,7 @@ func (l *link) frame(in intake, data []byte) {
 	}
 }
 
-// write sends an ack. One that can't be written ends the connection: DingTalk sends the message again.
+// write sends an ack. A failed write ends the connection, and DingTalk redelivers.
 func (l *link) write(f *payload.DataFrame, ack *payload.DataFrameResponse) {
 	ack.SetHeader(payload.DataFrameHeaderKMessageId, f.GetMessageId())
 	ack.SetHeader(payload.DataFrameHeaderKContentType, payload.DataFrameContentTypeKJson)
@@ -189,7 +188,7 @@ func (l *link) leaving() bool {
 	}
 }
 
-// close ends the connection when each frame has its ack, or at the deadline.
+// close ends the connection when all frames are acknowledged, or at the deadline.
 func (l *link) close(deadline time.Time) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

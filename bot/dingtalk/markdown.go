@@ -9,8 +9,8 @@ import (
 	"ebb/sessions"
 )
 
-// DingTalk refuses a webhook's body over 20,000 bytes and an API's msgParam over 15,000. A part stays below the lower
-// one with room for the title, the mentions (ids stand in the text and in the list) and the rest of the JSON.
+// DingTalk refuses webhook bodies over 20,000 bytes and API msgParams over 15,000. A part stays below the lower bound,
+// with room for title, mentions and JSON.
 const (
 	maxPart     = 11500
 	maxMentions = 50
@@ -20,15 +20,15 @@ const (
 // message is one part of a reply, ready to be sent either way.
 type message struct {
 	title string
-	text  string   // as the model wrote it, apart from what compose does to mentions
-	place string   // which part it is, as a line of its own; empty for the only one
+	text  string   // the model's text, with mentions made harmless
+	place string   // number of the part as a line; empty for a single part
 	ids   []string // staff ids to mention
 	names []string // of the people to mention
-	plain []string // of those, the ones without a staff id
+	plain []string // names of people without a staff id
 }
 
-// compose makes the parts of a reply. Their number and borders depend on the text alone, so that a reply that is sent
-// again, or another way, has the same parts. Only the first mentions the askers.
+// compose makes the parts of a reply. They depend on the text alone, so that repeated sends have equal parts. Only the
+// first mentions the askers.
 func compose(r sessions.Reply) []message {
 	text := harmless(r.Text)
 	title := titleOf(text)
@@ -49,7 +49,7 @@ func compose(r sessions.Reply) []message {
 	return out
 }
 
-// named is the reply that an outgoing message makes. Where it holds several replies of a group, each says whose it is.
+// named is the text of an outgoing message. Several replies in one message each name their asker.
 func named(o sessions.Outgoing) sessions.Reply {
 	r := o.Reply
 	if len(o.Joined) == 0 || r.Target.ConversationType != sessions.Group {
@@ -73,7 +73,7 @@ func named(o sessions.Outgoing) sessions.Reply {
 	return r
 }
 
-// address notes whom the message is for: no one twice, and no more than DingTalk takes.
+// address collects the addressees without duplicates, up to DingTalk's bound.
 func (m *message) address(people []sessions.Mention) {
 	seen := map[sessions.UserID]bool{}
 	size := 0
@@ -98,7 +98,7 @@ func (m *message) address(people []sessions.Mention) {
 	}
 }
 
-// mentioning is the text for a webhook: DingTalk notifies somebody whose id is in the list and, after an @, in the text.
+// mentioning is the text for a webhook: DingTalk notifies ids that are in the list and, after an @, in the text.
 func (m message) mentioning() string {
 	var words []string
 	for _, id := range m.ids {
@@ -107,7 +107,7 @@ func (m message) mentioning() string {
 	return lead(append(words, m.plain...), " ", m.place+m.text)
 }
 
-// naming is the text for the open API, which knows no mentions.
+// naming is the text for the open API, which has no mentions.
 func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
 
 func lead(words []string, sep, text string) string {
@@ -119,18 +119,17 @@ func lead(words []string, sep, text string) string {
 
 var everybody = regexp.MustCompile(`(?i)@(all\b|所有人)`)
 
-// harmless keeps a model's words from calling everybody. Nobody else can be called by words alone: only the ids in the
-// request's own list are mentions.
+// harmless keeps a model's text from mentioning everyone. Other mentions need an id in the request's list.
 func harmless(text string) string { return everybody.ReplaceAllString(text, "＠$1") }
 
-// usableID reports whether a staff id can stand in a text as a mention.
+// usableID reports whether a staff id can be a mention in a text.
 func usableID(id string) bool {
 	return id != "" && len(id) <= 64 && !strings.EqualFold(id, "all") && !strings.ContainsFunc(id, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("@[]()<>*`", r)
 	})
 }
 
-// nickname makes a name that people chose safe to stand in Markdown.
+// nickname escapes a name for Markdown.
 func nickname(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("@＠[]()<>*`#!|\\_~", r) || unicode.IsControl(r) {
@@ -141,7 +140,7 @@ func nickname(s string) string {
 	return clip(oneLine(clean(s)), 20)
 }
 
-// titleOf is what a notification shows: the first words, without Markdown.
+// titleOf is the text of the notification: the first words, without Markdown.
 func titleOf(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {

@@ -19,8 +19,8 @@ type apiBody struct {
 	MsgParam       string                  `json:"msgParam"` // JSON in a string
 }
 
-// sendOpenAPI sends one part through the open API: to the group, or to the person of a private chat, whose
-// conversation id means nothing there. It has no key that would keep a repetition from being shown twice.
+// sendOpenAPI sends one part through the open API: to the group, or to the person of a private chat, whose conversation
+// id is not valid there. The API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *bot.SendError {
 	param, err := encode(markdownBody{m.title, m.naming()})
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	return t.judgeAPI(to, a, doing)
 }
 
-// callAPI makes a call with the access token. A token that is refused is fetched anew, once.
+// callAPI makes a call with the access token, and renews a refused token once.
 func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (answer, *bot.SendError) {
 	for try := 0; ; try++ {
 		token, err := t.tokens.get(ctx)
@@ -72,7 +72,7 @@ func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (
 	}
 }
 
-// judgeAPI reads an open API's answer. A person who can't be written to is named inside a success.
+// judgeAPI reads an open API's answer. A success may list an unreachable person.
 func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *bot.SendError {
 	said := t.redact(t.words(a), a.token)
 	code := a.body.str("errcode", "code")

@@ -10,8 +10,7 @@ import (
 // maxQuoteDepth bounds how many quotes within quotes are read.
 const maxQuoteDepth = 3
 
-// quoteOf reads the message that this one replies to, from any of the shapes that were seen: beside the words, at the
-// top, older ones, and a bare id where DingTalk sends nothing else.
+// quoteOf reads the quoted message from any known shape: next to the words, at the top, older ones, and a bare id.
 func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment) {
 	original := sessions.MessageID(short(o.str("originalMsgId")))
 	for _, from := range []object{body, o.obj("text"), o.obj("content"), o} {
@@ -46,7 +45,7 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 		SentAt:   r.millis("createdAt"),
 	}
 	var files []sessions.Attachment
-	// A card's words are not in the frame; a line that only says "card" would hide that from whoever looks them up.
+	// The frame lacks a card's words; a placeholder would prevent their look-up.
 	if len(body) > 0 || !strings.EqualFold(q.Kind, "interactiveCard") && q.Kind != "text" && q.Kind != "unknown" {
 		q.Text, files = render(q.Kind, body, mentions{bot: bot})
 	}

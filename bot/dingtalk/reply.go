@@ -24,8 +24,8 @@ var (
 	errNoWebhook = errors.New("no usable session webhook")
 )
 
-// Send delivers the next part of a reply. It goes to the session webhook or, where that is of no use, through the open
-// API. A failure is a [*bot.SendError].
+// Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
+// failure is a [*bot.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, error) {
 	parts := compose(named(o))
 	if o.Part >= len(parts) {
@@ -70,8 +70,8 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	return viaOpenAPI, nil
 }
 
-// checkWebhook says why a target's webhook can't be used. Only one on DingTalk's own host can: messages bring these
-// addresses, and a reply is nobody else's business.
+// checkWebhook returns the reason why a webhook is unusable. Messages bring these addresses, so only DingTalk's own
+// host is accepted.
 func (t *Transport) checkWebhook(to sessions.Target) error {
 	if to.Webhook == "" {
 		return fmt.Errorf("%w: none given", errNoWebhook)
@@ -114,7 +114,7 @@ type atBody struct {
 	All     bool     `json:"isAtAll"` // always false
 }
 
-// sendWebhook posts one part. Its error is a *bot.SendError, or errNoWebhook where the open API is to be tried.
+// sendWebhook posts one part. Its error is a *bot.SendError, or errNoWebhook for the open API to try.
 func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
 	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
 	if len(m.ids) > 0 {
@@ -130,7 +130,7 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	case a.status == http.StatusTooManyRequests:
 		return t.tooMany(to, fmt.Errorf("posting to the session webhook: status %d", a.status))
 	case a.status != http.StatusOK:
-		// A redirect is not followed, and a refused address is not asked again.
+		// A redirect is not followed, and a refused address is not retried.
 		return fmt.Errorf("%w: status %d", errNoWebhook, a.status)
 	case !a.intact:
 		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer broke off")}
@@ -138,14 +138,13 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	return t.judgeWebhook(to, a)
 }
 
-// mayHaveArrived reports whether a message can be in the group although the answer has this status: what stands before
-// DingTalk's servers says 408, 499, 502 or 504 when an answer does not come back, and a server may fail after it has
-// sent. 503 is said before anything is done.
+// mayHaveArrived reports whether the message may have arrived at this status: proxies answer 408, 499, 502 or 504 when
+// an answer is lost, and servers may fail after sending. 503 precedes any work.
 func mayHaveArrived(status int) bool {
 	return status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusRequestTimeout || status == statusClientClosed
 }
 
-// statusClientClosed is a proxy's word for a request whose sender left before the answer came.
+// statusClientClosed is a proxy's status for a client that left before the answer.
 const statusClientClosed = 499
 
 // lostOnTheWay is the failure of a request that brought no answer.
@@ -153,7 +152,7 @@ func lostOnTheWay(doing string, err error) *bot.SendError {
 	return &bot.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// tooMany is DingTalk's own limit: the conversation is silent for a while, for every reply.
+// tooMany is DingTalk's rate limit: all replies of the conversation pause.
 func (t *Transport) tooMany(to sessions.Target, err error) *bot.SendError {
 	t.counters.limited.Add(1)
 	return &bot.SendError{After: t.limits.refused(to.ConversationID), Err: err}

@@ -6,8 +6,8 @@ import (
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/logger"
 )
 
-// quietLogger drops what the SDK logs: its wire log holds the client secret, the tickets and people's words, and its
-// error lines come at every ordinary close. What an operator needs to know is logged by the supervision.
+// quietLogger drops the SDK's log: it contains the client secret, tickets and messages, and errors at ordinary closes.
+// The supervision logs relevant events.
 type quietLogger struct{}
 
 func (quietLogger) Debugf(string, ...any)   {}
@@ -16,6 +16,5 @@ func (quietLogger) Warningf(string, ...any) {}
 func (quietLogger) Errorf(string, ...any)   {}
 func (quietLogger) Fatalf(string, ...any)   {}
 
-// silenceSDK sets the SDK's process-wide logger once, before any connection: left unset, the SDK's first users race to
-// set it.
+// silenceSDK sets the SDK's process-wide logger once, before any connection: otherwise its first users race to set it.
 var silenceSDK = sync.OnceFunc(func() { logger.SetLogger(quietLogger{}) })

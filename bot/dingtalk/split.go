@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// piece is a stretch of a Markdown text, with what must stand around it so that code blocks stay closed.
+// piece is a part of a Markdown text, with the fences that keep code blocks closed.
 type piece struct{ open, body, close string }
 
 func (p piece) text() string { return p.open + p.body + p.close }
@@ -13,7 +13,7 @@ func (p piece) text() string { return p.open + p.body + p.close }
 // fence is an open code block: its marker and its info string. The zero value is none.
 type fence struct{ mark, info string }
 
-// Bounds of what is repeated when a code block is cut, in bytes. A longer marker is taken for no fence.
+// Bounds of repeated fences in bytes. A longer marker is no fence.
 const (
 	maxMark  = 16
 	maxInfo  = 64
@@ -21,8 +21,8 @@ const (
 )
 
 // split cuts a Markdown text into pieces of at most limit bytes in a JSON string, preferably between paragraphs, then
-// between lines, then between words; never inside a character, nor between a heading and its text. The bodies joined are
-// the text. limit must be 1,000 at least.
+// lines, then words; never inside a character, nor between a heading and its text. The joined bodies are the text.
+// limit is at least 1,000.
 func split(text string, limit int) []piece {
 	var out []piece
 	var f fence
@@ -52,11 +52,11 @@ const (
 	kinds
 )
 
-// cut returns how much of text fits into budget, and the code block that is open there.
+// cut returns the length of the text that fits into budget, and the code block open there.
 func cut(text string, budget int, f fence) (int, fence) {
 	var last [kinds]border
 	pos, used, fresh := 0, 0, false
-	headed := false // a heading stands right before
+	headed := false // a heading precedes
 	for pos < len(text) {
 		line := text[pos:]
 		if i := strings.IndexByte(line, '\n'); i >= 0 {
@@ -85,7 +85,7 @@ func isHeading(line string) bool {
 	return len(line)-len(s) < 4 && n > 0 && n < 7 && strings.HasPrefix(s[n:], " ")
 }
 
-// borderKind judges the border before a line: fresh says that a blank line or the end of a code block is before it.
+// borderKind rates the border before a line. fresh: a blank line or the end of a code block precedes.
 func borderKind(f, next fence, fresh bool) int {
 	switch {
 	case f.mark != "":
@@ -96,8 +96,7 @@ func borderKind(f, next fence, fresh bool) int {
 	return betweenLines
 }
 
-// choose takes the best border that does not leave a piece mostly empty, and cuts the line that did not fit where
-// there is none.
+// choose takes the best border that does not leave a piece mostly empty, else it cuts the line.
 func choose(last [kinds]border, here border, line string, budget int) (int, fence) {
 	for k := kinds - 1; k >= 0; k-- {
 		if b := last[k]; b.pos > 0 && b.used >= budget/3 {
@@ -107,8 +106,8 @@ func choose(last [kinds]border, here border, line string, budget int) (int, fenc
 	return here.pos + cutLine(line, budget-here.used, here.pos == 0), here.state
 }
 
-// cutLine returns how many bytes of a line fit into budget, back to the last word's end if that is near. must says
-// that at least one character is taken.
+// cutLine returns the number of bytes of a line that fit into budget, back to a near end of a word. must takes at least
+// one character.
 func cutLine(line string, budget int, must bool) int {
 	used, n := 0, 0
 	for n < len(line) {
@@ -176,8 +175,8 @@ func jsonLen(s string) int {
 	return n
 }
 
-// jsonLenWithin stops counting beyond a bound, so that a long line is not counted whole for each of its pieces. whole
-// says that s is within it.
+// jsonLenWithin is jsonLen with a bound, so that a long line is not measured again for each piece. whole: s is within
+// the bound.
 func jsonLenWithin(s string, bound int) (n int, whole bool) {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])

@@ -2,20 +2,20 @@ package dingtalk
 
 import "sync/atomic"
 
-// Stats counts what a transport did since it was made.
+// Stats are the counters of a transport.
 type Stats struct {
 	ConnectionsOpened int64 // connections that were opened
-	ConnectionsFailed int64 // tries to open one that failed
+	ConnectionsFailed int64 // failed attempts to open one
 	ConnectionsLost   int64 // connections that ended without notice
-	Rotations         int64 // connections that DingTalk asked to leave, or that were replaced for their silence
+	Rotations         int64 // connections replaced at DingTalk's request or after silence
 	Frames            int64 // frames of bot messages
-	Accepted          int64 // of those, accepted and acknowledged with 200, repeated ones included
-	Unreadable        int64 // of those, without a message or conversation id
-	Rejected          int64 // of those, not stored: storage failed, was too slow or broke
+	Accepted          int64 // accepted and acknowledged with 200, redelivered ones included
+	Unreadable        int64 // without message or conversation id
+	Rejected          int64 // not stored: storage failed or was too slow
 	SentWebhook       int64 // messages sent to session webhooks
 	SentOpenAPI       int64 // messages sent through the open API
-	SendsFailed       int64 // messages that did not arrive, whatever the reason
-	RateLimited       int64 // of those, because DingTalk or our own limit said too many
+	SendsFailed       int64 // undelivered messages, for any reason
+	RateLimited       int64 // undelivered because of DingTalk's or our rate limit
 	TokensFetched     int64 // access tokens received
 	Connected         bool  // a connection is up
 }
@@ -26,7 +26,7 @@ type counters struct {
 	webhook, openAPI, failed, limited, token atomic.Int64
 }
 
-// Stats returns the counters as they stand.
+// Stats returns the current counters.
 func (t *Transport) Stats() Stats {
 	c := &t.counters
 	return Stats{

@@ -12,18 +12,18 @@ import (
 	"ebb/bot"
 )
 
-// end says how a connection's time was over.
+// end is the reason why a connection ended.
 type end int
 
 const (
 	stopped  end = iota // Run ends
 	lost                // the connection is gone
 	farewell            // DingTalk asked to leave
-	silent              // nothing was heard for so long that the connection may be a dead one which still answers pings
+	silent              // no data for so long that the connection may be dead
 )
 
-// Run keeps one connection open until ctx ends. It never gives up: a refused secret, too, is tried again, slowly,
-// since an operator may correct it at DingTalk's side.
+// Run keeps one connection open until ctx ends. It retries forever, also after a refused secret, which may be corrected
+// at DingTalk.
 func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
 	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
@@ -51,7 +51,7 @@ func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
 	return nil
 }
 
-// watch waits until l's time is over.
+// watch waits for the end of l.
 func (t *Transport) watch(ctx context.Context, l *link) end {
 	tick := time.NewTicker(t.timing.poll)
 	defer tick.Stop()
@@ -75,8 +75,8 @@ func (t *Transport) watch(ctx context.Context, l *link) end {
 	}
 }
 
-// retire closes a connection when another is in its place and the acks of its frames are written, and before DingTalk
-// does. A connection that fell silent has no such deadline: it stays until it can be replaced.
+// retire closes a connection after its replacement, its last acks, and before DingTalk does. A silent connection stays
+// until it is replaced.
 func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{}) {
 	deadline := time.Now().Add(t.timing.grace)
 	timeout := time.NewTimer(t.timing.grace)
@@ -96,7 +96,7 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 	l.close(deadline)
 }
 
-// connect opens a connection after wait, and again until it succeeds. It returns nil when ctx ends.
+// connect opens a connection after wait, with retries. It returns nil when ctx ends.
 func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
 	for failures := 0; sleep(ctx, wait); failures++ {
 		l, err := t.open(ctx, in)
@@ -115,7 +115,7 @@ func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) 
 	return nil
 }
 
-// logFailure tells an operator apart what only they can mend. The SDK gives the answer's body, without its status.
+// logFailure separates failures that an operator must fix. The SDK returns the answer's body without its status.
 func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
 	text := t.redact(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
@@ -125,15 +125,14 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 			return
 		}
 	}
-	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in_ms", wait).Msg("Stream connection can't be opened")
+	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in_ms", wait).Msg("Failed to open a stream connection")
 }
 
-// breaker slows down the replacing of connections that die young, which no backoff on failed opens would notice: each
-// of them was opened without an error.
+// breaker slows down the replacement of connections that end young, which the backoff on failed opens does not see.
 type breaker struct{ losses, farewells int }
 
-// freeFarewells is how many connections in a row may be asked to leave young before replacements wait: DingTalk may
-// move a client several times while its servers restart, and waiting costs messages then.
+// freeFarewells is the number of consecutive early farewells without a pause: DingTalk may move a client several times
+// while its servers restart, and a pause costs messages then.
 const freeFarewells = 8
 
 func (b *breaker) next(how end, age time.Duration, t timing) time.Duration {
@@ -155,7 +154,7 @@ func (b *breaker) next(how end, age time.Duration, t timing) time.Duration {
 	return t.backoff(b.farewells - freeFarewells - 1)
 }
 
-// backoff doubles from first to longest, give or take a quarter, so that replicas do not come back in step.
+// backoff doubles from first to longest, with a jitter of a quarter, so that replicas do not reconnect in step.
 func (t timing) backoff(failures int) time.Duration {
 	d := t.longest
 	if failures < 16 {

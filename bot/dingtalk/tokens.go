@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// tokens keeps the access token: one request at a time, whoever needs it, and none while the last one is good.
+// tokens caches the access token with one request at a time.
 type tokens struct {
 	fetch func(context.Context) (string, time.Duration, error)
-	lock  chan struct{} // held while the fields below are read or written; a channel, so that waiting ends with a context
+	lock  chan struct{} // guards the fields below; a channel, so that waiting ends with a context
 
 	value    string
 	until    time.Time
@@ -20,15 +20,14 @@ type tokens struct {
 	failedAt time.Time
 }
 
-// afterFailure is how long a failure to get a token stands for those who ask next: they must not queue up for
-// a timeout each.
+// afterFailure is the time that a failure is cached, so that callers do not queue for a timeout each.
 const afterFailure = time.Second
 
 func newTokens(fetch func(context.Context) (string, time.Duration, error)) *tokens {
 	return &tokens{fetch: fetch, lock: make(chan struct{}, 1)}
 }
 
-// get returns a token that is good for a while yet.
+// get returns a token that is still valid for a while.
 func (k *tokens) get(ctx context.Context) (string, error) {
 	select {
 	case k.lock <- struct{}{}:
@@ -44,7 +43,7 @@ func (k *tokens) get(ctx context.Context) (string, error) {
 	}
 	value, life, err := k.fetch(ctx)
 	if err != nil {
-		if ctx.Err() == nil { // our own haste is no failure of the others
+		if ctx.Err() == nil { // our cancellation does not fail other callers
 			k.failure, k.failedAt = err, time.Now()
 		}
 		return "", err
@@ -54,7 +53,7 @@ func (k *tokens) get(ctx context.Context) (string, error) {
 	return value, nil
 }
 
-// reject forgets a token that DingTalk refused, unless another has taken its place already.
+// reject forgets a refused token unless it was replaced.
 func (k *tokens) reject(ctx context.Context, value string) {
 	select {
 	case k.lock <- struct{}{}:
@@ -68,7 +67,7 @@ func (k *tokens) reject(ctx context.Context, value string) {
 
 var errCredentials = errors.New("DingTalk refuses the client id or secret")
 
-// fetchToken asks for an access token and how long it lives.
+// fetchToken requests an access token and its time to live.
 func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	a, err := t.post(ctx, t.config.APIBase+"/v1.0/oauth2/accessToken", nil,
 		map[string]string{"appKey": t.config.ClientID, "appSecret": t.config.ClientSecret})

@@ -23,19 +23,19 @@ var (
 	_ bot.Receiver  = (*Transport)(nil)
 )
 
-// Config says which DingTalk application to serve and how.
+// Config is the DingTalk application and its settings.
 type Config struct {
 	// ClientID and ClientSecret are the application's credentials. Both are required.
 	ClientID, ClientSecret string
-	// APIBase is where the stream gateway and the open API are; empty for https://api.dingtalk.com.
+	// APIBase is the base of the stream gateway and the open API; empty for https://api.dingtalk.com.
 	APIBase string
-	// OAPIBase is where session webhooks must be; others are refused. Empty for https://oapi.dingtalk.com.
+	// OAPIBase is the base of session webhooks; others are refused. Empty for https://oapi.dingtalk.com.
 	OAPIBase string
-	// RepliesPerMinute bounds the messages sent to one conversation in any minute; 0 for no bound.
+	// RepliesPerMinute bounds the messages to one conversation in any minute; 0 is unbounded.
 	RepliesPerMinute int
-	// KeepAlive is the silence after which a connection is tried with a ping; 0 for 20 s, and 3 s at least.
+	// KeepAlive is the idle time before a ping; 0 for 20 s, at least 3 s.
 	KeepAlive time.Duration
-	// HTTP sends replies and asks for tokens; nil for one of our own. Its redirect policy is not used: none are followed.
+	// HTTP sends replies and requests tokens; nil for a default. Redirects are never followed.
 	HTTP *http.Client
 }
 
@@ -46,10 +46,10 @@ type Transport struct {
 	http   *http.Client
 	timing timing
 
-	current  atomic.Pointer[link] // the connection that messages come through; nil for none
+	current  atomic.Pointer[link] // the connection in use; nil for none
 	counters counters
-	slots    chan struct{}       // one for each accept that runs
-	held     *semaphore.Weighted // bytes of the frames that were read and are not stored yet
+	slots    chan struct{}       // semaphore of accepts
+	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
 	arrivals arrivals
 
 	limits *limits
@@ -57,21 +57,21 @@ type Transport struct {
 	tokens *tokens
 }
 
-// timing holds every duration that a test may want shorter.
+// timing holds the durations that tests shorten.
 type timing struct {
-	accept  time.Duration // from a frame's arrival to the last moment at which its ack is still in time
+	accept  time.Duration // from a frame's arrival to its last timely ack
 	open    time.Duration // to open one connection
 	first   time.Duration // wait after the first failure
 	longest time.Duration // wait after many
 	young   time.Duration // a connection that ends before this age counts against the breaker
-	poll    time.Duration // how often a connection is asked whether it lives
-	grace   time.Duration // from DingTalk's word to leave until it stops listening
-	quiet   time.Duration // without any frame until a connection is replaced on suspicion
-	drain   time.Duration // at the end of Run, for accepts under way
+	poll    time.Duration // interval of the liveness check
+	grace   time.Duration // from DingTalk's farewell to its close
+	quiet   time.Duration // silence before a connection is replaced
+	drain   time.Duration // for running accepts at the end of Run
 	request time.Duration // for one HTTP request
 }
 
-// DingTalk waits 3 s for an ack and 10 s after `disconnect`; the figures here stay a little below.
+// DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.
 func defaultTiming() timing {
 	return timing{
 		accept: 2500 * time.Millisecond, open: 10 * time.Second, first: time.Second, longest: time.Minute,
@@ -80,7 +80,7 @@ func defaultTiming() timing {
 	}
 }
 
-// New checks the configuration and returns a transport that is not connected yet. It makes no request.
+// New checks the configuration and returns an unconnected transport. It makes no request.
 func New(c Config) (*Transport, error) {
 	if c.ClientID == "" || c.ClientSecret == "" {
 		return nil, errors.New("DingTalk needs a client id and a client secret")
@@ -107,7 +107,7 @@ func New(c Config) (*Transport, error) {
 	return t, nil
 }
 
-// Ready reports whether a connection is up, so that messages can arrive now.
+// Ready reports whether a connection is up.
 func (t *Transport) Ready() bool {
 	l := t.current.Load()
 	return l != nil && l.alive()
@@ -118,7 +118,7 @@ func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID
 	t.arrivals.wait(ctx, c)
 }
 
-// CheckCredentials asks DingTalk for an access token, past any cached one. Its error names no secret.
+// CheckCredentials requests an access token, bypassing the cache. Its error names no secret.
 func (t *Transport) CheckCredentials(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
@@ -126,8 +126,7 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 	return err
 }
 
-// CheckStream asks DingTalk for a ticket to a stream connection, and opens none: a message could be sent to it. Its error
-// names no secret.
+// CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret.
 func (t *Transport) CheckStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
@@ -150,7 +149,7 @@ func parseBase(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// httpClient follows no redirect: a reply must not go where only an answer said.
+// httpClient follows no redirect: an answer must not choose a reply's destination.
 func httpClient(given *http.Client) *http.Client {
 	c := http.Client{}
 	if given != nil {

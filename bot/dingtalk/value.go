@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// object is a JSON object of which nothing is taken for granted. Its readers return a value's nearest equivalent in the
-// type that was asked for, and the zero value for what has none; all of them work on a nil object.
+// object is an untrusted JSON object. Its readers convert a value to the requested type, or return the zero value; all
+// work on a nil object.
 type object map[string]any
 
 var errNoObject = errors.New("not a JSON object")
@@ -34,8 +34,7 @@ func parse(data string) (object, error) {
 	return m, nil
 }
 
-// parseAny keeps numbers as they were written: ids may be numbers too long for a float. Its errors quote nothing of
-// the data.
+// parseAny keeps numbers as written, since ids may exceed a float. Its errors quote no data.
 func parseAny(data string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(data))
 	d.UseNumber()
@@ -49,7 +48,7 @@ func parseAny(data string) (any, error) {
 	return v, nil
 }
 
-// str is the first of the named fields that has words in it, cleaned and trimmed. Numbers count as their digits.
+// str is the first non-empty text of the named fields, cleaned and trimmed. Numbers count as their digits.
 func (o object) str(names ...string) string {
 	for _, n := range names {
 		if s := asString(o[n]); s != "" {
@@ -69,7 +68,7 @@ func asString(v any) string {
 	return ""
 }
 
-// obj is the first of the named fields that is an object, or a string that holds one.
+// obj is the first object of the named fields, or of strings that hold one.
 func (o object) obj(names ...string) object {
 	for _, n := range names {
 		if m := asObject(o[n]); m != nil {
@@ -125,7 +124,7 @@ func (o object) flag(name string) bool {
 
 func (o object) has(name string) bool { return o[name] != nil }
 
-// Times outside of these years are taken for nonsense: they could not even be stored.
+// Times outside of these years are invalid: they can't be stored.
 var (
 	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -140,9 +139,9 @@ func (o object) millis(name string) time.Time {
 	return time.UnixMilli(int64(f)).UTC()
 }
 
-// clean drops what nobody can see: control characters, which no database text may hold, zero-width characters and
-// direction marks, which only serve to make two different texts look the same. Joiners stay where they join something
-// (emoji, Persian); every kind of line end becomes a newline and no-break spaces become spaces.
+// clean drops invisible characters: control characters, which a database refuses, and zero-width characters and
+// direction marks, which make different texts look alike. Joiners stay where they join (emoji, Persian). Line ends
+// become newlines, no-break spaces become spaces.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, isOdd) {
 		return s
@@ -169,7 +168,7 @@ func clean(s string) string {
 
 func joins(r rune) bool { return r > unicode.MaxLatin1 && !isOdd(r) && !unicode.IsSpace(r) }
 
-// isOdd reports whether clean does anything about r.
+// isOdd reports whether clean changes r.
 func isOdd(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

@@ -7,14 +7,13 @@ import (
 	"ebb/sessions"
 )
 
-// mentions is what is known about whom a message mentions.
+// mentions are the known mentions of a message.
 type mentions struct {
 	bot   string // the robot's encrypted id
-	alone bool   // nobody but the robot is mentioned
+	alone bool   // only the robot is mentioned
 }
 
-// render turns a body into what the model reads, and lists the files that came with it. What is not words becomes a
-// short line in brackets.
+// render turns a body into text for the model and lists its files. Other content becomes a short line in brackets.
 func render(kind string, body object, at mentions) (string, []sessions.Attachment) {
 	var files []sessions.Attachment
 	if code := body.str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
@@ -51,7 +50,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	return bracket("消息", kind), files
 }
 
-// renderRich joins the parts of a rich text: words run on, pictures stand on a line of their own.
+// renderRich joins the parts of a rich text; pictures get a line of their own.
 func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	parts := body.list("richText")
 	if parts == nil {
@@ -76,7 +75,7 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	return strings.TrimSpace(b.String()), files
 }
 
-// Some clients repeat the mention of the robot as words at the beginning.
+// Some clients repeat the robot's mention as words at the beginning.
 var mentionOnly = regexp.MustCompile(`^\s*@\S+\s*$`)
 
 func renderPart(p any, at mentions, first bool) (string, *sessions.Attachment) {
@@ -122,7 +121,7 @@ func rawWords(o object, names ...string) string {
 	return ""
 }
 
-// anyWords looks for words at every place where some kind of message is known to have them.
+// anyWords searches all known places of words.
 func anyWords(body object) string {
 	if s := body.str("content", "text", "markdown", "recognition", "summary"); s != "" {
 		return s
@@ -139,7 +138,7 @@ func anyWords(body object) string {
 	return body.str("title", "unknownMsgType")
 }
 
-// gather collects the words of a tree, as cards have them, in the order of the places it knows.
+// gather collects the words of a tree, such as a card's, in the order of known places.
 func gather(v any, depth int) string {
 	if depth == 0 {
 		return ""
@@ -169,7 +168,7 @@ func gather(v any, depth int) string {
 // join puts a label before words.
 func join(label, words string) string { return strings.TrimSpace(label + " " + words) }
 
-// bracket is a label with a name, which may not leave the brackets.
+// bracket is a label with a name that can't close the brackets.
 func bracket(label, name string) string {
 	name = strings.NewReplacer("[", "(", "]", ")").Replace(clip(oneLine(name), 200))
 	if name == "" {

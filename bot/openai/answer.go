@@ -13,7 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// chunk is one event of a stream, or a whole plain answer, in any of the shapes that providers give it.
+// chunk is one event of a stream, or a whole answer, in any provider's shape.
 type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
@@ -25,14 +25,14 @@ type choice struct {
 	Delta   *delta `json:"delta"`
 	Message *delta `json:"message"`
 	Finish  loose  `json:"finish_reason"`
-	Usage   *usage `json:"usage"` // where Moonshot puts it
+	Usage   *usage `json:"usage"` // Moonshot's place
 }
 
 type delta struct {
 	Content   loose       `json:"content"`
 	Refusal   loose       `json:"refusal"`
 	Reasoning loose       `json:"reasoning_content"`
-	Thinking  loose       `json:"reasoning"` // OpenRouter's word for it, and that of newer vLLM
+	Thinking  loose       `json:"reasoning"` // name of OpenRouter and newer vLLM
 	ToolCalls []callDelta `json:"tool_calls"`
 }
 
@@ -49,7 +49,7 @@ type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
 	Cached     int `json:"cached_tokens"`
-	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek's word for it
+	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek's name
 	Details    *struct {
 		Cached int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -63,7 +63,7 @@ func (u *usage) value() sessions.Usage {
 	return sessions.Usage{Prompt: max(u.Prompt, 0), Cached: min(max(cached, 0), max(u.Prompt, 0)), Completion: max(u.Completion, 0)}
 }
 
-// loose is text that may come as a string, as null, as parts with texts, or (arguments) as the object itself.
+// loose is text in the form of a string, null, parts with texts, or (arguments) an object.
 type loose string
 
 // UnmarshalJSON implements json.Unmarshaler; it takes any JSON.
@@ -90,7 +90,7 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// answer puts an answer together from its chunks.
+// answer assembles an answer from its chunks.
 type answer struct {
 	text    string
 	calls   []sessions.ToolCall
@@ -99,21 +99,21 @@ type answer struct {
 	choices bool // there was one
 	began   time.Time
 	first   time.Duration // from began to the first token
-	tokens  int           // chunks that brought a word, a thought, a piece of a call, or the end
+	tokens  int           // chunks with a word, a thought, a piece of a call, or the end
 
 	filter thinkFilter
 	parts  []*callParts
 	tools  map[string]bool
 }
 
-// callParts is a tool call on its way.
+// callParts is an incomplete tool call.
 type callParts struct {
 	index    int
 	id, name strings.Builder
 	args     strings.Builder
 }
 
-// add takes a chunk and returns what it adds to the text; undo is thinkFilter.push's.
+// add processes a chunk and returns its text; undo is thinkFilter.push's.
 func (a *answer) add(c chunk) (show string, undo bool) {
 	if c.Usage != nil && *c.Usage != (usage{}) {
 		a.usage = c.Usage.value()
@@ -150,8 +150,8 @@ func (a *answer) add(c chunk) (show string, undo bool) {
 	return show, undo
 }
 
-// addCall adds a piece of a tool call to the call that it belongs to. The index says which one, for the providers that
-// send it and count it; a piece that can only be the beginning of another call begins one whatever the index says.
+// addCall adds a piece to its tool call. The index identifies the call if the provider counts; a piece that can only
+// begin another call begins one at any index.
 func (a *answer) addCall(t callDelta) {
 	var p *callParts
 	if t.Index == nil && len(a.parts) > 0 {
@@ -179,7 +179,8 @@ func (a *answer) addCall(t callDelta) {
 	p.args.WriteString(string(t.Function.Arguments))
 }
 
-// another says whether a piece with this id and name cannot belong to p: its id or name comes after p was complete.
+// another reports whether a piece with this id and name belongs to another call: its id or name comes after p was
+// complete.
 func (a *answer) another(p *callParts, id, name string) bool {
 	begun := p.args.Len() > 0
 	newID := id != "" && p.id.Len() > 0 && id != p.id.String()
@@ -188,7 +189,7 @@ func (a *answer) another(p *callParts, id, name string) bool {
 	case begun && newID:
 		return true
 	case begun && name != "" && (id == "" || p.id.Len() == 0) && json.Valid([]byte(p.args.String())):
-		return true // whole calls one after another, without ids
+		return true // whole calls in a row, without ids
 	case known && newID:
 		return true // calls without arguments
 	}
@@ -217,12 +218,12 @@ func (a *answer) end() string {
 	return show
 }
 
-// response is the answer in the bot's terms, with its cost at m's prices.
+// response is the answer as bot.Response, with its cost at m's prices.
 func (m *model) response(a answer) bot.Response {
 	r := bot.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: bot.Finish(a.finish)}
 	switch {
 	case len(a.calls) > 0 && a.finish != string(bot.FinishLength) && a.finish != string(bot.FinishFilter):
-		r.Finish = bot.FinishTools // "stop" from providers that were told which tool to call, "function_call" from old ones
+		r.Finish = bot.FinishTools // some providers send "stop" after a forced tool, old ones "function_call"
 	case a.finish == "":
 		r.Finish = bot.FinishStop
 	}
@@ -230,15 +231,15 @@ func (m *model) response(a answer) bot.Response {
 	return r
 }
 
-// cost is what usage takes at m's prices.
+// cost is the price of usage at m's prices.
 func (m *model) cost(u sessions.Usage) float64 {
 	prompt := max(0, u.Prompt)
-	cached := min(max(0, u.Cached), prompt) // some providers report nonsense
+	cached := min(max(0, u.Cached), prompt) // some providers report invalid values
 	return (float64(prompt-cached)*m.PriceIn + float64(cached)*cmp.Or(m.PriceCached, m.PriceIn) +
 		float64(max(0, u.Completion))*m.PriceOut) / 1e6
 }
 
-// newCallID names a call that the provider did not name. It is random since it must be unlike all others in a session.
+// newCallID names a call without an id. It is random, to be unique in a session.
 func newCallID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -21,11 +21,11 @@ var (
 )
 
 const (
-	lingerAfterFinish = 5 * time.Second        // for the usage that follows the last words
-	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection can be used again
+	lingerAfterFinish = 5 * time.Second        // for the usage after the last words
+	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection is reused
 )
 
-// attempt makes one HTTP exchange. With an error the answer has the usage that the provider told, and nothing else.
+// attempt makes one HTTP exchange. With an error the answer holds the reported usage only.
 func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
 	x := &exchange{extra: cl.extra, stream: cl.stream}
 	began := time.Now()
@@ -43,7 +43,7 @@ func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
 	}
 	cause := context.Cause(tctx)
 	if err != nil && cause != nil && s.caller.Err() == nil {
-		err = cause // says more than "context canceled"
+		err = cause // more precise than "context canceled"
 	}
 	s.flows = a.tokens > 0
 	s.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !s.flows
@@ -63,8 +63,7 @@ func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
 	return a, nil
 }
 
-// plain asks for the answer in one piece. It is decoded from the body by the same lenient decoder as a stream's
-// chunks, also where go-openai could not.
+// plain requests the answer in one piece. The lenient decoder of chunks reads the body, even where go-openai fails.
 func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error {
 	_, err := m.api.CreateChatCompletion(ctx, cl.req)
 	if x.status < 200 || x.status >= 300 || x.body == nil {
@@ -77,8 +76,8 @@ func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error
 	return nil
 }
 
-// stream asks for the answer in pieces and passes the text on as it comes. While another model could answer, the first
-// token has a deadline. Each token after the first one has a deadline too: a chunk without a token is no sign of life.
+// stream requests the answer in pieces and passes on its text. The first token has a deadline while another model could
+// answer, and so has each later token: a chunk without a token is no sign of life.
 func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl call, x *exchange, a *answer) error {
 	silence, why := s.m.Timeout, errTimeout
 	if !s.last {
@@ -93,10 +92,10 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 	if err != nil {
 		return err
 	}
-	defer func() { _ = events.Close() }() // read to its end or given up: nothing is left to lose
+	defer func() { _ = events.Close() }() // read to its end, or given up
 	for {
 		line, err := events.RecvRaw()
-		idle.Stop() // the caller's time with the text does not count
+		idle.Stop() // the caller's time does not count
 		done := err == nil && string(line) == endMark
 		before := a.tokens
 		if err == nil && !done {
@@ -133,11 +132,11 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 	return nil
 }
 
-// line adds one chunk, or a whole answer, as it came over the wire.
+// line adds one chunk, or a whole answer, as received.
 func (a *answer) line(b []byte, out *sink) error {
 	var c chunk
 	if err := json.Unmarshal(b, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
-		return fmt.Errorf("decoding the answer: %w", err) // a wrong type leaves only its own field out
+		return fmt.Errorf("decoding the answer: %w", err) // a wrong type omits its own field only
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return parseFailure(0, b)

@@ -9,25 +9,23 @@ import (
 	"ebb/bot"
 )
 
-// breaker remembers for a while that a model is down, so that calls go to the next model without a new wait. All calls
-// of a process share it. While it is open the model is asked last; after a pause one call at a time tries the model
-// again. An answer closes the breaker, a failed trial makes the next pause longer.
+// breaker is a circuit breaker of one model, shared by all calls. While it is open the model is asked last; after a
+// pause one call at a time is a trial. An answer closes it, a failed trial doubles the pause.
 type breaker struct {
 	mu      sync.Mutex
 	strikes int
 	open    bool
-	until   time.Time // the end of the pause
-	named   bool      // by the provider, which wants no request before
-	trial   bool      // a call tries the model now
+	until   time.Time // end of the pause
+	named   bool      // the provider named the pause
+	trial   bool      // a trial is running
 	pauses  *backoff.ExponentialBackOff
 }
 
-// enough is the weight of failures in a row that opens a breaker: two failed requests, or one failure of which no
-// repetition is worth the wait.
+// enough is the weight of consecutive failures that opens a breaker: two failed requests, or one failure without hope.
 const enough = 2
 
-// longestPause is the longest pause between two trials, as a multiple of the model's deadline to the first token. The
-// first pause is half of that deadline.
+// longestPause bounds the pause between two trials, as a multiple of the first-token deadline. The first pause is half
+// of that deadline.
 const longestPause = 10
 
 func newBreaker(first time.Duration) *breaker {
@@ -36,15 +34,15 @@ func newBreaker(first time.Duration) *breaker {
 	return &breaker{pauses: pauses}
 }
 
-// pass is a call's permission to ask a model. It is given back with [pass.end].
+// pass is a call's permission to ask a model, returned by [pass.end].
 type pass struct {
 	of    *breaker
 	trial bool
-	wait  time.Duration // until the provider takes requests again
+	wait  time.Duration // until the provider accepts requests
 }
 
-// enter returns a pass, and whether the model is up or due for a trial. With false the model is down, or another call
-// tries it: the pass is for those who have no other model.
+// enter returns a pass, and whether the model is up or due for a trial. Otherwise only calls without another model use
+// the pass.
 func (b *breaker) enter() (p pass, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +59,8 @@ func (b *breaker) enter() (p pass, up bool) {
 	return pass{of: b}, false
 }
 
-// end reports how the model did, and returns the pause where that opened the breaker. A weight of 0 says nothing about the
-// model. A failure of a call that began before the breaker opened changes nothing.
+// end reports a failure's weight and returns the pause if the breaker opened. Weight 0 is neutral. Failures of calls
+// that began before the breaker opened do not count.
 func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	b := p.of
 	b.mu.Lock()
@@ -84,7 +82,7 @@ func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	return pause
 }
 
-// answered reports that the model is up, whatever it answered, and returns whether it was down.
+// answered reports that the model is up, and returns whether it was down.
 func (p pass) answered() (again bool) {
 	b := p.of
 	b.mu.Lock()

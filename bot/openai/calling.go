@@ -13,7 +13,7 @@ import (
 	"ebb/bot"
 )
 
-// calling is one call of Generate under way.
+// calling is the state of one Generate call.
 type calling struct {
 	*Client
 	bot.Request
@@ -29,14 +29,14 @@ type slot struct {
 	*calling
 	m     *model
 	pass  pass
-	last  bool            // no model that is up stands behind it
+	last  bool            // no other model is up
 	ctx   context.Context //nolint:containedctx // ends with the model's share of the time
 	part  bot.Part
-	hangs bool // the last request was given up for its silence
+	hangs bool // the last request ended for its silence
 	flows bool // its answer had begun
 }
 
-// next takes the model to ask out of those that are left: the first one that is up, else the first.
+// next takes the next model: the first one that is up, else the first.
 func (k *calling) next(left []*model) (slot, []*model) {
 	at, p := 0, pass{}
 	for i, m := range left {
@@ -54,8 +54,8 @@ func (k *calling) next(left []*model) (slot, []*model) {
 	return s, left
 }
 
-// take gives the model its share of the time that is left, asks it, and notes how it did. The models behind it have the
-// same share each; the last one has the rest. A panic says nothing about the model, and gives the pass back.
+// take gives the model its share of the remaining time, asks it, and reports the result. All models have equal shares;
+// the last one has the rest. A panic returns the pass and is neutral.
 func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
 	reported := false
 	defer func() {
@@ -84,7 +84,7 @@ func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
 	return resp, nil
 }
 
-// ask waits as long as the provider asked for, and makes the requests.
+// ask waits as the provider requested, and makes the requests.
 func (s *slot) ask() (bot.Response, *bot.ModelError) {
 	if wait := s.pass.wait; wait > 0 && !s.pause(wait) {
 		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))
@@ -100,10 +100,10 @@ func (s *slot) ask() (bot.Response, *bot.ModelError) {
 	return s.m.response(a), nil
 }
 
-// report tells the breaker how the model did. What the request itself is to blame for shows that the model is up.
+// report updates the breaker. A fault of the request shows that the model is up.
 func (s *slot) report(err *bot.ModelError) {
 	log := zerolog.Ctx(s.caller).With().Str("model", s.m.Name).Logger()
-	if err == nil || err.Own() || err.Class == bot.Overflow {
+	if err == nil || err.RequestFault() || err.Class == bot.Overflow {
 		if s.pass.answered() {
 			log.Info().Msg("Model answers again")
 		}
@@ -114,7 +114,7 @@ func (s *slot) report(err *bot.ModelError) {
 	}
 }
 
-// weight is what a failure says about the model, see [enough].
+// weight is a failure's weight for the breaker, see [enough].
 func (s *slot) weight(err *bot.ModelError) int {
 	switch {
 	case s.part.Requests == 0, errors.Is(s.caller.Err(), context.Canceled):
@@ -124,14 +124,14 @@ func (s *slot) weight(err *bot.ModelError) int {
 	case err.Class != bot.Timeout, s.hangs:
 		return enough
 	case s.flows:
-		return 0 // it was slow
+		return 0 // slow
 	}
-	return 1 // the time was up before the model's own deadline
+	return 1 // the time ended before the model's own deadline
 }
 
-// retry asks the model until it answers, refuses, or was asked as often as it may be. A request that only needs another
-// form for this provider is sent again in that form at once. A model that hangs is not asked again while another could
-// answer. With an error the answer has the usage of the last attempt.
+// retry asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
+// once. A hanging model is not asked again while another could answer. With an error the answer holds the last
+// attempt's usage.
 func (s *slot) retry(way rung) (answer, *bot.ModelError) {
 	for n := 0; ; {
 		cl := s.m.build(s.Request, way)
@@ -143,7 +143,7 @@ func (s *slot) retry(way rung) (answer, *bot.ModelError) {
 			return a, nil
 		}
 		if err.Class == bot.Malformed && s.m.adapt(cl, err) {
-			s.made-- // a question of form, once for each provider
+			s.made-- // a change of form, once for each provider
 			s.part.Requests--
 			continue
 		}
@@ -160,10 +160,10 @@ func (s *slot) retry(way rung) (answer, *bot.ModelError) {
 	}
 }
 
-// patience is the longest pause that a provider may ask for while another model could answer.
+// patience is the longest requested pause that is awaited while another model could answer.
 const patience = 5 * time.Second
 
-// pause waits until the provider takes requests, and reports false at once where that is too late.
+// pause waits until the provider accepts requests; false if that is too late.
 func (s *slot) pause(d time.Duration) bool {
 	return (s.last || d <= patience) && rest(s.ctx, s.backoff, 0, d)
 }

@@ -8,24 +8,25 @@ import (
 	"ebb/bot"
 )
 
-// What a check may take, in tokens: a model that thinks needs some before it calls a tool.
+// Token bounds of a check: a reasoning model needs some before it calls a tool.
 const (
 	checkWord = 1
 	checkCall = 512
 )
 
-// checkSpec is the tool of flushes, as small as it can be.
+// checkSpec is a minimal tool in the form of a flush's.
 var checkSpec = bot.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
-// CheckAnswer asks the named model for one token, once, without fallback. The error of a check is a *bot.ModelError.
+// CheckAnswer requests one token from the named model, once, without fallback. The error of a check is a
+// *bot.ModelError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
 	_, err := c.check(ctx, name, bot.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
 	return err
 }
 
-// CheckTool has the named model call a tool, as flushes do, and returns the way in which the model takes that.
+// CheckTool forces a tool call of the named model, as flushes do, and returns the accepted way.
 func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
 	resp, err := c.check(ctx, name, bot.Request{
 		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []bot.ToolSpec{checkSpec}, Force: checkSpec.Name,
@@ -36,7 +37,7 @@ func (c *Client) CheckTool(ctx context.Context, name string) (way string, err er
 	return resp.Forced, err
 }
 
-// CheckStream reports whether the named model answers in a stream with the usage at its end.
+// CheckStream reports whether the named model streams with the usage at the end.
 func (c *Client) CheckStream(ctx context.Context, name string) error {
 	resp, err := c.check(ctx, name, bot.Request{
 		MaxOutput: checkWord, Messages: checkMessages("ping"), Delta: func(string, bool) {},

@@ -12,8 +12,8 @@ import (
 	"ebb/bot"
 )
 
-// Generate asks the requested model and, when it cannot answer, the others in order; a model that is known to be down is
-// asked last. An error is a *bot.ModelError, and the response then holds the usage and cost of answers that were no use.
+// Generate asks the requested model, then the others in order; models known to be down come last. An error is a
+// *bot.ModelError; the response then holds usage and cost of unusable answers.
 func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, error) {
 	order, err := c.order(r.Model)
 	if err != nil {
@@ -35,14 +35,14 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 			return k.spent, merr
 		}
 		if k.Requests > 0 && k.made >= k.Requests {
-			merr.Next = !s.last && !merr.Own()
+			merr.Next = !s.last && !merr.RequestFault()
 			break
 		}
 		if len(left) > 0 {
 			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", s.m.Name).Str("class", string(merr.Class)).Msg("Model failed, asking the next")
 		}
 	}
-	return k.spent, verdict(k.failed)
+	return k.spent, joinedFault(k.failed)
 }
 
 // States returns whether each model is up.
@@ -54,7 +54,7 @@ func (c *Client) States() map[string]bot.ModelState {
 	return states
 }
 
-// order is the requested model, then the rest as they are configured.
+// order is the requested model, then the rest in configured order.
 func (c *Client) order(name string) ([]*model, error) {
 	first := c.models[0]
 	if name != "" {
@@ -71,12 +71,12 @@ func (c *Client) order(name string) ([]*model, error) {
 	return order, nil
 }
 
-// rest waits before the next attempt, and reports false at once when that attempt could not be made in time.
+// rest waits before the next attempt; false if that would be too late.
 func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration) bool {
 	d := min(backoff<<min(n, 16), maxBackoff)
 	d = d/2 + rand.N(d/2+1)
 	if after > 0 {
-		d = after + rand.N(after/10+1) // not all at the moment the provider named
+		d = after + rand.N(after/10+1) // jitter behind the named moment
 	}
 	if d > maxRetryAfter {
 		return false
@@ -94,9 +94,8 @@ func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration
 	}
 }
 
-// verdict is the error of a call that no model answered: one that may pass makes it worth another try later, otherwise
-// the first model's error counts, since that is the one that was asked for.
-func verdict(failed []*bot.ModelError) *bot.ModelError {
+// joinedFault is the error of a call that no model answered: a transient one if any, else that of the requested model.
+func joinedFault(failed []*bot.ModelError) *bot.ModelError {
 	if len(failed) == 1 {
 		return failed[0]
 	}
@@ -113,7 +112,7 @@ func verdict(failed []*bot.ModelError) *bot.ModelError {
 	return &v
 }
 
-// sink passes text on to the caller, and remembers whether there is any to take back.
+// sink passes on text to the caller and remembers whether any must be retracted.
 type sink struct {
 	delta func(text string, reset bool)
 	dirty bool

@@ -28,48 +28,49 @@ import (
 	"ebb/bot"
 )
 
-// Config lists the models and says how hard to try.
+// Config lists the models and the retry settings.
 type Config struct {
-	// Default names the model of a request that names none. Empty: the first of Models.
+	// Default is the model of requests without a name. Empty: the first of Models.
 	Default string
-	// Models are tried in this order after the requested one. At least one.
+	// Models are tried in this order after the requested one; at least one.
 	Models []ModelConfig
-	// Retries is how often one model is asked again before the next one is; 0 asks each model once.
+	// Retries is the number of retries on one model before the next.
 	Retries int
 }
 
 // ModelConfig is one endpoint and the model behind it.
 type ModelConfig struct {
-	// Name is how requests call it. Unique.
+	// Name identifies the model in requests. Unique.
 	Name string
-	// BaseURL is the endpoint up to and including its version, as in https://host/v1.
+	// BaseURL is the endpoint including its version, as in https://host/v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; empty for endpoints that ask for none.
+	// APIKey is sent as a bearer token; may be empty.
 	APIKey string
 	// Model is the provider's name of the model.
 	Model string
-	// MaxOutput bounds one answer, in tokens, where a request does not say itself; 0 leaves it to the provider.
+	// MaxOutput is the default bound of an answer in tokens; 0 leaves it to the provider.
 	MaxOutput int
 	// Timeout bounds one attempt, from the connection to the last byte. Default 120 s.
 	Timeout time.Duration
-	// FirstToken bounds the time to the first token, a thought included, while another model could answer. Default 30 s.
+	// FirstToken bounds the time to the first token, reasoning included, while another model could answer. Default 30
+	// s.
 	FirstToken time.Duration
-	// Temperature is left to the provider where nil.
+	// Temperature is left to the provider when nil.
 	Temperature *float32
-	// Retries is this model's own number of retries, where it is not 0.
+	// Retries overrides Config.Retries unless 0.
 	Retries int
-	// PriceIn, PriceCached and PriceOut are prices of a million tokens, in any currency. Cached tokens cost PriceIn
-	// where PriceCached is 0.
+	// PriceIn, PriceCached and PriceOut are prices of a million tokens, in any currency. PriceCached defaults to
+	// PriceIn.
 	PriceIn, PriceCached, PriceOut float64
 }
 
 const (
 	defaultTimeout = 120 * time.Second
 	defaultFirst   = 30 * time.Second
-	idleTimeout    = 60 * time.Second // no token for so long ends a stream that has begun
+	idleTimeout    = 60 * time.Second // silence that ends a begun stream
 	firstBackoff   = 500 * time.Millisecond
 	maxBackoff     = 20 * time.Second
-	maxRetryAfter  = 60 * time.Second // a provider that wants a longer rest is left for the next model
+	maxRetryAfter  = 60 * time.Second // a longer requested pause selects the next model
 )
 
 // Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
@@ -83,17 +84,17 @@ type Client struct {
 
 var _ bot.Model = (*Client)(nil)
 
-// model is an endpoint and what was learned of it. What is learned is kept for the life of the process: providers
-// change slowly, and a wrong guess costs one refused request.
+// model is an endpoint with its learned properties, kept for the life of the process: providers change slowly, and a
+// wrong guess costs one refused request.
 type model struct {
 	ModelConfig
 	api              *goopenai.Client
 	breaker          *breaker
-	rung             atomic.Int32 // the strictest way to force a tool that was not refused
+	rung             atomic.Int32 // the strictest accepted way to force a tool
 	noStreamOptions  atomic.Bool
-	completionTokens atomic.Bool // wants max_completion_tokens
-	ownOutput        atomic.Bool // takes no longer answers than MaxOutput
-	whole            atomic.Bool // answers in one piece where it is asked for a stream
+	completionTokens atomic.Bool // requires max_completion_tokens
+	ownOutput        atomic.Bool // accepts at most MaxOutput
+	whole            atomic.Bool // answers in one piece despite a requested stream
 }
 
 // New checks the configuration and returns a client; it sends nothing.
@@ -121,7 +122,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Default != "" && first < 0 {
 		return nil, fmt.Errorf("openai: the default model %q is not among the models", cfg.Default)
 	}
-	if first > 0 { // the default leads the list; the rest keep their order
+	if first > 0 { // the default goes first
 		d := c.models[first]
 		copy(c.models[1:first+1], c.models[:first])
 		c.models[0] = d
@@ -158,7 +159,7 @@ func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
 	return m, nil
 }
 
-// Close drops the idle connections. Calls under way go on.
+// Close closes idle connections; running calls continue.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 func (c *Client) find(name string) *model {
@@ -170,8 +171,8 @@ func (c *Client) find(name string) *model {
 	return nil
 }
 
-// newTransport keeps a connection for each of many sessions that talk to one host at once; the two that Go keeps by
-// default would mean a TLS handshake for almost every turn.
+// newTransport keeps a connection for each of many sessions to one host; Go's default of two would mean a TLS handshake
+// for almost every turn.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -185,7 +186,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// queryValues are what stands in the query of an address: some providers take a key there, and errors repeat the address.
+// queryValues are the values in an address's query: some providers take a key there, and errors repeat the address.
 func queryValues(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {

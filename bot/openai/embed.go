@@ -13,23 +13,23 @@ import (
 	"ebb/bot"
 )
 
-// EmbedConfig is an endpoint that makes vectors of texts.
+// EmbedConfig is an endpoint for embeddings.
 type EmbedConfig struct {
-	// BaseURL is the endpoint up to and including its version, as in https://host/v1.
+	// BaseURL is the endpoint including its version, as in https://host/v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; empty for endpoints that ask for none.
+	// APIKey is sent as a bearer token; may be empty.
 	APIKey string
 	// Model is the provider's name of the model.
 	Model string
-	// Dimensions is the length of a vector to ask for; 0 leaves it to the model.
+	// Dimensions is the requested length of a vector; 0 leaves it to the model.
 	Dimensions int
 	// Timeout bounds one attempt. Default 30 s.
 	Timeout time.Duration
-	// Retries is how often a busy endpoint is asked again before the caller hears of it.
+	// Retries is the number of retries of a busy endpoint.
 	Retries int
 }
 
-// Embedder asks an endpoint for vectors. It is safe for concurrent use.
+// Embedder requests vectors from an endpoint. It is safe for concurrent use.
 type Embedder struct {
 	client *Client
 	conf   EmbedConfig
@@ -51,7 +51,7 @@ func NewEmbedder(conf EmbedConfig) (*Embedder, error) {
 	return &Embedder{client: c, conf: conf}, nil
 }
 
-// Model names the model and the length of its vectors, where that was chosen.
+// Model names the model and the requested length of its vectors.
 func (e *Embedder) Model() string {
 	if e.conf.Dimensions > 0 {
 		return fmt.Sprintf("%s/%d", e.conf.Model, e.conf.Dimensions)
@@ -62,7 +62,7 @@ func (e *Embedder) Model() string {
 // Close drops the idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed returns a vector for each text, in their order. An error is an *EmbedError.
+// Embed returns a vector for each text, in order. An error is an *EmbedError.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *b
 		vectors, err = ordered(got.Data, len(texts))
 	}
 	if cause := context.Cause(tctx); err != nil && cause != nil && ctx.Err() == nil {
-		err = cause // says more than "context canceled"
+		err = cause // more precise than "context canceled"
 	}
 	if err != nil {
 		return nil, e.client.failure(ctx, m, x, err)
@@ -100,7 +100,7 @@ func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *b
 	return vectors, nil
 }
 
-// ordered puts the vectors into the order of the texts and refuses what nothing could be compared with.
+// ordered sorts the vectors into the order of the texts and rejects incomparable ones.
 func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 	vectors := make([][]float32, n)
 	indexed := slices.ContainsFunc(data, func(d goopenai.Embedding) bool { return d.Index != 0 }) // some leave it out
@@ -130,12 +130,12 @@ func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 // EmbedError is a failed call of an embedding endpoint, classified.
 type EmbedError struct{ *bot.ModelError }
 
-// Unfit reports whether the endpoint does not take these texts: too long, too many, or filtered.
+// Unfit reports whether the endpoint refuses these texts: too long, too many, or filtered.
 func (e *EmbedError) Unfit() bool {
 	return e.Class == bot.Malformed || e.Class == bot.Overflow || e.Class == bot.Refused
 }
 
-// Wait is how long the endpoint wants to be left alone; 0 where it does not say.
+// Wait is the pause that the endpoint requests; 0 for none.
 func (e *EmbedError) Wait() time.Duration { return e.After }
 
 // Unwrap returns the classified error.

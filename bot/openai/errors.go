@@ -16,19 +16,19 @@ import (
 	"ebb/bot"
 )
 
-// providerError is an error that the provider put into words.
+// providerError is an error with the provider's message.
 type providerError struct {
-	status  int // 0: it came inside a stream
+	status  int // 0: inside a stream
 	code    string
 	message string
 }
 
-// Error is the provider's text; it may hold keys until it is redacted.
+// Error is the provider's text, not yet redacted.
 func (e *providerError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the provider answered %s: %s", e.code, e.message))
 }
 
-// parseFailure reads an error from a body, in the shapes that OpenAI, DashScope, proxies and web servers give it.
+// parseFailure reads an error from a body, in the shapes of OpenAI, DashScope, proxies and web servers.
 func parseFailure(status int, body []byte) *providerError {
 	var b struct {
 		Error   json.RawMessage `json:"error"`
@@ -61,17 +61,17 @@ var (
 	saysBusy     = regexp.MustCompile(`(?i)rate.?limit|throttl|overload|too many requests|try again|timed? ?out|unavailable|internal[_ ]?(server[_ ])?error|server_error`)
 )
 
-// told is the status that came with the error, or that it names inside a stream; 0 for none.
-func (e *providerError) told() int {
+// statusCode is the HTTP status, or the one that an error inside a stream names; 0 for none.
+func (e *providerError) statusCode() int {
 	if n, err := strconv.Atoi(strings.TrimSpace(e.code)); e.status == 0 && err == nil && n >= 400 && n < 600 {
 		return n
 	}
 	return e.status
 }
 
-// class sorts what the provider said. A status that is clear decides; the words decide the rest.
+// class classifies the provider's error: by a clear status, else by its words.
 func (e *providerError) class() bot.ErrorClass {
-	words, s := e.code+" "+e.message, e.told()
+	words, s := e.code+" "+e.message, e.statusCode()
 	switch {
 	case s == 401 || s == 402 || s == 403:
 		if s == 403 && saysFiltered.MatchString(words) {
@@ -102,12 +102,12 @@ func (e *providerError) class() bot.ErrorClass {
 	return bot.Malformed
 }
 
-// failure classifies the error of an attempt and takes keys out of its text.
+// failure classifies the error of an attempt and removes keys from its text.
 func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *bot.ModelError {
-	e := &bot.ModelError{Class: troubleOf(err), Model: m.Name, Status: x.status, After: x.after}
+	e := &bot.ModelError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
 	var perr *providerError
 	switch {
-	case ctx.Err() != nil: // the caller's end, whatever it looked like from here
+	case ctx.Err() != nil: // the caller ended it
 		e.Class = bot.Busy
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			e.Class = bot.Timeout
@@ -123,14 +123,14 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	}
 	if perr != nil {
 		e.Class, err = perr.class(), perr
-		e.Status = cmp.Or(perr.told(), e.Status)
+		e.Status = cmp.Or(perr.statusCode(), e.Status)
 	}
 	e.Err = errors.New(c.redact(err.Error()))
 	return e
 }
 
-// troubleOf is the class of an error that the provider did not put into words.
-func troubleOf(err error) bot.ErrorClass {
+// transportFault is the class of an error without a provider's message.
+func transportFault(err error) bot.ErrorClass {
 	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {
 		if errors.Is(err, e) {
 			return bot.Timeout
@@ -147,7 +147,7 @@ func troubleOf(err error) bot.ErrorClass {
 	return bot.Broken
 }
 
-// badRequest names the errors of go-openai's own checks: nothing was sent.
+// badRequest names the errors of go-openai's own checks: the request was not sent.
 func badRequest(err error) bool {
 	for _, e := range []error{
 		goopenai.ErrChatCompletionInvalidModel, goopenai.ErrContentFieldsMisused, goopenai.ErrReasoningModelMaxTokensDeprecated,
@@ -165,11 +165,11 @@ const maxErrorText = 1000
 
 var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((api[-_ ]?key|access[-_]?token|secret|authorization)[^:=\n]{0,24}[:=]\s*["']?)(bearer\s+)?[^\s"',}]+`)
 
-// redactor takes the configured keys, and what looks like one, out of a text and bounds its length.
+// redactor removes configured keys, and similar strings, from a text and bounds its length.
 func redactor(keys []string) func(string) string {
 	var pairs []string
 	for _, k := range keys {
-		if len(k) >= 6 { // a shorter one is a placeholder of a local server, and part of ordinary words
+		if len(k) >= 6 { // a shorter one is a placeholder and part of ordinary words
 			pairs = append(pairs, k, "***")
 		}
 	}

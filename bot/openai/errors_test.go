@@ -60,8 +60,8 @@ func TestWhoIsToBlame(t *testing.T) {
 			t.Parallel()
 			_, err := clientOf(t, 0, openaitest.NewServer(t, c.reply)).Generate(t.Context(), bot.Request{Messages: ask("Q").Messages})
 			trouble, ok := errors.AsType[*bot.ModelError](err)
-			if !ok || trouble.Own() != c.own {
-				t.Errorf("got %v, blaming the request: %v", err, ok && trouble.Own())
+			if !ok || trouble.RequestFault() != c.own {
+				t.Errorf("got %v, blaming the request: %v", err, ok && trouble.RequestFault())
 			}
 		})
 	}

@@ -18,19 +18,19 @@ const (
 	maxStreamBytes = 64 << 20
 	maxPlainBytes  = 16 << 20
 	maxErrorBytes  = 64 << 10
-	// endMark follows the last line of a stream, so that its end can be told from [DONE], which go-openai reports alike.
+	// endMark follows the last line of a stream, to distinguish its end from [DONE], which go-openai reports alike.
 	endMark = "[END OF BODY]"
 )
 
-// exchange is what one attempt knows of its HTTP exchange beyond what go-openai shows.
+// exchange records an HTTP exchange beyond go-openai's interface.
 type exchange struct {
 	extra  map[string]any
 	stream bool
 
 	status int
 	after  time.Duration // Retry-After
-	body   []byte        // of everything but a stream
-	rest   io.Reader     // of a stream, below the reader that go-openai has
+	body   []byte        // unless it is a stream
+	rest   io.Reader     // of a stream, below go-openai's reader
 }
 
 type exchangeKey struct{}
@@ -39,10 +39,10 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// doer is the HTTP client that go-openai is given.
+// doer is go-openai's HTTP client.
 type doer struct{ client *http.Client }
 
-// Do sends the request with the exchange's extra members and notes the answer in the exchange.
+// Do sends the request with the exchange's extra members and records the answer.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -67,8 +67,8 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	return resp, x.readAll(resp, ok)
 }
 
-// readAll keeps the body of a plain answer or an error, and lets go-openai read it again. An answer that should have
-// been a stream is handed on as a stream of one chunk.
+// readAll keeps the body of a plain answer or an error for go-openai to read again. A plain answer to a stream request
+// becomes a stream of one chunk.
 func (x *exchange) readAll(resp *http.Response, ok bool) error {
 	defer resp.Body.Close()
 	limit := int64(maxPlainBytes)
@@ -92,7 +92,7 @@ func (x *exchange) readAll(resp *http.Response, ok bool) error {
 	return nil
 }
 
-// splice adds members to the JSON object in the request's body without decoding it: a context is large.
+// splice adds members to the JSON object in the request's body without decoding it, since a context is large.
 func splice(req *http.Request, extra map[string]any) error {
 	if len(extra) == 0 || req.Body == nil {
 		return nil
@@ -118,8 +118,8 @@ func isJSON(h http.Header) bool {
 	return t == "application/json"
 }
 
-// eventLines passes on the data lines of a stream of server-sent events and nothing else. go-openai counts and keeps
-// all other lines, and a provider that keeps the connection warm with comments would exhaust that.
+// eventLines passes on only the data lines of server-sent events: go-openai keeps and bounds all other lines, which
+// keep-alive comments would exhaust.
 type eventLines struct {
 	io.Closer
 	src *bufio.Reader
@@ -147,8 +147,8 @@ func (e *eventLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// eventLine writes one data line. The blank in front of an error's name keeps go-openai from taking the line out of
-// the stream for a decoder that knows fewer shapes of errors than ours.
+// eventLine writes one data line. The blank before an error's name hides it from go-openai, whose decoder knows fewer
+// shapes of errors than ours.
 func eventLine(data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func eventLine(data []byte) []byte {
 	return append(line, '\n')
 }
 
-// retryAfter reads how long the provider wants to be left alone: milliseconds, seconds or a date. 0: it does not say.
+// retryAfter reads the requested pause in milliseconds, seconds or as a date; 0 for none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
 		return clampSeconds(ms / 1000)
@@ -177,7 +177,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 func clampSeconds(s float64) time.Duration {
-	if !(s > 0) { // NaN too
+	if !(s > 0) { // also NaN
 		return 0
 	}
 	return time.Duration(min(s, 24*3600) * float64(time.Second))

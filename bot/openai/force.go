@@ -12,22 +12,22 @@ import (
 	"ebb/sessions"
 )
 
-// rung is a way to force a tool. They go from the strictest to the one that any model can be asked in.
+// rung is a way to force a tool, from the strictest to the one that every model accepts.
 type rung int32
 
 const (
 	rungNamed      rung = iota // tool_choice names the tool
-	rungRequired               // tool_choice "required", that tool alone on offer
-	rungNoThinking             // the same with thinking switched off, which some models demand
-	rungAuto                   // that tool alone on offer, and an instruction to call it
-	rungJSON                   // no tools: a JSON object that is the arguments
+	rungRequired               // tool_choice "required", with that tool only
+	rungNoThinking             // the same without thinking, which some models require
+	rungAuto                   // that tool only, and an instruction to call it
+	rungJSON                   // no tools: a JSON object of the arguments
 	rungText                   // the same for providers without response_format
 )
 
 // rungNone forces nothing.
 const rungNone rung = -1
 
-// String is the name that Response.Forced gives to a way.
+// String is the name of a way in Response.Forced.
 func (r rung) String() string {
 	names := []string{"named", "required", "required_no_thinking", "auto", "json", "text"}
 	if r < 0 || int(r) >= len(names) {
@@ -36,8 +36,8 @@ func (r rung) String() string {
 	return names[r]
 }
 
-// The provider's words that mean "not in this way". Words that a refusal for another reason may hold must not match:
-// the lower rungs would be asked in vain, and the lowest would stick.
+// Refusals of a way by providers. Words of other refusals must not match: lower rungs would be tried in vain, and the
+// lowest would stick.
 var (
 	refusesChoice   = regexp.MustCompile(`(?i)tool[_ -]?choice|thinking|reasoning|function[_ ]call\b`)
 	refusesThinking = regexp.MustCompile(`(?i)chat_template|extra (inputs|fields)|unrecogni[sz]ed|unknown (field|param|arg|name)`)
@@ -65,12 +65,11 @@ func (r rung) refused(err *bot.ModelError) bool {
 	return false
 }
 
-// forced walks down the rungs until the tool was called. A rung that the provider refuses is remembered and not tried
-// again; an answer in prose only makes this one call go on to the rungs that tell the model in words. What those answers
-// took is part of what is returned, with an error too.
+// forced descends the rungs until the tool is called. A refused rung is remembered; an answer in prose descends for
+// this call only. The result includes the usage of all answers, with an error too.
 func (s *slot) forced() (bot.Response, *bot.ModelError) {
 	m, r := s.m, s.Request
-	var spent bot.Response // Usage and Cost of answers that were no use
+	var spent bot.Response // usage and cost of unusable answers
 	for way := rung(m.rung.Load()); ; {
 		a, err := s.retry(way)
 		resp := m.response(a)
@@ -102,7 +101,7 @@ func called(resp bot.Response, name string) bool {
 	return false
 }
 
-// salvage turns an answer that is the tool's arguments, written out as JSON, into the call that was meant.
+// salvage turns an answer with the tool's arguments as JSON text into the call.
 func salvage(resp *bot.Response, r bot.Request) {
 	if len(resp.ToolCalls) > 0 {
 		return
@@ -115,7 +114,7 @@ func salvage(resp *bot.Response, r bot.Request) {
 	resp.ToolCalls = []sessions.ToolCall{{ID: newCallID(), Name: r.Force, Arguments: args}}
 }
 
-// objectIn finds a JSON object in text: the whole of it, or what stands between the first brace and the last.
+// objectIn finds a JSON object in text: the whole, or from the first to the last brace.
 func objectIn(text string) (string, bool) {
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if from < 0 || to < from || !json.Valid([]byte(text[from:to+1])) {
@@ -124,7 +123,7 @@ func objectIn(text string) (string, bool) {
 	return text[from : to+1], true
 }
 
-// fits says whether the object has a member that the schema knows, so that a model's other JSON is not taken for it.
+// fits reports whether the object has a member of the schema, unlike other JSON of a model.
 func fits(args string, schema map[string]any) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil {
@@ -165,7 +164,7 @@ func (cl *call) force(r bot.Request, way rung) {
 	cl.req.Tools = only
 	switch way {
 	case rungNoThinking:
-		// Top level for hosted Qwen, the template's arguments for vLLM and SGLang.
+		// top level for hosted Qwen, template arguments for vLLM and SGLang
 		cl.extra["enable_thinking"] = false
 		cl.extra["chat_template_kwargs"] = map[string]any{"enable_thinking": false}
 		cl.req.ToolChoice = "required"
@@ -178,7 +177,7 @@ func (cl *call) force(r bot.Request, way rung) {
 		fallthrough
 	case rungText:
 		cl.req.Tools = nil
-		schema, _ := json.Marshal(schemaOf(r.Tools, r.Force)) // a map of plain values: it was sent as a tool before
+		schema, _ := json.Marshal(schemaOf(r.Tools, r.Force)) // it was sent as a tool before
 		cl.instruct(fmt.Sprintf("Answer with one JSON object and nothing else. It is the arguments of %s, by this JSON schema:\n%s", r.Force, schema))
 	}
 }

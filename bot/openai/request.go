@@ -14,13 +14,13 @@ import (
 // call is a request in one provider's form.
 type call struct {
 	req    goopenai.ChatCompletionRequest
-	extra  map[string]any // members of the body that go-openai has no field for, or drops where they are zero
+	extra  map[string]any // body members that go-openai lacks, or drops when zero
 	stream bool
-	tools  map[string]bool // the names on offer: they tell a repeated name from a piece of one
+	tools  map[string]bool // offered names, which distinguish a repeated name from a piece of one
 }
 
-// build writes r in the form that m takes, as far as is known, with the tool forced in the way of rung. It asks for a
-// stream, so that silence shows early, but not where that would lose the usage or is known to be in vain.
+// build writes r in the form that m is known to accept, with the tool forced by rung. It streams, so that silence is
+// detected early, unless that loses the usage or is known to fail.
 func (m *model) build(r bot.Request, rung rung) call {
 	cl := call{
 		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages)},
@@ -33,7 +33,7 @@ func (m *model) build(r bot.Request, rung rung) call {
 	} else {
 		cl.req.MaxTokens = limit
 	}
-	if m.Temperature != nil { // go-openai would drop a zero
+	if m.Temperature != nil { // go-openai drops a zero
 		cl.extra["temperature"] = *m.Temperature
 	}
 	if cl.stream && !m.noStreamOptions.Load() {
@@ -49,7 +49,7 @@ func (m *model) build(r bot.Request, rung rung) call {
 	return cl
 }
 
-// adapt learns from a refusal which form the provider wants, and reports whether that form is a new one.
+// adapt learns the required form from a refusal, and reports whether it is new.
 func (m *model) adapt(cl call, err *bot.ModelError) bool {
 	text := strings.ToLower(err.Err.Error())
 	switch {
@@ -65,10 +65,10 @@ func (m *model) adapt(cl call, err *bot.ModelError) bool {
 	return true
 }
 
-// saysOutput finds the refusal of an answer's length.
+// saysOutput matches the refusal of an answer's length.
 var saysOutput = regexp.MustCompile(`max_(completion_|output_|new_)?tokens`)
 
-// wantsCompletionTokens names the models for which go-openai refuses max_tokens by itself.
+// wantsCompletionTokens names the models for which go-openai itself refuses max_tokens.
 func wantsCompletionTokens(model string) bool {
 	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(model, p) {
@@ -78,8 +78,7 @@ func wantsCompletionTokens(model string) bool {
 	return false
 }
 
-// outputLimit is what a request asks for, and the model's own limit where it asks for nothing, or for more than the
-// provider is known to take.
+// outputLimit is the requested limit, or the model's own if none or a larger one than accepted is requested.
 func (m *model) outputLimit(asked int) int {
 	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
 		return m.MaxOutput
@@ -97,7 +96,7 @@ func tool(t bot.ToolSpec) goopenai.Tool {
 	}}
 }
 
-// messages keeps what a provider would take. Whether calls and results are paired is the caller's to see to.
+// messages keeps what providers accept. The caller pairs calls and results.
 func messages(in []bot.ChatMessage) []goopenai.ChatCompletionMessage {
 	out := make([]goopenai.ChatCompletionMessage, 0, len(in))
 	for _, m := range in {
@@ -112,7 +111,7 @@ func messages(in []bot.ChatMessage) []goopenai.ChatCompletionMessage {
 			msg.Name = speaker(m.Name)
 		}
 		if msg.Content == "" && len(msg.ToolCalls) == 0 {
-			msg.Content = "(empty)" // go-openai leaves an empty content out, and a message without one is refused
+			msg.Content = "(empty)" // go-openai omits an empty content, and providers refuse its absence
 		}
 		out = append(out, msg)
 	}
@@ -130,7 +129,7 @@ func toolCalls(in []sessions.ToolCall) []goopenai.ToolCall {
 	return out
 }
 
-// objectOr is args where it is a JSON object, as providers' templates demand, and an empty one otherwise.
+// objectOr is args if it is a JSON object, as providers' templates require, else an empty one.
 func objectOr(args string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
@@ -141,8 +140,8 @@ func objectOr(args string) string {
 
 var nameOK = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// speaker is name in the letters that the API allows, or nothing. A name that would lose letters is dropped whole:
-// what is left of two Chinese names may be equal, and two people would become one.
+// speaker is name in the letters of the API. A name that would lose letters is dropped: the rests of two Chinese names
+// may be equal.
 func speaker(name string) string {
 	name = strings.Join(strings.Fields(name), "_")
 	if !nameOK.MatchString(name) {

@@ -7,18 +7,18 @@ const (
 	thinkClose = "</think>"
 )
 
-// thinkFilter takes the thinking out of a text that arrives in pieces. Models write it as <think>…</think>; some
-// templates swallow the opening tag, so that only the closing one arrives, and everything before it was thinking.
-// A tag in a code span is prose about tags. The result does not depend on how the text was cut.
+// thinkFilter removes reasoning from a text in pieces. Models write <think>…</think>; some templates omit the opening
+// tag, and everything before the closing one is reasoning. A tag in a code span is prose. The result does not depend on
+// the pieces.
 type thinkFilter struct {
-	out     strings.Builder // what was shown
-	held    string          // may be the beginning of a tag, or is inside one
+	out     strings.Builder // shown text
+	held    string          // possible beginning of a tag, or inside one
 	last    byte            // the byte before held
 	inside  bool
-	leading bool // the open tag had nothing but blanks before it
+	leading bool // only blanks precede the open tag
 }
 
-// push adds a piece. show is text to pass on; undo says that all that was shown before it turned out to be thinking.
+// push adds a piece. show is text to pass on; undo retracts all shown text as reasoning.
 func (f *thinkFilter) push(s string) (show string, undo bool) {
 	f.held += s
 	from := f.out.Len()
@@ -47,8 +47,8 @@ func (f *thinkFilter) push(s string) (show string, undo bool) {
 	return f.out.String()[from:], undo
 }
 
-// finish gives what was held back: thinking that never ended is dropped where the text began with it (the answer was
-// cut off), and is prose after all where it did not.
+// finish returns held text. Unclosed reasoning is dropped at the beginning of a text, as the answer was cut off, and is
+// prose elsewhere.
 func (f *thinkFilter) finish() string {
 	from := f.out.Len()
 	if f.inside && !f.leading {
@@ -60,11 +60,11 @@ func (f *thinkFilter) finish() string {
 	return f.out.String()[from:]
 }
 
-// skip drops thinking up to its end, and reports whether the end has come.
+// skip drops reasoning, and reports whether it ended.
 func (f *thinkFilter) skip() bool {
 	i := strings.Index(f.held, thinkClose)
 	if i < 0 {
-		if f.leading { // it will be dropped in any case: keep only what may be the beginning of the end
+		if f.leading { // dropped anyway: keep only a possible beginning of the end
 			f.held = f.held[len(f.held)-partialTag(f.held):]
 		}
 		return false
@@ -93,7 +93,7 @@ func (f *thinkFilter) nextTag() (int, string) {
 	return -1, ""
 }
 
-// emit shows the first n held bytes. The blank lines between thinking and answer belong to neither.
+// emit shows the first n held bytes, without the blank lines between reasoning and answer.
 func (f *thinkFilter) emit(n int) {
 	if n == 0 {
 		return
@@ -106,7 +106,7 @@ func (f *thinkFilter) emit(n int) {
 	f.out.WriteString(s)
 }
 
-// partialTag is the length of the longest end of s that a tag may begin with.
+// partialTag is the length of the longest suffix of s that may begin a tag.
 func partialTag(s string) int {
 	for n := min(len(thinkClose)-1, len(s)); n > 0; n-- {
 		end := s[len(s)-n:]

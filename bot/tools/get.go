@@ -22,9 +22,9 @@ var getSpec = bot.ToolSpec{
 	Schema:      object([]string{"path"}, map[string]any{"path": field("string", "as given"), "page": field("integer", "default 1")}),
 }
 
-// Blobs are the tool results that were moved out of a session's view.
+// Blobs are the offloaded tool results of a session.
 type Blobs interface {
-	// Blob reads one: sessions.ErrNotFound where the session has none at that address.
+	// Blob reads one; sessions.ErrNotFound if the session has none at the address.
 	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
 }
 
@@ -40,12 +40,12 @@ func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, 
 	}
 	text, err := memory.Get(ctx, g.store, in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
 	if errors.Is(err, memory.ErrUnreadable) {
-		err = trouble(ctx, err, "memory_get: the memory can't be read at the moment")
+		err = storeFault(ctx, err, "memory_get: the memory can't be read at the moment")
 	}
 	return text, err
 }
 
-// blob reads a page of a stored result. Only the session's own are found, whatever path the model writes.
+// blob reads a page of a stored result. Only the session's own results are accessible, at any path.
 func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getArgs) (string, error) {
 	text, err := currentBlob(in.Current, blob)
 	if err != nil {
@@ -55,12 +55,12 @@ func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getAr
 		return sessions.Unavailable(blob) + " Run the tool again where its result still matters.", nil
 	}
 	if err != nil {
-		return "", trouble(ctx, fmt.Errorf("read stored result: %w", err), "memory_get: the result can't be read at the moment")
+		return "", storeFault(ctx, fmt.Errorf("read stored result: %w", err), "memory_get: the result can't be read at the moment")
 	}
 	return memory.Page(text, a.Page, in.Room, func(page int) string { return memory.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
 }
 
-// currentBlob is a result of the running turn, which was moved out of its request and is in no table yet.
+// currentBlob is an offloaded result of the running turn, not yet stored.
 func currentBlob(events []sessions.Event, blob string) (string, error) {
 	for _, e := range events {
 		if e.Role == sessions.RoleTool && sessions.BlobOf(e.Content) == blob {

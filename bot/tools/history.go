@@ -45,7 +45,7 @@ func (s *span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// findChars is how much of one find's content a list shows, in characters.
+// findChars bounds a find's shown content, in characters.
 const findChars = 2000
 
 type historian struct {
@@ -73,12 +73,12 @@ func (h historian) call(ctx context.Context, in bot.ToolInput, a historyArgs) (s
 		})
 	}
 	if errors.Is(err, memory.ErrUnreadable) {
-		err = trouble(ctx, err, "query_history: the log can't be read at the moment")
+		err = storeFault(ctx, err, "query_history: the log can't be read at the moment")
 	}
 	return text, err
 }
 
-// seek reads the arguments. Its errors are written for the model.
+// seek reads the arguments. Its errors are for the model.
 func (h historian) seek(a historyArgs) (q memory.Seek, err error) {
 	q = memory.Seek{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
 	if q.Limit < 1 || q.Limit > 50 {
@@ -128,7 +128,7 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 	return at, false, fmt.Errorf("%s %q: want YYYY-MM-DD or YYYY-MM-DD HH:MM", name, memory.HeadOf(text))
 }
 
-// logReader reads the log of the session that a call came from, and of no other.
+// logReader reads the log of the calling session only.
 func logReader(store memory.Store, in bot.ToolInput, loc *time.Location) memory.LogReader {
 	return memory.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

@@ -33,7 +33,7 @@ func (s saver) call(ctx context.Context, in bot.ToolInput, _ json.RawMessage) (s
 	}
 	r, err := s.store.Save(ctx, in.Lease, drafts)
 	if err != nil {
-		return "", trouble(ctx, err, "memory_save: the memory could not be stored, nothing was saved")
+		return "", storeFault(ctx, err, "memory_save: the memory could not be stored, nothing was saved")
 	}
 	for _, id := range r.Unknown {
 		rejected = append(rejected, fmt.Sprintf("replaces %d: no known fact of that number can be corrected here; save it without replaces", id))

@@ -29,7 +29,7 @@ type searcher struct {
 	loc   *time.Location
 }
 
-// A find shows at least so many characters, next to so many bytes for its path, time and speaker.
+// Minimum size of a find: characters of content, and bytes for path, time and speaker.
 const (
 	leastFind = 40
 	findFrame = 120
@@ -48,7 +48,7 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 	}
 	hits, err := s.store.Search(ctx, in.Reader, q)
 	if err != nil {
-		return "", trouble(ctx, err, "memory_search: the memory can't be read at the moment")
+		return "", storeFault(ctx, err, "memory_search: the memory can't be read at the moment")
 	}
 	if len(hits) == 0 {
 		return fmt.Sprintf("没有找到 / nothing found for %q. Try other words once; else say that nothing was found, and do not guess.", memory.HeadOf(a.Query)), nil

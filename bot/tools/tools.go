@@ -1,5 +1,5 @@
-// Package tools holds the tools that every conversation has: saving and finding memory, and reading the log back. They
-// read and write inside the scopes of the chat that the call came from; nothing in a call's arguments widens them.
+// Package tools holds the built-in tools: saving and finding memory, and reading the log. They stay inside the scopes
+// of the calling chat; arguments never widen them.
 package tools
 
 import (
@@ -16,11 +16,10 @@ import (
 	"ebb/memory"
 )
 
-// All returns the built-in tools over a memory store and the results that were moved out of views. Times are shown in
-// loc.
+// All returns the built-in tools over a memory store and offloaded results. Times are shown in loc.
 func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	return []bot.Tool{
-		tool[json.RawMessage]{ // ParseSave reads the items one by one, so that a bad one does not spoil the others
+		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
 			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
 			call: (saver{store, loc}).call,
 		},
@@ -30,7 +29,7 @@ func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	}
 }
 
-// tool is a bot.Tool whose arguments are decoded into A before the call.
+// tool is a bot.Tool with arguments of type A.
 type tool[A any] struct {
 	spec  bot.ToolSpec
 	call  func(ctx context.Context, in bot.ToolInput, args A) (string, error)
@@ -53,9 +52,9 @@ func (t tool[A]) Call(ctx context.Context, in bot.ToolInput) (string, error) {
 	return t.call(ctx, in, args)
 }
 
-// trouble logs what the storage said and returns what the model may know of it.
-func trouble(ctx context.Context, err error, words string) error {
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("Tool could not use the storage")
+// storeFault logs a storage error and returns its text for the model.
+func storeFault(ctx context.Context, err error, words string) error {
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("Tool failed in the storage")
 	return errors.New(words)
 }
 

@@ -128,7 +128,7 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	if err := leases.Beat(ctx); err != nil {
 		return err
 	}
-	if err := im.store.Mark(ctx, im.owner, sessions.Standing{Draining: true}); err != nil { // it leads no gateways
+	if err := im.store.Mark(ctx, im.owner, sessions.ReplicaStatus{Draining: true}); err != nil { // it leads no gateways
 		return err
 	}
 	keep, stop := context.WithCancel(ctx)

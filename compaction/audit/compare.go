@@ -9,48 +9,47 @@ import (
 	"ebb/sessions"
 )
 
-// AuditSource is what a summary tells, and how much room it has.
+// Source is the source of a summary and the summary's budget.
 type Source struct {
 	Events   []sessions.Event
-	Previous string         // the summary that it continues; empty for none
-	Location *time.Location // of the times that the summariser read; UTC where nil
-	Budget   int            // tokens that the summary was asked to take; 0: any number
+	Previous string         // summary to continue; empty for none
+	Location *time.Location // zone of the transcript's times; UTC when nil
+	Budget   int            // requested length of the summary in tokens; 0 is unbounded
 	Count    func(text string) int
 	Cleaned  transcript.Cleaner
 }
 
-// Audit is how a summary compares with what it tells. Its JSON form is for the log.
+// Findings is the comparison of a summary with its source. Its JSON form is for the log.
 type Findings struct {
-	Must      []identify.Identifier `json:"-"` // what the summary has to hold, the most important first
+	Required  []identify.Identifier `json:"-"` // required identifiers, the most important first
 	Missing   []string              `json:"missing,omitempty"`
-	Invented  []string              `json:"invented,omitempty"` // stands in the summary and not in its source, unmarked
-	Recall    float64               `json:"recall"`             // part of Must that is in the summary
-	Precision float64               `json:"precision"`          // part of the summary's identifiers that is in the source
+	Invented  []string              `json:"invented,omitempty"` // in the summary without a source, and not marked
+	Recall    float64               `json:"recall"`             // share of Must in the summary
+	Precision float64               `json:"precision"`          // share of the summary's identifiers in the source
 
-	source known
+	source identifierIndex
 	names  []string
 }
 
-// Passed reports whether there is nothing to repair.
+// Passed reports whether nothing needs repair.
 func (a Findings) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 
-// AuditSummary checks a summary's identifiers against its source. Whether it tells the newest request is not asked: the
-// newest turn is never summarised. The same arguments have the same answer, and no
-// answer forbids a summary: it says what to repair.
+// Compare checks a summary's identifiers against its source. It is deterministic. Findings never reject a summary; they
+// say what to repair.
 func Compare(src Source, summary string) Findings { return src.Read().Compare(summary) }
 
-// auditor is a source as far as it matters to any summary of it: reading it is most of an audit.
+// Reference is a source, read once for all drafts: reading it is most of an audit.
 type Reference struct {
 	Must  []identify.Identifier
-	known known
+	known identifierIndex
 	names []string
 }
 
 func (r Reference) Compare(summary string) Findings {
-	a := Findings{Must: r.Must, Recall: 1, Precision: 1, source: r.known, names: r.names}
-	have, ids := knownOf(summary, r.names)
+	a := Findings{Required: r.Must, Recall: 1, Precision: 1, source: r.known, names: r.names}
+	have, ids := indexText(summary, r.names)
 	for _, id := range r.Must {
-		if !have.has(id) {
+		if !have.hasIdentifier(id) {
 			a.Missing = append(a.Missing, id.Text)
 		}
 	}
@@ -59,12 +58,12 @@ func (r Reference) Compare(summary string) Findings {
 	}
 	checked, wrong, seen := 0, 0, map[string]bool{}
 	for _, id := range ids {
-		if id.Type == identify.TypeName || id.Weak || seen[id.Key] || marked(summary, id.To) {
+		if id.Type == identify.TypeName || id.Weak || seen[id.Key] || isMarked(summary, id.To) {
 			continue
 		}
 		seen[id.Key] = true
 		checked++
-		if a.invents(id) {
+		if a.isInvented(id) {
 			wrong++
 			a.Invented = append(a.Invented, id.Text)
 		}
@@ -75,27 +74,27 @@ func (r Reference) Compare(summary string) Findings {
 	return a
 }
 
-// invents reports whether an identifier of a summary has no source.
-func (a Findings) invents(id identify.Identifier) bool {
-	return id.Type != identify.TypeName && !id.Weak && !a.source.has(id)
+// isInvented reports whether an identifier of a summary has no source.
+func (a Findings) isInvented(id identify.Identifier) bool {
+	return id.Type != identify.TypeName && !id.Weak && !a.source.hasIdentifier(id)
 }
 
-// known are the identifiers of a text, for looking up.
-type known struct {
-	keys  map[string]bool // exact ones
-	loose map[string]bool // what exact ones may be spelled as
+// identifierIndex indexes the identifiers of a text.
+type identifierIndex struct {
+	keys  map[string]bool // exact keys
+	loose map[string]bool // less exact keys of the same identifiers
 	text  []byte          // folded, in lower case
 }
 
-func knownOf(text string, names []string) (known, []identify.Identifier) {
+func indexText(text string, names []string) (identifierIndex, []identify.Identifier) {
 	f := identify.Fold(text)
-	k := known{keys: map[string]bool{}, loose: map[string]bool{}, text: identify.LowerASCII([]byte(f.Text))}
+	k := identifierIndex{keys: map[string]bool{}, loose: map[string]bool{}, text: identify.LowerASCII([]byte(f.Text))}
 	ids := identify.FindWithNames(f, names)
-	k.add(ids...)
+	k.addAll(ids...)
 	return k, ids
 }
 
-func (k *known) add(ids ...identify.Identifier) {
+func (k *identifierIndex) addAll(ids ...identify.Identifier) {
 	for _, id := range ids {
 		k.keys[id.Key] = true
 		if id.Loose != "" {
@@ -104,9 +103,9 @@ func (k *known) add(ids ...identify.Identifier) {
 	}
 }
 
-// has reports whether an identifier is there, in whatever spelling: one that says less stands for one that says more,
-// both ways. What a pattern sees otherwise in another place is looked for as it is written.
-func (k known) has(id identify.Identifier) bool {
+// hasIdentifier reports whether an identifier occurs in any spelling; a less exact spelling matches an exact one and the reverse.
+// A value that a pattern reads differently in another place is searched as text.
+func (k identifierIndex) hasIdentifier(id identify.Identifier) bool {
 	if k.keys[id.Key] || k.loose[id.Key] || id.Loose != "" && k.keys[id.Loose] {
 		return true
 	}
@@ -120,11 +119,11 @@ func (k known) has(id identify.Identifier) bool {
 	return identify.ContainsAlone(k.text, text)
 }
 
-// marks stand behind what a summary says and its source does not.
+// marks follow a value of a summary that has no source.
 var marks = map[string]string{"zh": "[未证实]", "en": "[unverified]"}
 
-// marked reports whether a mark stands at a byte of a text.
-func marked(text string, at int) bool {
+// isMarked reports whether a mark stands at a byte of a text.
+func isMarked(text string, at int) bool {
 	for _, m := range marks {
 		if strings.HasPrefix(text[at:], m) {
 			return true
@@ -133,8 +132,8 @@ func marked(text string, at int) bool {
 	return false
 }
 
-// names is the roster of a range: who spoke.
-func (src Source) names() []string {
+// speakerNames lists the speakers of a range.
+func (src Source) speakerNames() []string {
 	var nicks []string
 	for _, e := range src.Events {
 		if e.Role == sessions.RoleUser {

@@ -74,10 +74,10 @@ func TestRankOfIdentifiers(t *testing.T) {
 	events[0].Content += "，单号 999999"
 	events[3].Content += "，单号 999999"
 	a := Compare(Source{Events: events}, "")
-	if len(a.Must) != maxMust {
-		t.Fatalf("%d items, want %d", len(a.Must), maxMust)
+	if len(a.Required) != maxMust {
+		t.Fatalf("%d items, want %d", len(a.Required), maxMust)
 	}
-	must := texts(a.Must)
+	must := texts(a.Required)
 	if must[0] != "100039" || !slices.Contains(must[:11], "999999") {
 		t.Errorf("first come %q; want late ones and repeated ones", must[:11])
 	}
@@ -90,16 +90,16 @@ func TestRankOfIdentifiers(t *testing.T) {
 		t.Errorf("a tool's rows came before what was said: %q", must)
 	}
 	a = Compare(Source{Events: events[2:3:3]}, "")
-	if !slices.Equal(texts(a.Must), []string{"300000"}) {
-		t.Errorf("of a tool's result alone: %q", texts(a.Must))
+	if !slices.Equal(texts(a.Required), []string{"300000"}) {
+		t.Errorf("of a tool's result alone: %q", texts(a.Required))
 	}
 	a = Compare(Source{Events: events, Budget: 400, Count: compactiontest.Counter().Count}, "")
 	n := 0
-	for _, s := range texts(a.Must) {
+	for _, s := range texts(a.Required) {
 		n += compactiontest.Counter().Count(s)
 	}
-	if n > 100 || len(a.Must) < 5 {
-		t.Errorf("%d items of %d tokens for a summary of 400", len(a.Must), n)
+	if n > 100 || len(a.Required) < 5 {
+		t.Errorf("%d items of %d tokens for a summary of 400", len(a.Required), n)
 	}
 }
 
@@ -236,8 +236,8 @@ func TestHealReads(t *testing.T) {
 	}
 	// A value without a source is no source for the next summary.
 	next := Compare(Source{Previous: zh}, "工单 OPS-4711 与 OPS-4712")
-	if !slices.Equal(next.Invented, []string{"OPS-4712"}) || slices.Contains(texts(next.Must), "OPS-4712") {
-		t.Errorf("next: invented %q, must %q", next.Invented, texts(next.Must))
+	if !slices.Equal(next.Invented, []string{"OPS-4712"}) || slices.Contains(texts(next.Required), "OPS-4712") {
+		t.Errorf("next: invented %q, must %q", next.Invented, texts(next.Required))
 	}
 	// Hundreds of invented values do not make a text of marks.
 	var many strings.Builder
@@ -284,9 +284,9 @@ func TestLooserSpellings(t *testing.T) {
 		{"`foo_bar`", "foo_bar", true},
 		{"March 5, 2026", "2026-03-05", true},
 	} {
-		have, _ := knownOf("说的是 "+c.told+" 吧", nil)
+		have, _ := indexText("说的是 "+c.told+" 吧", nil)
 		for _, id := range identify.Find(c.said) {
-			if have.has(id) != c.same {
+			if have.hasIdentifier(id) != c.same {
 				t.Errorf("%s in %q: %v, want %v", c.said, c.told, !c.same, c.same)
 			}
 		}

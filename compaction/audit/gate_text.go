@@ -11,12 +11,12 @@ import (
 	"ebb/sessions"
 )
 
-// minCoverage is the part of the sections from which on an answer that begins with an apology is a summary of one.
+// minCoverage is the share of sections above which a reply that begins with an apology is a summary of one.
 const minCoverage = 0.3
 
-// coverage is the part of the requested sections that a text has. Where no sections are requested, a text with any, or
-// with a list, is well covered.
-func coverage(text, request string) float64 {
+// sectionCoverage is the share of the requested sections in a text. If none are requested, any heading or a list is full
+// coverage.
+func sectionCoverage(text, request string) float64 {
 	want, has := 0, 0
 	for l := range strings.Lines(request) {
 		if l = strings.TrimSpace(l); strings.HasPrefix(l, "## ") {
@@ -44,9 +44,8 @@ func coverage(text, request string) float64 {
 	return 0
 }
 
-// echoes reports whether a text holds half of the lines that instruct the model, or, below the headings, nothing at
-// all.
-func echoes(text, request string) bool {
+// repeatsRequest reports whether a text repeats half of the instructions, or has no content below its headings.
+func repeatsRequest(text, request string) bool {
 	lines, found := 0, 0
 	for l := range strings.Lines(request) {
 		if l = strings.TrimSpace(l); len(l) < 20 || strings.HasPrefix(l, "#") {
@@ -57,10 +56,10 @@ func echoes(text, request string) bool {
 			found++
 		}
 	}
-	return found > 0 && found*2 >= lines || len(words(proseOf(text))) == 0 && len(identify.Find(text)) == 0
+	return found > 0 && found*2 >= lines || len(splitWords(proseOf(text))) == 0 && len(identify.Find(text)) == 0
 }
 
-// proseOf is what a text says outside of its headings and identifiers.
+// proseOf is a text without headings and identifiers.
 func proseOf(text string) string {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
@@ -78,7 +77,7 @@ func proseOf(text string) string {
 	return b.String() + text[from:]
 }
 
-// isErrorPage reports whether a text is what a server answers when it fails.
+// isErrorPage reports whether a text is a server's error response.
 func isErrorPage(text string) bool {
 	low := strings.ToLower(text[:min(len(text), 200)])
 	for _, p := range []string{"<!doctype", "<html", "<?xml", "http/1.", "http/2 ", "502 bad gateway", "503 service", "504 gateway", "upstream connect error"} {
@@ -98,46 +97,46 @@ func isErrorPage(text string) bool {
 	return false
 }
 
-// compare holds a summary against what it tells.
-func (c ReplyContext) compare(text string) error {
+// compareSource checks a text against its source.
+func (c ReplyContext) compareSource(text string) error {
 	if len(c.Events) == 0 {
 		return nil
 	}
 	var b strings.Builder
 	for _, e := range c.Events {
-		if e.Role != sessions.RoleTool { // results are often in the language of programs
+		if e.Role != sessions.RoleTool { // results are often in programming languages
 			b.WriteString("\n" + e.Content)
 		}
 	}
 	said := b.String()
 	source := c.Previous + said
-	if c.Language != "" && isIn(text, c.Language) < 1-maxForeign && isIn(source, c.Language) > 0.5 { // the long one last
+	if c.Language != "" && languageShare(text, c.Language) < 1-maxForeign && languageShare(source, c.Language) > 0.5 { // the expensive check last
 		return fmt.Errorf("the summary is not in the language of the conversation (%s)", c.Language)
 	}
-	// To keep what the previous summary said is no copying.
-	if c.Source > minCopied && c.Got*10 > c.Source*7 && copied(text, said) > maxCopied {
+	// Keeping the previous summary is no copying.
+	if c.Source > minCopied && c.Got*10 > c.Source*7 && copiedShare(text, said) > maxCopied {
 		return errors.New("the summary copies the conversation")
 	}
 	return nil
 }
 
 const (
-	maxForeign = 0.7 // part of the prose in other languages
-	minProse   = 20  // words that tell a language
-	maxCopied  = 0.6 // part of a summary's phrases that stand in the source, where it is about as long as that
-	minCopied  = 256 // tokens of a source that can be told in fewer words
-	copyWords  = 8   // of such a phrase
+	maxForeign = 0.7 // share of prose in other languages
+	minProse   = 20  // words needed to detect a language
+	maxCopied  = 0.6 // share of a summary's phrases that its source has, at about equal length
+	minCopied  = 256 // tokens of a source that can get shorter
+	copyWords  = 8   // words of such a phrase
 )
 
-// isIn is the part of a text's prose that is in a language (zh or en). Of a text with too little prose to tell, all is.
-func isIn(text, lang string) float64 {
+// languageShare is the share of a text's prose in a language (zh or en); 1 if there is too little prose.
+func languageShare(text, lang string) float64 {
 	var han, latin, other float64
 	for _, w := range strings.FieldsFunc(proseOf(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
 		letters := 0
 		for _, r := range w {
 			switch {
 			case unicode.Is(unicode.Han, r):
-				han += 0.6 // a word has one or two
+				han += 0.6 // a word has one or two characters
 			case unicode.Is(unicode.Latin, r):
 				letters++
 			default:
@@ -158,18 +157,18 @@ func isIn(text, lang string) float64 {
 	return han / all
 }
 
-// copied is the part of a text's phrases that stand in its source.
-func copied(text, source string) float64 {
+// copiedShare is the share of a text's phrases that its source has.
+func copiedShare(text, source string) float64 {
 	has := map[string]bool{}
-	said := words(strings.ToLower(source))
+	said := splitWords(strings.ToLower(source))
 	for i := 0; i+copyWords <= len(said); i++ {
 		has[strings.Join(said[i:i+copyWords], " ")] = true
 	}
 	n, of := 0, 0
-	told := words(strings.ToLower(text))
-	for i := 0; i+copyWords <= len(told); i++ {
+	phrases := splitWords(strings.ToLower(text))
+	for i := 0; i+copyWords <= len(phrases); i++ {
 		of++
-		if has[strings.Join(told[i:i+copyWords], " ")] {
+		if has[strings.Join(phrases[i:i+copyWords], " ")] {
 			n++
 		}
 	}

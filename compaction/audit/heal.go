@@ -12,42 +12,40 @@ import (
 	"unicode/utf8"
 )
 
-// What a heal may add to a draft.
+// Bounds of healing.
 const (
-	// maxMarked bounds how many invented values are marked one by one. The lines of those beyond are dropped.
+	// maxMarked bounds the marked values. Lines of further invented values are dropped.
 	maxMarked = 32
-	// contextRunes bounds what is quoted around a value.
+	// contextRunes bounds the quotation around a value.
 	contextRunes = 40
 )
 
 var HealHeadings = map[string]string{"zh": "## 关键标识（原文）", "en": "## Identifiers (verbatim)"}
 
-// Heal makes a draft hold what it must and own up to what it invented, without a model: invented values get a mark
-// right behind them, and what is missing is listed at the end with who said it and where, as far as budget tokens go.
-// A healed summary passes its audit, but for what was asked last, and is not changed by healing it again.
+// Heal repairs a draft without a model: it marks invented values and lists missing identifiers at the end, with speaker
+// and place as far as budget tokens go. A healed summary passes its audit, and healing is idempotent.
 func Heal(summary string, a Findings, budget int, count func(text string) int, lang string) (healed string, changed bool) {
 	lang = compaction.Language(lang)
-	healed = a.mark(summary, marks[lang])
-	have, _ := knownOf(healed, a.names)
+	healed = a.markInvented(summary, marks[lang])
+	have, _ := indexText(healed, a.names)
 	var missing []identify.Identifier
-	for _, id := range a.Must {
-		if !have.has(id) {
+	for _, id := range a.Required {
+		if !have.hasIdentifier(id) {
 			missing = append(missing, id)
 		}
 	}
 	if len(missing) > 0 {
-		healed = insertUnder(HealHeadings[lang], healed, a.lines(missing, budget, count))
+		healed = insertUnder(HealHeadings[lang], healed, a.listIdentifiers(missing, budget, count))
 	}
 	return healed, healed != summary
 }
 
-// mark marks what a summary invents. A mark may part what looked like one identifier into two, which are looked at
-// again.
-func (a Findings) mark(summary, mark string) string {
+// markInvented marks invented values. A mark may split an identifier in two, so the text is read again.
+func (a Findings) markInvented(summary, mark string) string {
 	for range 4 {
 		var at []int
 		for _, id := range identify.FindWithNames(identify.Fold(summary), a.names) {
-			if a.invents(id) && !marked(summary, id.To) {
+			if a.isInvented(id) && !isMarked(summary, id.To) {
 				at = append(at, id.To)
 			}
 		}
@@ -70,11 +68,11 @@ func (a Findings) mark(summary, mark string) string {
 	return a.dropInvented(summary)
 }
 
-// dropInvented drops the lines that hold invented values without a mark.
+// dropInvented drops lines with unmarked invented values.
 func (a Findings) dropInvented(text string) string {
 	var kept []string
 	for l := range strings.Lines(text) {
-		bad := slices.ContainsFunc(identify.FindWithNames(identify.Fold(l), a.names), func(id identify.Identifier) bool { return a.invents(id) && !marked(l, id.To) })
+		bad := slices.ContainsFunc(identify.FindWithNames(identify.Fold(l), a.names), func(id identify.Identifier) bool { return a.isInvented(id) && !isMarked(l, id.To) })
 		if !bad {
 			kept = append(kept, l)
 		}
@@ -82,17 +80,16 @@ func (a Findings) dropInvented(text string) string {
 	return strings.Join(kept, "")
 }
 
-// lines lists identifiers: each value, and behind it who said it and in which words, the first ones first, as long as
-// all values together with them take at most budget tokens.
-func (a Findings) lines(ids []identify.Identifier, budget int, count func(string) int) string {
+// listIdentifiers lists identifiers, the first ones with their origin, within budget tokens.
+func (a Findings) listIdentifiers(ids []identify.Identifier, budget int, count func(string) int) string {
 	room := budget
 	for _, id := range ids {
-		room -= count(bullet(id) + "\n")
+		room -= count(listItem(id) + "\n")
 	}
 	var b strings.Builder
 	for _, id := range ids {
-		line := bullet(id)
-		if src := a.whence(id); src != "" {
+		line := listItem(id)
+		if src := a.originOf(id); src != "" {
 			if n := count(src); n <= room {
 				room -= n
 				line += src
@@ -103,15 +100,15 @@ func (a Findings) lines(ids []identify.Identifier, budget int, count func(string
 	return b.String()
 }
 
-func bullet(id identify.Identifier) string {
+func listItem(id identify.Identifier) string {
 	if id.Type == identify.TypeCode {
 		return "- `" + id.Text + "`"
 	}
 	return "- " + id.Text
 }
 
-// whence says who said an identifier, where and in which words.
-func (a Findings) whence(id identify.Identifier) string {
+// originOf is the speaker, number and context of an identifier.
+func (a Findings) originOf(id identify.Identifier) string {
 	if id.Seq == 0 {
 		return ""
 	}
@@ -123,14 +120,14 @@ func (a Findings) whence(id identify.Identifier) string {
 	if id.Context != "" && id.Context != id.Text {
 		s += ": " + id.Context
 	}
-	// What was cut out of a sentence must not look like another identifier.
-	if slices.ContainsFunc(identify.FindWithNames(identify.Fold(bullet(id)+s), a.names), a.invents) {
+	// A cut sentence must not look like another identifier.
+	if slices.ContainsFunc(identify.FindWithNames(identify.Fold(listItem(id)+s), a.names), a.isInvented) {
 		return ""
 	}
 	return s
 }
 
-// insertUnder adds lines to the section of a heading, which is begun at the end where there is none.
+// insertUnder adds lines to a section, which it appends if missing.
 func insertUnder(heading, text, lines string) string {
 	if i := strings.Index("\n"+text, "\n"+heading+"\n"); i >= 0 {
 		at := i + len(heading) + 1
@@ -139,9 +136,9 @@ func insertUnder(heading, text, lines string) string {
 	return strings.TrimRight(text, " \n") + "\n\n" + heading + "\n" + strings.TrimRight(lines, "\n")
 }
 
-// around quotes what stands next to an identifier, on one line and without half words, which might look like other
+// quoteAround quotes the text around an identifier, on one line and without partial words, which might look like other
 // identifiers.
-func around(text string, from, to int) string {
+func quoteAround(text string, from, to int) string {
 	room := contextRunes - utf8.RuneCountInString(text[from:to])
 	if room <= 0 {
 		return ""
@@ -167,16 +164,16 @@ func around(text string, from, to int) string {
 	for end > to && end < len(text) && midWord(text, end) {
 		end--
 	}
-	return quoted(text[begin:end])
+	return quoteSafely(text[begin:end])
 }
 
-// midWord reports whether a cut at a byte would part a run of ASCII, or a character.
+// midWord reports whether a cut at a byte would split a run of ASCII or a character.
 func midWord(text string, at int) bool {
 	return !utf8.RuneStart(text[at]) || text[at-1] > ' ' && text[at-1] < utf8.RuneSelf && text[at] > ' ' && text[at] < utf8.RuneSelf
 }
 
-// quoted is a quotation that can't be taken for a summary's structure.
-func quoted(s string) string {
+// quoteSafely is a quotation that can't pass for a summary's structure.
+func quoteSafely(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || strings.ContainsRune("`#<>", r) {
 			return ' '
@@ -186,13 +183,12 @@ func quoted(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// dropMarked drops what an earlier heal could not find a source for, with its mark: being in a summary does not prove
-// it.
+// dropMarked drops values that an earlier heal marked: a summary is no proof.
 func dropMarked(text string, names []string) string {
 	var b strings.Builder
 	from := 0
 	for _, id := range identify.FindWithNames(identify.Fold(text), names) {
-		if marked(text, id.To) && id.From >= from {
+		if isMarked(text, id.To) && id.From >= from {
 			b.WriteString(text[from:id.From])
 			from = id.To
 		}
@@ -200,7 +196,7 @@ func dropMarked(text string, names []string) string {
 	return b.String() + text[from:]
 }
 
-// repairLine is one thing to repair, as a model reads it.
+// repairLine is one finding in a repair request.
 type repairLine struct {
 	Tokens   int    `json:"tokens,omitempty"`
 	AtMost   int    `json:"at_most,omitempty"`
@@ -211,9 +207,8 @@ type repairLine struct {
 	Context  string `json:"context,omitempty"`
 }
 
-// RepairPrompt asks for a draft to be put right: what the audit found, as data, one JSON object a line between fences,
-// and the draft between its own. A draft that is too long takes so many tokens, and should take at most so many; tokens is 0
-// for another.
+// RepairPrompt asks for a corrected draft. Findings and draft are data between fences. tokens and most are the size and
+// the bound of a draft that is too long; tokens is 0 otherwise.
 func RepairPrompt(draft string, a Findings, tokens, most int, lang string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -225,7 +220,7 @@ func RepairPrompt(draft string, a Findings, tokens, most int, lang string) strin
 	for _, m := range a.Missing {
 		missing[m] = true
 	}
-	for _, id := range a.Must {
+	for _, id := range a.Required {
 		if missing[id.Text] {
 			_ = enc.Encode(repairLine{Missing: id.Text, Who: id.Who, N: id.Seq, Context: id.Context})
 		}

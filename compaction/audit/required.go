@@ -11,64 +11,64 @@ import (
 	"ebb/sessions/redact"
 )
 
-// How many identifiers a summary is made to hold. More would leave no room for what they are about.
+// Bounds of required identifiers: more would leave no room for their context.
 const (
 	maxMust     = 48
 	maxNames    = 12
 	maxFromTool = 8
-	maxValue    = 300 // bytes of an identifier that is worth copying
-	lineTokens  = 4   // around a value in a list
+	maxValue    = 300 // maximum bytes of an identifier
+	lineTokens  = 4   // overhead of a list entry
 )
 
-// Whose words an identifier was in, by weight.
+// Authors of an identifier, by weight.
 const (
 	byTool = iota + 1
 	byModel
 	byPerson
 )
 
-// sighting is an identifier of a source with what its rank depends on.
-type sighting struct {
+// rankedIdentifier is an identifier of a source with the data of its rank.
+type rankedIdentifier struct {
 	identify.Identifier
 	class int
 	times int
 	last  int // index of the event; -1 in the previous summary
 }
 
-// read finds what a summary of the source has to hold, and all that it may.
+// Read finds the required and all known identifiers of a source.
 func (src Source) Read() Reference {
-	names := src.names()
-	all := known{keys: map[string]bool{}, loose: map[string]bool{}}
-	rank := map[string]*sighting{}
+	names := src.speakerNames()
+	all := identifierIndex{keys: map[string]bool{}, loose: map[string]bool{}}
+	rank := map[string]*rankedIdentifier{}
 	note := func(id identify.Identifier, class, at int) {
 		if s := rank[id.Key]; s != nil {
 			s.class, s.times, s.last = max(s.class, class), s.times+1, at
 			return
 		}
-		rank[id.Key] = &sighting{Identifier: id, class: class, times: 1, last: at}
+		rank[id.Key] = &rankedIdentifier{Identifier: id, class: class, times: 1, last: at}
 	}
 	var texts strings.Builder
 	f := identify.Fold(dropMarked(redact.Secrets(src.Previous), names))
 	texts.WriteString(f.Text)
 	for _, id := range identify.FindWithNames(f, names) {
-		all.add(id)
+		all.addAll(id)
 		note(id, byModel, -1)
 	}
 	spoke := map[string]int{}
 	for i, e := range src.Events {
 		text := src.Cleaned.EventText(e)
 		f := identify.Fold(text)
-		who := quoted(speakerOf(e))
+		who := quoteSafely(speakerOf(e))
 		texts.WriteString("\n" + who + "\n" + f.Text)
 		for _, id := range identify.FindWithNames(f, names) {
-			all.add(id)
-			id.Who, id.Seq, id.Context = who, e.Seq, around(text, id.From, id.To)
+			all.addAll(id)
+			id.Who, id.Seq, id.Context = who, e.Seq, quoteAround(text, id.From, id.To)
 			note(id, authorOf(e), i)
 		}
-		all.add(src.clock(e)...)
+		all.addAll(src.frameIdentifiers(e)...)
 		if e.Role == sessions.RoleUser {
 			for _, id := range identify.FindWithNames(identify.Fold(sessions.Nick(e.SenderNick)), names) {
-				if spoke[id.Key]++; id.Type == identify.TypeName && spoke[id.Key] > 1 { // who said one thing may not matter
+				if spoke[id.Key]++; id.Type == identify.TypeName && spoke[id.Key] > 1 { // a single message of a person may not matter
 					id.Seq = e.Seq
 					note(id, byModel, i)
 				}
@@ -76,14 +76,14 @@ func (src Source) Read() Reference {
 		}
 	}
 	all.text = identify.LowerASCII([]byte(texts.String()))
-	must := src.choose(rank)
-	for _, id := range must { // alone on a line, one may look like another kind of thing than among its neighbours
-		all.add(identify.FindWithNames(identify.Fold(bullet(id)), names)...)
+	must := src.chooseRequired(rank)
+	for _, id := range must { // alone on a line, a value may read as another kind
+		all.addAll(identify.FindWithNames(identify.Fold(listItem(id)), names)...)
 	}
 	return Reference{Must: must, known: all, names: names}
 }
 
-// authorOf says whose words an event holds.
+// authorOf is the author of an event's text.
 func authorOf(e sessions.Event) int {
 	switch {
 	case e.Role == sessions.RoleUser:
@@ -104,8 +104,8 @@ func speakerOf(e sessions.Event) string {
 	return ""
 }
 
-// clock is what the summariser reads beside an event: its number, day and time.
-func (src Source) clock(e sessions.Event) []identify.Identifier {
+// frameIdentifiers is the frame of an event in a transcript: its number, day and time.
+func (src Source) frameIdentifiers(e sessions.Event) []identify.Identifier {
 	ids := []identify.Identifier{{Key: "num:" + itoa(e.Seq)}}
 	if e.CreatedAt.IsZero() {
 		return ids
@@ -120,11 +120,11 @@ func (src Source) clock(e sessions.Event) []identify.Identifier {
 	return append(ids, day, month, identify.Identifier{Key: t.Format("time:15:04")})
 }
 
-// choose ranks what was seen and keeps what there is room for: people's words before the model's and tools', then what
-// was said late or more than once, then the newest.
-func (src Source) choose(rank map[string]*sighting) []identify.Identifier {
+// chooseRequired ranks identifiers and keeps those with room: people before the model before tools, then late or repeated ones,
+// then the newest.
+func (src Source) chooseRequired(rank map[string]*rankedIdentifier) []identify.Identifier {
 	late := len(src.Events) * 3 / 4
-	weight := func(s *sighting) int {
+	weight := func(s *rankedIdentifier) int {
 		n := 0
 		if s.last >= late {
 			n++
@@ -134,15 +134,15 @@ func (src Source) choose(rank map[string]*sighting) []identify.Identifier {
 		}
 		return n
 	}
-	var list []*sighting
+	var list []*rankedIdentifier
 	for _, s := range rank {
-		// The path of a stored result leads nowhere after the compaction, which deletes that result.
+		// The compaction deletes stored results, so their paths are useless.
 		if _, stored := sessions.BlobAt(s.Text); stored || s.Weak || len(s.Text) > maxValue || redact.HasSecret(s.Text) {
 			continue
 		}
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b *sighting) int {
+	slices.SortFunc(list, func(a, b *rankedIdentifier) int {
 		for _, d := range []int{b.class - a.class, weight(b) - weight(a), b.last - a.last, strings.Compare(a.Key, b.Key)} {
 			if d != 0 {
 				return d
@@ -150,11 +150,11 @@ func (src Source) choose(rank map[string]*sighting) []identify.Identifier {
 		}
 		return 0
 	})
-	return src.fit(list)
+	return src.fitBudget(list)
 }
 
-// fit keeps the first of a ranked list as far as there is room.
-func (src Source) fit(list []*sighting) []identify.Identifier {
+// fitBudget keeps the beginning of a ranked list as far as there is room.
+func (src Source) fitBudget(list []*rankedIdentifier) []identify.Identifier {
 	var must []identify.Identifier
 	names, tools, tokens := 0, 0, 0
 	exact := map[string]bool{}
@@ -165,7 +165,7 @@ func (src Source) fit(list []*sighting) []identify.Identifier {
 		switch {
 		case len(must) == maxMust:
 			return must
-		case exact[s.Key]: // another spelling says more
+		case exact[s.Key]: // another spelling is more exact
 			continue
 		case s.Type == identify.TypeName && names == maxNames, s.class == byTool && tools == maxFromTool:
 			continue

@@ -21,42 +21,42 @@ import (
 //
 // The zero value is not usable: see [NewErasure].
 type Erasure struct {
-	pieces  map[string]int  // the number of each piece of the erased texts
-	clauses []int           // how many pieces each clause of what people said has
-	having  [][]int         // by piece: the clauses that have it
-	known   map[string]bool // the clauses, by their pieces
-	kept    map[int64][]int // pieces that an event which stays has too
-	seqs    map[string]bool // of the erased events
-	words   int             // pieces of what people said, by script
+	pieces  map[string]int  // number of each piece of the erased texts
+	clauses []int           // number of pieces of each clause
+	having  [][]int         // clauses of each piece
+	known   map[string]bool // clauses, by their pieces
+	kept    map[int64][]int // pieces that a kept event has too
+	seqs    map[string]bool // numbers of the erased events
+	words   int             // pieces of people's texts, by script
 	han     int
 }
 
-// NewErasure returns an erasure of no events.
+// New returns an erasure of no events.
 func New() *Erasure {
 	return &Erasure{pieces: map[string]int{}, known: map[string]bool{}, kept: map[int64][]int{}, seqs: map[string]bool{}}
 }
 
 const (
-	// clauseShare is the part of a clause's pieces that makes a line say it, whoever said these words besides.
+	// clauseShare is the share of a clause's pieces that identifies it in a line.
 	clauseShare = 0.5
-	// maxLost is the part of a summary's lines that may go. A summary that loses more is no summary of its range.
+	// maxLost is the maximum share of lost lines. A summary that loses more no longer covers its range.
 	maxLost = 0.5
-	// unlikeScript is how many pieces of a text in another script than the summary's are enough to expect it there.
+	// unlikeScript is the minimum number of pieces in a script to compare scripts.
 	unlikeScript = 3
 )
 
-// Event names an erased event, for lines that cite it by its number.
-func (e *Erasure) Event(seq int64) { e.seqs[strconv.FormatInt(seq, 10)] = true }
+// AddSeq adds the number of an erased event, for lines that cite it.
+func (e *Erasure) AddSeq(seq int64) { e.seqs[strconv.FormatInt(seq, 10)] = true }
 
-// Said adds what a person said in an erased event, or a fact that memory had from it.
-func (e *Erasure) Said(text string) {
+// AddStatement adds a person's text in an erased event, or a fact from it.
+func (e *Erasure) AddStatement(text string) {
 	for _, clause := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
 		var ids []int
 		for piece := range piecesOf(clause) {
-			if utf8.RuneCountInString(piece) > 1 { // a single character is in the pairs, too
-				ids = append(ids, e.add(piece))
+			if utf8.RuneCountInString(piece) > 1 { // pairs contain single characters
+				ids = append(ids, e.addPiece(piece))
 			}
-			if strings.ContainsFunc(piece, wide) {
+			if strings.ContainsFunc(piece, isWide) {
 				e.han++
 			} else {
 				e.words++
@@ -70,17 +70,17 @@ func (e *Erasure) Said(text string) {
 			e.clauses = append(e.clauses, len(ids))
 		}
 	}
-	e.Told(text) // identifiers may reach over the marks that end clauses
+	e.AddEcho(text) // identifiers may span clauses
 }
 
-// Told adds what an erased answer, call or result said. It may repeat what others said, which stays.
-func (e *Erasure) Told(text string) {
+// AddEcho adds the text of an erased answer, call or result. It may repeat kept texts.
+func (e *Erasure) AddEcho(text string) {
 	for piece := range piecesOf(text) {
-		e.add(piece)
+		e.addPiece(piece)
 	}
 }
 
-func (e *Erasure) add(piece string) int {
+func (e *Erasure) addPiece(piece string) int {
 	id, known := e.pieces[piece]
 	if !known {
 		id = len(e.pieces)
@@ -90,23 +90,23 @@ func (e *Erasure) add(piece string) int {
 	return id
 }
 
-// Kept adds the text of an event that stays. All erased texts are added before.
-func (e *Erasure) Kept(seq int64, text string) {
+// AddKept adds the text of a kept event. All erased texts must be added before.
+func (e *Erasure) AddKept(seq int64, text string) {
 	found := map[int]bool{}
 	eachPiece(text, func(piece []byte) {
-		if id, known := e.pieces[string(piece)]; known && !found[id] { // a look-up that copies nothing
+		if id, known := e.pieces[string(piece)]; known && !found[id] { // this look-up does not allocate
 			found[id] = true
 			e.kept[seq] = append(e.kept[seq], id)
 		}
 	})
 }
 
-// Heal returns a summary of the events first to last without the lines that repeat an erased event: items of lists, and
-// sentences elsewhere, and about how many of its tokens that leaves. Lines that also reports go too. Where too much would
-// go, or where the summary is in another script than what was erased, the text is [sessions.ErasedText]: then the range is
-// to be summarized again.
+// Heal removes from a summary of the events first to last the lines that repeat an erased event: list items, and
+// sentences elsewhere. It also removes lines for which also is true, and estimates the remaining tokens. If too much
+// would go, or if the summary is in another script, the text is [sessions.ErasedText], and the range must be summarized
+// again.
 func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(line string) bool) (text string, left int) {
-	switch text = e.heal(summary, first, last, also); text {
+	switch text = e.healLines(summary, first, last, also); text {
 	case "":
 		return sessions.ErasedText, sessions.ErasedTokens
 	case summary:
@@ -115,7 +115,7 @@ func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(
 	return text, (tokens*len(text) + len(summary) - 1) / len(summary)
 }
 
-func (e *Erasure) heal(summary string, first, last int64, also func(line string) bool) string {
+func (e *Erasure) healLines(summary string, first, last int64, also func(line string) bool) string {
 	shared := make([]bool, len(e.pieces))
 	for seq, ids := range e.kept {
 		if seq >= first && seq <= last {
@@ -124,13 +124,13 @@ func (e *Erasure) heal(summary string, first, last int64, also func(line string)
 			}
 		}
 	}
-	known := false // by its words
+	known := false // matched by its words
 	repeats := func(text string) bool {
-		if also(text) || e.repeats(text, shared) {
+		if also(text) || e.repeatsErased(text, shared) {
 			known = true
 			return true
 		}
-		return e.cites(text)
+		return e.citesErased(text)
 	}
 	var kept []string
 	lines, lost := 0, 0
@@ -162,7 +162,7 @@ func (e *Erasure) heal(summary string, first, last int64, also func(line string)
 		}
 	}
 	switch {
-	case !known && e.unlike(summary), float64(lost) > maxLost*float64(lines):
+	case !known && e.inOtherScript(summary), float64(lost) > maxLost*float64(lines):
 		return ""
 	case lost == 0:
 		return summary
@@ -176,8 +176,8 @@ var (
 	cited     = regexp.MustCompile(`[-—] .*#(\d+)|#(\d+):`)
 )
 
-// cites reports whether a line names an erased event as its source, as [Heal] writes it.
-func (e *Erasure) cites(line string) bool {
+// citesErased reports whether a line names an erased event as its source, in the form of audit.Heal.
+func (e *Erasure) citesErased(line string) bool {
 	for _, m := range cited.FindAllStringSubmatch(line, -1) {
 		if e.seqs[m[1]] || e.seqs[m[2]] {
 			return true
@@ -186,8 +186,8 @@ func (e *Erasure) cites(line string) bool {
 	return false
 }
 
-func (e *Erasure) repeats(line string, shared []bool) bool {
-	has := map[int]int{} // by clause: how many of its pieces
+func (e *Erasure) repeatsErased(line string, shared []bool) bool {
+	has := map[int]int{} // matching pieces by clause
 	for piece := range piecesOf(line) {
 		id, known := e.pieces[piece]
 		if !known {
@@ -208,11 +208,11 @@ func (e *Erasure) repeats(line string, shared []bool) bool {
 	return false
 }
 
-// unlike reports whether a summary is in another script than what people said: its words can't be compared.
-func (e *Erasure) unlike(summary string) bool {
+// inOtherScript reports whether a summary is in another script than the erased texts, so that words can't match.
+func (e *Erasure) inOtherScript(summary string) bool {
 	han, words := 0, 0
 	for piece := range piecesOf(summary) {
-		if strings.ContainsFunc(piece, wide) {
+		if strings.ContainsFunc(piece, isWide) {
 			han++
 		} else {
 			words++
@@ -221,16 +221,16 @@ func (e *Erasure) unlike(summary string) bool {
 	return e.words >= unlikeScript && e.words > e.han && han > words || e.han >= unlikeScript && e.han > e.words && words > han
 }
 
-// piecesOf is the set of what a text may be known by.
+// piecesOf is the set of a text's pieces.
 func piecesOf(text string) map[string]bool {
 	set := map[string]bool{}
 	eachPiece(text, func(piece []byte) { set[string(piece)] = true })
 	return set
 }
 
-// eachPiece calls see with each piece of a text, some of them more than once. The bytes are valid during the call alone.
+// eachPiece calls see with each piece of a text, possibly repeatedly. The bytes are valid during the call only.
 func eachPiece(text string, see func(piece []byte)) {
-	var last, pair []byte // last: the token before, with nothing but blanks between
+	var last, pair []byte // last: the previous token, if only blanks follow it
 	eachToken(text, func(t []byte) {
 		if len(t) == 0 {
 			last = last[:0]
@@ -238,7 +238,7 @@ func eachPiece(text string, see func(piece []byte)) {
 		}
 		r, _ := utf8.DecodeRune(t)
 		switch {
-		case wide(r):
+		case isWide(r):
 			if !common[string(t)] {
 				see(t)
 			}
@@ -249,7 +249,7 @@ func eachPiece(text string, see func(piece []byte)) {
 		case utf8.RuneCount(t) >= 3 && !commonWords[string(t)]:
 			see(t)
 		}
-		if len(last) > 0 && pairs(last, t) {
+		if len(last) > 0 && isPair(last, t) {
 			pair = append(append(append(pair[:0], last...), ' '), t...)
 			see(pair)
 		}
@@ -257,18 +257,18 @@ func eachPiece(text string, see func(piece []byte)) {
 	})
 }
 
-// pairs reports whether two tokens side by side say more than each: Chinese characters, or a number and what it is of.
-func pairs(a, b []byte) bool {
+// isPair reports whether two adjacent tokens identify more together: Chinese characters, or a number and its noun.
+func isPair(a, b []byte) bool {
 	if function[string(a)] || function[string(b)] || commonWords[string(a)] || commonWords[string(b)] {
 		return false
 	}
 	x, _ := utf8.DecodeRune(a)
 	y, _ := utf8.DecodeRune(b)
-	return wide(x) || wide(y) || isNumber(a) != isNumber(b)
+	return isWide(x) || isWide(y) || isNumber(a) != isNumber(b)
 }
 
-// eachToken cuts a text into characters of scripts without blanks, and into words and numbers of the others. An empty
-// token stands for a mark between two. The bytes are valid during the call alone.
+// eachToken splits a text into characters of scripts without blanks, and into words and numbers of other scripts. An
+// empty token is a separator. The bytes are valid during the call only.
 func eachToken(text string, see func(token []byte)) {
 	text = strings.ToLower(norm.NFKC.String(text))
 	var token []byte
@@ -276,7 +276,7 @@ func eachToken(text string, see func(token []byte)) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		end := i + size
 		switch {
-		case wide(r):
+		case isWide(r):
 			token = append(token[:0], text[i:end]...)
 			see(token)
 		case unicode.IsDigit(r):
@@ -285,12 +285,12 @@ func eachToken(text string, see func(token []byte)) {
 		case unicode.IsLetter(r):
 			for end < len(text) {
 				next, width := utf8.DecodeRuneInString(text[end:])
-				if wide(next) || !unicode.IsLetter(next) && !unicode.IsMark(next) {
+				if isWide(next) || !unicode.IsLetter(next) && !unicode.IsMark(next) {
 					break
 				}
 				end += width
 			}
-			token = append(token[:0], stem(text[i:end])...)
+			token = append(token[:0], stemWord(text[i:end])...)
 			see(token)
 		case !unicode.IsSpace(r) && !strings.ContainsRune("-_./@", r):
 			see(nil)
@@ -299,7 +299,7 @@ func eachToken(text string, see func(token []byte)) {
 	}
 }
 
-// cutNumber reads the number that begins at a place of a text, without the commas between its digits.
+// cutNumber reads a number without the commas between its digits.
 func cutNumber(text string, i int, token []byte) (digits []byte, end int) {
 	for end = i; end < len(text); {
 		r, size := utf8.DecodeRuneInString(text[end:])
@@ -313,8 +313,8 @@ func cutNumber(text string, i int, token []byte) (digits []byte, end int) {
 	return token, end
 }
 
-// stem cuts the endings of number and tense off an English word.
-func stem(word string) string {
+// stemWord cuts English endings of number and tense.
+func stemWord(word string) string {
 	for _, ending := range []string{"ing", "ed", "es", "s"} {
 		if cut, ok := strings.CutSuffix(word, ending); ok && len(cut) >= 3 {
 			return cut
@@ -325,10 +325,10 @@ func stem(word string) string {
 
 func isNumber(token []byte) bool { return token[0] >= '0' && token[0] <= '9' }
 
-// wide reports characters of scripts that are written without blanks between words.
-func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+// isWide reports characters of scripts without blanks between words.
+func isWide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// Words and characters that say nothing by themselves. Characters of functionHan say nothing in a pair either.
+// Words and characters without meaning of their own. Characters of functionHan have none in a pair either.
 const (
 	functionHan = "的了是在我你您他她它们这那有和与就不也都吗呢吧啊呀个一把被给对到从为及或并且而但如则着过请让使其之所以"
 	commonHan   = functionHan + "人来上下大中小去说要会可没好很多少天年月日时点分周今明昨后前里外再还只又已经于等将能开发现做用看想知道问答" +
@@ -354,7 +354,7 @@ var commonWords = func() map[string]bool {
 		should shall may might must does did done say said tell told ask asked know known want wants need needs also only just very more most
 		some any all none each other another one two let get got make made use used new now today tomorrow yesterday please yes okay thanks
 		thank per via out off over under after before because since until how why too`) {
-		set[w], set[stem(w)] = true, true
+		set[w], set[stemWord(w)] = true, true
 	}
 	return set
 }()

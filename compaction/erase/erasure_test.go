@@ -57,11 +57,11 @@ func TestErasureHeals(t *testing.T) {
 			t.Parallel()
 			e := New()
 			for i, text := range c.said {
-				e.Event(int64(i + 1))
-				e.Said(text)
+				e.AddSeq(int64(i + 1))
+				e.AddStatement(text)
 			}
 			for i, text := range c.kept {
-				e.Kept(int64(len(c.said)+i+1), "张伟: "+text)
+				e.AddKept(int64(len(c.said)+i+1), "张伟: "+text)
 			}
 			got, tokens := e.Heal(c.summary, 100, 1, 10, func(string) bool { return false })
 			if got != c.want {
@@ -78,10 +78,10 @@ func TestErasureHeals(t *testing.T) {
 func TestErasureLooksInTheRange(t *testing.T) {
 	t.Parallel()
 	e := New()
-	e.Event(2)
-	e.Said("代号是蓝鲸")
-	e.Kept(1, "周会在周三")
-	e.Kept(40, "昨晚看了蓝鲸的纪录片")
+	e.AddSeq(2)
+	e.AddStatement("代号是蓝鲸")
+	e.AddKept(1, "周会在周三")
+	e.AddKept(40, "昨晚看了蓝鲸的纪录片")
 	summary := "- 周会在周三\n- 项目取名蓝鲸\n- 午饭吃面"
 	if got, _ := e.Heal(summary, 9, 1, 5, func(string) bool { return false }); strings.Contains(got, "蓝鲸") || !strings.Contains(got, "午饭") {
 		t.Errorf("of the first part is left\n%s", got)
@@ -99,13 +99,13 @@ func TestErasureProperty(t *testing.T) {
 		facts := rapid.SliceOfNDistinct(rapid.SliceOfN(word, 1, 4), 2, 20, func(f []string) string { return strings.Join(f, " ") }).Draw(t, "facts")
 		gone := rapid.IntRange(0, len(facts)-1).Draw(t, "gone")
 		e := New()
-		e.Event(int64(gone + 1))
-		e.Said(strings.Join(facts[gone], "，"))
+		e.AddSeq(int64(gone + 1))
+		e.AddStatement(strings.Join(facts[gone], "，"))
 		var lines []string
 		all := ""
 		for i, f := range facts {
 			if i != gone {
-				e.Kept(int64(i+1), strings.Join(f, "，"))
+				e.AddKept(int64(i+1), strings.Join(f, "，"))
 				all += strings.Join(f, "|") + "|"
 			}
 			lines = append(lines, fmt.Sprintf("- %s", strings.Join(f, "、")))

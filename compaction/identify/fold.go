@@ -8,19 +8,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folded is a text in the one spelling in which identifiers are compared: NFKC, half-width, without invisible
-// characters, lines ending in \n. It knows the way back to the text that it was made from.
+// Folded is a text in the normal form for comparison: NFKC, half-width, without invisible characters, lines ending in
+// \n. It maps offsets back to the original.
 type Folded struct {
 	Text string
-	at   []int // for every byte of text, and for its end, the byte of the original that it came from
+	at   []int // original offset of every byte of the text, and of its end
 }
 
-// sentenceMarks are full-width marks that end or part sentences. NFKC would make ASCII of them, which may be part of a
-// URL: they stay, unless they stand inside an identifier that was typed in full width.
+// sentenceMarks are full-width marks between sentences. NFKC would turn them into ASCII that may continue a URL: they
+// stay, except inside full-width identifiers.
 const sentenceMarks = "，；！？（）："
 
 func Fold(s string) Folded {
-	clean, from := visible(s)
+	clean, from := dropInvisible(s)
 	var b strings.Builder
 	b.Grow(len(clean))
 	at := make([]int, 0, len(clean)+1)
@@ -50,8 +50,8 @@ func Fold(s string) Folded {
 	return Folded{Text: b.String(), at: append(at, len(s))}
 }
 
-// visible drops invisible characters and the \r of line ends, and says from which byte each of the rest came.
-func visible(s string) (clean string, from []int) {
+// dropInvisible drops invisible characters and the \r of line ends, and returns the original offset of each byte.
+func dropInvisible(s string) (clean string, from []int) {
 	var b strings.Builder
 	b.Grow(len(s))
 	from = make([]int, 0, len(s)+1)
@@ -68,8 +68,7 @@ func visible(s string) (clean string, from []int) {
 	return b.String(), append(from, len(s))
 }
 
-// insideToken reports whether a full-width mark at byte i stands inside a number, an address or a text that is
-// full-width as a whole.
+// insideToken reports whether a full-width mark stands inside a number, an address or a full-width text.
 func insideToken(s string, i int, mark rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
 	rest := s[i+utf8.RuneLen(mark):]
@@ -98,7 +97,7 @@ func groupOfThree(s string) bool {
 	return n == 3
 }
 
-// isWide reports whether a rune is a letter or digit of ASCII in full width.
+// isWide reports full-width ASCII letters and digits.
 func isWide(r rune) bool {
 	return '０' <= r && r <= '９' || 'Ａ' <= r && r <= 'Ｚ' || 'ａ' <= r && r <= 'ｚ'
 }

@@ -19,9 +19,9 @@ const (
 	TypeURL     Type = "url"
 	TypeEmail   Type = "email"
 	TypePhone   Type = "phone"
-	TypeID      Type = "id" // six digits and more, hexadecimal, UUIDs, ticket keys
+	TypeID      Type = "id" // six digits or more, hexadecimal, UUIDs, ticket keys
 	TypePath    Type = "path"
-	TypeHost    Type = "host" // an IP address, or a host with its port
+	TypeHost    Type = "host" // IP address, or host with port
 	TypeVersion Type = "version"
 	TypeMoney   Type = "money"
 	TypePercent Type = "percent"
@@ -31,63 +31,62 @@ const (
 	TypeName    Type = "name"
 )
 
-// Identifier is something in a text that has to be told exactly or not at all.
+// Identifier is a value that a summary must repeat exactly or not at all.
 type Identifier struct {
 	Type Type
-	Key  string // the same for every spelling of the same thing
-	Text string // as it stood, in half-width letters
+	Key  string // equal for all spellings of a value
+	Text string // original spelling, in half width
 
-	Who     string // whose words it was in; empty where nobody's
-	Seq     int64  // of the event; 0 where it was in a summary
-	Context string // what stood around it, on one line
+	Who     string // speaker; empty for none
+	Seq     int64  // event; 0 in a summary
+	Context string // surrounding text, on one line
 
-	// loose is a second key for the spellings that say less: a day without its year, an hour without its half of the
-	// day, an amount without its currency.
+	// Loose is the key of less exact spellings: a day without its year, an hour without its half of the day, an amount
+	// without its currency.
 	Loose string
-	// weak: the form is too common to insist on. 3/5 is a day or a score.
+	// Weak marks a form that is too common to require: 3/5 is a day or a score.
 	Weak     bool
-	From, To int // bytes of the text that it stands in
+	From, To int // bytes in the text
 }
 
-// Identify lists the identifiers of a text, in the order in which they stand there. It finds no names: only a roster
-// tells who is somebody.
+// Find lists the identifiers of a text in order. Names need a roster, see [FindWithNames].
 func Find(text string) []Identifier { return FindWithNames(Fold(text), nil) }
 
-// taken is what the place of an identifier is filled with, so that nothing is found twice: no letter, digit or sign.
+// taken overwrites the place of a found identifier: no letter, digit or sign.
 const taken = 0x01
 
-// identify lists the identifiers of a text, and the names of a roster (as [roster] makes it) in it.
-func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f, names, islands) }
+// FindWithNames lists the identifiers of a text, and the names of a [NameList] in it.
+func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f, names, searchRegions) }
 
-// identifyIn looks for forms in the pieces of the text only.
+// identifyIn searches only the given pieces of the text.
 func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
-	s := scan{f: f, left: []byte(f.Text)}
-	for _, m := range bytesOf(redact.Mark, s.left) { // what touches it is half a credential
+	s := textScan{f: f, left: []byte(f.Text)}
+	for _, m := range bytesOf(redact.Mark, s.left) { // text that touches a mask is half a credential
 		s.claim(Identifier{Key: redact.Mark}, m, m+len(redact.Mark))
 	}
 	hidden := len(s.found)
 	for _, at := range pieces(s.left) {
-		s.shapes(at[0], at[1])
+		s.claimForms(at[0], at[1])
 	}
 	for _, m := range codeRE.FindAllSubmatchIndex(s.left, -1) {
 		if text := string(s.left[m[2]:m[3]]); looksLikeCode(text) {
 			s.claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
 		}
 	}
-	s.names(names)
+	s.claimNames(names)
 	found := s.found[hidden:]
 	slices.SortFunc(found, func(a, b Identifier) int { return a.From - b.From })
 	return found
 }
 
-// scan is one text under way: what is found is taken out of what is left.
-type scan struct {
+// textScan is the search of one text; found identifiers are removed from the rest.
+type textScan struct {
 	f     Folded
 	left  []byte
 	found []Identifier
 }
 
-func (s *scan) claim(id Identifier, from, to int) {
+func (s *textScan) claim(id Identifier, from, to int) {
 	id.From, id.To = s.f.at[from], s.f.at[to]
 	if id.Text == "" {
 		id.Text = s.f.Text[from:to]
@@ -98,7 +97,7 @@ func (s *scan) claim(id Identifier, from, to int) {
 	s.found = append(s.found, id)
 }
 
-// inForms are the characters beyond ASCII that a form may hold: units.
+// inForms are the characters beyond ASCII in forms: units.
 var inForms = func() map[rune]bool {
 	in := map[rune]bool{}
 	for _, p := range patterns {
@@ -109,10 +108,9 @@ var inForms = func() map[rune]bool {
 	return in
 }()
 
-// islands lists the pieces of a text, as pairs of byte offsets, that no form goes beyond: of characters which forms hold, and of
-// these the words that tell something, with those around them. They are few and short, most of all in Chinese: to search them
-// is many times as fast as to search the text.
-func islands(text []byte) [][2]int {
+// searchRegions lists the pieces of a text, as byte offsets, that may hold forms: words with a hint and their neighbours.
+// They are few and short, above all in Chinese, which makes the search many times as fast.
+func searchRegions(text []byte) [][2]int {
 	var all [][2]int
 	for from := 0; from < len(text); {
 		to := from
@@ -126,7 +124,7 @@ func islands(text []byte) [][2]int {
 			}
 			to += n
 		}
-		all = withTelling(all, text[:to], from)
+		all = withHints(all, text[:to], from)
 		from = to
 		if from < len(text) {
 			_, n := utf8.DecodeRune(text[from:])
@@ -136,13 +134,13 @@ func islands(text []byte) [][2]int {
 	return all
 }
 
-// formReach is how many words a form may go beyond the one that tells of it, as 3rd goes on in "3rd of May".
+// formReach is the number of words that a form may extend beyond its hint, as in "3rd of May".
 const formReach = 2
 
-// withTelling adds the pieces of a text, from a byte on, that stand around words which tell something.
-func withTelling(all [][2]int, text []byte, from int) [][2]int {
-	var starts []int // of the words so far that belong to no piece
-	open := -1       // how many words more the last piece may go on for; -1: it has ended
+// withHints adds the pieces of a text, from a byte on, around words with a hint.
+func withHints(all [][2]int, text []byte, from int) [][2]int {
+	var starts []int // words so far outside of all pieces
+	open := -1       // number of words by which the last piece may still grow; -1: closed
 	for at := from; at < len(text); {
 		for at < len(text) && text[at] == ' ' {
 			at++
@@ -153,9 +151,9 @@ func withTelling(all [][2]int, text []byte, from int) [][2]int {
 		}
 		switch starts = append(starts, start); {
 		case start == at:
-		case tells(text[start:at]) && open >= 0:
+		case hasHint(text[start:at]) && open >= 0:
 			all[len(all)-1][1], open, starts = at, formReach, nil
-		case tells(text[start:at]):
+		case hasHint(text[start:at]):
 			begin := starts[max(0, len(starts)-1-formReach)]
 			all, open, starts = append(all, [2]int{begin, at}), formReach, nil
 		case open > 0:
@@ -168,8 +166,9 @@ func withTelling(all [][2]int, text []byte, from int) [][2]int {
 	return all
 }
 
-// tells reports whether a word may be of a form: it has a digit, a sign of addresses and paths, or a point within it.
-func tells(word []byte) bool {
+// hasHint reports whether a word may belong to a form: it has a digit, a sign of addresses and paths, or an inner
+// point.
+func hasHint(word []byte) bool {
 	for i, c := range word {
 		if isNum(c) || c == '/' || c == '@' || c == '\\' || c == '.' && i+1 < len(word) {
 			return true
@@ -178,17 +177,17 @@ func tells(word []byte) bool {
 	return false
 }
 
-// shapes finds what the patterns tell by its form, in a piece of the text.
-func (s *scan) shapes(begin, end int) {
+// claimForms finds the forms of the patterns in a piece of the text.
+func (s *textScan) claimForms(begin, end int) {
 	part := s.left[begin:end]
-	low, digits := LowerASCII(part), 0 // of what is left at the beginning: it only gets less
+	low, digits := LowerASCII(part), 0 // of the initial rest, which only shrinks
 	for _, c := range low {
 		if isNum(c) {
 			digits++
 		}
 	}
 	for _, p := range patterns {
-		if !p.maybe(low, digits) {
+		if !p.mayContain(low, digits) {
 			continue
 		}
 		for _, m := range p.re.FindAllSubmatchIndex(part, -1) {
@@ -197,8 +196,8 @@ func (s *scan) shapes(begin, end int) {
 					m[i] += begin
 				}
 			}
-			from, to := p.cut(s.left, m[0], m[1])
-			if !bounded(s.left, from, to) || touchesRedacted(s.f.Text, unspaced(s.left, m[0], m[1])) {
+			from, to := p.trimMatch(s.left, m[0], m[1])
+			if !isBounded(s.left, from, to) || touchesRedacted(s.f.Text, trimSpaces(s.left, m[0], m[1])) {
 				continue
 			}
 			groups := make([]string, len(m)/2)
@@ -215,12 +214,12 @@ func (s *scan) shapes(begin, end int) {
 	}
 }
 
-// names finds the names of a roster.
-func (s *scan) names(names []string) {
+// claimNames finds the names of a roster.
+func (s *textScan) claimNames(names []string) {
 	low := LowerASCII(s.left)
 	for _, name := range names {
 		for _, at := range bytesOf(name, low) {
-			if bounded(s.left, at, at+len(name)) && !inAddress(s.left, s.f.Text, at) {
+			if isBounded(s.left, at, at+len(name)) && !inAddress(s.left, s.f.Text, at) {
 				s.claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
 				copy(low[at:], s.left[at:at+len(name)])
 			}
@@ -228,7 +227,7 @@ func (s *scan) names(names []string) {
 	}
 }
 
-// inAddress reports whether what begins at a byte goes on where a URL ended only because it is not ASCII.
+// inAddress reports whether a match continues a URL that ended at a character beyond ASCII.
 func inAddress(left []byte, text string, at int) bool {
 	return at > 1 && strings.IndexByte("/=&?#%", text[at-1]) >= 0 && (left[at-1] == taken || left[at-2] == taken)
 }
@@ -237,8 +236,8 @@ func touchesRedacted(text string, at [2]int) bool {
 	return strings.HasPrefix(text[at[1]:], redact.Mark) || strings.HasSuffix(text[:at[0]], redact.Mark)
 }
 
-// unspaced is a piece of a text without the blanks at its ends.
-func unspaced(text []byte, from, to int) [2]int {
+// trimSpaces trims blanks from a piece of a text.
+func trimSpaces(text []byte, from, to int) [2]int {
 	for from < to && text[from] == ' ' {
 		from++
 	}
@@ -248,7 +247,7 @@ func unspaced(text []byte, from, to int) [2]int {
 	return [2]int{from, to}
 }
 
-// bytesOf lists where part stands in text, without overlap.
+// bytesOf lists the places of part in text, without overlap.
 func bytesOf(part string, text []byte) []int {
 	var at []int
 	for i := 0; part != ""; {
@@ -261,7 +260,7 @@ func bytesOf(part string, text []byte) []int {
 	return at
 }
 
-// lowerASCII is a text with its ASCII letters in lower case: as long as before, which bytes.ToLower does not promise.
+// LowerASCII lowers ASCII letters. It keeps the length, unlike bytes.ToLower.
 func LowerASCII(text []byte) []byte {
 	low := bytes.Clone(text)
 	for i, c := range low {
@@ -272,9 +271,9 @@ func LowerASCII(text []byte) []byte {
 	return low
 }
 
-// bounded reports whether what stands between two bytes of a text is no part of a longer word or number. Only ASCII has
-// bounds: Chinese stands next to identifiers without a blank.
-func bounded(text []byte, from, to int) bool {
+// isBounded reports whether a match is no part of a longer word or number. Only ASCII has bounds: Chinese adjoins
+// identifiers without a blank.
+func isBounded(text []byte, from, to int) bool {
 	if from >= to {
 		return false
 	}
@@ -298,19 +297,18 @@ func bounded(text []byte, from, to int) bool {
 	return true
 }
 
-// containsAlone reports whether an identifier stands in a text and is no part of a longer one. Both are in lower case.
+// ContainsAlone reports whether an identifier occurs in a text and not as part of a longer one. Both are in lower case.
 func ContainsAlone(text []byte, part string) bool {
 	for _, at := range bytesOf(part, text) {
-		if alone(text, at, at+len(part)) {
+		if standsAlone(text, at, at+len(part)) {
 			return true
 		}
 	}
 	return false
 }
 
-// alone reports whether what stands between two bytes of a text is an identifier of its own there, and not the
-// beginning or the end of a longer one.
-func alone(text []byte, from, to int) bool {
+// standsAlone reports whether a match is an identifier of its own and not the beginning or the end of a longer one.
+func standsAlone(text []byte, from, to int) bool {
 	if from > 0 && isWord(text[from]) {
 		v := text[from-1] == 'v' && isNum(text[from]) && (from == 1 || !isWord(text[from-2])) // v1.2.3
 		if isWord(text[from-1]) && !v || from > 1 && strings.IndexByte("-_.,@", text[from-1]) >= 0 && isWord(text[from-2]) {
@@ -333,14 +331,14 @@ func isWord(c byte) bool {
 
 var codeRE = regexp.MustCompile("`([!-_a-~][ -_a-~]{1,78}[!-_a-~])`")
 
-// looksLikeCode tells a name in a program from a word that is only set off.
+// looksLikeCode distinguishes a name in a program from an emphasized word.
 func looksLikeCode(s string) bool {
 	return strings.ContainsAny(s, "_./=(){}[]$<>:0123456789") || strings.Contains(s, "-") ||
 		strings.ContainsFunc(s[1:], unicode.IsUpper) && strings.ToUpper(s) != s
 }
 
-// roster makes a list of names that [identify] can look for: folded, in lower case, the longest first, so that 张伟 is
-// not found in 张伟明. A single character or a number is nobody's name.
+// NameList prepares names for [FindWithNames]: folded, in lower case, the longest first, so that 张伟 is not found in
+// 张伟明. Single characters and numbers are no names.
 func NameList(nicks []string) []string {
 	var names []string
 	for _, n := range nicks {

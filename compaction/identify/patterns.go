@@ -12,23 +12,23 @@ import (
 // pattern finds one form of identifier in a folded text.
 type pattern struct {
 	typ Type
-	// hints, in lower case: without any of them in a text the form is not there. Looking for them is many times as fast as
-	// the expression. Forms without hints have a digit.
+	// hints are lower-case parts, one of which every match contains. Their search is many times as fast as the
+	// expression. Forms without hints have a digit.
 	hints []string
 	re    *regexp.Regexp
-	trim  string // bytes that the form may hold, but not end with
-	// read makes an identifier of a match and its groups; false where it is none.
+	trim  string // bytes that a match may contain but not end with
+	// read makes an identifier of a match and its groups; false for none.
 	read func(m []string) (Identifier, bool)
 }
 
-// monthHints are the months' short names in lower case.
+// monthHints are the short names of months in lower case.
 var monthHints = strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// maybe reports whether a text, in lower case and with so many digits, may hold the form. Only URLs, addresses and paths
-// do without a digit.
-func (p pattern) maybe(low []byte, digits int) bool {
+// mayContain reports whether a lower-case text with the given digits may hold the form. Only URLs, addresses, paths and
+// percentages need no digit.
+func (p pattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {
 	case TypeURL, TypeEmail, TypePath, TypePercent:
@@ -40,15 +40,15 @@ func (p pattern) maybe(low []byte, digits int) bool {
 		(len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(low, []byte(h)) }))
 }
 
-// minPhone is the least number of digits of a phone number.
+// minPhone is the minimum number of digits of a phone number.
 const minPhone = 8
 
-// cut narrows a match to the identifier in it: without blanks around it and what it may not end with.
-func (p pattern) cut(text []byte, from, to int) (begin, end int) {
-	from = unspaced(text, from, to)[0]
+// trimMatch trims blanks and forbidden endings from a match.
+func (p pattern) trimMatch(text []byte, from, to int) (begin, end int) {
+	from = trimSpaces(text, from, to)[0]
 	for to > from && (text[to-1] == ' ' || strings.IndexByte(p.trim, text[to-1]) >= 0) {
 		if m := text[from:to]; text[to-1] == ')' && bytes.Count(m, []byte("(")) >= bytes.Count(m, []byte(")")) {
-			break // it closes what was opened inside
+			break // it closes an inner bracket
 		}
 		to--
 	}
@@ -66,7 +66,7 @@ const (
 var patterns = []pattern{
 	// The ASCII set of RFC 3986 without brackets, which are more often Markdown's than an IPv6 address's.
 	{TypeURL, []string{"://", "www."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
-	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", keyed("email:")},
+	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", readKeyed("email:")},
 	{TypeDate, []string{"19", "20"}, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
 	{TypeDate, []string{"年"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
 	{TypeDate, []string{"月"}, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
@@ -78,9 +78,9 @@ var patterns = []pattern{
 	{TypeTime, []string{":"}, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
 	{TypeTime, []string{"点", "點"}, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
 	{TypeTime, []string{"m"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
-	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", keyed("host:")},
-	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", keyed("path:")},
-	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", keyed("path:")},
+	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", readKeyed("host:")},
+	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", readKeyed("path:")},
+	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", readKeyed("path:")},
 	{TypeMoney, []string{"$", "¥", "€", "£", "rmb", "cny", "usd", "eur"}, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
 	{TypeMoney, []string{"元", "美金", "港币", "人民币", "块钱", "rmb", "cny", "usd", "eur", "dollar", "yuan"}, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
 	{TypeMoney, []string{"万", "亿"}, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
@@ -92,7 +92,7 @@ var patterns = []pattern{
 	{TypeDate, []string{"/"}, regexp.MustCompile(`()(\d{1,2})/(\d{1,2})`), "", readFraction},
 }
 
-func keyed(kind string) func([]string) (Identifier, bool) {
+func readKeyed(kind string) func([]string) (Identifier, bool) {
 	return func(m []string) (Identifier, bool) {
 		return Identifier{Key: kind + strings.ToLower(strings.TrimRight(m[0], "/"))}, true
 	}
@@ -103,7 +103,7 @@ func readURL(m []string) (Identifier, bool) {
 	return Identifier{Key: "url:" + strings.ToLower(strings.TrimRight(m[0], "/"))}, strings.Contains(m[0], ".") || ok && rest != ""
 }
 
-// date makes the identifier of a day, or of a month where day is 0. A year of 0 was not said.
+// Date is the identifier of a day, or of a month if day is 0. Year 0 is unknown.
 func Date(year, month, day int) (Identifier, bool) {
 	if month < 1 || month > 12 || day < 0 || day > 31 {
 		return Identifier{}, false
@@ -127,7 +127,7 @@ func readDate(m []string) (Identifier, bool) {
 	return Identifier{}, false
 }
 
-// readEnglishDate reads day, month, day, year, of which one day is empty.
+// readEnglishDate reads day, month, day, year; one day is empty.
 func readEnglishDate(m []string) (Identifier, bool) {
 	day := atoi(m[1] + m[3])
 	if day == 0 {
@@ -159,7 +159,7 @@ func readTime(m []string) (Identifier, bool) {
 	return Identifier{Key: key(hour)}, true
 }
 
-// readClock reads 3点半. 3点 alone may be three remarks.
+// readClock reads 3点半. 3点 alone is weak: it may mean three remarks.
 func readClock(m []string) (Identifier, bool) {
 	minute := m[3]
 	if m[4] != "" {
@@ -176,10 +176,9 @@ var currencies = map[string]string{
 	"hk$": "hkd", "港币": "hkd", "€": "eur", "eur": "eur", "欧元": "eur", "£": "gbp",
 }
 
-// readMoney reads currency, amount, scale, currency. A scale is part of the amount: nobody says whether 3.5万 was 35,000
-// or about that.
+// readMoney reads currency, amount, scale, currency. The scale stays part of the amount: 3.5万 may be rounded.
 func readMoney(m []string) (Identifier, bool) {
-	amount := "money:" + plain(m[2]) + strings.ToLower(m[3])
+	amount := "money:" + plainNumber(m[2]) + strings.ToLower(m[3])
 	cur := currencies[strings.ToLower(m[1]+m[4])]
 	if cur == "" {
 		return Identifier{Key: amount}, true
@@ -188,7 +187,7 @@ func readMoney(m []string) (Identifier, bool) {
 }
 
 func readPercent(m []string) (Identifier, bool) {
-	return Identifier{Key: "percent:" + plain(m[2]+m[4])}, true
+	return Identifier{Key: "percent:" + plainNumber(m[2]+m[4])}, true
 }
 
 func readVersion(m []string) (Identifier, bool) {
@@ -196,34 +195,34 @@ func readVersion(m []string) (Identifier, bool) {
 }
 
 func readPhone(m []string) (Identifier, bool) {
-	d := digits(m[0])
+	d := digitsOf(m[0])
 	if len(d) == 13 && strings.HasPrefix(d, "861") {
 		d = d[2:]
 	}
 	return Identifier{Key: "num:" + d}, len(d) >= minPhone
 }
 
-// readNumber takes a number of six digits and more.
+// readNumber accepts numbers of six digits or more.
 func readNumber(m []string) (Identifier, bool) {
-	n := plain(m[1])
+	n := plainNumber(m[1])
 	whole, _, _ := strings.Cut(n, ".")
 	return Identifier{Key: "num:" + n}, len(whole) >= 6
 }
 
 var ticketRE = regexp.MustCompile(`^[A-Z][A-Z0-9]*(?:[-_][A-Za-z0-9]+)*[-_]\d+$`)
 
-// readID tells identifiers from words: ticket keys, hexadecimal strings and UUIDs, long mixtures of letters and digits.
+// readID accepts ticket keys, hexadecimal strings, UUIDs and long mixtures of letters and digits.
 func readID(m []string) (Identifier, bool) {
 	s := m[0]
-	d := len(digits(s))
+	d := len(digitsOf(s))
 	letters := strings.ContainsFunc(s, isLetter)
 	hex := d > 0 && len(s) >= 8 && strings.Trim(strings.ToLower(s), "0123456789abcdef-") == ""
 	ok := ticketRE.MatchString(s) || letters && (hex || len(s) >= 8 && d >= 4)
 	return Identifier{Key: "id:" + strings.ToLower(s)}, ok
 }
 
-// plain is a number without separators and without zeros that say nothing.
-func plain(n string) string {
+// plainNumber is a number without separators and trailing zeros.
+func plainNumber(n string) string {
 	n = strings.ReplaceAll(n, ",", "")
 	if strings.Contains(n, ".") {
 		n = strings.TrimRight(strings.TrimRight(n, "0"), ".")
@@ -231,7 +230,7 @@ func plain(n string) string {
 	return n
 }
 
-func digits(s string) string {
+func digitsOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		if isDigit(r) {
 			return r
@@ -240,7 +239,7 @@ func digits(s string) string {
 	}, s)
 }
 
-// atoi reads the few digits that a pattern found; 0 where there are none.
+// atoi reads a matched number; 0 for none.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n

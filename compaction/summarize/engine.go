@@ -9,89 +9,88 @@ import (
 	"ebb/sessions"
 )
 
-// Engine turns a range of events into summaries that are ready to commit. It plans nothing and stores nothing; it is
-// safe for concurrent use as far as its model is.
+// Engine turns a range of events into summaries that are ready to commit. It neither plans nor stores. It is safe for
+// concurrent use if its model is.
 type Engine struct {
 	*Summarizer
 }
 
-// Task is a range to tell: the events (From, Through] of a session.
+// Task is a range to summarize: the events (From, Through] of a session.
 type Task struct {
 	Policy  compaction.Policy
 	Session sessions.Session
-	// Active are the summaries of the view, oldest first, end to end up to From.
+	// Active are the summaries of the view, oldest first, contiguous up to From.
 	Active []sessions.Summary
-	// Events are those of the range as they were said, without commands and their answers. There is at least one.
+	// Events are the raw events of the range, without commands and their answers; at least one.
 	Events        []sessions.Event
 	From, Through int64
 	Target        int    // tokens of the new summary
-	Focus         string // what an operator asked to keep in mind
-	// Usable is what a request of the chat may hold, in tokens: no summary takes more than a quarter of it.
+	Focus         string // an operator's wish
+	// Usable is the size of a chat request in tokens; a summary takes at most a quarter of it.
 	Usable int
-	// Source is how many tokens Events take in the view: no summary is longer than [Policy.MostSummary] of them and of the
-	// summaries that it continues. 0: what Events say themselves.
+	// Source is the size of Events in the view. It bounds the summary by [compaction.Policy.MostSummary]. 0: the size
+	// of Events themselves.
 	Source int
-	// Raw reads the events (from, through] of the log, as Events are. Nil where summaries are only made of summaries.
+	// Raw reads the events (from, through] of the log. Nil: roll-ups read summaries only.
 	Raw func(ctx context.Context, from, through int64) ([]sessions.Event, error)
 }
 
-// Draft is what came of a [Task]. It has a JSON form, to be staged and found again after a crash.
+// Draft is the result of a [Task]. Its JSON form is staged and found again after a crash.
 type Draft struct {
-	// Summaries are the new ones, oldest first; each takes the place of the active ones in its range.
+	// Summaries are the new ones, oldest first; each replaces the active ones in its range.
 	Summaries []sessions.NewSummary `json:"summaries"`
-	Model     string                `json:"model"` // that wrote the newest
+	Model     string                `json:"model"` // writer of the newest summary
 	Usage     sessions.Usage        `json:"usage"`
 	Cost      float64               `json:"cost"`
 	Report    Report                `json:"report"`
 }
 
-// Report says how a draft was made and checked: what the compaction log keeps of it as JSON. Recall is the share of the
-// source's identifiers that the model's text had, and Precision the share of its own that the source has, both of
-// the worst chunk and before anything was mended without a model.
+// Report is the audit of a draft in the compaction log. Recall is the share of the source's identifiers in the model's
+// text, Precision the share of the text's identifiers in the source. Both are those of the worst chunk before healing.
 type Report struct {
 	SummaryTokens int      `json:"summary_tokens"`
 	SourceTokens  int      `json:"source_tokens"`
-	Calls         int      `json:"calls"` // of models
+	Calls         int      `json:"calls"` // model calls
 	Recall        float64  `json:"recall"`
 	Precision     float64  `json:"precision"`
-	Missing       []string `json:"missing,omitempty"`   // identifiers that had to be added, a few of them
-	Invented      []string `json:"invented,omitempty"`  // identifiers that were marked as found nowhere, a few of them
-	Added         int      `json:"added,omitempty"`     // how many identifiers had to be added
-	Repaired      bool     `json:"repaired,omitempty"`  // a second text of the model took the place of its first
-	Healed        bool     `json:"healed,omitempty"`    // the text was mended without a model
-	Trimmed       bool     `json:"trimmed,omitempty"`   // its middle was left out, for its length
-	RolledUp      int      `json:"rolled_up,omitempty"` // older summaries that became one
-	// RollUpFailed is the range of older summaries that should have become one, and stay as they are.
+	Missing       []string `json:"missing,omitempty"`   // some of the added identifiers
+	Invented      []string `json:"invented,omitempty"`  // some of the identifiers without a source
+	Added         int      `json:"added,omitempty"`     // number of added identifiers
+	Repaired      bool     `json:"repaired,omitempty"`  // a second text of the model replaced the first
+	Healed        bool     `json:"healed,omitempty"`    // the text was changed without a model
+	Trimmed       bool     `json:"trimmed,omitempty"`   // its middle was cut
+	RolledUp      int      `json:"rolled_up,omitempty"` // number of summaries rolled up
+	// RollUpFailed is the range of a failed roll-up.
 	RollUpFailed string `json:"roll_up_failed,omitempty"`
-	Fallback     string `json:"fallback,omitempty"`    // the model that stood in for the summaries' own
-	Unavailable  int    `json:"unavailable,omitempty"` // tool results that could not be read any more
+	Fallback     string `json:"fallback,omitempty"`    // model that replaced the summary model
+	Unavailable  int    `json:"unavailable,omitempty"` // tool results that are no longer readable
 }
 
-// Tell makes the summaries of a task: one of the range, which under a rolling policy continues the active ones, and
-// where segments have become too many, one of the older ones. On an error nothing is to be committed, and the draft
-// says what the attempt took. What the audit finds never is an error.
+// Summarize makes the summaries of a task: one of the range, which continues the active ones under a rolling policy,
+// and a roll-up when segments are too many. After an error nothing is committed; the draft then holds the cost of the
+// attempt. Audit findings are no errors.
 func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
 		Events: t.Events, Target: t.Policy.SegmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
 	}
-	r.Most = t.most()
+	r.MaxTokens = t.maxSummary()
 	first := t.From + 1
 	if whole := compaction.AfterEmptied(t.Active); t.Policy.Rolling && len(whole) > 0 {
-		first, r.Previous = whole[0].StartSeq, joined(whole)
+		first, r.Previous = whole[0].StartSeq, joinTexts(whole)
 	}
 	res, err := e.Summarizer.Summarize(ctx, r)
 	d := Draft{Model: res.Model, Usage: res.Usage, Cost: res.Cost, Report: res.Report}
-	d.Report.SourceTokens, d.Report.SummaryTokens, d.Report.Unavailable = compaction.TokensOf(t.Events), res.Tokens, unavailable(t.Events)
+	d.Report.SourceTokens, d.Report.SummaryTokens, d.Report.Unavailable = compaction.TokensOf(t.Events), res.Tokens, countUnavailable(t.Events)
 	if err != nil {
-		return d, fmt.Errorf("tell events %d to %d of session %s: %w", t.From+1, t.Through, t.Session.Key, err)
+		return d, fmt.Errorf("session %s: %w", t.Session.Key, err)
 	}
 	d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: t.Through, Text: res.Text, Tokens: res.Tokens}}
 	e.rollUp(ctx, t, &d)
 	return d, nil
 }
 
-// most is the longest summary, in tokens and healed, that passes the gates of the commit and leaves the chat its room.
-func (t Task) most() int {
+// maxSummary is the maximum size of a healed summary in tokens that passes the commit gate and leaves room to the chat.
+func (t Task) maxSummary() int {
 	source := t.Source
 	if source == 0 {
 		source = compaction.TokensOf(t.Events)
@@ -106,8 +105,8 @@ func (t Task) most() int {
 	return most
 }
 
-// joined is the text of several summaries.
-func joined(active []sessions.Summary) string {
+// joinTexts is the text of all active summaries.
+func joinTexts(active []sessions.Summary) string {
 	var texts []string
 	for _, s := range active {
 		texts = append(texts, s.Text)
@@ -115,8 +114,8 @@ func joined(active []sessions.Summary) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// unavailable counts the tool results that were moved out of the view and can't be read any more.
-func unavailable(events []sessions.Event) int {
+// countUnavailable counts the offloaded tool results that are no longer readable.
+func countUnavailable(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {
 		if e.Blob != "" && e.Content == sessions.Unavailable(e.Blob) {

@@ -233,7 +233,7 @@ func TestRequiredSections(t *testing.T) {
 			t.Errorf("%s: %d calls, %+v, %v", name, len(m.asked), d.Report, err)
 			continue
 		}
-		if c.policy == "offload" && len(layouts[compaction.ProfileTechnical].lacking(d.Summaries[0].Text, "zh")) > 0 {
+		if c.policy == "offload" && len(layouts[compaction.ProfileTechnical].missingHeadings(d.Summaries[0].Text, "zh")) > 0 {
 			t.Errorf("%s: %s", name, d.Summaries[0].Text)
 		}
 		if c.calls == 2 && !strings.Contains(m.asked[1].User, "Code Changes") {

@@ -14,41 +14,41 @@ import (
 	"ebb/sessions/redact"
 )
 
-// maxSpeakers bounds who is named in a gap note.
+// maxSpeakers bounds the names in a gap note.
 const maxSpeakers = 8
 
-// GapNote stands in a view for events that are not shown there: which, how many, from when to when, who spoke how
-// often, and up to most of their identifiers. It names the call that reads the events
-// themselves. It is data like what it stands for, and the same for the same events. loc is UTC where nil; lang is zh or en.
+// GapNote is the note in a view for events that are not shown: their range, number, times, speakers and up to most
+// identifiers, and the call that reads them. It is data, and equal for equal events. loc is UTC when nil; lang is zh or
+// en.
 func GapNote(events []sessions.Event, loc *time.Location, lang string, most int) string {
 	if len(events) == 0 {
 		return ""
 	}
 	var values []string
 	for _, id := range (audit.Source{Events: events, Location: loc}).Read().Must {
-		if id.Type != identify.TypeName && len(values) < most { // who spoke is told anyway
+		if id.Type != identify.TypeName && len(values) < most { // speakers are listed anyway
 			values = append(values, id.Text)
 		}
 	}
 	p := gapPhrases[compaction.Language(lang)]
-	s := fmt.Sprintf(p.where, seqs(events), len(events))
-	if when := span(events, loc, p.to); when != "" {
+	s := fmt.Sprintf(p.where, seqRange(events), len(events))
+	if when := timeSpan(events, loc, p.to); when != "" {
 		s += p.comma + when
 	}
-	s += p.stop + fmt.Sprintf(p.who, strings.Join(speakers(events, p), p.list))
+	s += p.stop + fmt.Sprintf(p.who, strings.Join(listSpeakers(events, p), p.list))
 	if len(values) > 0 {
 		s += p.stop + fmt.Sprintf(p.named, strings.Join(values, p.list))
 	}
 	return "[" + s + p.stop + p.read + readCall(events) + strings.TrimSpace(p.stop) + "]"
 }
 
-// phrases are the words of a gap note.
-type phrases struct {
+// gapTexts are the texts of a gap note.
+type gapTexts struct {
 	where, to, who, count, others, model, tool, named, read string
 	comma, list, stop                                       string
 }
 
-var gapPhrases = map[string]phrases{
+var gapPhrases = map[string]gapTexts{
 	"zh": {
 		where: "此处略去序号 %s，共 %d 条", to: " 至 ", who: "发言：%s", count: "%s %d 条", others: "另外 %d 人", model: "助手", tool: "工具",
 		named: "其中提到：%s", read: "看原文：", comma: "，", list: "、", stop: "。",
@@ -59,20 +59,20 @@ var gapPhrases = map[string]phrases{
 	},
 }
 
-// seqs is the range of the events' numbers.
-func seqs(events []sessions.Event) string {
-	low, high := ends(events)
+// seqRange is the range of Seq as text.
+func seqRange(events []sessions.Event) string {
+	low, high := seqEnds(events)
 	if low == high {
 		return strconv.FormatInt(low, 10)
 	}
 	return fmt.Sprintf("%d-%d", low, high)
 }
 
-// readCall is the call that reads events whole.
-func readCall(events []sessions.Event) string { return sessions.ReadCallOf(ends(events)) }
+// readCall is the call that reads the events.
+func readCall(events []sessions.Event) string { return sessions.ReadCallOf(seqEnds(events)) }
 
-// ends are the first and the last of the events' numbers. Those that have none yet do not count.
-func ends(events []sessions.Event) (low, high int64) {
+// seqEnds are the lowest and highest Seq; pending events do not count.
+func seqEnds(events []sessions.Event) (low, high int64) {
 	for _, e := range events {
 		if e.Seq > 0 && (low == 0 || e.Seq < low) {
 			low = e.Seq
@@ -82,8 +82,8 @@ func ends(events []sessions.Event) (low, high int64) {
 	return low, high
 }
 
-// span is the first and the last time of events, or empty where they have none.
-func span(events []sessions.Event, loc *time.Location, to string) string {
+// timeSpan is the first and last time of events; empty without times.
+func timeSpan(events []sessions.Event, loc *time.Location, to string) string {
 	if loc == nil {
 		loc = time.UTC
 	}
@@ -106,8 +106,8 @@ func span(events []sessions.Event, loc *time.Location, to string) string {
 	return first.In(loc).Format(layout) + to + last.In(loc).Format(layout)
 }
 
-// speakers says who spoke how often: people by frequency, then the model and its tools.
-func speakers(events []sessions.Event, p phrases) []string {
+// listSpeakers lists the speakers with their number of events: people by frequency, then the model and its tools.
+func listSpeakers(events []sessions.Event, p gapTexts) []string {
 	count := map[string]int{}
 	var people []string
 	model, tools := 0, 0

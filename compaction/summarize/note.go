@@ -7,8 +7,8 @@ import (
 	"ebb/sessions"
 )
 
-// Hide is Tell without a model, for PruneOnly: what leaves becomes a note of who spoke when, with identifiers, and of where to
-// read it. Old notes become one when there are too many; what they named first stays.
+// WriteNote is Summarize without a model, for PruneOnly: a gap note replaces the events. Too many notes are joined into
+// one that keeps the oldest names.
 func (e *Engine) WriteNote(t Task) Draft {
 	note := GapNote(t.Events, e.Location, e.Language, hiddenIdentifiers)
 	fresh := sessions.NewSummary{StartSeq: t.From + 1, EndSeq: t.Through, Text: note, Tokens: e.Counter.Count(note)}
@@ -26,7 +26,7 @@ func (e *Engine) WriteNote(t Task) Draft {
 	return d
 }
 
-// What notes may take: identifiers of one, notes in a view, bytes of several that became one.
+// Bounds of notes: identifiers of one note, notes in a view, bytes of joined notes.
 const (
 	hiddenIdentifiers = 24
 	maxNotes          = 8

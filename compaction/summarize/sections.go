@@ -13,41 +13,41 @@ import (
 	"text/template"
 )
 
-// section is a heading of a summary, and what belongs under it where the heading does not say.
-type section struct {
+// summarySection is a heading of a summary with a hint about its content.
+type summarySection struct {
 	Title string
 	Hint  string
 }
 
-// layout is how the summaries of a profile are divided.
-type layout struct {
-	Chinese, English []section // none: one line for each thing that happened
-	// Required says that a draft without one of the headings is not finished.
+// profileLayout is the division of a profile's summaries.
+type profileLayout struct {
+	Chinese, English []summarySection // empty: one line for each event
+	// Required rejects a draft without all headings.
 	Required bool
 }
 
-// in is the sections in a language.
-func (l layout) in(language string) []section {
+// sectionsIn is the sections in a language.
+func (l profileLayout) sectionsIn(language string) []summarySection {
 	if language == "en" {
 		return l.English
 	}
 	return l.Chinese
 }
 
-// layoutOf is the layout of a profile; that of a chat where the profile is none of ours.
-func layoutOf(p compaction.Profile) layout {
+// layoutOf is the layout of a profile; unknown profiles have the layout of a chat.
+func layoutOf(p compaction.Profile) profileLayout {
 	if l, ok := layouts[p]; ok {
 		return l
 	}
 	return layouts[compaction.ProfileChat]
 }
 
-var layouts = map[compaction.Profile]layout{
+var layouts = map[compaction.Profile]profileLayout{
 	compaction.ProfileChat: {
-		Chinese: []section{
+		Chinese: []summarySection{
 			{Title: "用户与身份"}, {Title: "进行中的任务"}, {Title: "已完成"}, {Title: "待办与承诺"}, {Title: "决定与约束"}, {Title: "未决问题"}, {Title: "关键标识"},
 		},
-		English: []section{
+		English: []summarySection{
 			{Title: "People"},
 			{Title: "Work in progress"},
 			{Title: "Done"},
@@ -58,7 +58,7 @@ var layouts = map[compaction.Profile]layout{
 		},
 	},
 	compaction.ProfileWork: {
-		Chinese: []section{
+		Chinese: []summarySection{
 			{"进行中的工作", "在做什么、到了哪一步、卡在哪里、下一步是什么"},
 			{"待办与承诺", "谁答应了什么、什么时候"},
 			{"已完成", ""},
@@ -67,7 +67,7 @@ var layouts = map[compaction.Profile]layout{
 			{"用户与偏好", ""},
 			{"关键标识", "编号、链接、日期、金额"},
 		},
-		English: []section{
+		English: []summarySection{
 			{"Work in progress", "what is being done, how far it is, what blocks it, what comes next"},
 			{"To do and promised", "who promised what, and when"},
 			{"Done", ""},
@@ -77,9 +77,9 @@ var layouts = map[compaction.Profile]layout{
 			{"Identifiers", "ids, links, dates, amounts"},
 		},
 	},
-	// The English names stand in both languages: tools and people look for them.
+	// English names in both languages: people and tools search for them.
 	compaction.ProfileTechnical: {
-		Chinese: []section{
+		Chinese: []summarySection{
 			{"Technical Context", "技术环境：在用的开发环境、工具、框架和配置"},
 			{"Project Overview", "项目概览：目标、功能、范围，主要部件和它们的关系"},
 			{"Code Changes", "代码改动：新建、修改、分析过的文件，加了什么实现"},
@@ -89,7 +89,7 @@ var layouts = map[compaction.Profile]layout{
 			{"User Preferences", "用户偏好：代码风格、格式、工作方式"},
 			{"Key Decisions", "关键决定：重要的技术决定和理由"},
 		},
-		English: []section{
+		English: []summarySection{
 			{"Technical Context", "environment, tools, frameworks and configuration in use"},
 			{"Project Overview", "goals, features and scope; the main parts and how they relate"},
 			{"Code Changes", "files created, modified or looked into, and what was implemented"},
@@ -103,10 +103,10 @@ var layouts = map[compaction.Profile]layout{
 	},
 	compaction.ProfileEvents: {},
 	compaction.ProfileDay: {
-		Chinese: []section{
+		Chinese: []summarySection{
 			{"当天要点", "做了什么、到了哪一步"}, {"决定", "连同理由"}, {"待办与承诺", "谁、做什么、什么时候"}, {"未决问题", ""}, {"关键标识", "编号、链接、日期、金额"},
 		},
-		English: []section{
+		English: []summarySection{
 			{"What happened", "what was done, and how far it is"},
 			{"Decisions", "with their reasons"},
 			{"To do and promised", "who, what, by when"},
@@ -116,14 +116,14 @@ var layouts = map[compaction.Profile]layout{
 	},
 }
 
-// lacking lists the required headings that a summary does not have.
-func (l layout) lacking(text, language string) []string {
+// missingHeadings lists the required headings that a summary lacks.
+func (l profileLayout) missingHeadings(text, language string) []string {
 	if !l.Required {
 		return nil
 	}
 	var out []string
 	low := strings.ToLower(text)
-	for _, s := range l.in(language) {
+	for _, s := range l.sectionsIn(language) {
 		if !strings.Contains(low, strings.ToLower(s.Title)) {
 			out = append(out, s.Title)
 		}
@@ -131,7 +131,7 @@ func (l layout) lacking(text, language string) []string {
 	return out
 }
 
-// isHeading reports whether a line is a heading that a summary is asked for, or that healing adds.
+// IsHeading reports whether a line is a heading of a layout or of healing.
 func IsHeading(line string) bool {
 	if !strings.HasPrefix(line, "#") {
 		return false
@@ -143,7 +143,7 @@ func IsHeading(line string) bool {
 	}
 	title := strings.TrimSpace(strings.TrimLeft(line, "#"))
 	for _, l := range layouts {
-		if slices.ContainsFunc(slices.Concat(l.Chinese, l.English), func(s section) bool { return s.Title == title }) {
+		if slices.ContainsFunc(slices.Concat(l.Chinese, l.English), func(s summarySection) bool { return s.Title == title }) {
 			return true
 		}
 	}
@@ -155,27 +155,27 @@ var promptText string
 
 var promptTemplate = template.Must(template.New("summary.md").Parse(promptText))
 
-// wording is what the template is filled with: nothing that people said.
-type wording struct {
+// promptData fills the template. It holds no text of people.
+type promptData struct {
 	Chinese   bool
 	Target    int // tokens
-	Sections  []section
-	Summaries bool // what is told are older summaries
+	Sections  []summarySection
+	Summaries bool // the source is older summaries
 	Repair    bool // a draft is revised
 }
 
-func (w wording) String() string {
+func (w promptData) String() string {
 	var b strings.Builder
 	if err := promptTemplate.Execute(&b, w); err != nil {
-		panic(err) // the template is linked in, and what fills it has no way to fail
+		panic(err) // unreachable: template and values are fixed
 	}
 	return strings.TrimSpace(b.String())
 }
 
-// PromptVersion names the instructions that summaries are made by: text that was staged under others is not used.
+// PromptVersion is a hash of the instructions: a draft staged under other instructions is not used.
 func PromptVersion() string {
 	h := sha256.New()
-	_, _ = io.WriteString(h, promptText)             // a hash takes everything
-	fmt.Fprint(h, layouts, audit.RepairInstructions) // maps are printed in the order of their keys
+	_, _ = io.WriteString(h, promptText)             // a hash never fails
+	fmt.Fprint(h, layouts, audit.RepairInstructions) // maps print in key order
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }

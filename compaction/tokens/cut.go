@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// shorten returns what show makes of a text, and its tokens: of the whole text, or of its two ends where that takes more
-// than limit tokens.
+// shorten renders a text within limit tokens by its two ends, and returns its tokens.
 func (c *Counter) Shorten(text string, limit int, show func(string) string) (shown string, tokens int) {
 	shown = show(text)
 	tokens = c.Count(shown)
-	// Bytes per token differ by language and by place in a text: what is left is counted again until it fits.
+	// Bytes per token vary within a text, so the rest is counted until it fits.
 	for n := len(text); tokens > limit && n > 0; {
 		n = int(float64(n) * min(0.9, 0.95*float64(max(0, limit))/float64(tokens)))
 		shown = show(HeadTail(text, n))
@@ -19,11 +18,10 @@ func (c *Counter) Shorten(text string, limit int, show func(string) string) (sho
 	return shown, tokens
 }
 
-// HeadTail shortens a text to about limit bytes: its beginning, a note of what is missing, its end. It never cuts
-// inside a character.
+// HeadTail shortens a text to about limit bytes: its beginning, a note, its end. It never splits a character.
 func HeadTail(text string, limit int) string { return Shorten(text, limit, "") }
 
-// Shorten is HeadTail with the call that reads the whole text, where there is one, in the note.
+// Shorten is HeadTail with the call that reads the whole text in the note.
 func Shorten(text string, limit int, call string) string {
 	if len(text) <= limit {
 		return text

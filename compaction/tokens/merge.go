@@ -2,13 +2,13 @@ package tokens
 
 import "math"
 
-// maxPiece bounds, in bytes, what is merged at once: merging is quadratic, and 64 KB of one letter would hold a core for
-// seconds. A cut costs at most a token of exactness, and no word is so long.
+// maxPiece bounds the bytes of one merge: merging is quadratic, and 64 KB of one letter would block a core for seconds.
+// A cut is off by at most one token.
 const maxPiece = 256
 
-// ranks is a byte pair table: each token's rank, the lower the earlier it is merged.
+// ranks is a byte pair table; a lower rank merges earlier.
 type ranks struct {
-	pairs [1 << 16]int32 // of tokens of two bytes, which are looked up most
+	pairs [1 << 16]int32 // two-byte tokens, the most frequent look-ups
 	rest  map[string]int32
 }
 
@@ -49,8 +49,8 @@ func (r *ranks) count(piece string) int {
 	return n + r.merge(piece)
 }
 
-// merge is the number of tokens of at most maxPiece bytes: of all neighbours the pair with the lowest rank becomes one,
-// the first of equals, until no pair is a token.
+// merge is the number of tokens of at most maxPiece bytes. It joins the neighbours with the lowest rank, the first of
+// equals, until no pair is a token.
 func (r *ranks) merge(piece string) int {
 	if len(piece) <= 1 || r.of(piece) != none {
 		return min(len(piece), 1)

@@ -8,19 +8,18 @@ import (
 )
 
 var (
-	// dataRE finds data URIs, and the Markdown image around one with its caption. Encoded text may be broken into lines of
-	// at least 60 characters, also by the escapes of a JSON string.
+	// dataRE matches data URIs, and the Markdown image around one. Encoded text may be wrapped at 60 characters or
+	// more, also by escapes of a JSON string.
 	dataRE = regexp.MustCompile(`(?i)(!\[[^\]\n]{0,200}\]\()?data:([a-z0-9.+-]+)/([a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,` +
 		`(?:[a-z0-9+/_%-]{60,}(?:\r?\n|\\r\\n|\\n))*[a-z0-9+/_%-]*={0,2}(?:\))?`)
-	// runRE finds encoded bytes that nothing announces.
+	// runRE matches encoded bytes without a prefix.
 	runRE = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{60,76}(?:\r?\n|\\r\\n|\\n)){3,}[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{200,}={0,2}`)
 )
 
-// breadcrumbs puts a short mark in the place of every picture and file whose bytes stand in a text: a summary is of
-// what was said, and encoded bytes would crowd that out.
-func breadcrumbs(text string) string {
+// placeholders replaces pictures and files in a text by short marks: encoded bytes would crowd out the words.
+func placeholders(text string) string {
 	if !hasRun(text, minRun) && !foldContains(text, ";base64,") {
-		return text // a look takes much less time than a search
+		return text // the scan is much faster than the expressions
 	}
 	text = dataRE.ReplaceAllStringFunc(text, func(uri string) string {
 		m := dataRE.FindStringSubmatch(uri)
@@ -33,22 +32,22 @@ func breadcrumbs(text string) string {
 			name = caption
 		}
 		if m[1] == "" && strings.HasSuffix(uri, ")") {
-			tail = ")" // it belongs to the text
+			tail = ")" // the bracket belongs to the text
 		}
 		return fmt.Sprintf("[%s: %s]%s", kind, name, tail)
 	})
 	return runRE.ReplaceAllStringFunc(text, func(run string) string {
-		if !encoded(run) {
+		if !isEncoded(run) {
 			return run
 		}
 		return fmt.Sprintf("[data: %d characters]", len(run))
 	})
 }
 
-// minRun is the shortest row of letters that runRE begins with.
+// minRun is the shortest match of runRE's first part.
 const minRun = 60
 
-// hasRun reports whether a text holds a row of so many letters of base64.
+// hasRun reports whether a text holds a run of base64 characters of the given length.
 func hasRun(text string, length int) bool {
 	n := 0
 	for i := range len(text) {
@@ -64,7 +63,7 @@ func hasRun(text string, length int) bool {
 	return false
 }
 
-// foldContains reports whether a text contains what, which is ASCII, in letters of either case.
+// foldContains reports whether a text contains an ASCII string, in either case.
 func foldContains(text, what string) bool {
 	for at := strings.IndexByte(text, what[0]); at >= 0 && at+len(what) <= len(text); {
 		if strings.EqualFold(text[at:at+len(what)], what) {
@@ -79,9 +78,9 @@ func foldContains(text, what string) bool {
 	return false
 }
 
-// encoded reports whether a long run looks like bytes in base64: those hold letters of both cases and digits, and no
-// class of them is rare. A long path or a row of one letter is no such thing.
-func encoded(run string) bool {
+// isEncoded reports whether a long run looks like base64: letters of both cases and digits, none of them rare. Long paths
+// and repeated letters do not.
+func isEncoded(run string) bool {
 	var upper, lower, digit int
 	for _, r := range run {
 		switch {

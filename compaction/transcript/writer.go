@@ -14,15 +14,14 @@ import (
 	"ebb/sessions/redact"
 )
 
-// What a transcript shows of one tool result, and of the arguments of one call, in characters.
+// Bounds of a tool result and of a call's arguments in a transcript, in characters.
 const (
 	maxToolText = 2000
 	maxCallText = 500
 )
 
-// line is one event as a transcript shows it. Everything that people or tools said is inside JSON strings, so that
-// nothing of it can look like structure.
-type line struct {
+// eventLine is one event in a transcript. All text is inside JSON strings, so it can't pass for structure.
+type eventLine struct {
 	N    int64  `json:"n"`
 	T    string `json:"t,omitempty"`
 	Who  string `json:"who,omitempty"`
@@ -31,40 +30,38 @@ type line struct {
 	Text string `json:"text"`
 }
 
-// Scribe writes events as data for a model: one JSON object a line, between fences that the data can't contain, as many
-// as a request has room for. They are sized as they are written: the frame of a line is several times as long as a
-// short message in it. Credentials and pictures that stand in a text are left out of it.
+// Writer writes events as data for a model: one JSON object a line between fences, as many as fit. Lines are counted as
+// written, since the frame of a line exceeds a short message. Credentials and encoded bytes are left out.
 type Writer struct {
 	Counter  *tokens.Counter
-	Location *time.Location // UTC where nil
-	// Summaries shows events of role summary, which tell what other events say, as lines; else they are passed over.
+	Location *time.Location // UTC when nil
+	// Summaries shows events of role summary; otherwise they are skipped.
 	Summaries bool
 	Cleaner   Cleaner
 }
 
-// cleaned keeps what events are told as, by their words: in one summary they are read several times, and to look for
-// credentials takes longer than all the rest. A nil one keeps nothing.
+// Cleaner caches cleaned texts: a summary reads each text several times, and the search for credentials dominates. A
+// nil Cleaner caches nothing.
 type Cleaner map[string]string
 
-// clean is [clean], once for each text.
+// clean is [Clean] with the cache.
 func (t Cleaner) clean(text string) string {
 	if t == nil {
-		return clean(text)
+		return Clean(text)
 	}
 	c, known := t[text]
 	if !known {
-		c = clean(text)
+		c = Clean(text)
 		t[text] = c
 	}
 	return c
 }
 
-// fenceTokens is what a fence around a text takes, at the most.
+// fenceTokens is the maximum size of a fence.
 const fenceTokens = 64
 
-// Write writes the longest beginning of events whose transcript takes at most limit tokens, and says how many of them
-// that is: whole turns, unless the first is too long by itself, and always at least one event. An event that alone is
-// too long is shown by its two ends.
+// Write writes as many events as fit into limit tokens and returns their number: whole turns, unless the first is too
+// long, and at least one event. An event that is too long alone keeps its two ends.
 func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
 	room, at := limit-fenceTokens, ""
@@ -72,7 +69,7 @@ func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 		text, tokens := "", 0
 		if e := events[n]; e.Role != sessions.RoleSummary || s.Summaries {
 			l := s.lineOf(e)
-			if l.T == at { // a line says only what is new
+			if l.T == at { // a line omits an unchanged time
 				l.T = ""
 			} else {
 				at = l.T
@@ -97,22 +94,22 @@ func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	return Fence("transcript", strings.Join(lines[:n], "")), n
 }
 
-// String is the line as JSON, with its line break.
-func (l line) String() string {
+// String is the line as JSON with its line break.
+func (l eventLine) String() string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(l) // a struct of strings and integers has no way to fail
+	_ = enc.Encode(l) // strings and integers never fail
 	return b.String()
 }
 
-// lineOf is an event's line. Who speaks is a user.
-func (s Writer) lineOf(e sessions.Event) line {
+// lineOf is an event's line; a speaker is a user.
+func (s Writer) lineOf(e sessions.Event) eventLine {
 	loc := s.Location
 	if loc == nil {
 		loc = time.UTC
 	}
-	l := line{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Tool: e.ToolName, Text: s.Cleaner.EventText(e)}
+	l := eventLine{N: e.Seq, T: e.CreatedAt.In(loc).Format("2006-01-02 15:04"), Tool: e.ToolName, Text: s.Cleaner.EventText(e)}
 	if e.Role == sessions.RoleUser {
 		l.Who = sessions.Speaker(e.SenderNick, e.SenderID)
 	} else {
@@ -121,10 +118,10 @@ func (s Writer) lineOf(e sessions.Event) line {
 	return l
 }
 
-// tellable is what a summary may know of an event: its words, and the calls that it made.
+// EventText is the content of an event for a model: its text and its calls.
 func (t Cleaner) EventText(e sessions.Event) string {
 	text := t.clean(e.Content)
-	if e.Role == sessions.RoleTool && e.Blob == "" { // what was moved out is told whole: the view had nothing of it
+	if e.Role == sessions.RoleTool && e.Blob == "" { // an offloaded result is shown whole: the view never showed it
 		text = Clip(text, maxToolText)
 	}
 	for _, c := range e.ToolCalls {
@@ -133,14 +130,11 @@ func (t Cleaner) EventText(e sessions.Event) string {
 	return text
 }
 
-// Clean leaves out of a text what no request of ours may hold, for those who cut texts before they are told.
-func Clean(text string) string { return clean(text) }
+// Clean removes from a text what a request must not hold: encoded bytes, then credentials. It precedes all cutting,
+// which could leave an unrecognizable half of a credential.
+func Clean(text string) string { return redact.Secrets(placeholders(text)) }
 
-// clean leaves out of a text what no request of ours may hold: pictures, and then credentials. It comes before all
-// cutting, which could leave half of one behind that is not recognised any more.
-func clean(text string) string { return redact.Secrets(breadcrumbs(text)) }
-
-// Fence sets data between two lines that carry the same random mark, which does not occur in the data.
+// Fence encloses data in two lines with the same random mark, which does not occur in the data.
 func Fence(name, data string) string {
 	mark := rand.Text()[:12]
 	for strings.Contains(data, mark) {
@@ -149,7 +143,7 @@ func Fence(name, data string) string {
 	return fmt.Sprintf("<<<%s %s\n%s\n%s %s>>>", name, mark, strings.TrimRight(data, "\n"), name, mark)
 }
 
-// clip shortens a text to its two ends, with a note of what is missing, to so many characters together.
+// Clip shortens a text to its two ends with a note between them.
 func Clip(text string, chars int) string {
 	if len(text) <= chars || utf8.RuneCountInString(text) <= chars {
 		return text

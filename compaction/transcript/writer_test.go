@@ -32,7 +32,7 @@ func TestTranscriptKeepsItsShape(t *testing.T) {
 		}
 		mark := strings.TrimPrefix(lines[0], "<<<transcript ")
 		for i, l := range lines[1:4] {
-			var got line
+			var got eventLine
 			if err := json.Unmarshal([]byte(l), &got); err != nil || got.N != int64(i+1) {
 				t.Fatalf("line %d is %q: %v", i+1, l, err)
 			}
@@ -81,7 +81,7 @@ func TestBytesBecomeBreadcrumbs(t *testing.T) {
 				t.Errorf("%s: bytes are left in %.300q", name, got)
 			}
 		}
-		if again := breadcrumbs(breadcrumbs(c.text)); again != breadcrumbs(c.text) {
+		if again := placeholders(placeholders(c.text)); again != placeholders(c.text) {
 			t.Errorf("%s: changed twice: %.200q", name, again)
 		}
 	}
@@ -98,7 +98,7 @@ func TestWordsAreNoBytes(t *testing.T) {
 		"speech of it": "the prefix data:image/png;base64 says what follows; base64, by itself, is an encoding",
 		"chinese":      strings.Repeat("很长的一段话没有任何停顿", 60),
 	} {
-		if got := breadcrumbs(text); got != text {
+		if got := placeholders(text); got != text {
 			t.Errorf("%s became %q", name, got)
 		}
 	}

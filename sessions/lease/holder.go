@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Leases keep what one replica holds: they beat its heart, remember the leases it was given, and stop trusting them
-// before anybody else may take them.
+// Holder holds the leases of one replica. It sends the replica's heartbeat, and stops trusting the leases before another
+// replica may take them.
 //
-// A lease stands while the heartbeat is younger than the time to live, by the database's clock. This side can't see
-// that clock, so it counts from before its last successful beat was sent: it distrusts too early, never too late. The
-// fencing by term would refuse a late write anyway; the trust only saves work that could not be written.
+// A lease is valid while the heartbeat is younger than the time to live by the database's clock. The holder counts from the
+// send time of its last successful heartbeat: it distrusts too early, never too late. The term would refuse a late write
+// anyway; the trust only saves work.
 type Holder struct {
 	store sessions.Leaser
 	owner sessions.ReplicaID
@@ -24,8 +24,8 @@ type Holder struct {
 
 	mu    sync.Mutex
 	held  map[sessions.Key]heldLease
-	alive time.Time // when the last beat that came through was sent
-	since time.Time // when the first beat that Keep missed was sent; zero: none was missed since one came through
+	alive time.Time // send time of the last successful heartbeat
+	since time.Time // send time of the first heartbeat missed since a success; zero for none
 	clock clock
 }
 
@@ -35,8 +35,8 @@ type heldLease struct {
 	used time.Time
 }
 
-// clock is that of the storage, as it was read once, and goes on by this machine's monotonic one: whatever the time of
-// day is here, and whoever sets it meanwhile, it tells what the storage would, but for half of the way there and back.
+// clock is the storage's clock, read once and continued by the local monotonic clock: changes of the local time have no
+// effect. Its error is half of a round trip.
 type clock struct{ theirs, ours time.Time }
 
 func (c clock) now() time.Time {
@@ -46,17 +46,16 @@ func (c clock) now() time.Time {
 	return c.theirs.Add(time.Since(c.ours))
 }
 
-// NewLeases returns the leases of owner, none yet. ttl is the time to live that the store counts with.
+// NewHolder returns the leases of owner, initially none. ttl is the time to live in the store.
 func NewHolder(store sessions.Leaser, owner sessions.ReplicaID, ttl time.Duration) *Holder {
 	return &Holder{store: store, owner: owner, ttl: ttl, held: map[sessions.Key]heldLease{}}
 }
 
-// Owner is the replica whose leases these are.
+// Owner is the replica of the leases.
 func (l *Holder) Owner() sessions.ReplicaID { return l.owner }
 
-// Beat says once that the replica is alive; Keep does it again and again. A replica beats before it accepts anything. Where
-// the time to live passed between two beats, another replica may hold the leases by now: they are forgotten, and the storage
-// is asked for each again.
+// Beat sends one heartbeat; Keep repeats it. A replica sends one before it accepts messages. After a gap of the time to
+// live, another replica may hold the leases: they are forgotten and acquired again.
 func (l *Holder) Beat(ctx context.Context) error {
 	sent := time.Now()
 	theirs, err := l.store.Beat(ctx, l.owner)
@@ -65,8 +64,8 @@ func (l *Holder) Beat(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alive.Before(sent) { // beats may overtake each other
-		// The storage counts by its own clock. Ours stands still while the machine is suspended.
+	if l.alive.Before(sent) { // heartbeats may overtake each other
+		// The storage's clock decides: the local one stops while the machine is suspended.
 		if theirs.Sub(l.clock.theirs) >= l.ttl {
 			clear(l.held)
 		}
@@ -75,16 +74,16 @@ func (l *Holder) Beat(ctx context.Context) error {
 	return nil
 }
 
-// Now is the storage's clock, as near as a beat can tell it. What the storage wrote the time on is compared with it, and
-// with no other: the clocks of replicas may be minutes apart. Before the first beat it is this machine's.
+// Now is the storage's clock, for comparison with stored times: clocks of replicas may differ by minutes. Before the
+// first heartbeat it is the local clock.
 func (l *Holder) Now() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.clock.now()
 }
 
-// Keep beats until ctx ends, several times within the time to live. A beat that hangs holds up none after it: where a
-// connection is dead, or each answer takes seconds, the next one may well come through.
+// Keep sends heartbeats until ctx ends, several within the time to live. A hanging one does not delay the next, which
+// may succeed on another connection.
 func (l *Holder) Keep(ctx context.Context) {
 	t := time.NewTicker(l.ttl / 4)
 	defer t.Stop()
@@ -96,14 +95,14 @@ func (l *Holder) Keep(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		beats.Go(func() { l.pulse(ctx) })
+		beats.Go(func() { l.sendHeartbeat(ctx) })
 	}
 }
 
-// pulse is one of the beats of Keep. It logs each one that was missed, and the first that comes through after that: who reads
-// the log of an outage looks for its end.
-func (l *Holder) pulse(ctx context.Context) {
-	one, stop := context.WithTimeout(ctx, l.ttl) // later it would say nothing any more
+// sendHeartbeat sends one heartbeat of Keep. It logs each failure, and the first success after failures as the end of an
+// outage.
+func (l *Holder) sendHeartbeat(ctx context.Context) {
+	one, stop := context.WithTimeout(ctx, l.ttl) // later it would be worthless
 	defer stop()
 	sent := time.Now()
 	err := l.Beat(one)
@@ -115,7 +114,7 @@ func (l *Holder) pulse(ctx context.Context) {
 	switch {
 	case err == nil && !l.since.IsZero():
 		away, l.since = time.Since(l.since), time.Time{}
-	case err != nil && l.since.IsZero() && l.alive.Before(sent): // else one that was sent later has come through
+	case err != nil && l.since.IsZero() && l.alive.Before(sent): // otherwise a later heartbeat succeeded
 		l.since = sent
 	}
 	l.mu.Unlock()
@@ -127,14 +126,14 @@ func (l *Holder) pulse(ctx context.Context) {
 	}
 }
 
-// Trusted reports whether the leases can still be ours.
+// Trusted reports whether the leases can still be valid.
 func (l *Holder) Trusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.alive) < l.ttl
 }
 
-// Get returns the session's lease, from memory where it is known.
+// Get returns the session's lease, from memory if known.
 func (l *Holder) Get(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
 	l.mu.Lock()
 	h, ok := l.held[key]
@@ -156,12 +155,12 @@ func (l *Holder) Get(ctx context.Context, key sessions.Key) (sessions.Lease, err
 	return lease, nil
 }
 
-// Learn notes a lease that came with an accepted message; one of another owner is forgotten.
+// Learn stores a lease that came with an accepted message, and forgets one of another owner.
 func (l *Holder) Learn(lease sessions.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held, ok := l.held[lease.Key]; ok && lease.Term < held.Term {
-		return // a slow answer tells of an older term
+		return // a late answer with an older term
 	}
 	if lease.Owner == l.owner {
 		l.held[lease.Key] = heldLease{lease, time.Now()}
@@ -170,7 +169,7 @@ func (l *Holder) Learn(lease sessions.Lease) {
 	}
 }
 
-// Drop forgets the session's lease and returns it, if it was known.
+// Drop forgets the session's lease and returns it.
 func (l *Holder) Drop(key sessions.Key) (sessions.Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,12 +178,12 @@ func (l *Holder) Drop(key sessions.Key) (sessions.Lease, bool) {
 	return h.Lease, ok
 }
 
-// restBatch is how many leases are given up in one statement.
+// restBatch is the number of leases released in one statement.
 const restBatch = 500
 
-// Rest gives up the leases of sessions at rest, as [Leaser.Rest] does: of those that were not used for as long and are not
-// busy. A replica holds no more leases than it has active sessions. It returns how many it gave up.
-func (l *Holder) Rest(ctx context.Context, rest, unflushed time.Duration, busy func(sessions.Key) bool) (int, error) {
+// ReleaseIdle releases leases that were unused for the given time and are not busy, see [sessions.Leaser]. A replica
+// thus holds leases of active sessions only. It returns their number.
+func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration, busy func(sessions.Key) bool) (int, error) {
 	var idle []sessions.Key
 	since := time.Now().Add(-rest)
 	l.mu.Lock()
@@ -202,7 +201,7 @@ func (l *Holder) Rest(ctx context.Context, rest, unflushed time.Duration, busy f
 		}
 		l.mu.Lock()
 		for _, key := range freed {
-			if !l.held[key].used.After(since) { // else the next write finds out that it is lost
+			if !l.held[key].used.After(since) { // otherwise the next write fails with ErrLeaseLost
 				delete(l.held, key)
 			}
 		}
@@ -212,7 +211,7 @@ func (l *Holder) Rest(ctx context.Context, rest, unflushed time.Duration, busy f
 	return n, nil
 }
 
-// Check forgets the session's lease where err says that it is lost, and returns err.
+// Check forgets the session's lease if err is ErrLeaseLost, and returns err.
 func (l *Holder) Check(key sessions.Key, err error) error {
 	if errors.Is(err, sessions.ErrLeaseLost) {
 		l.mu.Lock()

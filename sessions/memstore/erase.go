@@ -95,21 +95,21 @@ func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	words := erase.New()
 	for _, seq := range seqs {
 		e := s.at(seq)
-		if words.Event(seq); e.Content == sessions.ErasedText {
+		if words.AddSeq(seq); e.Content == sessions.ErasedText {
 			continue
 		}
 		if e.Role == sessions.RoleUser {
-			words.Said(e.Content)
+			words.AddStatement(e.Content)
 			continue
 		}
-		words.Told(e.Content)
+		words.AddEcho(e.Content)
 		for _, c := range e.ToolCalls {
-			words.Told(c.Arguments)
+			words.AddEcho(c.Arguments)
 		}
 	}
 	for _, e := range s.span(0, s.state.LastSeq) {
 		if !slices.Contains(seqs, e.Seq) && e.Content != sessions.ErasedText {
-			words.Kept(e.Seq, e.SenderNick+": "+e.Content)
+			words.AddKept(e.Seq, e.SenderNick+": "+e.Content)
 		}
 	}
 	for _, sum := range s.summaries {

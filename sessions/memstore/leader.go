@@ -12,7 +12,7 @@ var _ sessions.Elector = (*Store)(nil)
 // standing is how one replica stands.
 type standing struct {
 	id sessions.ReplicaID
-	sessions.Standing
+	sessions.ReplicaStatus
 }
 
 // began notes a replica that beats for the first time; the caller holds the mutex.
@@ -23,7 +23,7 @@ func (m *Store) began(owner sessions.ReplicaID) {
 }
 
 // Mark implements sessions.Elector.
-func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Standing) error {
+func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.standing {

@@ -7,11 +7,10 @@ import (
 	"unicode"
 )
 
-// Redacted stands in the place of a credential.
+// Mark replaces a credential.
 const Mark = "[已隐去]"
 
-// Names of what people choose, and of numbers that are sent or set; and how a value stands behind one of them, with a
-// word that joins them and without.
+// Names of chosen passwords and of codes, and the forms of a value behind a name, with and without a joining word.
 const (
 	chosen    = `password|passwd|passphrase|passcode|pwd|(?:\b(?:admin|root|user|login|wi-?fi|db|vpn|ftp|ssh)|/)\s?pass\b`
 	hanChosen = `密[码碼]|口令`
@@ -33,7 +32,7 @@ var (
 	}
 	// keySigns are how they begin. Without one in a text none is searched for: most texts have none.
 	keySigns = []string{"sk-", "AKIA", "LTAI", "AIza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyJ"}
-	// framedREs find them by what is sent around them.
+	// framedREs match credentials by their frame.
 	framedREs = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?basic\s+([A-Za-z0-9+/]{8,}=*)`),
 		regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\p{Han}]*:([^\s/@]+)@`),
@@ -42,7 +41,7 @@ var (
 	keyBeginRE = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
 	keyEndRE   = regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
 	keyBodyRE  = regexp.MustCompile(`^[A-Za-z0-9+/=\s\\]*`)
-	// bearerRE finds what is sent as a token.
+	// bearerRE matches bearer tokens.
 	bearerRE = regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{8,}=*)`)
 	// These find what a text calls a credential: the name, what it is for, what joins, the quote, and the value in ASCII
 	// with what follows it. Three searches for the names that occur are faster than one for all.
@@ -63,35 +62,33 @@ var (
 		`[a-z][a-z0-9+.-]*://.*|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}|[a-z]{1,10}-[0-9]{1,6}|[a-z]+(?:[-/_][a-z]+)+|q[1-4]|sha-?[0-9]+|md5|aes-?[0-9]*|rsa-?[0-9]*|oauth2?|mfa|2fa|fido2|sm[2-4]|totp|k8s|s3|web[0-9]?)$`)
 )
 
-// maxPurpose bounds what may stand between a password's name and the word that joins it to the value, in bytes.
+// maxPurpose bounds the purpose between a password's name and its joining word, in bytes.
 const maxPurpose = 48
 
-// plainWords are what people write behind the word password, and what is no password.
+// plainWords are words that follow the word password and are no password.
 var plainWords = strings.Fields(`required optional null none nil true false string text empty blank expired expires expire reset resets changed change
 	wrong invalid incorrect unknown tbd todo hidden masked redacted policy policies manager managers vault rotation rotates field fields login logins app ui
 	api sdk bug page form length rules rule strength prompt prompts was is are has the and for not must should will can too hash hashes hashed bcrypt argon
 	scrypt ldap sso otp totp mfa rsa aes md5 server service team protection protected leak leaked same input check checker generator recovery forgot box via
 	wiki bitwarden keepass lastpass onepassword keychain vaultwarden owner ok passkey passkeys webauthn fido fido2 keycloak oauth oauth2 2fa`)
 
-// Without any of these in a text, in lower case, no password or code is named there, in Latin letters or in Chinese, nor
-// a key: most texts need not be searched.
+// Hints: a lower-case text without any of them names no password, code or key. Most texts need no search.
 var (
 	latinNames = []string{"pass", "pwd", "pin", "otp", "code"}
 	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
 	keyNames   = []string{"secret", "token", "密钥", "令牌"}
 	accountees = []string{"root", "admin", "administrator", "sa", "oracle"}
-	// latinRE finds the name itself around such a sign: to pin something is common, and so is code. A PIN is a word of its own,
-	// so that "pinis 4711" tells none.
+	// latinRE finds the whole name around a hint, since "pin" and "code" are common. A PIN is a word of its own.
 	latinRE = regexp.MustCompile(chosen + "|" + codes + `|\bpin(?:\s?code|\b)`)
 )
 
-// The longest name in Latin letters, before its sign and from there on, in bytes.
+// Maximum length of a name in Latin letters, before its hint and from there on, in bytes.
 const (
 	beforeSign = 16
 	fromSign   = 16
 )
 
-// lowerASCII is a text with its ASCII letters in lower case, and no other: in lower case, some letters become ASCII ones.
+// lowerASCII lowers ASCII letters only: in lower case, some other letters become ASCII.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -101,7 +98,7 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// namesLatin reports whether a text in lower case may name a password or a code in Latin letters.
+// namesLatin reports whether a lower-case text may name a password or code in Latin letters.
 func namesLatin(low string) bool {
 	for _, sign := range latinNames {
 		for at := 0; ; {
@@ -119,7 +116,7 @@ func namesLatin(low string) bool {
 	return false
 }
 
-// namesAccount reports whether an account's name may stand before a slash in a text in lower case.
+// namesAccount reports whether an account's name may precede a slash in a lower-case text.
 func namesAccount(low string) bool {
 	for before, rest, ok := strings.Cut(low, "/"); ok; before, rest, ok = strings.Cut(rest, "/") {
 		before = strings.TrimRightFunc(before, unicode.IsSpace)
@@ -130,17 +127,16 @@ func namesAccount(low string) bool {
 	return false
 }
 
-// HoldsSecret reports whether a text tells a credential, as people paste them into chats. To speak about credentials,
-// or about tokens that are counted, is no secret.
-func HasSecret(text string) bool { return len(secrets(text)) > 0 }
+// HasSecret reports whether a text contains a credential. Text about credentials, or about counted tokens, does not.
+func HasSecret(text string) bool { return len(findSecrets(text)) > 0 }
 
-// Redact puts [Redacted] in the place of every credential that [HoldsSecret] finds, and keeps what stands around it.
+// Secrets replaces every credential of a text by [Mark].
 func Secrets(text string) string {
-	// A credential may hide another behind it. In a text where that goes on and on, as only one that was made for it does,
-	// lines are cut at what is found, and then nothing of it is kept: else the work grows with the square of its length.
+	// A credential may hide another one behind it. After several rounds whole lines are dropped, then the whole text:
+	// crafted input must not cost quadratic time.
 	const whole, lines = 8, 16
 	for round := 0; ; round++ {
-		found := secrets(text)
+		found := findSecrets(text)
 		switch {
 		case len(found) == 0:
 			return text
@@ -154,7 +150,7 @@ func Secrets(text string) string {
 					found[i][1] = len(text)
 				}
 			}
-			found = joined(found)
+			found = mergeSpans(found)
 		}
 		var b strings.Builder
 		at := 0
@@ -170,32 +166,32 @@ func Secrets(text string) string {
 	}
 }
 
-// secrets lists where credentials stand in a text, as pairs of byte offsets: in order, without overlap.
-func secrets(text string) [][2]int { return secretsBy(text, signsOf(text)) }
+// findSecrets lists the credentials of a text as byte offsets, in order and without overlap.
+func findSecrets(text string) [][2]int { return findKinds(text, signsOf(text)) }
 
-// signs say which kinds of credential a text may hold: to search takes longer than to look.
-type signs struct{ shapes, framed, account, bearer, key, latin, han bool }
+// secretHints are the kinds of credentials that a text may contain: a scan is faster than a search.
+type secretHints struct{ shapes, framed, account, bearer, key, latin, han bool }
 
-var allSigns = signs{true, true, true, true, true, true, true}
+var allSigns = secretHints{true, true, true, true, true, true, true}
 
-func signsOf(text string) signs {
-	if strings.ContainsAny(text, "\u017f\u212a") { // where case does not count, they are s and k to a search
+func signsOf(text string) secretHints {
+	if strings.ContainsAny(text, "\u017f\u212a") { // these fold to s and k without case
 		return allSigns
 	}
 	low := lowerASCII(text)
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
 	}
-	return signs{
+	return secretHints{
 		shapes: slices.ContainsFunc(keySigns, func(sign string) bool { return strings.Contains(text, sign) }),
 		framed: has("authorization") || has("://") && has("@"), account: namesAccount(low), bearer: has("bearer"),
 		key: has(keyNames...) || has("key") && has("api", "access"), latin: namesLatin(low), han: has(hanNames...),
 	}
 }
 
-// secretsBy searches for the kinds that there are signs of.
-func secretsBy(text string, by signs) [][2]int {
-	found := privateKeys(text)
+// findKinds searches for the kinds in signs.
+func findKinds(text string, by secretHints) [][2]int {
+	found := findPrivateKeys(text)
 	add := func(from, to int) {
 		if strings.ContainsFunc(text[from:to], isAlnum) {
 			found = append(found, [2]int{from, to})
@@ -214,7 +210,7 @@ func secretsBy(text string, by signs) [][2]int {
 		}
 	}
 	if by.account {
-		found = append(found, accounts(text)...)
+		found = append(found, findAccounts(text)...)
 	}
 	if by.bearer {
 		for _, m := range bearerRE.FindAllStringSubmatchIndex(text, -1) {
@@ -224,20 +220,19 @@ func secretsBy(text string, by signs) [][2]int {
 		}
 	}
 	if by.key {
-		found = append(found, named(keyRE, text)...)
+		found = append(found, findNamed(keyRE, text)...)
 	}
 	if by.latin {
-		found = append(append(found, named(namedRE, text)...), bare(bareRE, text)...)
+		found = append(append(found, findNamed(namedRE, text)...), findBare(bareRE, text)...)
 	}
 	if by.han {
-		found = append(append(found, named(namedHanRE, text)...), bare(bareHanRE, text)...)
+		found = append(append(found, findNamed(namedHanRE, text)...), findBare(bareHanRE, text)...)
 	}
-	return joined(found)
+	return mergeSpans(found)
 }
 
-// accounts lists the passwords behind an account's name and a slash: letters with digits and signs, and no path that
-// goes on.
-func accounts(text string) [][2]int {
+// findAccounts lists the passwords behind an account's name and a slash: letters with digits and signs, not a path.
+func findAccounts(text string) [][2]int {
 	var found [][2]int
 	for _, m := range accountRE.FindAllStringSubmatchIndex(text, -1) {
 		value, rest := text[m[2]:m[3]], text[m[3]:]
@@ -248,14 +243,14 @@ func accounts(text string) [][2]int {
 	return found
 }
 
-// named lists the credentials that a word joins to their name.
-func named(re *regexp.Regexp, text string) [][2]int {
+// findNamed lists the credentials that a word joins to their name.
+func findNamed(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
 	for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 		name, joint := strings.ToLower(text[m[2]:m[3]]), strings.ToLower(text[m[6]:m[7]])
 		from, to := valueOf(text, m[8], m[10], m[11])
 		if n := strings.IndexByte(text[from:to], '&'); n >= 0 && !isPasswordName(name) {
-			to = from + n // the next parameter of a URL
+			to = from + n // next parameter of a URL
 		}
 		value := text[from:to]
 		if m[4] >= 0 && (m[5]-m[4] > maxPurpose || name == "secret" || !isPasswordName(name) || measureRE.MatchString(value)) {
@@ -268,9 +263,9 @@ func named(re *regexp.Regexp, text string) [][2]int {
 	return found
 }
 
-// bare lists the passwords that nothing but a blank parts from their name. A value may be the name of the next: the
-// search goes on right at it.
-func bare(re *regexp.Regexp, text string) [][2]int {
+// findBare lists the passwords that only a blank separates from their name. A value may be the next name, so the search
+// continues at the value.
+func findBare(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
 	for at := 0; ; {
 		m := re.FindStringSubmatchIndex(text[at:])
@@ -290,11 +285,11 @@ func bare(re *regexp.Regexp, text string) [][2]int {
 	}
 }
 
-// isBare reports whether a value right behind a password's name is one: a figure of four digits or more, or letters with
-// digits or signs among them. Letters alone are one behind a Chinese name and a blank only, where nothing follows. parted:
-// there is a blank. goesOn: a word follows, as in "密码 90 天一换" and "password policy changes".
+// isBare reports whether a value right behind a password's name is one: four digits or more, or letters mixed with
+// digits or signs. Letters alone count only at the end behind a Chinese name and a blank. parted: a blank precedes.
+// goesOn: a word follows, as in "密码 90 天一换" and "password policy changes".
 func isBare(name, value string, parted, goesOn bool) bool {
-	letters, others := shape(value)
+	letters, others := countLetters(value)
 	digits := strings.ContainsFunc(value, unicode.IsDigit)
 	chinese := strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 	switch {
@@ -310,24 +305,24 @@ func isBare(name, value string, parted, goesOn bool) bool {
 	return digits || !isCode(name) && strings.ContainsAny(value, "!@#$%^&*+=")
 }
 
-// isCode reports whether a name is of a number that is sent or set, rather than of a word that somebody chose.
+// isCode reports whether a name is of a sent or set code, not of a chosen password.
 func isCode(name string) bool {
 	return strings.HasPrefix(name, "pin") || name == "otp" || strings.HasSuffix(name, "code") && name != "passcode" ||
 		slices.Contains([]string{"验证码", "校验码", "动态码", "驗證碼", "门禁码", "授权码", "解锁码"}, name)
 }
 
-// isPlainWord reports whether a value is a word that tells of passwords.
+// isPlainWord reports whether a value is a common word behind the word password.
 func isPlainWord(value string) bool { return slices.Contains(plainWords, strings.ToLower(value)) }
 
-// isAbout reports whether a value with what follows it tells how passwords are kept or made: "密码是 bcrypt 加密的".
+// isAbout reports whether a text describes how passwords are kept or made: "密码是 bcrypt 加密的".
 func isAbout(value, rest string) bool {
-	_, others := shape(value)
+	_, others := countLetters(value)
 	return others == 0 && aboutRE.MatchString(rest)
 }
 
-// privateKeys lists where private keys stand. Each end is looked for once: a search from every beginning would take
-// quadratic time.
-func privateKeys(text string) [][2]int {
+// findPrivateKeys lists the places of private keys. Each end is searched once: a search from every beginning would be
+// quadratic.
+func findPrivateKeys(text string) [][2]int {
 	begins := keyBeginRE.FindAllStringIndex(text, -1)
 	if len(begins) == 0 {
 		return nil
@@ -351,8 +346,7 @@ func privateKeys(text string) [][2]int {
 	return found
 }
 
-// valueOf narrows a run of ASCII to the value in it: up to the quote that was opened before it, or without the
-// punctuation around it.
+// valueOf narrows a run of ASCII to its value: up to the closing quote, or without surrounding punctuation.
 func valueOf(text string, quote, from, to int) (start, end int) {
 	if q := strings.IndexAny(text[quote:from], "\"'`"); q >= 0 {
 		if n := strings.IndexByte(text[from:to], text[quote+q]); n >= 0 {
@@ -369,11 +363,11 @@ func valueOf(text string, quote, from, to int) (start, end int) {
 	return from, to
 }
 
-// isNamed reports whether a value is the credential that its name says; counted: a Chinese word follows it.
+// isNamed reports whether a value is a credential of the named kind; counted: a Chinese word follows it.
 func isNamed(name, joint, value string, counted bool) bool {
 	switch {
 	case isCode(name):
-		letters, _ := shape(value)
+		letters, _ := countLetters(value)
 		return len(value) >= 4 && strings.ContainsFunc(value, unicode.IsDigit) && (letters == 0 && !counted || letters > 0 && !measureRE.MatchString(value))
 	case isPasswordName(name):
 		return isPassword(joint, value, counted)
@@ -381,7 +375,7 @@ func isNamed(name, joint, value string, counted bool) bool {
 	return isToken(value)
 }
 
-// isPasswordName reports whether a name is of what people choose, rather than of what a machine made.
+// isPasswordName reports whether a name is of a chosen password, not of a generated token.
 func isPasswordName(name string) bool {
 	switch name {
 	case "password", "passwd", "passphrase", "passcode", "pwd", "密码", "密碼", "口令", "secret":
@@ -390,8 +384,8 @@ func isPasswordName(name string) bool {
 	return isCode(name) || strings.HasSuffix(name, "pass")
 }
 
-// joined sorts spans and makes one of those that overlap.
-func joined(spans [][2]int) [][2]int {
+// mergeSpans sorts spans and merges overlapping ones.
+func mergeSpans(spans [][2]int) [][2]int {
 	slices.SortFunc(spans, func(a, b [2]int) int {
 		if a[0] != b[0] {
 			return a[0] - b[0]
@@ -413,10 +407,10 @@ func isAlnum(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// isPassword reports whether a value after a password's name is one: whatever is not a quantity, nor, in a sentence, a
-// few letters or a plain English word ("the password is required").
+// isPassword reports whether a value behind a password's name is one: no quantity and, in a sentence, no short or plain
+// word ("the password is required").
 func isPassword(joint, value string, counted bool) bool {
-	letters, others := shape(value)
+	letters, others := countLetters(value)
 	if len(value) < 2 || letters == 0 && counted || isPlainWord(value) {
 		return false
 	}
@@ -430,14 +424,14 @@ func isPassword(joint, value string, counted bool) bool {
 	return len(value) >= 3
 }
 
-// isToken reports whether a value is a string that a machine made: long, and mixed or without words.
+// isToken reports whether a value is generated: long, and mixed or without words.
 func isToken(value string) bool {
-	letters, others := shape(value)
+	letters, others := countLetters(value)
 	return letters > 0 && (len(value) >= 8 && others > 0 && strings.ContainsFunc(value, unicode.IsDigit) || len(value) >= 20)
 }
 
-// shape counts the letters of an ASCII text and what else is in it.
-func shape(value string) (letters, others int) {
+// countLetters counts the letters and the other characters of an ASCII text.
+func countLetters(value string) (letters, others int) {
 	for _, r := range value {
 		if unicode.IsLetter(r) {
 			letters++

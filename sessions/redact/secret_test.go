@@ -112,7 +112,7 @@ func FuzzRedact(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if found, all := secrets(text), secretsBy(text, allSigns); !slices.Equal(found, all) {
+		if found, all := findSecrets(text), findKinds(text, allSigns); !slices.Equal(found, all) {
 			t.Errorf("%q has secrets at %v, and where all are searched for at %v", text, found, all)
 		}
 		got := Secrets(text)

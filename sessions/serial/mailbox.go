@@ -14,7 +14,7 @@ import (
 )
 
 // Mailboxes run work for one session at a time, each session apart from all others, and coalesce wake-ups. A session
-// at rest costs nothing: its goroutine lives from a wake-up to the moment there is no more to do.
+// without work costs nothing: its goroutine lives from a wake-up until no work is left.
 //
 //	         Wake                     work returns more, or Wake came meanwhile
 //	(none) ────────▶ running ────────┐
@@ -34,8 +34,8 @@ type Mailboxes struct {
 	wg     sync.WaitGroup
 }
 
-// Work does one piece of a session's work, and says whether there is more. An error is trouble that may pass: the
-// work is tried again after a pause, unless it is ErrLeaseHeld or ErrNotFound, which say that there is nothing for us here.
+// Work does one piece of a session's work and reports whether more is due. After an error it is retried with a pause,
+// except after ErrLeaseHeld and ErrNotFound.
 type Work func(ctx context.Context, key sessions.Key) (more bool, err error)
 
 type box struct{ again bool }
@@ -45,7 +45,7 @@ func NewMailboxes(ctx context.Context, work Work) *Mailboxes {
 	return &Mailboxes{ctx: ctx, work: work, boxes: map[sessions.Key]*box{}}
 }
 
-// Wake has the session's work done. It never blocks; after Close it says that the work is left.
+// Wake starts the session's work. It never blocks; after Close it reports the work as left.
 func (m *Mailboxes) Wake(key sessions.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,29 +63,29 @@ func (m *Mailboxes) Wake(key sessions.Key) {
 	go m.run(key, b)
 }
 
-// Busy reports whether the session has work in hand.
+// Busy reports whether work of the session is in progress.
 func (m *Mailboxes) Busy(key sessions.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.boxes[key] != nil
 }
 
-// Live is the number of sessions with work in hand.
+// Live is the number of sessions with work in progress.
 func (m *Mailboxes) Live() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.boxes)
 }
 
-// Close lets the work in hand finish and starts no more. From now on left is told, perhaps more than once, of each session
-// that has work waiting and none in hand. It must not block, or call the mailboxes.
+// Close lets running work finish and starts no more. From then on left receives each session with waiting and no
+// running work, possibly repeatedly. It must neither block nor call the mailboxes.
 func (m *Mailboxes) Close(left func(sessions.Key)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed, m.left = true, left
 }
 
-// Wait returns when no work is in hand, or with ctx's cause.
+// Wait returns when no work is in progress, or with ctx's cause.
 func (m *Mailboxes) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { m.wg.Wait(); close(done) }()
@@ -97,7 +97,7 @@ func (m *Mailboxes) Wait(ctx context.Context) error {
 	}
 }
 
-// The pause after trouble doubles up to its limit: work goes on within a second after a database came back.
+// The pause after an error doubles up to its limit, so that work resumes within a second after an outage.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 800 * time.Millisecond
@@ -107,7 +107,7 @@ func (m *Mailboxes) run(key sessions.Key, b *box) {
 	defer m.wg.Done()
 	pause, failed := firstPause, 0
 	for {
-		more, err := m.once(key)
+		more, err := m.runOnce(key)
 		wait := time.Duration(0)
 		switch {
 		case err == nil:
@@ -115,26 +115,25 @@ func (m *Mailboxes) run(key sessions.Key, b *box) {
 		case errors.Is(err, sessions.ErrLeaseHeld), errors.Is(err, sessions.ErrNotFound):
 			more = false
 		default:
-			// The first time, the second, the fourth, the eighth: an outage of minutes meets a thousand sessions.
+			// Powers of two: an outage of minutes affects a thousand sessions.
 			if failed++; failed&(failed-1) == 0 {
 				zerolog.Ctx(m.ctx).Warn().EmbedObject(key).Err(err).Int("times", failed).Msg("Session work interrupted, trying again")
 			}
 			more, wait = true, pause
 			pause = min(2*pause, lastPause)
-			wait += time.Duration(rand.Int64N(int64(wait) / 4)) // not all of them at once
+			wait += time.Duration(rand.Int64N(int64(wait) / 4)) // jitter
 		}
 		if wait > 0 && !sleep(m.ctx, wait) {
 			more = false
 		}
-		if m.rest(key, b, more) {
+		if m.finishBox(key, b, more) {
 			return
 		}
 	}
 }
 
-// rest takes the box away where nothing is left to do. It looks and leaves under one lock, so that no wake-up falls
-// between the two.
-func (m *Mailboxes) rest(key sessions.Key, b *box, more bool) bool {
+// finishBox removes the box when nothing is left to do. Check and removal hold one lock, so that no wake-up is lost.
+func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if (more || b.again) && !m.closed && m.ctx.Err() == nil {
@@ -148,18 +147,18 @@ func (m *Mailboxes) rest(key sessions.Key, b *box, more bool) bool {
 	return true
 }
 
-// once runs the work and turns a panic into an error: one session's trouble is never another's.
-func (m *Mailboxes) once(key sessions.Key) (more bool, err error) {
+// runOnce runs the work and turns a panic into an error, so that sessions do not affect each other.
+func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(m.ctx).Error().EmbedObject(key).Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Session work panicked")
-			err = fmt.Errorf("work on session %s panicked", key)
+			err = fmt.Errorf("session %s: work panicked", key)
 		}
 	}()
 	return m.work(m.ctx, key)
 }
 
-// sleep waits for d and reports whether ctx is still alive.
+// sleep waits for d and reports whether ctx is still valid.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,22 +11,22 @@ func testLeader(b *bench) {
 			}
 		}
 	}
-	mark := func(owner sessions.ReplicaID, s sessions.Standing) {
+	mark := func(owner sessions.ReplicaID, s sessions.ReplicaStatus) {
 		b.Helper()
 		b.check(b.Store.Mark(b.ctx, owner, s))
 	}
 	leads(sessions.Leader{}, "before any heartbeat")
-	mark(replicaA, sessions.Standing{Connected: true})
+	mark(replicaA, sessions.ReplicaStatus{Connected: true})
 	leads(sessions.Leader{}, "after a mark without a heartbeat")
 	b.beat(replicaB)
 	b.beat(replicaA)
 	leads(sessions.Leader{Replica: replicaB}, "where nobody is connected")
-	mark(replicaA, sessions.Standing{Connected: true})
+	mark(replicaA, sessions.ReplicaStatus{Connected: true})
 	leads(sessions.Leader{Replica: replicaA, Connected: true}, "where the younger is connected")
-	mark(replicaB, sessions.Standing{Connected: true})
+	mark(replicaB, sessions.ReplicaStatus{Connected: true})
 	leads(sessions.Leader{Replica: replicaB, Connected: true}, "where both are connected")
 	b.beat(replicaB) // a heartbeat changes nothing of it
-	mark(replicaB, sessions.Standing{Connected: true, Draining: true})
+	mark(replicaB, sessions.ReplicaStatus{Connected: true, Draining: true})
 	leads(sessions.Leader{Replica: replicaA, Connected: true}, "while the older drains")
 	b.Expire(b.T, replicaA)
 	leads(sessions.Leader{}, "when the only one that does not drain is dead")

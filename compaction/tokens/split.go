@@ -20,13 +20,13 @@ import (
 // A general engine for expressions takes most of the time of counting, and goes back over long runs. What follows does
 // the same by hand, in one pass.
 
-// class is what the expression asks of a character: a set of its letters' classes.
+// class is the set of classes of a character in the expression.
 type class uint8
 
 const (
-	upper   class = 1 << iota // Lu, Lt: may stand before the last small letter
-	lower                     // Ll: only from there on
-	mark                      // M: in both places as a letter is, though it is none; both Lm and Lo are upper|lower
+	upper   class = 1 << iota // Lu, Lt: before the last small letter
+	lower                     // Ll: from there on
+	mark                      // M: in both places, like Lm and Lo, which are upper|lower
 	digit                     // N
 	blank                     // \s
 	newline                   // \r \n, which are blank too
@@ -43,7 +43,7 @@ var classes = sync.OnceValue(func() *[1 << 16]class {
 	return &t
 })
 
-// classIn looks a character up in Unicode's own tables.
+// classIn looks up a character in Unicode's tables.
 func classIn(r rune) class {
 	switch {
 	case r == '\r' || r == '\n':
@@ -64,14 +64,14 @@ func classIn(r rune) class {
 	return 0
 }
 
-// cutter cuts one text.
-type cutter struct {
+// textSplitter splits one text.
+type textSplitter struct {
 	table *[1 << 16]class
 	text  string
 }
 
-// at is the class of the character that begins at byte i, and its length; 0 at the end.
-func (c *cutter) at(i int) (class, int) {
+// classAt is the class and length of the character at byte i; 0 at the end.
+func (c *textSplitter) classAt(i int) (class, int) {
 	if i >= len(c.text) {
 		return 0, 0
 	}
@@ -85,38 +85,38 @@ func (c *cutter) at(i int) (class, int) {
 	return classIn(r), n
 }
 
-// piece is the end of the piece that begins at byte i, which is before the end.
-func (c *cutter) piece(i int) int {
-	k, n := c.at(i)
-	next, _ := c.at(i + n)
+// pieceEnd is the end of the piece that begins at byte i.
+func (c *textSplitter) pieceEnd(i int) int {
+	k, n := c.classAt(i)
+	next, _ := c.classAt(i + n)
 	switch {
-	// What is neither letter nor digit nor the end of a line may stand before a word. A mark may too, and be the word's
-	// own beginning as well: that comes to the same.
+	// A character that is neither letter, digit nor line end may precede a word. A mark may precede or begin it, with
+	// the same result.
 	case k&(newline|digit|letter) == 0 && next&letter != 0:
-		return c.word(i + n)
+		return c.wordEnd(i + n)
 	case k&letter != 0:
-		return c.word(i)
+		return c.wordEnd(i)
 	case k&digit != 0:
-		return c.number(i)
+		return c.numberEnd(i)
 	case k&blank == 0:
-		return c.signs(i)
+		return c.signsEnd(i)
 	case c.text[i] == ' ' && i+n < len(c.text) && next&(blank|letter|digit) == 0:
-		return c.signs(i + n)
+		return c.signsEnd(i + n)
 	}
-	return c.space(i)
+	return c.spaceEnd(i)
 }
 
-// word is 1 or, where there is no small letter to end with, 2. i is behind what may stand before it.
-func (c *cutter) word(i int) int {
-	head, last := i, -1 // last: the end of the last character so far that may be the small letters' first
-	for k, n := c.at(head); k&upper != 0; k, n = c.at(head) {
+// wordEnd is alternative 1, or 2 without a small letter at the end. i is behind the optional first character.
+func (c *textSplitter) wordEnd(i int) int {
+	head, last := i, -1 // last: end of the last character that may begin the small letters
+	for k, n := c.classAt(head); k&upper != 0; k, n = c.classAt(head) {
 		head += n
 		if k&lower != 0 {
 			last = head
 		}
 	}
 	end := head
-	for k, n := c.at(end); k&lower != 0; k, n = c.at(end) {
+	for k, n := c.classAt(end); k&lower != 0; k, n = c.classAt(end) {
 		end += n
 	}
 	if end == head && last >= 0 {
@@ -125,7 +125,7 @@ func (c *cutter) word(i int) int {
 	return end + contraction(c.text[end:])
 }
 
-// contraction is the length of the English one that a text begins with.
+// contraction is the length of the English contraction at the start of a text.
 func contraction(s string) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
@@ -143,10 +143,10 @@ func contraction(s string) int {
 	return 0
 }
 
-// number is 3.
-func (c *cutter) number(i int) int {
+// numberEnd is alternative 3.
+func (c *textSplitter) numberEnd(i int) int {
 	for range 3 {
-		k, n := c.at(i)
+		k, n := c.classAt(i)
 		if k&digit == 0 {
 			break
 		}
@@ -155,10 +155,10 @@ func (c *cutter) number(i int) int {
 	return i
 }
 
-// signs is 4. i is behind the blank that may stand before it.
-func (c *cutter) signs(i int) int {
+// signsEnd is alternative 4. i is behind the optional blank.
+func (c *textSplitter) signsEnd(i int) int {
 	for i < len(c.text) {
-		k, n := c.at(i)
+		k, n := c.classAt(i)
 		if k&(blank|digit) != 0 || k&letter != 0 && k&mark == 0 {
 			break
 		}
@@ -170,11 +170,12 @@ func (c *cutter) signs(i int) int {
 	return i
 }
 
-// space is 5, else 6, else 7: up to the last end of a line, else up to the blank before the next word, else one blank.
-func (c *cutter) space(i int) int {
+// spaceEnd is alternative 5, else 6, else 7: up to the last line end, else up to the blank before the next word, else one
+// blank.
+func (c *textSplitter) spaceEnd(i int) int {
 	end, previous, lines := i, i, -1
 	for {
-		k, n := c.at(end)
+		k, n := c.classAt(end)
 		if k&blank == 0 {
 			break
 		}
