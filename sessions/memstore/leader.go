@@ -27,8 +27,8 @@ func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Re
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.standing {
-		if s := &m.standing[i]; s.id == owner && s.Standing != st {
-			s.Standing = st
+		if s := &m.standing[i]; s.id == owner && s.ReplicaStatus != st {
+			s.ReplicaStatus = st
 			m.wake("", "")
 		}
 	}
