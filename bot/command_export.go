@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
+	"ebb/memory/show"
 )
 
 // An export is read from the storage in batches, and answered in pages: a page is as many bytes as a few messages of
@@ -65,7 +66,7 @@ func exportPage(rest string) (page int, ok bool) {
 // export makes one page of a person's data, as Markdown. It reads all of it: the number of pages is part of the answer.
 func (h *Handler) export(ctx context.Context, a memory.Asker, lang string, page int) (*exportPager, error) {
 	p := &exportPager{want: page}
-	facts, messages := memory.ExportHeads(lang)
+	facts, messages := show.ExportHeads(lang)
 	for after := int64(0); ; {
 		batch, err := h.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
 		if err != nil {
@@ -73,7 +74,7 @@ func (h *Handler) export(ctx context.Context, a memory.Asker, lang string, page 
 		}
 		for _, m := range batch {
 			after = m.ID
-			p.add(facts, memory.ExportFact(m, h.cfg.Location, lang))
+			p.add(facts, show.ExportFact(m, h.cfg.Location, lang))
 		}
 		if len(batch) < exportBatch {
 			break
@@ -87,7 +88,7 @@ func (h *Handler) export(ctx context.Context, a memory.Asker, lang string, page 
 		for _, s := range batch {
 			after = s.Event.ID
 			if !isKnown(h.views.ownWords(s.Event)) {
-				p.add(messages, memory.ExportSaid(s, h.cfg.Location, lang))
+				p.add(messages, show.ExportSaid(s, h.cfg.Location, lang))
 			}
 		}
 		if len(batch) < exportBatch {

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 )
 
@@ -164,7 +165,7 @@ func (h *Handler) showMemory(ctx context.Context, t *exchange, id int64) string 
 	if why != "" {
 		return why
 	}
-	scope, kind := memory.ScopeWord(m.Scope, t.lang), memory.KindWord(m.Kind, t.lang)
+	scope, kind := show.ScopeWord(m.Scope, t.lang), show.KindWord(m.Kind, t.lang)
 	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.lang), m.Content,
 		say(sayMemoryFrom, t.lang, scope, kind, h.memoryDay(m.Memory)))
 }

@@ -12,6 +12,7 @@ import (
 
 	"ebb/compaction"
 	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -191,7 +192,7 @@ func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
 
 // endsLook notes how a flush went, and reports whether the look is over: at a stop, when leases can't be trusted, and
 // where nothing comes back from the model. A session that was passed over says nothing of that.
-func (u *Worker) endsLook(ctx context.Context, look *breaker, out memory.Outcome, err error) bool {
+func (u *Worker) endsLook(ctx context.Context, look *breaker, out extract.Outcome, err error) bool {
 	if err != nil || out.Through > 0 {
 		look.note(err)
 	}
@@ -202,7 +203,7 @@ func (u *Worker) endsLook(ctx context.Context, look *breaker, out memory.Outcome
 // spend today, and never beside other upkeep of it. Of a session that is passed over not even the lease is taken.
 func (u *Worker) flushLow(
 	ctx context.Context, w memory.Waiting, trigger string, wanted func(sessions.Session) bool,
-) (out memory.Outcome, err error) {
+) (out extract.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
 	allowed := func(s sessions.Session) bool { return !spentLow(u.views.settings(s), s) && wanted(s) }
 	if u.locks.busy(key) || !allowed(listed) {

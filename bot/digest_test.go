@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 )
 
@@ -200,7 +201,7 @@ func TestDailyDigest(t *testing.T) {
 		if len(lines) != 1 || lines[0]["day"] != date || lines[0]["session"] != string(group) {
 			t.Errorf("log lines %v", lines)
 		}
-		text, err := memory.Get(t.Context(), w.store, memory.Reader{Key: group, Robot: "robot", Conversation: "c1"}, "memory/group/"+date+".md", 1, memory.LogReader{Location: shanghai})
+		text, err := show.Get(t.Context(), w.store, memory.Reader{Key: group, Robot: "robot", Conversation: "c1"}, "memory/group/"+date+".md", 1, show.LogReader{Location: shanghai})
 		if err != nil || !strings.Contains(text, "osprey") {
 			t.Errorf("its path reads %q, %v", text, err)
 		}

@@ -11,7 +11,7 @@
 //	 7 commit       events + counters + outbox, fenced       turn.go       -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox.go, queue.go, send.go -> bot/dingtalk/reply.go, codes.go
 //	 9 account      provider usage corrects the estimate     turn.go (account), compaction/tokens
-//	10 flush        >= 90 %, and more: memory_save forced    upkeep.go, extract.go, debts.go -> memory/flush.go
+//	10 flush        >= 90 %, and more: memory_save forced    upkeep.go, extract.go, debts.go -> memory/extract
 //	11 compact      >= 100 %: prefix -> summary              compact.go    -> compaction
 //
 // What holds at each step:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -23,8 +24,8 @@ type exchange struct {
 
 // chatWith is where the exchange takes place, and who speaks there; later are the turn's own events so far. Summaries
 // count as retold: a fact that only they hold has no speaker.
-func (x *exchange) chatWith(later []sessions.Event) memory.Chat {
-	c := memory.ChatOf(x.view.Session, slices.Concat(x.view.Tail, x.asked, later))
+func (x *exchange) chatWith(later []sessions.Event) draft.Chat {
+	c := draft.ChatOf(x.view.Session, slices.Concat(x.view.Tail, x.asked, later))
 	if x.view.Session.CompactedSeq > 0 {
 		c.Retold = []string{x.view.Gap}
 	}
@@ -34,7 +35,7 @@ func (x *exchange) chatWith(later []sessions.Event) memory.Chat {
 	return c
 }
 
-func (x *exchange) reader() memory.Reader { return memory.ReaderOf(x.chatWith(nil)) }
+func (x *exchange) reader() memory.Reader { return draft.ReaderOf(x.chatWith(nil)) }
 
 // errInline ends a compaction that an answer waits for. It says nothing of the summariser: upkeep, which has more time,
 // goes on after the answer.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -100,10 +100,10 @@ func TestWhatFailedAFlush(t *testing.T) {
 		})
 	}
 	for err, reason := range map[error]string{
-		fmt.Errorf("x: %w", memory.ErrUnusable):                   "model called memory_save with nothing usable",
-		fmt.Errorf("x: %w", &ModelError{Class: Malformed}):        "model error: malformed",
-		fmt.Errorf("x: %w", memory.ErrSpent):                      "tokens of the day are used up",
-		fmt.Errorf("%w: %w", memory.ErrStorage, context.Canceled): "ran out of time",
+		fmt.Errorf("x: %w", extract.ErrUnusable):                   "model called memory_save with nothing usable",
+		fmt.Errorf("x: %w", &ModelError{Class: Malformed}):         "model error: malformed",
+		fmt.Errorf("x: %w", extract.ErrSpent):                      "tokens of the day are used up",
+		fmt.Errorf("%w: %w", extract.ErrStorage, context.Canceled): "ran out of time",
 	} {
 		want(t, "reason", flushTrouble(err), reason)
 	}

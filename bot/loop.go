@@ -10,7 +10,7 @@ import (
 
 	"ebb/compaction"
 	"ebb/compaction/tokens"
-	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -197,7 +197,7 @@ func (r *Runner) run(ctx context.Context, t *turn, tool Tool, c sessions.ToolCal
 	chat := t.chat()
 	chat.Location, chat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	result, err := tool.Call(ctx, ToolInput{
-		Arguments: c.Arguments, Lease: t.lease, Reader: memory.ReaderOf(chat), Chat: chat, CallID: c.ID,
+		Arguments: c.Arguments, Lease: t.lease, Reader: draft.ReaderOf(chat), Chat: chat, CallID: c.ID,
 		Current: t.current(), Room: leastBytes * bodyLimit(r.views.settings(t.view.Session).Window.Usable()),
 	})
 	outcome := "ok"

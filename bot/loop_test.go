@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -298,7 +299,7 @@ func TestFactsFromToolsStayInTheSession(t *testing.T) {
 				c.Tools = []Tool{
 					handTool{name: "look", f: func(context.Context, ToolInput) (string, error) { return "production is open to everybody", nil }},
 					handTool{name: "keep", f: func(_ context.Context, in ToolInput) (string, error) {
-						drafts, refused := memory.Route([]memory.Fact{{Content: in.Arguments, Kind: memory.KindDecision}}, in.Chat)
+						drafts, refused := draft.Route([]memory.Fact{{Content: in.Arguments, Kind: memory.KindDecision}}, in.Chat)
 						kept = append(kept, drafts...)
 						return strings.Join(refused, ""), nil
 					}},

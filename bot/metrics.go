@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -156,7 +156,7 @@ func (r *recorder) ReplyTried(s sessions.Settled) {
 }
 
 // Flushed counts a memory flush.
-func (r *recorder) Flushed(o memory.Outcome, err error) {
+func (r *recorder) Flushed(o extract.Outcome, err error) {
 	outcome := "saved"
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -26,7 +27,7 @@ func (b *Builder) pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 		return &sessions.Pinned{}, nil
 	}
 	talk := slices.Concat(v.Tail, v.Pending)
-	ms, err := b.memory.Pinned(ctx, memory.ReaderOf(memory.ChatOf(v.Session, talk)), pinnedMemories)
+	ms, err := b.memory.Pinned(ctx, draft.ReaderOf(draft.ChatOf(v.Session, talk)), pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/classify"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -55,7 +56,7 @@ func credulous(_ context.Context, r Request) (Response, error) {
 	add("needle10 for a galaxy", map[string]any{"scope": "galaxy"})
 	add("needle11 \x00\x01\x02\x1b[31m\x07 red", nil)
 	add("needle12 \u202e\u202d\u200b\u200b turned", nil)
-	return saving(map[string]any{"facts": facts[max(0, len(facts)-memory.MaxFacts):]}), nil
+	return saving(map[string]any{"facts": facts[max(0, len(facts)-draft.MaxFacts):]}), nil
 }
 
 // What quotes, tool results and a credulous model bring in by the way of a flush is stored for the session at most, and

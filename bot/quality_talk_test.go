@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )
@@ -162,7 +163,7 @@ func (s *stage) extract(_ context.Context, r Request) (Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, src := range told {
-		if s.saved[src.plant]++; i >= memory.MaxFacts {
+		if s.saved[src.plant]++; i >= draft.MaxFacts {
 			s.missed = append(s.missed, facts[i].Content)
 		}
 	}
@@ -175,7 +176,7 @@ func saving(arguments any) Response {
 	if err != nil {
 		panic(err)
 	}
-	return calls(sessions.ToolCall{ID: "f1", Name: memory.SaveTool, Arguments: string(args)})
+	return calls(sessions.ToolCall{ID: "f1", Name: draft.SaveTool, Arguments: string(args)})
 }
 
 // line is what somebody says.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/show"
 )
 
 // What a model reads of a search, and how far it has to read.
@@ -122,7 +123,7 @@ func (q *quality) told(p plant) {
 func listed(hits []memory.Hit) string {
 	var b strings.Builder
 	for _, h := range hits {
-		fmt.Fprintf(&b, "\t%.2f %s", h.Score, memory.HitLine(h, time.UTC))
+		fmt.Fprintf(&b, "\t%.2f %s", h.Score, show.HitLine(h, time.UTC))
 	}
 	return b.String()
 }
@@ -141,7 +142,7 @@ func (q *quality) kept(p plant) {
 			for _, question := range append(p.asks[:], told.content) {
 				for _, h := range q.search(at, question, foreignHits) {
 					if holds(h.Content, answer) {
-						t.Errorf("room %d is told of room %d: %s", at, p.room, memory.HitLine(h, time.UTC))
+						t.Errorf("room %d is told of room %d: %s", at, p.room, show.HitLine(h, time.UTC))
 					}
 				}
 			}

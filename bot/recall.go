@@ -7,6 +7,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/classify"
+	"ebb/memory/show"
 	"ebb/sessions"
 )
 
@@ -72,7 +73,7 @@ func (b *Builder) recalled(key sessions.Key, hits []memory.Hit, budget int) stri
 	room := budget - b.counter.Count(recallHead+fenced(key, "recall", "-"))
 	var lines strings.Builder
 	for _, h := range hits {
-		line := memory.HitLine(h, b.cfg.Location)
+		line := show.HitLine(h, b.cfg.Location)
 		if n := b.counter.Count(line); n > room && lines.Len() == 0 {
 			line = tokens.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
 		} else if n > room {

@@ -12,6 +12,7 @@ import (
 
 	"ebb/compaction"
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -297,7 +298,7 @@ func TestRetoldIsNobodysWord(t *testing.T) {
 		tu := &turn{found: c.found, exchange: exchange{asked: []sessions.Event{asked}}}
 		tu.view.Summaries = c.summaries
 		tu.view.Session = sessions.Session{Key: group, RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
-		drafts, refused := memory.Route([]memory.Fact{fact}, tu.chat())
+		drafts, refused := draft.Route([]memory.Fact{fact}, tu.chat())
 		if len(drafts) != 1 || drafts[0].Scope != c.want {
 			t.Errorf("%s: it became %+v (%v), want it in the %s", name, drafts, refused, c.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"errors"
 	"slices"
@@ -34,7 +35,7 @@ func (r *Runner) recall(ctx context.Context, t *turn) {
 	none := r.counter.Count(r.views.recalled(t.key, nil, 0))
 	room := none
 	for _, h := range t.found {
-		room += r.counter.Count(memory.HitLine(h, r.cfg.Location))
+		room += r.counter.Count(show.HitLine(h, r.cfg.Location))
 	}
 	t.recallRoom = max(none, min(room, r.recallBudget(t))) + tokens.MessageOverhead
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -20,7 +21,7 @@ type ToolInput struct {
 	Arguments string
 	Lease     sessions.Lease
 	Reader    memory.Reader
-	Chat      memory.Chat // where it was asked, and who speaks there
+	Chat      draft.Chat // where it was asked, and who speaks there
 	CallID    string
 	Current   []sessions.Event // of the running turn, numbered as its commit will number them: the log lacks them so far
 	Room      int              // bytes that a result may have without being cut; 0: any number

@@ -14,6 +14,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/classify"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -314,7 +315,7 @@ func (t *turn) after(o outcome) sessions.View {
 
 // chat is where the turn's facts are said, and reader who reads memory in it. What tools found in this very turn belongs
 // to it: a fact that only they tell is nobody's word. Nor is what summaries tell, or what was recalled for the question.
-func (t *turn) chat() memory.Chat {
+func (t *turn) chat() draft.Chat {
 	c := t.chatWith(t.sofar)
 	for _, h := range t.found {
 		c.Retold = append(c.Retold, h.Content)
@@ -322,7 +323,7 @@ func (t *turn) chat() memory.Chat {
 	return c
 }
 
-func (t *turn) reader() memory.Reader { return memory.ReaderOf(t.chat()) }
+func (t *turn) reader() memory.Reader { return draft.ReaderOf(t.chat()) }
 
 // current are the events of a running turn, whole, with the numbers that the commit will give them.
 func (t *turn) current() []sessions.Event {

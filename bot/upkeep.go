@@ -11,6 +11,8 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -118,7 +120,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 }
 
 // flushCycle makes the cycle's one flush, unless a run that was under way has made it.
-func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outcome, error) {
+func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outcome, error) {
 	return u.flushAs(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
 		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
 	})
@@ -126,31 +128,31 @@ func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (memory.Outco
 
 // flushAll flushes what is not flushed yet, whatever the cycle says. The mark of the cycle stays: a short talk must not
 // use up the flush that comes before its compaction.
-func (u *Worker) flushAll(ctx context.Context, l sessions.Lease, trigger string) (memory.Outcome, error) {
+func (u *Worker) flushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error) {
 	return u.flushAs(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
 }
 
 // flushAs flushes the session once it is ours, where it is due, and marks the cycle with epoch.
 func (u *Worker) flushAs(
 	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
-) (memory.Outcome, error) {
+) (extract.Outcome, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
-		return memory.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+		return extract.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
 	defer unlock()
 	s, err := u.store.Session(ctx, l.Key)
 	if err != nil {
-		return memory.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
+		return extract.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
 	epoch, due := as(s)
 	if !due {
-		return memory.Outcome{}, nil
+		return extract.Outcome{}, nil
 	}
 	if trigger == flushDebt { // a compaction has forgiven the session, but not the debt
 		d, err := u.memory.Owed(ctx, l.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-			return memory.Outcome{}, fmt.Errorf("read what session %s owes: %w", l.Key, err)
+			return extract.Outcome{}, fmt.Errorf("read what session %s owes: %w", l.Key, err)
 		}
 		s.FlushFailures = max(s.FlushFailures, d.Failures)
 	}
@@ -175,14 +177,14 @@ const (
 // here, with the session's upkeep locked. What fails is recorded as owed.
 func (u *Worker) flush(
 	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
-) (memory.Outcome, error) {
+) (extract.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	flusher := *u.flusher
 	if trigger == flushCandidates || trigger == flushEveryTurn {
 		flusher.Model = plainModel{u.model, KindExtract}
 	}
-	out, err := flusher.Flush(ctx, memory.Due{
+	out, err := flusher.Flush(ctx, extract.Due{
 		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: u.flushBudget(s, trigger),
 	})
 	u.stats.Flushed(out, err)
@@ -206,7 +208,7 @@ func (u *Worker) flush(
 	failures := s.FlushFailures + 1
 	switch {
 	case errors.Is(context.Cause(ctx), ErrStop), errors.Is(err, sessions.ErrConflict),
-		out.Through > s.FlushedSeq && (errors.Is(err, memory.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
+		out.Through > s.FlushedSeq && (errors.Is(err, extract.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // cut off, the cursor was moved by another, or the range is longer than day or deadline: not failed
 	}
 	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushTrouble(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
@@ -237,17 +239,17 @@ func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 // flushTrouble is why a flush failed, in words that may stand in a table: never the provider's own.
 func flushTrouble(err error) string {
 	switch {
-	case errors.Is(err, memory.ErrNotSaved):
-		return memory.ErrNotSaved.Error()
-	case errors.Is(err, memory.ErrSpent):
-		return memory.ErrSpent.Error()
-	case errors.Is(err, memory.ErrUnusable):
-		return memory.ErrUnusable.Error()
+	case errors.Is(err, draft.ErrNotSaved):
+		return draft.ErrNotSaved.Error()
+	case errors.Is(err, extract.ErrSpent):
+		return extract.ErrSpent.Error()
+	case errors.Is(err, extract.ErrUnusable):
+		return extract.ErrUnusable.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "ran out of time"
 	case errors.Is(err, sessions.ErrConflict):
 		return "session changed meanwhile"
-	case errors.Is(err, memory.ErrStorage):
+	case errors.Is(err, extract.ErrStorage):
 		return "storage"
 	}
 	return "model error: " + string(ClassOf(err))

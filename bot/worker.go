@@ -6,6 +6,8 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
 	"ebb/memory"
+	"ebb/memory/consolidate"
+	"ebb/memory/extract"
 	"ebb/sessions"
 	"ebb/sessions/lease"
 	"ebb/sessions/serial"
@@ -57,8 +59,8 @@ type Worker struct {
 	now          func() time.Time
 	stopping     func() bool
 	engine       *summarize.Engine
-	flusher      *memory.Flusher
-	consolidator *memory.Consolidator
+	flusher      *extract.Flusher
+	consolidator *consolidate.Consolidator
 	locks        *locks
 	spare        *semaphore.Weighted // bounds maintenance over all sessions
 	idle         idleBacklogs
@@ -83,13 +85,13 @@ func newWorker(cfg workerConfig) *Worker {
 		Model: plainModel{cfg.Model, KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
 	}}
-	u.flusher = &memory.Flusher{
+	u.flusher = &extract.Flusher{
 		Store: cfg.Memory, Model: plainModel{cfg.Model, KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
 		Talk: cfg.Views.talk, Clean: transcript.Clean,
 	}
-	u.consolidator = &memory.Consolidator{
+	u.consolidator = &consolidate.Consolidator{
 		Store: cfg.Keeper, Model: plainModel{cfg.Model, KindConsolidation}, Name: cfg.SummaryModel, Fence: transcript.Fence,
 		Count: cfg.Counter.Count, Language: cfg.Language, Context: window,
 	}

@@ -148,23 +148,3 @@ func DigestBody(text string) string {
 	}
 	return strings.TrimSpace(redact.Secrets(kept.String()))
 }
-
-// digestLines are the digests in a scope that were written of a date, line by line.
-func digestLines(ctx context.Context, s Digests, r Reader, scope, date string, loc *time.Location) ([]string, error) {
-	day, err := time.ParseInLocation(time.DateOnly, date, loc)
-	if err != nil {
-		return nil, nil //nolint:nilerr // no day has that date, and no digest
-	}
-	digests, err := s.DigestsOf(ctx, r, day, day.AddDate(0, 0, 1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: digests: %w", ErrUnreadable, err)
-	}
-	var out []string
-	for _, m := range digests {
-		if string(m.Scope) == scope {
-			out = append(out, fmt.Sprintf("[%s %s #%d]", m.Scope, date, m.ID))
-			out = append(out, strings.Split(m.Content, "\n")...)
-		}
-	}
-	return out, nil
-}

@@ -73,31 +73,6 @@ func TestDaysLieEndToEnd(t *testing.T) {
 	})
 }
 
-// A day's path shows its digest line by line, before the facts of the day, to those in the group alone.
-func TestGetReadsDigests(t *testing.T) {
-	t.Parallel()
-	loc := zone(t, "Asia/Shanghai")
-	at := time.Date(2026, 11, 20, 23, 59, 0, 0, loc)
-	l := &library{digests: []Memory{
-		{ID: 7, Scope: ScopeGroup, ScopeID: "r/c", Kind: KindDigest, Content: "# title\n- first\n- second", CreatedAt: at},
-	}}
-	for _, c := range []struct {
-		path string
-		want string
-	}{
-		{"memory/group/2026-11-20.md", "[group 2026-11-20 #7]\n# title\n- first\n- second"},
-		{"memory/group/2026-11-21.md", "has 0 lines"},
-		{"memory/session/2026-11-20.md", "has 0 lines"},
-		{"memory/group/2026-02-31.md", "has 0 lines"},
-		{"MEMORY.md", "has 0 lines"},
-	} {
-		got, err := Get(t.Context(), l, Reader{Key: "r/c", Robot: "r", Conversation: "c"}, c.path, 1, LogReader{Location: loc})
-		if err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %q (%v), want %q", c.path, got, err, c.want)
-		}
-	}
-}
-
 func TestDigestScope(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[sessions.Key]string{"r/c": "group r/c", "r/c/u1": "session r/c/u1"} {

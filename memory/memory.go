@@ -131,3 +131,27 @@ type Hit struct {
 	// Outdated says that a memory drawn from this event was corrected later.
 	Outdated bool
 }
+
+// GroupID is the scope id of a conversation: two robots in one group do not share memory.
+func GroupID(robot sessions.RobotCode, conversation sessions.ConversationID) string {
+	return string(sessions.NewKey(robot, conversation, ""))
+}
+
+// Fact is one item of a memory_save call, as the model wrote it.
+type Fact struct {
+	Content string `json:"content"`
+	Kind    Kind   `json:"kind"`
+	Subject string `json:"subject,omitempty"` // name or id of the person it is about
+	Key     string `json:"key,omitempty"`     // what it is the value of
+	// Replaces is the id of the known memory that it corrects; 0 for none.
+	Replaces int64  `json:"replaces,omitempty"`
+	By       string `json:"by,omitempty"` // name or id of the person who said it
+}
+
+// HeadOf shortens what a model wrote before it is said back.
+func HeadOf(s string) string {
+	if rs := []rune(s); len(rs) > 80 {
+		return string(rs[:80]) + "…"
+	}
+	return s
+}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"ebb/sessions"
 )
@@ -94,4 +95,29 @@ type Flush struct {
 	Usage   sessions.Usage
 	Cost    float64
 	Model   string
+}
+
+// Seek is a question to a session's log.
+type Seek struct {
+	Words   string // half of them must occur; empty: every event
+	From    int64  // first number; 0: no bound
+	Through int64  // last number; 0: no bound
+	Since   time.Time
+	Until   time.Time // exclusive
+	Limit   int       // events
+	Chars   int       // of one event's content; of a longer one, the piece around the first word is read
+}
+
+// Finds are events of a log, newest first.
+type Finds struct {
+	Events []Find
+	// From is the oldest number that was compared word by word: a long log is read in parts. 0: the whole range was.
+	// Older finds come from the search index.
+	From int64
+}
+
+// Find is an event of a log.
+type Find struct {
+	sessions.Event
+	Cut bool // Content is a piece of the event's content
 }

@@ -12,6 +12,7 @@ import (
 	"ebb/bot/openai"
 	"ebb/bot/openai/openaitest"
 	"ebb/memory"
+	"ebb/memory/embed"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
@@ -58,7 +59,7 @@ type rig struct {
 	*chat
 	server *openaitest.Server
 	dense  *sql.Store
-	filler *memory.Filler
+	filler *embed.Filler
 }
 
 func embedder(t *testing.T, s *openaitest.Server, model string) *openai.Embedder {
@@ -84,7 +85,7 @@ func newRig(t *testing.T, url string, o openaitest.Options) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.dense.Close)
-	r.filler = &memory.Filler{Store: r.dense, Embedder: e, Batch: 16}
+	r.filler = &embed.Filler{Store: r.dense, Embedder: e, Batch: 16}
 	return r
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -89,7 +90,7 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 			t.Errorf("%s reads %+v (%v), want %d digests", who, got, err, want)
 		}
 		if want == 1 {
-			text, err := memory.Get(t.Context(), s, r, "memory/group/"+yesterday().Date+".md", 1, memory.LogReader{Location: time.UTC})
+			text, err := show.Get(t.Context(), s, r, "memory/group/"+yesterday().Date+".md", 1, show.LogReader{Location: time.UTC})
 			if err != nil || !strings.Contains(text, "决定周五发布") {
 				t.Errorf("the day's path reads %q (%v)", text, err)
 			}
@@ -100,7 +101,7 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 	}
 	if hits := c.search("决定发布"); len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/group/"+yesterday().Date) {
 		t.Errorf("a search finds %+v", hits)
-	} else if text, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, memory.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, "决定周五发布") {
+	} else if text, err := show.Get(t.Context(), s, c.reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, "决定周五发布") {
 		t.Errorf("the path of the find reads %q (%v)", text, err)
 	}
 	if one, err := s.Session(t.Context(), c.reader.Key); err != nil || one.SpentToday != 42 {

@@ -13,6 +13,7 @@ import (
 
 	"ebb/bot/openai/openaitest"
 	"ebb/memory"
+	"ebb/memory/embed"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -67,7 +68,7 @@ func TestEmbeddingsAreMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(again.Close)
-	f := &memory.Filler{Store: again, Embedder: embedder(t, r.server, "embed-1")}
+	f := &embed.Filler{Store: again, Embedder: embedder(t, r.server, "embed-1")}
 	if n, err := f.Fill(t.Context()); err != nil || n != 0 || len(sent(r.server)) != len(want) {
 		t.Errorf("after a restart %d texts are new (%v)", n, err)
 	}
@@ -97,7 +98,7 @@ func TestEmbeddingGoesOn(t *testing.T) {
 	if n, err := r.filler.Fill(t.Context()); err == nil || n != 20 {
 		t.Fatalf("%d texts were filled before the fault: %v", n, err)
 	}
-	f := &memory.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-1"), Batch: 10}
+	f := &embed.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-1"), Batch: 10}
 	if n, err := f.Fill(t.Context()); err != nil || n != 12 {
 		t.Errorf("%d texts were filled after it (%v), want the other 12", n, err)
 	}
@@ -125,7 +126,7 @@ func TestEmbeddingModelChanges(t *testing.T) {
 		}
 		return s
 	}
-	next := &memory.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-2"), Batch: 1}
+	next := &embed.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-2"), Batch: 1}
 	if _, err := next.Fill(t.Context()); err == nil {
 		t.Fatal("the fault was no error")
 	}

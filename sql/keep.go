@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/reconcile"
 	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -30,7 +31,7 @@ type keeper struct {
 	// is there to be told, and the fact counts.
 	strict  bool
 	robot   sessions.RobotCode // whose team it is, and whose people
-	ledgers map[place]*memory.Ledger
+	ledgers map[place]*reconcile.Ledger
 	receipt memory.Receipt
 }
 
@@ -68,10 +69,10 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	// A nil slice would be NULL, which nothing is equal to: good for none of them, but of places there is one at least.
 	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: robotSessions(k.robot), SourceGroups: []string{}}
-	k.ledgers = map[place]*memory.Ledger{}
+	k.ledgers = map[place]*reconcile.Ledger{}
 	open := func(at place) {
 		if k.ledgers[at] == nil {
-			k.ledgers[at] = new(memory.Ledger)
+			k.ledgers[at] = new(reconcile.Ledger)
 			p.Scopes, p.ScopeIds = append(p.Scopes, string(at.scope)), append(p.ScopeIds, at.id)
 		}
 	}
@@ -117,7 +118,7 @@ func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} 
 
 // one stores a draft.
 func (k *keeper) one(ctx context.Context, d memory.Draft) error {
-	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(memory.Ledger)
+	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(reconcile.Ledger)
 	inTeam := d
 	if k.shared(d) {
 		inTeam.Scope, inTeam.ScopeID = k.team().scope, k.team().id
@@ -137,7 +138,7 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 		return k.seen(ctx, inTeam, known.Same)
 	}
 	if !corrects {
-		known = memory.Verdict{}
+		known = reconcile.Verdict{}
 	}
 	by := cmp.Or(v.By, known.By)
 	id, stored, err := k.insert(ctx, d, by)

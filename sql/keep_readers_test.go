@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )
@@ -113,7 +114,7 @@ func TestReadableInAGroupDespiteAPrivateCorrection(t *testing.T) {
 			}
 		}
 		g.wantKnown("u1 的岗位是网关开发")
-		text, err := memory.Get(t.Context(), s, g.reader, "memory/user/2026-11-20.md#"+fmt.Sprint(id), 1, memory.LogReader{Location: time.UTC})
+		text, err := show.Get(t.Context(), s, g.reader, "memory/user/2026-11-20.md#"+fmt.Sprint(id), 1, show.LogReader{Location: time.UTC})
 		if err != nil || strings.Contains(text, "OUTDATED") || !strings.Contains(text, "网关开发") {
 			t.Errorf("%s: memory_get in the group tells of it: %q (%v)", name, text, err)
 		}

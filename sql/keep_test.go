@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -425,7 +427,7 @@ func keepAs(t *testing.T, c *chat, f memory.Fact) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drafts, _ := memory.Route([]memory.Fact{f}, memory.ChatOf(session, events))
+	drafts, _ := draft.Route([]memory.Fact{f}, draft.ChatOf(session, events))
 	c.save(drafts...)
 }
 
@@ -461,7 +463,7 @@ func readAll(t *testing.T, c *chat) string {
 			b.WriteString(m.Content + "\n")
 		}
 		for _, path := range []string{"MEMORY.md", fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.UTC().Format(time.DateOnly), m.ID)} {
-			if text, err := memory.Get(ctx, s, r, path, 1, memory.LogReader{Location: time.UTC}); err == nil {
+			if text, err := show.Get(ctx, s, r, path, 1, show.LogReader{Location: time.UTC}); err == nil {
 				b.WriteString(text + "\n")
 			}
 		}

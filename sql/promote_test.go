@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
@@ -87,7 +88,7 @@ func TestPromotedIsKnownAgain(t *testing.T) {
 		}
 	}
 	c.wantKnown(firstDate)
-	text, err := memory.Get(t.Context(), s, c.reader, memoryPathOf(first), 1, memory.LogReader{Location: time.UTC})
+	text, err := show.Get(t.Context(), s, c.reader, memoryPathOf(first), 1, show.LogReader{Location: time.UTC})
 	if err != nil || !strings.Contains(text, firstDate) || strings.Contains(text, "OUTDATED") {
 		t.Errorf("the group's own is shown as %q (%v)", text, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -31,7 +32,7 @@ func TestPathsLeadToMemories(t *testing.T) {
 		if len(hits) != 1 {
 			t.Fatalf("%s: found %+v", zone, hits)
 		}
-		got, err := memory.Get(t.Context(), s, c.reader, hits[0].Path, 1, memory.LogReader{Location: zone})
+		got, err := show.Get(t.Context(), s, c.reader, hits[0].Path, 1, show.LogReader{Location: zone})
 		if err != nil || !strings.Contains(got, "deploy on Friday") {
 			t.Errorf("%s: %s leads to %q (%v)", zone, hits[0].Path, got, err)
 		}

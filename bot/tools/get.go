@@ -8,6 +8,7 @@ import (
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 )
 
@@ -38,8 +39,8 @@ func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, 
 	if blob, ok := sessions.BlobAt(a.Path); ok {
 		return g.blob(ctx, in, blob, a)
 	}
-	text, err := memory.Get(ctx, g.store, in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
-	if errors.Is(err, memory.ErrUnreadable) {
+	text, err := show.Get(ctx, g.store, in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
+	if errors.Is(err, show.ErrUnreadable) {
 		err = storeFault(ctx, err, "memory_get: the memory can't be read at the moment")
 	}
 	return text, err
@@ -57,7 +58,7 @@ func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getAr
 	if err != nil {
 		return "", storeFault(ctx, fmt.Errorf("read stored result: %w", err), "memory_get: the result can't be read at the moment")
 	}
-	return memory.Page(text, a.Page, in.Room, func(page int) string { return memory.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
+	return show.Page(text, a.Page, in.Room, func(page int) string { return show.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
 }
 
 // currentBlob is an offloaded result of the running turn, not yet stored.

@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 )
 
@@ -65,14 +66,14 @@ func (h historian) call(ctx context.Context, in bot.ToolInput, a historyArgs) (s
 			if page == 1 {
 				page = 0
 			}
-			return memory.CallOf(sessions.HistoryTool, "range", span, "page", page)
+			return show.CallOf(sessions.HistoryTool, "range", span, "page", page)
 		})
 	} else {
 		text, err = log.Find(ctx, q, sessions.ReadCall, func(seq int64) string {
-			return memory.CallOf(sessions.HistoryTool, "query", a.Query, "range", string(a.Range), "since", a.Since, "until", a.Until, "before", seq, "limit", a.Limit)
+			return show.CallOf(sessions.HistoryTool, "query", a.Query, "range", string(a.Range), "since", a.Since, "until", a.Until, "before", seq, "limit", a.Limit)
 		})
 	}
-	if errors.Is(err, memory.ErrUnreadable) {
+	if errors.Is(err, show.ErrUnreadable) {
 		err = storeFault(ctx, err, "query_history: the log can't be read at the moment")
 	}
 	return text, err
@@ -86,7 +87,7 @@ func (h historian) seek(a historyArgs) (q memory.Seek, err error) {
 	}
 	if a.Range != "" {
 		var ok bool
-		if q.From, q.Through, ok = memory.ParseSpan(string(a.Range)); !ok {
+		if q.From, q.Through, ok = show.ParseSpan(string(a.Range)); !ok {
 			return q, fmt.Errorf("range %q: want message numbers such as 12 or 10-20", memory.HeadOf(string(a.Range)))
 		}
 	}
@@ -129,6 +130,6 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 }
 
 // logReader reads the log of the calling session only.
-func logReader(store memory.Store, in bot.ToolInput, loc *time.Location) memory.LogReader {
-	return memory.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
+func logReader(store memory.Store, in bot.ToolInput, loc *time.Location) show.LogReader {
+	return show.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

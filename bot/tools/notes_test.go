@@ -22,6 +22,7 @@ import (
 	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -255,7 +256,7 @@ func (r *room) notesOfMemory() {
 		if path == "" {
 			r.Fatalf("%s finds %q", query, found)
 		}
-		if got := r.follow(memory.CallOf(sessions.GetTool, "path", path)); !strings.Contains(got, want) {
+		if got := r.follow(show.CallOf(sessions.GetTool, "path", path)); !strings.Contains(got, want) {
 			r.Errorf("the find of %s is not read whole", query)
 		}
 	}
@@ -274,7 +275,7 @@ func (r *room) notesOfMemory() {
 	if from := paths.FindString(value); from != "session_events/13" {
 		r.Errorf("a memory names its source as %q", value)
 	} else {
-		r.holds("source", r.follow(memory.CallOf(sessions.GetTool, "path", from)), r.events[12])
+		r.holds("source", r.follow(show.CallOf(sessions.GetTool, "path", from)), r.events[12])
 	}
 	r.listsGoOn()
 }

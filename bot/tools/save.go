@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/memory/draft"
 )
 
 type saver struct {
@@ -17,13 +18,13 @@ type saver struct {
 }
 
 func (s saver) call(ctx context.Context, in bot.ToolInput, _ json.RawMessage) (string, error) {
-	save, rejected, err := memory.ParseSave(in.Arguments)
+	save, rejected, err := draft.ParseSave(in.Arguments)
 	if err != nil {
 		return "", err
 	}
 	chat := in.Chat
 	chat.Location = s.loc
-	drafts, refused := memory.Route(save.Facts, chat)
+	drafts, refused := draft.Route(save.Facts, chat)
 	rejected = append(rejected, refused...)
 	if len(drafts) == 0 {
 		if len(rejected) > 0 {

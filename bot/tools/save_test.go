@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebb/memory"
+	"ebb/memory/draft"
 )
 
 // What is not kept is told with a reason that the model can act on, and nothing of it is stored.
@@ -28,7 +29,7 @@ func TestSaveTellsWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &shelf{receipt: c.receipt}
-			got, err := run(t, s, memory.SaveTool, c.arguments)
+			got, err := run(t, s, draft.SaveTool, c.arguments)
 			if (err != nil) != c.fails || len(s.drafts) != c.drafts {
 				t.Fatalf("%q, %v; stored %+v", got, err, s.drafts)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/memory/show"
 )
 
 type searchArgs struct {
@@ -58,7 +59,7 @@ func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (str
 		if rs := []rune(h.Content); q.Chars > 0 && len(rs) > q.Chars+1 { // its path reads the whole
 			h.Content = string(rs[:q.Chars]) + "…"
 		}
-		b.WriteString(memory.HitLine(h, s.loc))
+		b.WriteString(show.HitLine(h, s.loc))
 	}
 	return b.String(), nil
 }

@@ -14,13 +14,14 @@ import (
 
 	"ebb/bot"
 	"ebb/memory"
+	"ebb/memory/draft"
 )
 
 // All returns the built-in tools over a memory store and offloaded results. Times are shown in loc.
 func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 	return []bot.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
-			spec: bot.ToolSpec{Name: memory.SaveTool, Description: memory.SaveDescription, Schema: memory.SaveSchema()},
+			spec: bot.ToolSpec{Name: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()},
 			call: (saver{store, loc}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},

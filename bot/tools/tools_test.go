@@ -15,6 +15,7 @@ import (
 	"ebb/bot"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -131,7 +132,7 @@ func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
 		if tool.Spec().Name == name {
 			return tool.Call(t.Context(), bot.ToolInput{
 				Arguments: arguments, Lease: sessions.Lease{Key: "r/c"}, Reader: memory.Reader{Key: "r/c"},
-				Chat: memory.Chat{Key: "r/c", Robot: "r", Conversation: "c", Roster: map[string]sessions.UserID{"Alice": "u1"}},
+				Chat: draft.Chat{Key: "r/c", Robot: "r", Conversation: "c", Roster: map[string]sessions.UserID{"Alice": "u1"}},
 			})
 		}
 	}
@@ -264,7 +265,7 @@ func TestSpecs(t *testing.T) {
 	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
 		s := tool.Spec()
 		r, ok := tool.(bot.Repeatable)
-		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == memory.SaveTool) {
+		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == draft.SaveTool) {
 			t.Errorf("%s may be repeated: %v", s.Name, repeatable)
 		}
 		properties, ok := s.Schema["properties"].(map[string]any)

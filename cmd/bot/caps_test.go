@@ -22,7 +22,6 @@ var overFull = map[string]int{
 	"bot": 48, "bot.Bot": 169,
 	"bot/dingtalk/dingtalktest.Server": 144,
 	"cmd/lab":                          50, "cmd/lab.chaos": 57,
-	"memory":                  38,
 	"sessions/memstore.Store": 58,
 	"sql":                     69, "sql.Store": 193,
 }

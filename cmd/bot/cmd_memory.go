@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/memory"
+	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -184,13 +185,13 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		out := exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
-		facts, messages := memory.ExportHeads(lang)
+		facts, messages := show.ExportHeads(lang)
 		if err := out.head(facts); err != nil {
 			return err
 		}
 		err := pages(func(after int64) ([]memory.Memory, error) { return s.FactsOf(ctx, "", who, after, exportPage) },
 			func(m memory.Memory) (int64, error) {
-				return m.ID, out.put(exportedFact{"fact", viewMemory(m)}, memory.ExportFact(m, at.zone, lang))
+				return m.ID, out.put(exportedFact{"fact", viewMemory(m)}, show.ExportFact(m, at.zone, lang))
 			})
 		if err != nil {
 			return err
@@ -200,7 +201,7 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		}
 		return pages(func(after int64) ([]memory.Said, error) { return s.MessagesOf(ctx, "", who, after, exportPage) },
 			func(m memory.Said) (int64, error) {
-				return m.Event.ID, out.put(saidView{"message", viewEvent(m.Event), m.Title, m.Private}, memory.ExportSaid(m, at.zone, lang))
+				return m.Event.ID, out.put(saidView{"message", viewEvent(m.Event), m.Title, m.Private}, show.ExportSaid(m, at.zone, lang))
 			})
 	})
 }

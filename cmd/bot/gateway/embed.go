@@ -7,7 +7,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/openai"
-	"ebb/memory"
+	"ebb/memory/embed"
 )
 
 // embedRetries is how often the background asks a busy endpoint again at once. A search asks it once: its time is short.
@@ -30,7 +30,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 		return func() {}
 	}
 	e := g.cfg.Agent.Memory.Embeddings
-	f := &memory.Filler{
+	f := &embed.Filler{
 		Store: g.store, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute,
 		Leads: func(ctx context.Context) (bool, error) { return g.store.Leads(ctx, g.replica) },
 	}

@@ -17,6 +17,7 @@ import (
 	"ebb/compaction/identify"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
@@ -341,7 +342,7 @@ func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
 	m.own(lines)
-	s := memory.Save{Nothing: len(lines) == 0}
+	s := draft.Save{Nothing: len(lines) == 0}
 	for i := range min(facts, len(lines)) {
 		l := lines[i*len(lines)/facts]
 		s.Facts = append(s.Facts, memory.Fact{Content: l.Who + " said: " + tokens.HeadTail(l.Text, 120), Kind: memory.KindFact})

@@ -12,7 +12,7 @@ import (
 	"ebb/bot"
 	"ebb/cmd/lab/labtest"
 	"ebb/compaction/tokens"
-	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/sql"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
@@ -183,7 +183,7 @@ func TestRecordedTalksAreReadFromTheirFolder(t *testing.T) {
 func TestReplayFailsOverARequestAboutAnotherConversation(t *testing.T) {
 	t.Parallel()
 	talks := synthesize(2)
-	for name, tools := range map[string]string{"flush": memory.SaveTool, "summary": ""} {
+	for name, tools := range map[string]string{"flush": draft.SaveTool, "summary": ""} {
 		for i, whose := range talks {
 			m := newCountingModel(talks[0], segmentCap, 1)
 			line, err := json.Marshal(map[string]any{"n": 1, "who": "Alex", "role": "user", "text": whose.said[0].text})

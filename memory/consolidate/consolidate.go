@@ -1,0 +1,212 @@
+// Package consolidate replaces the oldest facts of a scope that holds too many by fewer facts. A result that lost a number, a
+// name or most of a fact is refused, and the old facts stay.
+package consolidate
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/memory/text"
+	"ebb/sessions"
+)
+
+// Consolidator tells the oldest facts of a pile as fewer. What the model answers is checked; where it lost something,
+// nothing changes.
+type Consolidator struct {
+	Store    memory.Crowd
+	Model    memory.Model
+	Name     string // the configured model that is asked; empty for the default one
+	Fence    memory.Fencer
+	Count    func(text string) int // tokens
+	Language string                // zh or en
+	Context  int                   // the window, in tokens
+}
+
+// ErrLossy says that a model left something out that the facts named, so that they were kept as they are.
+var ErrLossy = errors.New("the consolidated facts lack something that the old ones name")
+
+// Bounds of one consolidation.
+const (
+	batch      = 40 // facts that are told as fewer
+	fewest     = 2  // of them: a group of many people has few facts about each
+	keptShare  = 2  // at most one of so many remain
+	answerRoom = 4096
+)
+
+//go:embed consolidate.md
+var consolidateText string
+
+var consolidateTemplate = template.Must(template.New("consolidate.md").Parse(consolidateText))
+
+// Consolidation is what one call did.
+type Consolidation struct {
+	Receipt memory.Receipt
+	Old     int // facts that were told as fewer; 0: there was nothing to do
+	Usage   sessions.Usage
+	Cost    float64
+}
+
+// Run consolidates a pile once. An error leaves all memories as they were.
+func (c *Consolidator) Run(ctx context.Context, p memory.Pile) (done Consolidation, err error) {
+	old, err := c.Store.Oldest(ctx, p, batch)
+	if err != nil {
+		return done, fmt.Errorf("read the oldest facts of %s %s: %w", p.Scope, p.ScopeID, err)
+	}
+	old = c.fitting(old)
+	if len(old) < fewest {
+		return done, nil
+	}
+	request, err := c.request(old)
+	if err != nil {
+		return done, err
+	}
+	called, err := c.Model.Call(ctx, request)
+	done.Usage, done.Cost = called.Usage, called.Cost
+	if err != nil {
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
+	}
+	drafts, err := told(old, called)
+	if err != nil {
+		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
+	}
+	if done.Receipt, err = c.Store.Consolidate(ctx, old, drafts); err != nil {
+		return done, fmt.Errorf("store consolidated facts of %s %s: %w", p.Scope, p.ScopeID, err)
+	}
+	done.Old = len(old)
+	return done, nil
+}
+
+// fitting is the longest beginning of old that a request has room for.
+func (c *Consolidator) fitting(old []memory.Memory) []memory.Memory {
+	room := c.Context/2 - answerRoom/2
+	for i, m := range old {
+		if room -= c.Count(m.Content) + 16; room < 0 {
+			return old[:i]
+		}
+	}
+	return old
+}
+
+func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) {
+	var sys, data strings.Builder
+	if err := consolidateTemplate.Execute(&sys, map[string]any{
+		"Chinese": c.Language != "en", "Count": len(old), "Max": min(draft.MaxFacts, len(old)/keptShare),
+	}); err != nil {
+		return memory.CallRequest{}, fmt.Errorf("write consolidation prompt: %w", err)
+	}
+	for _, m := range old {
+		data.WriteString("- " + m.Content + "\n")
+	}
+	return memory.CallRequest{
+		Model: c.Name, System: sys.String(), User: c.Fence("facts", data.String()), Tool: draft.SaveTool, Description: draft.SaveDescription,
+		Schema: draft.SaveSchema(), MaxOutput: min(answerRoom, c.Context/4),
+	}, nil
+}
+
+// told makes drafts of an answer, which must be fewer than the old facts and name everything that these do. They belong
+// where the old ones do, whatever the model says of whom they are about.
+func told(old []memory.Memory, c memory.Called) ([]memory.Draft, error) {
+	if c.Arguments == "" {
+		return nil, draft.ErrNotSaved
+	}
+	save, rejected, err := draft.ParseSave(c.Arguments)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rejected) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrLossy, strings.Join(rejected, "; "))
+	case len(save.Facts) == 0 || len(save.Facts) >= len(old):
+		return nil, fmt.Errorf("%d facts in the place of %d: %w", len(save.Facts), len(old), ErrLossy)
+	}
+	if err := complete(old, save.Facts); err != nil {
+		return nil, err
+	}
+	pattern, err := patternOf(old)
+	if err != nil {
+		return nil, err
+	}
+	drafts := make([]memory.Draft, len(save.Facts))
+	for i, f := range save.Facts {
+		// No key: another value of one thing must not take the rest out of force.
+		drafts[i] = pattern
+		drafts[i].Kind, drafts[i].Content = f.Kind, f.Content
+	}
+	return drafts, nil
+}
+
+// patternOf is what all drafts have that stand for old: where they belong and where they came from.
+func patternOf(old []memory.Memory) (memory.Draft, error) {
+	first := old[0]
+	d := memory.Draft{
+		Scope: first.Scope, ScopeID: first.ScopeID, SubjectID: first.SubjectID, SaidBy: first.SaidBy, SourceGroup: first.SourceGroup,
+		StartSeq: first.StartSeq, EndSeq: first.EndSeq,
+	}
+	for _, m := range old {
+		if m.Scope != first.Scope || m.ScopeID != first.ScopeID || m.SourceGroup != first.SourceGroup ||
+			m.SourceSession != first.SourceSession || m.SubjectID != first.SubjectID || m.SaidBy != first.SaidBy {
+			return memory.Draft{}, fmt.Errorf("facts of several sources: %w", sessions.ErrRefused)
+		}
+		if m.SaidAt.After(d.SaidAt) {
+			d.SaidAt = m.SaidAt
+		}
+		d.StartSeq, d.EndSeq = min(d.StartSeq, m.StartSeq), max(d.EndSeq, m.EndSeq)
+	}
+	return d, nil
+}
+
+// complete checks that facts name every number and identifier of the old ones, and most of what else each of them says. Its
+// error is for a log, where nothing that people said may stand: it has the number of the fact.
+func complete(old []memory.Memory, facts []memory.Fact) error {
+	names, terms := map[string]bool{}, map[string]bool{}
+	for _, f := range facts {
+		for _, name := range namesDigits(f.Content) {
+			names[name] = true
+		}
+		for t := range text.Terms(text.Tokenize(f.Content)) {
+			terms[t] = true
+		}
+	}
+	for _, m := range old {
+		for _, name := range namesDigits(m.Content) {
+			if !names[name] {
+				return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
+			}
+		}
+		said, held := text.Terms(text.Tokenize(m.Content)), 0
+		for t := range said {
+			if terms[t] {
+				held++
+			}
+		}
+		if 2*held < len(said) {
+			return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
+		}
+	}
+	return nil
+}
+
+// namesDigits lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
+// in capitals.
+func namesDigits(body string) []string {
+	var out []string
+	for _, t := range text.Tokenize(body) {
+		if text.HasDigit(t) || strings.ContainsAny(t, "-_./@:") {
+			out = append(out, t)
+		}
+	}
+	for _, w := range strings.FieldsFunc(body, func(r rune) bool { return !text.IsLatin(r) }) {
+		if len(w) >= 2 && w == strings.ToUpper(w) && strings.ContainsFunc(w, unicode.IsUpper) {
+			out = append(out, text.Stem(text.Fold(w)))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,260 @@
+package draft
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/memory/classify"
+	"ebb/memory/text"
+	"ebb/sessions"
+)
+
+// voice is how a text came into the log. Only what people wrote themselves may become a memory outside the session: a
+// quote, a tool result or the model's own words may hold anything.
+type voice int
+
+const (
+	own voice = iota
+	quoted
+	tool
+	assistant
+)
+
+// witness is a text of the log that a fact can have been drawn from.
+type witness struct {
+	voice voice
+	seq   int64 // 0 of a message whose turn has not committed
+	who   sessions.UserID
+	at    time.Time
+	text  string
+	terms map[string]bool
+	names map[string]bool // terms of the names of who wrote it: they count as naming themselves
+}
+
+// evidence is what a chat's facts are traced back to.
+type evidence struct {
+	witnesses []witness
+	seen      map[string]int // how many witnesses have a term
+	foreign   bool           // somebody else's words are among them: of a quote, or of a tool
+}
+
+// evidenceOf reads the events of a chat. Speakers count as naming themselves, by every name that the roster has of them.
+func evidenceOf(c Chat) evidence {
+	ev := evidence{seen: map[string]int{}}
+	names := map[sessions.UserID]map[string]bool{}
+	for name, id := range c.Roster {
+		if names[id] == nil {
+			names[id] = map[string]bool{}
+		}
+		for t := range text.Terms(text.Tokenize(name)) {
+			names[id][t] = true
+		}
+	}
+	add := func(v voice, e sessions.Event, body string) {
+		if strings.TrimSpace(body) == "" {
+			return
+		}
+		w := witness{voice: v, seq: e.Seq, at: e.CreatedAt, text: body, terms: text.Terms(text.Tokenize(body))}
+		if v == own {
+			w.who = e.SenderID
+			w.names = names[e.SenderID]
+		}
+		for t := range w.terms {
+			ev.seen[t]++
+		}
+		ev.foreign = ev.foreign || v == quoted || v == tool
+		ev.witnesses = append(ev.witnesses, w)
+	}
+	for _, e := range c.Said {
+		switch e.Role {
+		case sessions.RoleUser:
+			words, others := OwnWords(e)
+			add(own, e, words)
+			add(quoted, e, others)
+		case sessions.RoleTool:
+			add(tool, e, e.Content)
+		case sessions.RoleAssistant:
+			add(assistant, e, e.Content)
+		case sessions.RoleSummary: // tells what other events say
+		}
+	}
+	return ev
+}
+
+// ownWords parts what the sender of a message wrote from what the message quotes: the one that it replies to, and lines
+// that are marked as quoted.
+func OwnWords(e sessions.Event) (words, others string) {
+	var mine, theirs []string
+	text := e.Content
+	if e.Message != nil {
+		text = e.Message.Text
+		if q := e.Message.Quote; q != nil && q.Text != "" {
+			theirs = append(theirs, q.Text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		switch head := strings.TrimSpace(line); {
+		case strings.HasPrefix(head, ">"), strings.HasPrefix(head, "＞"), strings.HasPrefix(head, "[引用"):
+			theirs = append(theirs, line)
+		default:
+			mine = append(mine, line)
+		}
+	}
+	return strings.Join(mine, ""), strings.Join(theirs, "\n")
+}
+
+// How much of a fact a text must hold to support it.
+const (
+	supportShare = 0.3  // of the fact's terms
+	ownShare     = 0.75 // of what the best foreign text holds, for somebody's own words to count as the source
+)
+
+// support is what a fact was drawn from: the witness, and the events that it lies in.
+type support struct {
+	witness
+
+	found      bool
+	start, end int64
+}
+
+// of finds what supports a fact best. Where by names somebody whose own words support it, it is they who said it. Of
+// equals the last counts, for it is in force.
+func (ev evidence) of(content string, by sessions.UserID) support {
+	terms := text.Terms(text.Tokenize(content))
+	best := map[voice]int{}
+	score := map[voice]float64{}
+	named, most := -1, 0.0
+	for i, w := range ev.witnesses {
+		s, ok := ev.score(w, terms)
+		if !ok {
+			continue
+		}
+		if s >= score[w.voice] {
+			best[w.voice], score[w.voice] = i, s
+		}
+		if w.voice == own && by != "" && w.who == by && s >= most {
+			named, most = i, s
+		}
+	}
+	foreign := quoted
+	if score[tool] > score[quoted] {
+		foreign = tool
+	}
+	switch {
+	case score[own] > 0 && score[own] >= ownShare*score[foreign]:
+		if named >= 0 && most >= ownShare*score[own] {
+			return ev.around(named, terms)
+		}
+		return ev.around(best[own], terms)
+	case score[foreign] > 0:
+		return ev.around(best[foreign], terms)
+	case score[assistant] > 0:
+		return ev.around(best[assistant], terms)
+	}
+	return support{}
+}
+
+// score weighs what of a fact's terms a text holds: rare ones more, those with digits twice. It is not ok where that is
+// too little to support the fact. Names of who wrote it count as held, beside words that support the rest of the fact:
+// a nick may be any text, and by itself says nothing.
+func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
+	held, named := 0, 0
+	for t := range terms {
+		switch {
+		case w.terms[t]:
+			held++
+		case w.names[t]:
+			named++
+		}
+	}
+	rest := len(terms) - named
+	if held == 0 || 2*named > len(terms) || float64(held) < supportShare*float64(rest) || held+named < 2 && len(terms) > 2 {
+		return 0, false
+	}
+	for _, t := range slices.Sorted(maps.Keys(terms)) { // sums in another order differ, and equals would not be equal
+		if !w.terms[t] && !w.names[t] {
+			continue
+		}
+		weight := math.Log(1 + float64(len(ev.witnesses)+1)/(float64(ev.seen[t])+0.5))
+		if text.HasDigit(t) {
+			weight *= 2
+		}
+		score += weight
+	}
+	return score, true
+}
+
+// rather reports whether a fact that no text supports has to do with what people said, and no less than with what was
+// retold beside that: what somebody puts into other words, or into another language, shares few words with the fact. A line
+// of what was retold counts as a text; terms with digits count twice.
+func (ev evidence) rather(content string, retold []string) bool {
+	terms := text.Terms(text.Tokenize(content))
+	held := func(in, names map[string]bool) (n int) {
+		for t := range terms {
+			switch {
+			case !in[t] && !names[t]:
+			case text.HasDigit(t):
+				n += 2
+			default:
+				n++
+			}
+		}
+		return n
+	}
+	said, told := 0, 0
+	for _, w := range ev.witnesses {
+		if w.voice == own {
+			said = max(said, held(w.terms, w.names))
+		}
+	}
+	for _, body := range retold {
+		for line := range strings.Lines(body) {
+			told = max(told, held(text.Terms(text.Tokenize(line)), nil))
+		}
+	}
+	return said > 0 && said >= told
+}
+
+// near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.
+const near = 3
+
+// around is the support of a witness, with the neighbours of the same voice that hold what it lacks.
+func (ev evidence) around(at int, terms map[string]bool) support {
+	w := ev.witnesses[at]
+	s := support{witness: w, found: true, start: w.seq, end: w.seq}
+	if w.seq == 0 {
+		return s
+	}
+	for _, other := range ev.witnesses {
+		if other.seq == 0 || other.voice != w.voice || other.seq < w.seq-near || other.seq > w.seq+near {
+			continue
+		}
+		more := 0
+		for t := range terms {
+			if other.terms[t] && !w.terms[t] {
+				more++
+			}
+		}
+		if 4*more >= len(terms) && more > 0 {
+			s.start, s.end = min(s.start, other.seq), max(s.end, other.seq)
+		}
+	}
+	return s
+}
+
+// asked reports whether a person asked for a fact to be kept, in the words that it was drawn from or in those that the
+// running turn answers.
+func (ev evidence) asked(s support) bool {
+	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
+		return true
+	}
+	for _, w := range ev.witnesses {
+		if w.voice == own && w.seq == 0 && classify.AsksToRemember(w.text) {
+			return true
+		}
+	}
+	return false
+}

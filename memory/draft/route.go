@@ -1,0 +1,167 @@
+package draft
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"ebb/memory"
+	"ebb/memory/classify"
+	"ebb/memory/dates"
+	"ebb/memory/reconcile"
+	"ebb/memory/text"
+	"ebb/sessions"
+)
+
+// Route decides what becomes of the facts that a model wants to keep: who may read each, who said it, where and when.
+// The model only labels; nothing that it writes can make a fact readable to more people. What may not be kept is left
+// out and said in refused.
+//
+// In a private chat what a person says of themself follows them, and all else stays in that chat. In a group everything
+// is the group's, but for what a speaker says of themself, which is theirs and read in this group only. The state of
+// work is the session's, for a while. How somebody wants to be answered is their preference, whatever a model calls it:
+// in a group a fact about them alone, and never a rule for others. What nobody said in their own words, but a quote, a
+// tool or the model did, is the session's too.
+func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string) {
+	drafts, faults := RouteFacts(facts, c)
+	for _, f := range faults {
+		refused = append(refused, f.Why)
+	}
+	return drafts, refused
+}
+
+func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []classify.Refusal) {
+	ev := evidenceOf(c)
+	for _, f := range facts {
+		d, s := draftOf(f, c, ev)
+		smallTalk := classify.RefuseChatter(f.Content, c.Roster)
+		switch personal := isPersonal(f); {
+		case personal && !c.Private:
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", memory.HeadOf(f.Content)), Kind: classify.Personal})
+			continue
+		case personal && !ev.asked(s):
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", memory.HeadOf(f.Content)), Kind: classify.Personal})
+			continue
+		case smallTalk.Why != "":
+			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: %s", memory.HeadOf(f.Content), smallTalk.Why), Kind: smallTalk.Kind})
+			continue
+		}
+		// A date that is added may make a content too long.
+		for i, part := range text.Split(dates.Resolve(f.Content, d.SaidAt), memory.MaxContent) {
+			one := d
+			if one.Content = part; i > 0 {
+				one.Key, one.Replaces = "", 0
+			}
+			drafts = append(drafts, one)
+		}
+	}
+	return drafts, refused
+}
+
+// isPersonal reports whether a fact tells what is nobody else's business, in whichever of its fields: the amount may stand
+// in the content, and that it is somebody's pay in the key, which is stored as well.
+func isPersonal(f memory.Fact) bool {
+	of := strings.TrimSpace(f.Subject + " " + f.Key)
+	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
+}
+
+// draftOf is a fact with its scope and its source.
+func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
+	s := ev.of(f.Content, c.Roster[f.By])
+	f, style := styled(f, c, s.who)
+	d := memory.Draft{
+		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
+		SubjectIsValue: reconcile.IsValue(f.Subject, f.Content, f.Key),
+		SaidBy:         s.who, SaidAt: s.at, StartSeq: s.start, EndSeq: s.end,
+	}
+	if n := len(c.Said); d.SaidAt.IsZero() && n > 0 {
+		d.SaidAt = c.Said[n-1].CreatedAt // no later than that
+	}
+	if d.SaidAt.IsZero() {
+		d.SaidAt = time.Now()
+	}
+	if c.Location != nil {
+		d.SaidAt = d.SaidAt.In(c.Location)
+	} else {
+		d.SaidAt = d.SaidAt.UTC()
+	}
+	if !c.Private {
+		d.SourceGroup = memory.GroupID(c.Robot, c.Conversation)
+	}
+	d.Scope, d.ScopeID = memory.ScopeSession, string(c.Key)
+	switch {
+	case f.Kind == memory.KindTask:
+		d.ExpiresAt = expiry(d, c)
+	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.rather(f.Content, c.Retold)):
+		// Whose words they are is not known, or they are a stranger's.
+	case c.Private:
+		if aboutPerson(d, f, c) {
+			d.SubjectID = c.Person
+			d.Scope, d.ScopeID = memory.ScopeUser, string(c.Person)
+		}
+	case style && s.who == "": // nobody knows whose wish it is
+	case style:
+		d.SubjectID = s.who
+		d.Scope, d.ScopeID = memory.ScopeUser, string(s.who)
+	case d.SubjectID != "" && d.SubjectID == s.who && f.Kind != memory.KindDecision && classify.SelfReference(s.text):
+		d.Scope, d.ScopeID = memory.ScopeUser, string(s.who)
+	default:
+		d.Scope, d.ScopeID = memory.ScopeGroup, memory.GroupID(c.Robot, c.Conversation)
+	}
+	return d, s
+}
+
+// aboutPerson reports whether a fact of a private chat is the person's own.
+func aboutPerson(d memory.Draft, f memory.Fact, c Chat) bool {
+	return c.Person != "" && f.Kind != memory.KindDecision && (f.Subject == "" || d.SubjectID == c.Person) &&
+		(d.SaidBy == "" || d.SaidBy == c.Person)
+}
+
+// keyFor is a fact's key. The name of somebody who is not known by an id belongs to it: the birthdays of two strangers
+// are two facts. The owners of one thing, one after the other, are not.
+func keyFor(f memory.Fact, c Chat) string {
+	key := text.NormalizeKey(f.Key)
+	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || reconcile.IsValue(f.Subject, f.Content, f.Key) {
+		return key
+	}
+	return text.NormalizeKey(f.Subject + " " + f.Key)
+}
+
+var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+
+// expiry is when nobody needs to know the state of some work any more: some time after it was told, or after the last
+// day that it names, of at most a year.
+func expiry(d memory.Draft, c Chat) time.Time {
+	ttl := c.TaskTTL
+	if ttl <= 0 {
+		ttl = DefaultTaskTTL
+	}
+	last := d.SaidAt
+	year := last.AddDate(1, 0, 0)
+	for _, day := range dayForm.FindAllString(dates.Resolve(d.Content, last), -1) {
+		if at, err := time.ParseInLocation(time.DateOnly, day, last.Location()); err == nil && at.After(last) && at.Before(year) {
+			last = at
+		}
+	}
+	return last.Add(ttl)
+}
+
+// styled makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
+// somebody else is about them, and stays what it is.
+func styled(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
+	if !classify.AnswerStyle(f.Content) {
+		return f, false
+	}
+	if id := c.Roster[f.Subject]; f.Subject != "" && (id == "" || who != "" && id != who) {
+		return f, false
+	}
+	told := text.Terms(text.Tokenize(f.Content))
+	for name, id := range c.Roster {
+		if id != who && who != "" && text.Within(text.Terms(text.Tokenize(name)), told) {
+			return f, false
+		}
+	}
+	f.Kind = memory.KindPreference
+	return f, true
+}

@@ -1,0 +1,220 @@
+// Package embed computes the missing vectors of stored texts in the background.
+package embed
+
+import (
+	"context"
+	"ebb/memory"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+)
+
+// Filler gives texts their vectors in the background. What is done stands in the storage: it goes on there after a
+// stop. A change of model begins anew; the former model's vectors go when the new ones are complete.
+type Filler struct {
+	Store     memory.Vectors
+	Embedder  memory.Embedder
+	Batch     int           // texts a request; 0: 64
+	PerMinute int           // requests; 0: no bound
+	Pause     time.Duration // between looks for new texts; 0: 5 s
+	// Leads says whether this replica is the one that fills; nil: always.
+	Leads func(ctx context.Context) (bool, error)
+
+	limiter *rate.Limiter
+	batch   int // that the endpoint is known to take
+}
+
+const (
+	defaultBatch = 64
+	defaultPause = 5 * time.Second
+	firstRest    = 2 * time.Second // after trouble; doubled each time
+	longestRest  = 5 * time.Minute
+	// shortText is how much of a text is tried, in characters, when the endpoint does not take more of it.
+	shortText = 400
+	// probe is a text that any endpoint takes: one that refuses it refuses everything.
+	probe = "hello"
+)
+
+// Run fills until ctx ends. Trouble is logged once until it is over; meanwhile searches find by words.
+func (f *Filler) Run(ctx context.Context) {
+	pause := f.Pause
+	if pause <= 0 {
+		pause = defaultPause
+	}
+	log := zerolog.Ctx(ctx)
+	rest := time.Duration(0)
+	for {
+		n, err := f.turn(ctx)
+		wait := pause
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if rest == 0 {
+				log.Warn().Err(err).Msg("Embedding stopped, trying again")
+			}
+			rest = min(max(2*rest, firstRest), longestRest)
+			wait = rest
+			if trouble, ok := errors.AsType[memory.EmbedTrouble](err); ok {
+				wait = max(wait, min(trouble.Wait(), longestRest))
+			}
+		default:
+			if rest > 0 {
+				log.Info().Msg("Embedding goes on")
+			}
+			rest = 0
+		}
+		if n > 0 {
+			log.Debug().Int("texts", n).Msg("Embedded texts")
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+	}
+}
+
+func (f *Filler) turn(ctx context.Context) (int, error) {
+	if f.Leads != nil {
+		if leads, err := f.Leads(ctx); err != nil || !leads {
+			return 0, err
+		}
+	}
+	return f.Fill(ctx)
+}
+
+// Fill gives vectors to all texts that have none and returns to how many. After an error it goes on where it was. It is
+// not for concurrent use.
+func (f *Filler) Fill(ctx context.Context) (int, error) {
+	if f.limiter == nil {
+		f.limiter = rate.NewLimiter(rate.Inf, 1)
+		if f.PerMinute > 0 {
+			f.limiter = rate.NewLimiter(rate.Every(time.Minute/time.Duration(f.PerMinute)), 1)
+		}
+		f.batch = f.Batch
+		if f.batch <= 0 {
+			f.batch = defaultBatch
+		}
+	}
+	model, done := f.Embedder.Model(), 0
+	for {
+		texts, err := f.Store.Unembedded(ctx, model, f.batch)
+		if err != nil {
+			return done, fmt.Errorf("list texts without a vector of %s: %w", model, err)
+		}
+		if len(texts) == 0 {
+			break
+		}
+		n, err := f.part(ctx, texts)
+		if done += n; err != nil {
+			return done, fmt.Errorf("embed %d texts by %s: %w", len(texts), model, err)
+		}
+	}
+	if _, err := f.Store.DropVectors(ctx, model); err != nil {
+		return done, fmt.Errorf("drop vectors of models before %s: %w", model, err)
+	}
+	return done, nil
+}
+
+// part gives vectors to some texts. What has one elsewhere takes that, and those that say the same take one together.
+func (f *Filler) part(ctx context.Context, texts []memory.Unembedded) (int, error) {
+	var known []memory.Unembedded
+	var vectors [][]float32
+	var ask []string
+	place := map[string]int{} // of a hash in ask
+	for _, t := range texts {
+		if _, ok := place[string(t.Hash)]; t.Known == nil && !ok {
+			place[string(t.Hash)] = len(ask)
+			ask = append(ask, t.Content)
+		}
+	}
+	got, err := f.embed(ctx, ask)
+	for _, t := range texts {
+		v := t.Known
+		if v == nil {
+			at := place[string(t.Hash)]
+			if at >= len(got) {
+				continue
+			}
+			v = got[at]
+		}
+		known, vectors = append(known, t), append(vectors, v)
+	}
+	if len(known) > 0 {
+		if kept := f.Store.KeepVectors(ctx, f.Embedder.Model(), known, vectors); kept != nil {
+			return 0, errors.Join(err, kept)
+		}
+	}
+	return len(known), err
+}
+
+// embed asks for the vectors of texts. Texts that the endpoint does not take together are halved, down to one; that
+// one gets an empty vector. After an error it returns the vectors of those before.
+func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	got, err := f.request(ctx, texts)
+	if trouble, ok := errors.AsType[memory.EmbedTrouble](err); err == nil || !ok || !trouble.Unfit() {
+		return got, err
+	}
+	if len(texts) == 1 {
+		return f.one(ctx, texts[0], err)
+	}
+	half := (len(texts) + 1) / 2
+	first, err := f.embed(ctx, texts[:half])
+	if err != nil {
+		return first, err
+	}
+	second, err := f.embed(ctx, texts[half:])
+	all := append(first, second...)
+	if err == nil && !anyEmpty(all) {
+		f.batch = min(f.batch, half) // nothing was wrong with the texts: they were too many
+	}
+	return all, err
+}
+
+// one deals with a text that the endpoint does not take: the beginning of it may do. Where the endpoint takes nothing
+// at all, the fault is not the text's.
+func (f *Filler) one(ctx context.Context, text string, refusal error) ([][]float32, error) {
+	if runes := []rune(text); len(runes) > shortText {
+		got, err := f.request(ctx, []string{string(runes[:shortText])})
+		if trouble, ok := errors.AsType[memory.EmbedTrouble](err); err == nil || !ok || !trouble.Unfit() {
+			return got, err
+		}
+	}
+	if _, err := f.request(ctx, []string{probe}); err != nil {
+		return nil, refusal
+	}
+	zerolog.Ctx(ctx).Debug().Err(refusal).Msg("Text can't be embedded, left to search by words")
+	return [][]float32{{}}, nil
+}
+
+func (f *Filler) request(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := f.limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	got, err := f.Embedder.Embed(ctx, texts)
+	if err == nil && len(got) != len(texts) {
+		err = fmt.Errorf("%d vectors came for %d texts", len(got), len(texts))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+func anyEmpty(vectors [][]float32) bool {
+	for _, v := range vectors {
+		if len(v) == 0 {
+			return true
+		}
+	}
+	return false
+}

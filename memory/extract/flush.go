@@ -1,0 +1,126 @@
+package extract
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"text/template"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Render writes the longest beginning of events that takes at most limit tokens as data for a model, between fences,
+// and says how many events that is: at least one, shortened where it alone is too long. See the compaction package's
+// Scribe.
+type Render func(events []sessions.Event, limit int) (text string, n int)
+
+// Flusher draws facts out of the log.
+type Flusher struct {
+	Store memory.Store
+	Model memory.Model
+	// Name is the configured model that reads; empty for the default one, the chat's. Where another is named and fails,
+	// the chat's model is asked once.
+	Name   string
+	Render Render
+	Fence  memory.Fencer
+	// Talk leaves out of events what is no part of the conversation, such as commands; nil: everything is.
+	Talk func([]sessions.Event) []sessions.Event
+	// Clean leaves out of a text what no request may hold. Texts are cut after it, which could leave half of a credential.
+	// Nil: [sessions.Redact].
+	Clean    func(text string) string
+	Count    func(text string) int // tokens
+	Language string                // zh or en
+	Context  int                   // the window, in tokens
+	// Location is the time zone that relative dates in facts are resolved in; nil: UTC.
+	Location *time.Location
+	// TaskTTL is how long the state of work is kept; 0: [DefaultTaskTTL].
+	TaskTTL time.Duration
+}
+
+// Due says which flush is to be made.
+type Due struct {
+	Session sessions.Session
+	Lease   sessions.Lease
+	Through int64
+	// Epoch marks the cycle as flushed; the session's own FlushEpoch leaves that mark as it is, for flushes that do not
+	// stand for the cycle's one.
+	Epoch int
+	// Trigger is what asked for it, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
+	Trigger string
+	// Budget is how many tokens of calls, of requests and answers, it may begin its parts with: behind the one that took
+	// them it fails with [ErrSpent]. 0: any number.
+	Budget int
+}
+
+// Outcome is what a flush did.
+type Outcome struct {
+	Receipt memory.Receipt
+	Facts   []memory.Draft
+	Nothing bool // the model said so, or there was no event to read
+	Through int64
+	// Passed are the events that no model would read while it read others: nothing of them was saved, and the cursor went
+	// past them.
+	Passed []int64
+	// Refused counts what the model wanted to keep and what is never kept, by kinds such as instruction: once for each time
+	// that it said so.
+	Refused  map[string]int
+	Calls    int
+	Usage    sessions.Usage // of all calls
+	Lost     sessions.Usage // of those that no stored part accounts for
+	Cost     float64
+	LostCost float64
+}
+
+// String is the outcome as the compaction log tells it.
+func (o Outcome) String() string {
+	text := "none"
+	switch {
+	case o.Receipt.Rows() > 0:
+		text = fmt.Sprintf("saved %d, known %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
+	case o.Nothing:
+		text = "nothing to save"
+	}
+	if n := len(o.Passed); n > 0 {
+		text += fmt.Sprintf(", passed over %d", n)
+	}
+	return text
+}
+
+//go:embed flush.md
+var promptText string
+
+var promptTemplate = template.Must(template.New("flush.md").Parse(promptText))
+
+// page is how many events are read from the log at a time.
+const page = 500
+
+// knownShown is how many known memories a flush shows the model, so that it saves what is new.
+const knownShown = 30
+
+// The reasons of a flush that failed by itself; other errors are the model's.
+var (
+	// ErrUnusable says that the model called the tool with arguments that nothing can be stored from.
+	ErrUnusable = errors.New("model called memory_save with nothing usable")
+	// ErrSpent says that the flush took as many tokens as it may before it came to the end of its range.
+	ErrSpent = errors.New("tokens of the day are used up")
+	// ErrStorage says that the log could not be read, or what was found could not be stored.
+	ErrStorage = errors.New("storage of memory")
+)
+
+// Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
+// commits on its own: after an error the cursor stands behind the last part that did.
+//
+// A part that the model does not read for the part's own sake is halved until one event is left, which is passed over
+// once the model has read another one behind it: then it is not the model that fails. Where there is none, that takes a
+// model that reads a sentence of no matter, and where it read nothing at all [sessions.Session.FlushFailures] in a row. See
+// [Outcome.Passed].
+func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
+	at := d.Session.FlushedSeq
+	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
+	err := r.read(ctx)
+	r.out.Lost, r.out.LostCost = r.paid, r.paidCost
+	return r.out, err
+}

@@ -1,0 +1,153 @@
+package extract
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/sessions"
+)
+
+// part is a request that reads a beginning of the events to come.
+type part struct {
+	memory.CallRequest
+	events []sessions.Event
+	known  string // fenced: what is stored already
+	told   int    // tokens of the transcript
+}
+
+// The parts of a request besides the transcript.
+const (
+	// estimateMargin is what our counts may be off by.
+	estimateMargin = 1.2
+	// requestFrame is what a request takes besides its texts, in tokens.
+	requestFrame = 128
+	// maxAnswer is the output that is asked for, in tokens: facts are short, but a model that thinks aloud needs room, and
+	// with less some answers come back empty.
+	maxAnswer = 8192
+)
+
+// part is the first request for the events to come: what is known already is read, and the rest is sized by what has room.
+func (r *reading) part(ctx context.Context) (part, error) {
+	var known []memory.Memory
+	if !r.bare {
+		nearest, err := r.nearest(ctx, draft.ReaderOf(draft.ChatOf(r.due.Session, r.page)), r.queue)
+		if err != nil {
+			return part{}, fmt.Errorf("read known facts: %w: %w", ErrStorage, err)
+		}
+		known = append(slices.Clone(r.fresh), nearest...)
+	}
+	var sys strings.Builder
+	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": r.Language != "en", "Max": draft.MaxFacts}); err != nil {
+		return part{}, fmt.Errorf("write flush prompt: %w", err)
+	}
+	p := part{known: r.knownFacts(known)}
+	p.CallRequest = memory.CallRequest{System: sys.String(), Tool: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()}
+	return r.sized(p), nil
+}
+
+// queryLength bounds the words that known facts are looked for by, in characters: the last ones that people wrote.
+const queryLength = 2000
+
+// nearest lists the known facts that are closest to what people say in events, filled up with the newest.
+func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
+	var words []string
+	room := queryLength
+	for _, e := range slices.Backward(events) {
+		if e.Role != sessions.RoleUser {
+			continue
+		}
+		mine, _ := draft.OwnWords(e)
+		text := []rune(mine)
+		if len(text) > room {
+			text = text[:room]
+		}
+		if room -= len(text); len(text) > 0 {
+			words = append(words, string(text))
+		}
+		if room <= 0 {
+			break
+		}
+	}
+	hits, err := r.Store.Search(ctx, reader, memory.Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: memory.FromMemories})
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := r.Store.Pinned(ctx, reader, knownShown)
+	if err != nil {
+		return nil, err
+	}
+	var known []memory.Memory
+	seen := map[int64]bool{}
+	add := func(m memory.Memory) {
+		if m.ID != 0 && !seen[m.ID] && len(known) < knownShown {
+			seen[m.ID] = true
+			known = append(known, m)
+		}
+	}
+	for _, h := range hits {
+		add(memory.Memory{ID: h.MemoryID, Content: h.Content})
+	}
+	for _, m := range pinned {
+		add(m)
+	}
+	return known, nil
+}
+
+// knownFacts sets what is known between fences, each with its id, the nearest first, as far as an eighth of the window
+// goes.
+func (r *reading) knownFacts(known []memory.Memory) string {
+	var b strings.Builder
+	room := r.Context / 8
+	for _, m := range known {
+		line := fmt.Sprintf("- [#%d] %s\n", m.ID, m.Content)
+		if m.ID == 0 {
+			line = "- " + m.Content + "\n"
+		}
+		if room -= r.Count(line); room < 0 {
+			break
+		}
+		b.WriteString(line)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n\n" + r.Fence("known", b.String())
+}
+
+// sized is p with as many of the events to come as there is room for, at most the reading's span and limit, and with at least a quarter
+// of the window for the answer. Input and MaxOutput together fit into the window.
+func (r *reading) sized(p part) part {
+	schema, _ := json.Marshal(p.Schema) // of maps, strings and integers: there is no way to fail
+	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
+	room := int(float64(r.Context-fixed-min(maxAnswer, r.Context/4)) / estimateMargin)
+	limit := min(r.limit, room)
+	r.cutFirst(limit)
+	all := r.queue
+	if r.span > 0 && r.span < len(all) {
+		all = all[:r.span]
+	}
+	text, n := r.Render(all, limit)
+	p.Model, p.events, p.told, p.User = r.model, all[:n], r.Count(text), text+p.known
+	p.MaxOutput = max(1, min(maxAnswer, r.Context-fixed-p.told))
+	return p
+}
+
+// maxHalved is how often parts are halved because the model finds them too long.
+const maxHalved = 4
+
+// halve puts about half of the part in p's place, and reports whether there is a smaller one: the same bytes would
+// overflow for ever.
+func (r *reading) halve(p *part) bool {
+	if r.halved >= maxHalved {
+		return false
+	}
+	before := p.told
+	r.halved, r.limit = r.halved+1, before/2
+	*p = r.sized(*p)
+	return p.told < before
+}

@@ -1,0 +1,348 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/sessions"
+)
+
+// reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
+type reading struct {
+	*Flusher
+	due      Due
+	model    string // that is asked
+	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
+	halved   int    // how often it did
+	out      Outcome
+	paid     sessions.Usage // of calls that no stored part accounts for yet
+	paidCost float64        // of those calls
+
+	page   []sessions.Event // of the talk, for who speaks in it
+	queue  []sessions.Event // those of the page that are not read yet
+	end    int64            // of the page
+	before []sessions.Event // the last message before the page: what it told is told in the page
+
+	span int // how many events a part may hold, for as many events as left says; 0: any number
+	left int
+	bare bool // known facts are not shown: the provider refused a request that held some
+
+	proved  bool    // the model read something in this flush
+	pending []int64 // events that it did not read, with none behind them that it did
+	trouble error   // of the first of them
+
+	fresh []memory.Memory // what was stored from the part that is read again
+	again int             // how often it was
+	dense int64           // the last event of the part that held more than a call does
+	more  int             // calls that such a part took besides its first
+	stale int             // full calls in a row that told nothing new of it
+}
+
+// The bounds of what a flush asks for besides its parts.
+const (
+	// maxPending is how many events in a row a model may fail at before it is taken to fail at everything.
+	maxPending = 3
+	// maxPassed is how many events one flush passes over. The next goes on from there.
+	maxPassed = 20
+	// lastTry is after how many failed flushes in a row events are passed over that nothing in the range can be compared
+	// with.
+	lastTry = 3
+	// lookBack is how many events before the range are read, for the command that its first ones may answer.
+	lookBack = 8
+	// maxAgain is how often one part is read again because the model found as many facts as a call holds.
+	maxAgain = 3
+	// maxMore is how many calls a part takes for that reason, with those of its halves, and maxStale how many of them in a
+	// row may tell nothing new: some models fill their calls with anything.
+	maxMore  = 12
+	maxStale = 4
+)
+
+// read reads the range to its end.
+func (r *reading) read(ctx context.Context) error {
+	for {
+		if len(r.queue) == 0 {
+			more, err := r.fill(ctx)
+			if err != nil {
+				return err
+			}
+			if !more {
+				return r.finish(ctx)
+			}
+			continue
+		}
+		if r.overspent() {
+			return r.failed(ErrSpent)
+		}
+		p, err := r.part(ctx)
+		if err != nil {
+			return r.failed(err)
+		}
+		save, called, err := r.ask(ctx, &p)
+		switch {
+		case err == nil:
+			err = r.take(ctx, p, save, called.Model)
+		case ctx.Err() != nil || !ownFault(err):
+			return r.failed(err)
+		case len(p.events) > 1:
+			r.narrow(len(p.events))
+			err = nil
+		default:
+			err = r.pass(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// overspent reports whether the calls so far took what the flush may take.
+func (r *reading) overspent() bool {
+	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
+}
+
+func (r *reading) failed(err error) error {
+	return fmt.Errorf("extract facts of session %s: %w", r.due.Session.Key, err)
+}
+
+// ownFault reports whether a request fails because of what it holds.
+func ownFault(err error) bool {
+	trouble, known := errors.AsType[memory.Trouble](err)
+	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && trouble.RequestFault()
+}
+
+// fill reads the next page of the log into the queue, and reports whether there was one.
+func (r *reading) fill(ctx context.Context) (more bool, err error) {
+	if r.end >= r.due.Through {
+		return false, nil
+	}
+	if r.Talk != nil && r.before == nil && r.end > 0 {
+		earlier, err := r.events(ctx, max(0, r.end-lookBack), r.end)
+		if err != nil {
+			return false, err
+		}
+		r.remember(earlier)
+	}
+	events, err := r.events(ctx, r.end, r.due.Through)
+	if err != nil {
+		return false, err
+	}
+	r.end = r.due.Through
+	if len(events) == page {
+		r.end = events[page-1].Seq
+	}
+	r.page = events
+	if r.Talk != nil { // commands are left out with their answers, also where a page ends between the two
+		r.page = r.Talk(append(r.before, events...))
+		for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
+			r.page = r.page[1:]
+		}
+	}
+	r.remember(events)
+	r.queue, r.span, r.left = r.page, 0, 0
+	if len(r.pending) > 0 {
+		r.span, r.left = 1, len(r.queue)
+	}
+	return true, nil
+}
+
+// events reads a page of the log.
+func (r *reading) events(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
+	if err != nil {
+		return nil, fmt.Errorf("read events after %d of session %s: %w: %w", from, r.due.Session.Key, ErrStorage, err)
+	}
+	return events, nil
+}
+
+// remember keeps the last message of events.
+func (r *reading) remember(events []sessions.Event) {
+	for _, e := range events {
+		if e.Role == sessions.RoleUser {
+			r.before = []sessions.Event{e}
+		}
+	}
+}
+
+// reach is where the cursor may stand once what has left the queue is done with: before the next event in it. What is no
+// part of the talk is done with, too.
+func (r *reading) reach() int64 {
+	if len(r.queue) > 0 {
+		return max(r.out.Through, r.queue[0].Seq-1)
+	}
+	return r.end
+}
+
+// drop takes n events off the queue.
+func (r *reading) drop(n int) {
+	r.queue = r.queue[n:]
+	if r.left = max(0, r.left-n); r.left == 0 {
+		r.span = 0
+	}
+	r.fresh, r.again = nil, 0
+}
+
+// narrow lets no part hold more than half of n events, until they are read.
+func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
+
+// take stores what the model found in a part. A call that was full may have left something out: see dig.
+func (r *reading) take(ctx context.Context, p part, s draft.Save, model string) error {
+	r.prove()
+	drafts := r.route(p.events, s)
+	if p.events[0].Seq > r.dense { // another part
+		r.more, r.stale = 0, 0
+	}
+	if !s.Full {
+		r.stale = 0
+	}
+	if !s.Full || r.more >= maxMore || r.overspent() {
+		r.drop(len(p.events))
+		if s.Full { // the rest is read as if nothing had been full
+			r.span, r.left = 0, 0
+		}
+		return r.commit(ctx, r.reach(), drafts, model)
+	}
+	before := len(r.out.Receipt.Saved)
+	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
+		return err
+	}
+	saved := len(r.out.Receipt.Saved) - before
+	if saved == 0 && r.again > 0 { // a second look, and nothing new
+		more, err := r.probe(ctx, p.events)
+		if err != nil {
+			return err
+		}
+		if !more {
+			r.done(p.events)
+			return r.commit(ctx, r.reach(), nil, model)
+		}
+	}
+	if fresh := 2*saved >= max(1, len(drafts)); r.dig(p.events, drafts, fresh) {
+		return nil
+	}
+	return r.commit(ctx, r.reach(), nil, model)
+}
+
+// dig decides what becomes of a part that filled a call; fresh says that half of what it told was new, or more. Then the
+// part is read again, with what was stored among what is known, and in halves once that brings little that is new or goes
+// on for ever. It reports false where the part is done with: a model that fills its calls with what is known left nothing
+// out.
+func (r *reading) dig(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
+	left, known := r.left, r.more == 0 || r.stale >= maxStale
+	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
+	if fresh {
+		r.stale = 0
+	}
+	switch {
+	case !fresh && known:
+		r.done(events)
+		return false
+	case fresh && r.again < maxAgain:
+		r.again++
+		for _, d := range drafts {
+			r.fresh = append(r.fresh, memory.Memory{Content: d.Content})
+		}
+	case len(events) > 1:
+		r.narrow(len(events))
+		r.left = max(r.left, left)
+	case r.cutInTwo():
+	default:
+		r.drop(1)
+		return false
+	}
+	return true
+}
+
+// done ends with a part that filled its calls, and reads what follows as if nothing had been full.
+func (r *reading) done(events []sessions.Event) {
+	r.drop(len(events))
+	r.more, r.span, r.left = maxMore, 0, 0
+}
+
+// probe reads the second half of a part whose second look brought nothing new, and reports whether that brings something:
+// a model that begins at the beginning each time has not come to it, and one that repeats itself has nothing else to say.
+func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
+	half := slices.Clone(events[len(events)/2:])
+	if len(events) == 1 {
+		text := r.clean(half[0].Content)
+		texts := r.pieces(text, r.tokensOf(text)/2+1)
+		half[0].Content = texts[len(texts)-1]
+	}
+	queue, span, left := r.queue, r.span, r.left
+	r.queue, r.span, r.left = half, 0, 0
+	p, err := r.part(ctx)
+	var save draft.Save
+	var called memory.Called
+	if err == nil {
+		save, called, err = r.ask(ctx, &p)
+	}
+	r.queue, r.span, r.left = queue, span, left
+	r.more++
+	switch {
+	case err != nil && ctx.Err() == nil && ownFault(err):
+		return true, nil // as if it had not been tried
+	case err != nil:
+		return false, r.failed(err)
+	}
+	before := len(r.out.Receipt.Saved)
+	err = r.commit(ctx, r.out.Through, r.route(p.events, save), called.Model)
+	return len(r.out.Receipt.Saved) > before, err
+}
+
+// finish moves the cursor to the end of the range, where it does not stand there yet.
+func (r *reading) finish(ctx context.Context) error {
+	switch {
+	case len(r.pending) > 0:
+		return r.giveUp(ctx)
+	case r.out.Through < r.due.Through:
+		return r.commit(ctx, r.due.Through, nil, "")
+	}
+	return nil
+}
+
+// commit stores drafts and moves the cursor up to through.
+func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
+	last := through >= r.due.Through
+	epoch := r.due.Epoch
+	if !last {
+		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
+	}
+	key := r.due.Session.Key
+	got, err := r.Store.Flush(ctx, r.due.Lease, memory.Flush{
+		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
+		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
+	})
+	if err != nil {
+		return fmt.Errorf("store facts of events %d to %d of session %s: %w: %w", r.out.Through+1, through, key, ErrStorage, err)
+	}
+	r.paid, r.paidCost = sessions.Usage{}, 0
+	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
+	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
+	r.out.Facts = append(r.out.Facts, drafts...)
+	r.out.Nothing = r.out.Nothing && len(drafts) == 0
+	r.out.Through = through
+	return nil
+}
+
+// route decides what becomes of the facts that a model drew out of events. What it may not keep is left out. Where it is
+// not known who said it, it is of all events: that is what erasing one of them goes by.
+func (r *reading) route(events []sessions.Event, s draft.Save) []memory.Draft {
+	chat := draft.ChatOf(r.due.Session, r.page) // who is named may have spoken in another part
+	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
+	drafts, refused := draft.RouteFacts(s.Facts, chat)
+	for kind, n := range s.Refused {
+		r.out.Refused[kind] += n
+	}
+	for _, f := range refused {
+		r.out.Refused[f.Kind]++
+	}
+	for i := range drafts {
+		if d := &drafts[i]; d.StartSeq == 0 {
+			d.StartSeq, d.EndSeq = events[0].Seq, events[len(events)-1].Seq
+		}
+	}
+	return drafts
+}

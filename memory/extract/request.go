@@ -1,0 +1,188 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebb/memory"
+	"ebb/memory/draft"
+	"ebb/memory/text"
+	"ebb/sessions"
+	"ebb/sessions/redact"
+)
+
+// ask asks for the facts of a part. A model that answers in prose, or in arguments that nothing can be stored from, is
+// asked once more and told why; one that finds the request too long gets half of it; where the provider refuses it, the
+// known facts may be what it refuses, and are left out. Then, where flushes have a model of their own, the chat's is asked
+// once, for this part and those to come.
+func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.Called, err error) {
+	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
+	for again := whole || alone; ; {
+		c, err = r.Model.Call(ctx, p.CallRequest)
+		r.out.Calls++
+		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
+		r.paid, r.paidCost = r.paid.Add(c.Usage), r.paidCost+c.Cost
+		answered := err == nil
+		if answered {
+			if save, err = saveOf(c); err == nil {
+				return save, c, nil
+			}
+		}
+		trouble, known := errors.AsType[memory.Trouble](err)
+		switch {
+		case ctx.Err() != nil:
+			return draft.Save{}, c, err
+		case answered && again:
+			again = false
+			r.tell(p, c, err)
+		case known && trouble.Overflow() && r.halve(p):
+		case known && trouble.RequestFault() && p.known != "":
+			r.bare, p.known = true, ""
+			*p = r.sized(*p)
+		case r.model != "":
+			r.model, r.limit, r.halved, again = "", r.Context, maxHalved, false
+			*p = r.sized(*p)
+		default:
+			return draft.Save{}, c, err
+		}
+	}
+}
+
+// maxReasons bounds what a model is told of its faults, in characters.
+const maxReasons = 2000
+
+// tell makes of p a request that is answered better than by c. What was found out already is asked for in the right form;
+// of arguments that are refused the reasons are told, as data: they may hold the model's words.
+func (r *reading) tell(p *part, c memory.Called, why error) {
+	if c.Arguments == "" {
+		if c.Text != "" {
+			p.User = r.Fence("notes", c.Text)
+		}
+		return
+	}
+	ask := "上一次调用 memory_save 什么也没存下，原因在围栏里。请改正后再调用一次；太长的一条，只写要点。"
+	if r.Language == "en" {
+		ask = "The last call of memory_save stored nothing; the reasons are between the fences. Call it again without these faults; of an item that was too long, save the essence."
+	}
+	reasons := []rune(why.Error())
+	told := "\n\n" + ask + "\n" + r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)]))
+	p.User += told
+	p.MaxOutput = max(1, p.MaxOutput-r.Count(told))
+}
+
+// saveOf reads what a model answered. Where it wanted to save nothing but what is never kept, there is nothing to save.
+func saveOf(c memory.Called) (draft.Save, error) {
+	if c.Arguments == "" {
+		return draft.Save{}, draft.ErrNotSaved
+	}
+	save, _, err := draft.ParseSave(c.Arguments)
+	switch {
+	case errors.Is(err, draft.ErrUnfit):
+		return draft.Save{Nothing: true, Full: save.Full, Refused: save.Refused}, nil
+	case err != nil:
+		return draft.Save{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return save, nil
+}
+
+// Bounds of texts that are read in pieces.
+const (
+	maxPieces  = 300 << 10 // bytes of one text; of what is longer the rest is shown by its ends
+	leastPiece = 100       // tokens of a piece
+	lineTokens = 200       // what the line of an event and its fence take besides the text
+)
+
+// cutFirst puts pieces in the place of the event to come, where its text is longer than a transcript of limit tokens
+// shows: what stands in its middle is read too. Results of tools are shown by their ends on purpose.
+func (r *reading) cutFirst(limit int) {
+	e, room := r.queue[0], max(limit/2, limit-lineTokens)
+	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
+		return
+	}
+	text := r.clean(e.Content)
+	head := text[:charEnd(text, maxPieces)]
+	texts := r.pieces(head, room)
+	if rest := text[len(head):]; rest != "" {
+		texts = append(texts, r.ends(rest, room))
+	}
+	r.replaceFirst(texts)
+}
+
+// cutInTwo puts about halves in the place of the event to come, and reports whether it is long enough for that.
+func (r *reading) cutInTwo() bool {
+	text := r.clean(r.queue[0].Content)
+	half := r.tokensOf(text)/2 + 1
+	if half < leastPiece {
+		return false
+	}
+	texts := r.pieces(text, half)
+	r.span, r.left = 1, max(1, r.left) // not to be joined again
+	r.replaceFirst(texts)
+	return len(texts) > 1
+}
+
+func (r *reading) clean(text string) string {
+	if r.Clean != nil {
+		return r.Clean(text)
+	}
+	return redact.Secrets(text)
+}
+
+// replaceFirst puts pieces of its text in the place of the event to come.
+func (r *reading) replaceFirst(texts []string) {
+	if len(texts) < 2 {
+		return
+	}
+	e := r.queue[0]
+	var cut []sessions.Event
+	for i, text := range texts {
+		one := e
+		if one.Content = text; i < len(texts)-1 {
+			one.ToolCalls = nil
+		}
+		cut = append(cut, one)
+	}
+	r.queue = append(cut, r.queue[1:]...)
+	if r.span > 0 {
+		r.left += len(cut) - 1
+	}
+}
+
+// tokensOf is what a text takes in a transcript, where it stands as JSON.
+func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
+
+// pieces cuts a text at the ends of sentences into pieces of at most room tokens.
+func (r *reading) pieces(body string, room int) []string {
+	tokens, chars := r.tokensOf(body), len([]rune(body))
+	if tokens <= room || chars < 2 {
+		return []string{body}
+	}
+	var out []string
+	for _, one := range text.Split(body, max(1, min(chars-1, chars*room/tokens))) {
+		out = append(out, r.pieces(one, room)...)
+	}
+	return out
+}
+
+// ends shortens a text to its beginning and its end.
+func (r *reading) ends(text string, room int) string {
+	rs := []rune(text)
+	for n := len(rs) / 2; ; n /= 2 {
+		short := string(rs[:n]) + " …… " + string(rs[len(rs)-n:])
+		if n == 0 || r.tokensOf(short) <= room {
+			return short
+		}
+	}
+}
+
+// charEnd is the last end of a character in the first n bytes of a text.
+func charEnd(text string, n int) int {
+	if len(text) <= n {
+		return len(text)
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+// Package memorytest has what the tests of several packages below memory share.
+package memorytest
+
+import (
+	"context"
+	"ebb/memory"
+	"ebb/sessions"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// SaveCall returns the arguments of a memory_save call with these facts.
+func SaveCall(contents ...string) string {
+	var list []string
+	for _, c := range contents {
+		list = append(list, fmt.Sprintf(`{"content":%q,"kind":"fact"}`, c))
+	}
+	return `{"facts":[` + strings.Join(list, ",") + `]}`
+}
+
+var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // a Friday
+
+// heard builds what was said: a line is "who: words", and "who > quoted: words" where the message replies to another.
+// tool and bot speak for a tool result and for the model.
+func Heard(lines ...string) []sessions.Event {
+	var out []sessions.Event
+	for i, line := range lines {
+		who, text, _ := strings.Cut(line, ": ")
+		e := sessions.Event{Seq: int64(i + 1), Role: sessions.RoleUser, Content: text, CreatedAt: Noon.Add(time.Duration(i) * time.Minute)}
+		who, quote, isReply := strings.Cut(who, " > ")
+		switch who {
+		case "tool":
+			e.Role = sessions.RoleTool
+		case "bot":
+			e.Role = sessions.RoleAssistant
+		default:
+			e.SenderID, e.SenderNick = sessions.UserID(strings.ToLower(who)), who
+			e.Message = &sessions.Message{Text: text}
+			if isReply {
+				e.Message.Quote, e.Content = &sessions.Quote{Text: quote}, "[引用 x: "+quote+"]\n"+text
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// callModel answers call after call from a list; its last answer stands for all later ones.
+type CallModel struct {
+	Asked   []memory.CallRequest
+	Answers []func() (memory.Called, error)
+}
+
+func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+	m.Asked = append(m.Asked, r)
+	return m.Answers[min(len(m.Asked), len(m.Answers))-1]()
+}
+
+func Args(a string) func() (memory.Called, error) {
+	return func() (memory.Called, error) {
+		return memory.Called{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
+	}
+}
+
+func Prose(text string) func() (memory.Called, error) {
+	return func() (memory.Called, error) { return memory.Called{Text: text}, nil }
+}
+
+var ErrModel = errors.New("model is away")
+
+func Away() (memory.Called, error) { return memory.Called{}, ErrModel }

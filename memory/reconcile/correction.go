@@ -1,0 +1,310 @@
+package reconcile
+
+import (
+	"ebb/memory/classify"
+	"ebb/memory/text"
+	"slices"
+	"strings"
+)
+
+// nearShare is the share of trigrams that two contents must have in common to be near duplicates.
+const nearShare = 0.85
+
+var (
+	// fillers are characters and words that two wordings of one fact may differ in.
+	fillers = text.WordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
+		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
+		that this it its then so also very just been their his her our my your`)
+	// turns change what a sentence says, however short they are: no two facts that differ in one are the same.
+	turns = text.WordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
+		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
+		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+		october november december one two three four five six seven eight nine ten first second third last next`)
+)
+
+// saysNoMore reports whether a content that shares most of its trigrams with a stored one is its near duplicate: what
+// they differ in carries nothing. All that the new one says stands in the stored one, in the same order: names, numbers,
+// dates and identifiers among it. What the stored one has besides is neither a number nor a turn such as "not".
+func saysNoMore(content, stored string) bool {
+	said, has := essence(content), essence(stored)
+	at := 0
+	for _, t := range has {
+		switch {
+		case at < len(said) && said[at] == t:
+			at++
+		case text.HasDigit(t) || turns[t]:
+			return false
+		}
+	}
+	return at == len(said)
+}
+
+// essence is the tokens of a text but for those that carry nothing.
+func essence(body string) []string {
+	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
+}
+
+// marks say that a sentence corrects what was said before.
+var marks = []string{
+	"更正", "纠正", "改为", "改成", "改到", "改在", "换成", "换到", "调整为", "调整到", "推迟到", "提前到", "变更为", "变成", "不再", "现在是", "现在改",
+	"correction", "actually", "instead", "no longer", "not anymore", "any more", "changed to", "moved to", "is now", "are now", "now lives",
+	"now works", "postponed to", "rescheduled to",
+}
+
+// marked reports whether a content says of itself that it corrects something.
+func marked(content string) bool {
+	return markAt(text.Fold(content)) >= 0
+}
+
+// corrects tells how much a marked content reads as a correction of a stored fact: 0 for not at all. It names again all
+// that the stored one is about, which is what stands before its value, and tells another value.
+func corrects(content, stored string) float64 {
+	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
+		return 0 // it tells several things, of which one at most is corrected
+	}
+	old, now := text.Tokenize(stored), text.Tokenize(content)
+	at := valueAt(old)
+	about, value := essential(old[:at]), essential(old[at:])
+	said := map[string]bool{}
+	for _, t := range now {
+		said[t] = true
+	}
+	for t := range about {
+		if !said[t] {
+			return 0
+		}
+	}
+	if !retells(content, about) {
+		return 0
+	}
+	if !weighty(about) && (!numeric(value) || !numeric(essential(now))) {
+		return 0
+	}
+	shared := 0
+	terms, spoken := text.Terms(old[:at]), text.Terms(now)
+	for t := range terms {
+		if spoken[t] {
+			shared++
+		}
+	}
+	if 2*shared < len(terms) {
+		return 0
+	}
+	return float64(shared) + text.Jaccard(terms, spoken)
+}
+
+// retells reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
+// are many facts, and a new number of a train corrects none but the old one. What counts is the clause that the mark
+// belongs to; others may give the reason.
+func retells(content string, about map[string]bool) bool {
+	bare := false // the clause before is a mark and nothing else
+	clauses := clausesOf(text.Fold(content))
+	for i, clause := range clauses {
+		at := markAt(clause)
+		counts := at >= 0 || bare || i+1 < len(clauses) && markAt(strings.TrimSpace(clauses[i+1])) == 0
+		if at >= 0 {
+			clause = clause[:at]
+		}
+		tokens := text.Tokenize(clause)
+		told := essential(tokens[:valueAt(tokens)])
+		bare = at >= 0 && len(told) == 0
+		if counts && len(told) > 0 && text.Within(told, about) {
+			return true
+		}
+	}
+	return false
+}
+
+// subjectOf is what stands before the value that a content tells: what it is about.
+func subjectOf(content string) map[string]bool {
+	folded := text.Fold(content)
+	if at := markAt(folded); at > 0 {
+		folded = folded[:at]
+	}
+	tokens := text.Tokenize(folded)
+	return essential(tokens[:valueAt(tokens)])
+}
+
+// isValue reports whether a person is the value that a content tells of a key, as who owns something is, and not whom it
+// is about: what it says besides the name, or before its value, is what the key says.
+func IsValue(name, content, key string) bool {
+	named, keyed := essential(text.Tokenize(name)), essential(text.Tokenize(key))
+	about, rest := subjectOf(content), essential(text.Tokenize(withoutMarks(content)))
+	if len(named) == 0 || !text.Within(named, essential(text.Tokenize(content))) {
+		return false
+	}
+	for t := range named {
+		if about[t] { // it stands at the beginning, if anywhere
+			about = nil
+		}
+		delete(rest, t)
+	}
+	if len(about) > 0 && text.Within(about, keyed) {
+		return true
+	}
+	said := 0
+	for t := range rest {
+		switch {
+		case keyed[t]:
+			said++
+		case !kin(t, keyed):
+			return false
+		}
+	}
+	return said > 0
+}
+
+// Words that tell nothing of what a fact is about: many things are one, or it is whoever speaks.
+var (
+	kinds = text.WordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
+		module platform team group product company department environment version office final latest new current currently we you they i he she`)
+	persons = text.WordSet("我 你 他 她 它 咱 该 本")
+)
+
+// ofTwoThings reports whether two contents that have a key in common say that they tell of two things: each says besides
+// the key what it is about, and no word of that is the same. Of Chinese, where terms are pairs of characters, half of the
+// shorter one must be: 测试环境 and 生产环境 are two.
+func ofTwoThings(a, b, key string) bool {
+	x, y := besidesKey(a, key), besidesKey(b, key)
+	if len(x) == 0 || len(y) == 0 {
+		return false
+	}
+	shared := 0
+	for t := range x {
+		switch {
+		case y[t] && !text.IsWide(t):
+			return false
+		case y[t]:
+			shared++
+		}
+	}
+	return 2*shared < min(len(x), len(y))
+}
+
+// besidesKey are the terms that a content has before its value, besides its key; nothing where it does not say that the
+// value is the key's.
+func besidesKey(content, key string) map[string]bool {
+	keyed := essential(text.Tokenize(key))
+	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
+		at := markAt(clause)
+		if at == 0 {
+			continue
+		}
+		if at > 0 {
+			clause = clause[:at]
+		}
+		tokens := text.Tokenize(clause)
+		end := valueAt(tokens)
+		if tokens = tokens[:end]; at < 0 && end == len(text.Tokenize(clause)) || !slices.ContainsFunc(tokens, func(t string) bool { return keyed[t] }) {
+			continue
+		}
+		for i, t := range tokens {
+			if fillers[t] || copulas[t] || keyed[t] || persons[t] {
+				tokens[i] = ""
+			}
+			for n := min(3, len(tokens)-i); n > 0; n-- { // a Chinese word is a token for each character
+				if kinds[strings.Join(tokens[i:i+n], "")] {
+					clear(tokens[i : i+n])
+				}
+			}
+		}
+		terms := text.Terms(tokens)
+		delete(terms, "")
+		return terms
+	}
+	return nil
+}
+
+// kin reports whether a Latin word begins like one of others: who owns something is its owner.
+func kin(word string, others map[string]bool) bool {
+	const stem = 3
+	for o := range others {
+		if len(word) >= stem && strings.HasPrefix(o, word[:stem]) && !text.IsWide(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutMarks is a folded text without its marks, and without words that only say that it holds by now.
+func withoutMarks(content string) string {
+	text := withoutNow(content)
+	for _, m := range marks {
+		text = strings.ReplaceAll(text, m, " ")
+	}
+	return text
+}
+
+// withoutNow is a folded text without words that only say that it holds by now.
+func withoutNow(content string) string {
+	return nowWords.Replace(text.Fold(content))
+}
+
+var nowWords = strings.NewReplacer(" now ", " ", "现在", " ", "目前", " ")
+
+// clausesOf parts a folded text.
+func clausesOf(folded string) []string {
+	return strings.FieldsFunc(folded, func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
+}
+
+// markAt is where the first mark stands in a folded text; -1 for none.
+func markAt(folded string) int {
+	first := -1
+	for _, m := range marks {
+		if at := strings.Index(folded, m); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// copulas stand between what a fact is about and the value that it tells.
+var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
+
+// valueAt is where the value begins in the tokens of a fact: behind the first copula that has at least two of what
+// carries meaning before it; the end where there is none.
+func valueAt(tokens []string) int {
+	before := 0
+	for i, t := range tokens {
+		switch {
+		case copulas[t] && before >= 2:
+			return i
+		case !fillers[t]:
+			before++
+		}
+	}
+	return len(tokens)
+}
+
+func essential(tokens []string) map[string]bool {
+	set := map[string]bool{}
+	for _, t := range tokens {
+		if !fillers[t] && !copulas[t] {
+			set[t] = true
+		}
+	}
+	return set
+}
+
+// weighty reports whether so much says by itself what a fact is about: two Latin words, or four Chinese characters.
+func weighty(about map[string]bool) bool {
+	n := 0
+	for t := range about {
+		if text.IsWide(t) {
+			n++
+		} else {
+			n += 2
+		}
+	}
+	return n >= 4
+}
+
+// numeric reports whether there is a number, in digits or in Chinese, or a name of a day among tokens.
+func numeric(tokens map[string]bool) bool {
+	for t := range tokens {
+		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,264 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"ebb/memory"
+	"ebb/memory/classify"
+	"ebb/memory/text"
+	"ebb/sessions"
+)
+
+// Verdict says what becomes of a draft beside the memories that its scope has.
+type Verdict struct {
+	Same       int64   // the memory that says it already; 0 for none: it is stored
+	Supersedes []int64 // memories in force that it corrects
+	By         int64   // the newer memory that corrects it: it is stored as history only; 0 for none
+}
+
+// Ledger is what drafts are compared with: the memories of one scope and scope id. It holds those in force, those
+// superseded ones that a draft may read like, and their successors.
+type Ledger struct {
+	rows []ledgerRow
+}
+
+type ledgerRow struct {
+	memory.Memory
+
+	normal string
+	grams  map[string]bool // made when they are asked for
+}
+
+// Add takes a memory up.
+func (l *Ledger) Add(m memory.Memory) {
+	l.rows = append(l.rows, ledgerRow{Memory: m, normal: text.Normalize(classify.TrimLead(m.Content))})
+}
+
+// Names reports whether a draft may replace the memory that it names, or names none: it is among them, and the chat
+// that the draft comes from may read it.
+func (l *Ledger) Names(d memory.Draft) bool {
+	return d.Replaces == 0 || slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == d.Replaces && shows(d, r.Memory) })
+}
+
+// Shows lists those of ids that the chat which a draft comes from may know of.
+func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
+	var out []int64
+	for _, r := range l.rows {
+		if slices.Contains(ids, r.ID) && shows(d, r.Memory) {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+// shows reports whether the chat that a draft comes from may know of a memory of the same scope, and correct it: what a
+// person said of themself is read in private, and in the group where they said it; what is the team's is corrected by the
+// group that it came from.
+func shows(d memory.Draft, m memory.Memory) bool {
+	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
+}
+
+// Successors lists what superseded those of ids that are in force in their group all the same; see [Ledger.Judge].
+func (l *Ledger) Successors(ids []int64) []int64 {
+	var out []int64
+	for _, r := range l.rows {
+		if r.SupersededBy != 0 && slices.Contains(ids, r.ID) {
+			out = append(out, r.SupersededBy)
+		}
+	}
+	return out
+}
+
+// Supersede notes that a memory corrects others.
+func (l *Ledger) Supersede(by int64, ids []int64) {
+	for i := range l.rows {
+		if slices.Contains(ids, l.rows[i].ID) {
+			l.rows[i].SupersededBy = by
+		}
+	}
+}
+
+// Judge compares a draft with what is known. The same statement gets the same verdict however often, and in whatever
+// order, it is drawn out of the log: what was said later counts, not what was stored later.
+//
+// What people say of themselves in a conversation has the same key as what they said elsewhere, and stays beside it: who
+// may read the one may not read the other. Only in private may people correct what they said of themselves in a group, by
+// naming it or by their words; in the group it then stays in force.
+func (l *Ledger) Judge(d memory.Draft) Verdict {
+	if id := l.same(d); id != 0 {
+		return Verdict{Same: id}
+	}
+	var v Verdict
+	newest := time.Time{}
+	for _, m := range l.corrected(d) {
+		switch {
+		case !laterThan(d.SaidAt, m):
+			v.Supersedes = append(v.Supersedes, m.ID)
+		case toldAt(m).After(newest):
+			v.By, newest = m.ID, toldAt(m)
+		}
+	}
+	return v
+}
+
+// toldAt is when a memory was said, as far as that is known.
+func toldAt(m memory.Memory) time.Time {
+	if m.SaidAt.IsZero() {
+		return m.CreatedAt
+	}
+	return m.SaidAt
+}
+
+// laterThan reports whether a memory was said later than at. What has no time is said now.
+func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && toldAt(m).After(at) }
+
+// same is the memory that says what a draft does: one in force, word for word or nearly, or one that the draft reads
+// like and that was corrected after the draft was said; 0 for none. What is told of a person in one conversation is
+// another memory than what was told in another, for who may read it differs; and two people may say the same words of
+// themselves. What the team knows, it knows from wherever.
+func (l *Ledger) same(d memory.Draft) int64 {
+	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
+	for i := range l.rows {
+		r := &l.rows[i]
+		if !sameReaders(d, r.Memory) || !oneSubject(d.SubjectID, r.SubjectID) {
+			continue
+		}
+		switch exact := r.normal == body; {
+		case exact && l.inForce(d, r.Memory):
+			return r.ID
+		case exact && l.correctedAfter(d.SaidAt, r.SupersededBy):
+			found = r.ID
+		}
+	}
+	if found != 0 {
+		return found
+	}
+	grams := text.Trigrams(body)
+	for i := range l.rows {
+		r := &l.rows[i]
+		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !compatible(d, r.Memory) || !alikeInLength(body, r.normal) {
+			continue
+		}
+		if r.grams == nil {
+			r.grams = text.Trigrams(r.normal)
+		}
+		if text.Jaccard(grams, r.grams) >= nearShare && saysNoMore(classify.TrimLead(d.Content), classify.TrimLead(r.Content)) {
+			return r.ID
+		}
+	}
+	return 0
+}
+
+// sameReaders reports whether those who may read a draft are those who may read a memory of its scope.
+func sameReaders(d memory.Draft, m memory.Memory) bool {
+	return d.Scope != memory.ScopeUser || m.SourceGroup == d.SourceGroup
+}
+
+// sameSource reports whether a draft may be another value of what a memory of its scope tells: what people say of
+// themselves, and what is the team's, belongs to the conversation that it came from.
+func sameSource(d memory.Draft, m memory.Memory) bool {
+	return d.Scope != memory.ScopeUser && d.Scope != memory.ScopeTeam || m.SourceGroup == d.SourceGroup
+}
+
+// oneSubject reports whether two facts in the same words can be about one person: whom the one is about may not be known.
+func oneSubject(a, b sessions.UserID) bool { return a == b || a == "" || b == "" }
+
+// inForce reports whether nothing superseded a memory, as far as the chat of a draft knows: what a person corrected in
+// private still holds in the group where they said it.
+func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
+	if m.SupersededBy == 0 {
+		return true
+	}
+	if d.Scope != memory.ScopeUser || d.SourceGroup == "" || m.SourceGroup != d.SourceGroup {
+		return false
+	}
+	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == m.SupersededBy && r.SourceGroup != m.SourceGroup })
+}
+
+// alikeInLength reports whether two texts can be near duplicates at all; a repeated trigram counts once, so that there
+// is some room.
+func alikeInLength(a, b string) bool {
+	x, y := float64(utf8.RuneCountInString(a)), float64(utf8.RuneCountInString(b))
+	return min(x, y) >= 0.7*max(x, y)
+}
+
+// compatible reports whether two wordings can be of one fact: about the same person, and of no two keys.
+func compatible(d memory.Draft, m memory.Memory) bool {
+	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
+}
+
+// correctedAfter reports whether the memory that superseded another one was said at that time or later.
+func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
+	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool {
+		return r.ID == by && !at.IsZero() && !toldAt(r.Memory).Before(at)
+	})
+}
+
+// corrected lists the memories in force that a draft tells another value of: those of its key and the one that it names,
+// or else the one that it reads as a correction of.
+func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
+	var out []memory.Memory
+	named := int64(0)
+	if l.Names(d) {
+		named = l.successor(d, d.Replaces)
+	}
+	for _, r := range l.rows {
+		if l.inForce(d, r.Memory) && (r.ID == named && shows(d, r.Memory) || ofKey(d, r.Memory)) {
+			out = append(out, r.Memory)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, r := range l.rows {
+		if l.inForce(d, r.Memory) && shows(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && reschedules(d, r.Memory) {
+			out = append(out, r.Memory)
+		}
+	}
+	if len(out) > 0 || !marked(d.Content) {
+		return out
+	}
+	var best memory.Memory
+	most := 0.0
+	for _, r := range l.rows {
+		if !l.inForce(d, r.Memory) || !shows(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
+			continue
+		}
+		if score := corrects(d.Content, r.Content); score > most {
+			best, most = r.Memory, score
+		}
+	}
+	if most > 0 {
+		out = append(out, best)
+	}
+	return out
+}
+
+// ofKey reports whether a draft and a memory tell values of one thing: of one key, about one person, or of one thing
+// whose value a person is. Where nobody in particular is told of, a key such as "owner" can be that of many things: then
+// the texts must not tell that they are two.
+func ofKey(d memory.Draft, m memory.Memory) bool {
+	switch key := text.NormalizeKey(d.Key); {
+	case key == "" || m.Key != key || !sameSource(d, m):
+		return false
+	case d.SubjectID == m.SubjectID && d.SubjectID != "" && !d.SubjectIsValue:
+		return true
+	case d.SubjectID != m.SubjectID && !d.SubjectIsValue:
+		return false
+	}
+	return !ofTwoThings(d.Content, m.Content, d.Key)
+}
+
+// successor is the memory in force that the one named, or those that superseded it, led to.
+func (l *Ledger) successor(d memory.Draft, id int64) int64 {
+	for range l.rows {
+		at := slices.IndexFunc(l.rows, func(r ledgerRow) bool { return r.ID == id })
+		if at < 0 || l.inForce(d, l.rows[at].Memory) {
+			break
+		}
+		id = l.rows[at].SupersededBy
+	}
+	return id
+}

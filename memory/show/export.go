@@ -1,0 +1,82 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// ExportHeads are the headings of a person's export, of facts and of messages, in a language, zh or en.
+func ExportHeads(lang string) (facts, messages string) {
+	if lang == "en" {
+		return "## What is remembered about you or was said by you", "## What you said"
+	}
+	return "## 与你有关或由你说出的记忆", "## 你说过的话"
+}
+
+// ExportFact is one memory in a person's export, one line of Markdown: when, where, what.
+func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
+	at := m.SaidAt
+	if at.IsZero() {
+		at = m.CreatedAt
+	}
+	state := ""
+	switch zh := lang != "en"; {
+	case m.SupersededBy != 0 && zh:
+		state = fmt.Sprintf("（已被 #%d 取代）", m.SupersededBy)
+	case m.SupersededBy != 0:
+		state = fmt.Sprintf(" (replaced by #%d)", m.SupersededBy)
+	}
+	return fmt.Sprintf("- %s · #%d · %s · %s · %s%s\n", at.In(loc).Format("2006-01-02 15:04"), m.ID,
+		ScopeWord(m.Scope, lang), KindWord(m.Kind, lang), oneLine(m.Content), state)
+}
+
+// ScopeWord says who may read memories of a scope, in a language, zh or en.
+func ScopeWord(s memory.Scope, lang string) string {
+	words := map[memory.Scope][2]string{
+		memory.ScopeUser: {"个人", "person"}, memory.ScopeGroup: {"本群", "group"}, memory.ScopeTeam: {"全团队", "team"}, memory.ScopeSession: {"会话", "conversation"},
+	}
+	return wordIn(words[s], string(s), lang)
+}
+
+// KindWord says what memories of a kind are about, in a language, zh or en.
+func KindWord(k memory.Kind, lang string) string {
+	words := map[memory.Kind][2]string{
+		memory.KindFact: {"事实", "fact"}, memory.KindProfile: {"个人情况", "profile"}, memory.KindPreference: {"偏好", "preference"},
+		memory.KindDecision: {"决定", "decision"}, memory.KindTask: {"进展", "task"}, memory.KindDigest: {"每日摘要", "digest"},
+	}
+	return wordIn(words[k], string(k), lang)
+}
+
+func wordIn(word [2]string, other, lang string) string {
+	switch {
+	case word[0] == "":
+		return other
+	case lang == "en":
+		return word[1]
+	}
+	return word[0]
+}
+
+// ExportSaid is one message in a person's export, one line of Markdown: when, where, what.
+func ExportSaid(s memory.Said, loc *time.Location, lang string) string {
+	at := s.Event.CreatedAt
+	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {
+		at = m.SentAt
+	}
+	place := s.Title
+	switch zh := lang != "en"; {
+	case s.Private && zh:
+		place = "私聊"
+	case s.Private:
+		place = "private"
+	case place == "":
+		place = string(s.Event.Key)
+	}
+	return fmt.Sprintf("- %s · %s · %s\n", at.In(loc).Format("2006-01-02 15:04"), oneLine(sessions.Nick(place)), oneLine(s.Event.Content))
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

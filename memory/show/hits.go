@@ -1,0 +1,48 @@
+package show
+
+import (
+	"context"
+	"ebb/memory"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HitLine shows one find of a search in a line: its path, when it was said and by whom, why it matched, and the words.
+func HitLine(h memory.Hit, loc *time.Location) string {
+	about := h.At.In(loc).Format("2006-01-02 15:04")
+	if h.Who != "" {
+		about += " " + h.Who
+	}
+	if len(h.Why) > 0 {
+		about += "; matched: " + strings.Join(h.Why, ", ")
+	}
+	if h.Outdated {
+		about += "; OUTDATED, corrected later 已被更正"
+	}
+	return fmt.Sprintf("- %s (%s): %s\n", h.Path, about, strings.Join(strings.Fields(h.Content), " "))
+}
+
+// valueLines shows a memory by its id, with what it is known from and what it was before and after.
+func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
+	values, err := s.Values(ctx, r, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: memory %d: %w", ErrUnreadable, id, err)
+	}
+	if !slices.ContainsFunc(values, func(m memory.Memory) bool { return m.ID == id }) {
+		return nil, fmt.Errorf("there is no memory #%d to read here; memory_search finds those there are", id)
+	}
+	out := make([]string, 0, len(values))
+	for _, m := range values {
+		about := m.Source()
+		if m.StartSeq > 0 && m.SourceSession == r.Key {
+			about += fmt.Sprintf("; from session_events/%d", m.StartSeq)
+		}
+		if m.SupersededBy != 0 {
+			about += fmt.Sprintf("; OUTDATED 已被更正: see #%d", m.SupersededBy)
+		}
+		out = append(out, fmt.Sprintf("- [%s %s #%d] (%s) %s", m.Scope, m.Time().In(loc).Format("2006-01-02 15:04"), m.ID, about, memory.InLine(m.Content)))
+	}
+	return out, nil
+}

@@ -1,0 +1,53 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of one page, in bytes. A page is smaller where the caller has less room.
+const (
+	maxPage   = 6000
+	leastPage = 200
+	pageFrame = 200 // for the line that names the page and the next call
+)
+
+// roomOf is the room for the text of a page, where the caller has room for so many bytes; 0: no bound of its own.
+func roomOf(room int) int {
+	if room <= 0 || room > maxPage {
+		room = maxPage
+	}
+	return max(leastPage, room-pageFrame)
+}
+
+// Page returns one page of a text, from 1. A text of one page comes as it is. The first line of any other page names the
+// page and the call that reads the next one. Without these lines, the pages in order are the text. room is in bytes.
+func Page(text string, page, room int, call func(page int) string) string {
+	parts := chunks(text, roomOf(room))
+	switch page = max(1, page); {
+	case page > len(parts):
+		return fmt.Sprintf("there is no page %d; the last is page %d: %s", page, len(parts), call(len(parts)))
+	case len(parts) == 1:
+		return text
+	case page == len(parts):
+		return fmt.Sprintf("page %d of %d, the last\n%s", page, len(parts), parts[page-1])
+	}
+	return fmt.Sprintf("page %d of %d; next: %s\n%s", page, len(parts), call(page+1), parts[page-1])
+}
+
+// chunks splits a text into parts of at most room bytes: behind a line break where one is near, never inside a character.
+func chunks(text string, room int) []string {
+	var out []string
+	for len(text) > room {
+		at := room
+		for at > 0 && !utf8.RuneStart(text[at]) {
+			at--
+		}
+		if br := strings.LastIndexByte(text[:at], '\n') + 1; br > room/2 {
+			at = br
+		}
+		out, text = append(out, text[:at]), text[at:]
+	}
+	return append(out, text)
+}
