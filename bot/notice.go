@@ -10,9 +10,13 @@ import (
 )
 
 // notice is the notice of a compaction for the people of its conversation; nil for none. No notice follows a compaction
-// by hand, which has its receipt, of one that is a part of a backlog, or while the process stops.
+// by hand, which has its receipt, of one that is a part of a backlog, or while the process stops. None goes to a group about
+// the context of one member.
 func (r *run) notice(c sessions.Compaction) *sessions.Reply {
 	if !r.cfg.CompactNotify || r.Trigger == triggerManual || r.partial || r.stopping() {
+		return nil
+	}
+	if s := r.view.Session; r.Key != sessions.NewKey(s.RobotCode, s.ConversationID, "") {
 		return nil
 	}
 	for _, e := range slices.Backward(r.view.Tail) {

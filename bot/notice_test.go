@@ -72,6 +72,23 @@ func TestNoNoticeOfACompaction(t *testing.T) {
 	})
 }
 
+// A group reads no notice about the context of one of its members.
+func TestNoNoticeOfAMembersContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { notifying(c); c.PerMember = true }})
+		for i := range 30 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
+		}
+		after(time.Second)
+		log, err := w.store.Compactions(t.Context(), sessions.NewKey("robot", "c1", "u-alice"), 100)
+		committed := slices.ContainsFunc(log, func(e sessions.LogEntry) bool { return e.Outcome == outcomeCommitted })
+		want(t, "a compaction committed", committed, true)
+		want(t, "reading the log", err, nil)
+		want(t, "notices", len(w.notices()), 0)
+	})
+}
+
 // A commit whose answer is lost leaves a notice behind, which is sent once.
 func TestNoticeOfALostCommit(t *testing.T) {
 	t.Parallel()

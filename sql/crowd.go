@@ -17,7 +17,11 @@ import (
 // expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
 const expiredRest = 30 * 24 * time.Hour
 
-// Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with them.
+// maxSenderIDs is how many encrypted ids are kept of a person for each robot.
+const maxSenderIDs = 10
+
+// Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with
+// them, and so do encrypted ids of a person with many newer ones.
 func (s *factStore) Expire(ctx context.Context) (int, error) {
 	n, err := s.q.MemoriesExpire(ctx, s.pool, expiredRest.Seconds())
 	if err != nil {
@@ -25,6 +29,9 @@ func (s *factStore) Expire(ctx context.Context) (int, error) {
 	}
 	if err := s.q.DeletedMessagesExpire(ctx, s.pool); err != nil {
 		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
+	}
+	if err := s.q.SenderIDsTrim(ctx, s.pool, maxSenderIDs); err != nil {
+		return 0, fmt.Errorf("deleting old sender ids: %w", err)
 	}
 	return n, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/show"
@@ -224,6 +226,27 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	var left string
 	if err := pool.QueryRow(t.Context(), "SELECT string_agg(convert_from(message, 'UTF8'), ' ') FROM deleted_messages").Scan(&left); err != nil || left != "new" {
 		t.Errorf("%q is left (%v), want the new one", left, err)
+	}
+}
+
+// The newest ten encrypted ids of a person stay for each robot, and those that two people had.
+func TestOldSenderIDsExpire(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO sender_ids (sender_id, robot_code, staff_id, seen_at)
+		SELECT '$:' || robot || i, robot, 'staff1', now() - i * interval '1 minute' FROM generate_series(1, 15) AS i, unnest(ARRAY['r1', 'r2']) AS robot`)
+	execute(t, pool, `INSERT INTO sender_ids (sender_id, robot_code, staff_id) VALUES ('$:r115', 'r1', 'staff2'), ('$:r2x', 'r2', 'staff2')`)
+	for range 2 {
+		if _, err := s.Expire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := collect(t, pool, "SELECT concat_ws(' ', robot_code, staff_id, count(*), min(sender_id)) FROM sender_ids GROUP BY robot_code, staff_id ORDER BY 1", pgx.RowTo[string])
+	if want := []string{"r1 staff1 11 $:r11", "r1 staff2 1 $:r115", "r2 staff1 10 $:r21", "r2 staff2 1 $:r2x"}; !slices.Equal(got, want) {
+		t.Errorf("%q are left, want %q", got, want)
+	}
+	if n := collect(t, pool, "SELECT count(*) FROM sender_ids WHERE sender_id IN ('$:r111', '$:r112', '$:r211', '$:r215')", pgx.RowTo[int]); n[0] != 0 {
+		t.Errorf("%d old ids are left", n[0])
 	}
 }
 

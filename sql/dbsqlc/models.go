@@ -241,6 +241,7 @@ type SenderID struct {
 	SenderID  sessions.UserID
 	RobotCode sessions.RobotCode
 	StaffID   string
+	SeenAt    time.Time
 }
 
 type Session struct {

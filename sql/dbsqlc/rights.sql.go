@@ -1518,6 +1518,24 @@ func (q *Queries) SenderIDsForget(ctx context.Context, db DBTX, arg *SenderIDsFo
 	return err
 }
 
+const senderIDsTrim = `-- name: SenderIDsTrim :exec
+DELETE FROM sender_ids k USING (
+    SELECT n.sender_id, n.robot_code, n.staff_id,
+        row_number() OVER (PARTITION BY n.robot_code, n.staff_id ORDER BY n.seen_at DESC, n.sender_id) AS place
+    FROM sender_ids n
+) ranked
+WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.staff_id = ranked.staff_id AND ranked.place > $1::bigint
+  AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.staff_id <> k.staff_id)
+`
+
+// SenderIDsTrim deletes the encrypted ids of each person except the newest. One that had two staff ids stays: without
+// the other it would count as the second person's.
+func (q *Queries) SenderIDsTrim(ctx context.Context, db DBTX, most int64) error {
+	_, err := db.Exec(ctx, senderIDsTrim, most)
+	return err
+}
+
 const sessionKeep = `-- name: SessionKeep :one
 UPDATE dingtalk_sessions s SET lease_owner = $1::text, lease_term = 1 + $2::bigint, view_version = s.view_version + 1
 WHERE s.session_key = $3 RETURNING s.lease_term

@@ -473,6 +473,18 @@ SELECT k.sender_id FROM staff JOIN sender_ids k ON k.staff_id = staff.id
 WHERE (@robot::text = '' OR k.robot_code = @robot::text) AND NOT EXISTS (
     SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id);
 
+-- name: SenderIDsTrim :exec
+-- SenderIDsTrim deletes the encrypted ids of each person except the newest. One that had two staff ids stays: without
+-- the other it would count as the second person's.
+DELETE FROM sender_ids k USING (
+    SELECT n.sender_id, n.robot_code, n.staff_id,
+        row_number() OVER (PARTITION BY n.robot_code, n.staff_id ORDER BY n.seen_at DESC, n.sender_id) AS place
+    FROM sender_ids n
+) ranked
+WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.staff_id = ranked.staff_id AND ranked.place > @most::bigint
+  AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.staff_id <> k.staff_id);
+
 -- name: SenderIDsForget :exec
 -- SenderIDsForget deletes the encrypted ids of a person.
 DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text);
