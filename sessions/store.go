@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Errors of a [Store] that callers act upon. Anything else is trouble with the storage.
+// Errors of a [Store] that callers act upon. Any other error is a fault of the storage.
 var (
 	// ErrLeaseLost says that the lease named in a write is not the current one; nothing was written.
 	ErrLeaseLost = errors.New("session lease lost")
@@ -16,12 +16,12 @@ var (
 	ErrConflict = errors.New("session changed meanwhile")
 	// ErrNotFound says that there is no such session, summary or row.
 	ErrNotFound = errors.New("not found")
-	// ErrRefused says that the data break a rule of the storage: nothing was written, and trying again can't help.
+	// ErrRefused says that the data break a rule of the storage: nothing was written, and a retry can't help.
 	ErrRefused = errors.New("the storage refused the data")
 )
 
-// Store keeps sessions. All methods may be called at once from many goroutines; each is one transaction, and none
-// holds anything when it returns. Times are the storage's own.
+// Store keeps sessions. All methods are safe for concurrent use; each is one transaction and leaves nothing locked.
+// Times are the storage's own.
 type Store interface {
 	Inbox
 	Leaser
@@ -30,12 +30,11 @@ type Store interface {
 	Turner
 	Ledger
 
-	// Session returns the state of a session, whoever holds its lease, and nothing of its log: ErrNotFound where there
-	// is no such session.
+	// Session returns the state of a session without its log, at any owner; ErrNotFound without such a session.
 	Session(ctx context.Context, key Key) (Session, error)
 }
 
-// Turner takes waiting messages and keeps what a turn made of them.
+// Turner takes waiting messages and stores the result of a turn.
 type Turner interface {
 	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
 	// returns the view with them. Beside the oldest these are no more than have [MaxTurnBytes] together. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
@@ -53,18 +52,17 @@ type Turner interface {
 	// BeginAlone is Begin on the oldest message alone, suspect or not.
 	BeginAlone(ctx context.Context, l Lease, limit int) (View, error)
 
-	// Abandon ends a turn that began under a lease and did not commit: an attempt is counted on the messages blamed, and
-	// no message is marked any more. Where the lease was lost and the turn counted as that of a dead process, that attempt
-	// is taken back. To abandon a turn twice changes nothing.
+	// Abandon ends a turn that did not commit: an attempt is counted on the blamed messages, and all marks go. An
+	// attempt that was counted for a dead process after a lost lease is taken back. Abandon is idempotent.
 	Abandon(ctx context.Context, l Lease, blamed []int64) error
 
-	// Commit ends a turn: messages that Begin marked and the turn did not take wait unmarked, the taken messages and what it made get their places in the view, in the order given; the
-	// session's counters and the outbox row are written with them. All or nothing.
+	// Commit ends a turn. Taken messages and the turn's events get their places in the view, in the given order; marked
+	// messages that were not taken wait unmarked. Counters and outbox row are written in the same transaction.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
-	// Quoted finds the message of a session that a quote is of: a person's by the quote's ID, and the bot's own, where the
-	// quote is of one, by the time when its reply was sent: between commit and settling. The event has Role, Content, SenderID, SenderNick and Message alone.
-	// ErrNotFound where the log has no such message, or more than one of the bot's may be meant.
+	// Quoted finds the quoted message of a session: a person's by the quote's ID, the bot's by the send time of its
+	// reply, between commit and settling. The event has only Role, Content, SenderID, SenderNick and Message.
+	// ErrNotFound without a match, or with several of the bot's.
 	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
 
 	// Requote replaces what a pending message of the lease's session quotes, and its content, which begins with that.
@@ -74,38 +72,37 @@ type Turner interface {
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
 
-// Ledger counts what model calls take.
+// Ledger counts the cost of model calls.
 type Ledger interface {
-	// Charge adds a spending that no other write of the session carries to the session's usage and to that of the day.
-	// A session that does not exist is charged with nothing.
+	// Charge adds a spending that no other write carries to the session's usage and to that of the day. A missing
+	// session is not charged.
 	Charge(ctx context.Context, key Key, one Spending) error
 
-	// Spent lists the spendings of a session today, one of each kind, in the order of their names. The day is of UTC.
+	// Spent lists the spendings of a session today, one of each kind, by name. The day is of UTC.
 	Spent(ctx context.Context, key Key) ([]Spending, error)
 }
 
-// MaxTurnBytes is how many bytes the messages of a turn have together, unless the first one alone has more.
+// MaxTurnBytes bounds the messages of a turn in bytes, unless the first one alone has more.
 const MaxTurnBytes = 256 << 10
 
 // Compactor changes what a session's view shows, and keeps the account of it.
 type Compactor interface {
 	Jobs
 
-	// Compact changes what the view shows: see [Compaction]. It fails with ErrConflict, and writes nothing, when the
-	// session's generation is not c.Gen, its cursor does not stand at c.From, or the events that the summaries tell are
-	// not those of c.Source any more. It also ends the session's job, and deletes blobs that no event of the view needs.
+	// Compact changes the view, see [Compaction]. It fails with ErrConflict, and writes nothing, when the session's
+	// generation is not c.Gen, its cursor is not at c.From, or the source events are not those of c.Source any more. It
+	// also ends the session's job, and deletes blobs that no event of the view needs.
 	Compact(ctx context.Context, l Lease, c Compaction) (Compacted, error)
 
-	// Undo takes back the newest compaction of the session's generation that committed and was not undone: cursor and
-	// summaries stand as before it, and its events are shown as before it; bodies that the view refers to again are kept
-	// again, and pinned memory is what it was. What was said since stays. The session rests for rest tokens more than its
-	// context then has. It returns the row of the compaction log that says so: ErrNotFound where there is nothing to undo.
-	// event is the id of the message that asked for it, 0 for none: where an undo that it asked for is in the log already,
-	// nothing changes, and that row comes back.
+	// Undo reverts the newest committed compaction of the session's generation: cursor, summaries, shown events,
+	// referenced bodies and pinned memory are as before it. Later events stay. The session rests for rest tokens more
+	// than its context then has. It returns the row of the undo in the compaction log; ErrNotFound if nothing can be
+	// undone. event is the id of the requesting message, 0 for none: if its undo is in the log already, nothing
+	// changes, and that row is returned.
 	Undo(ctx context.Context, l Lease, event int64, rest int) (LogEntry, error)
 
-	// Rewrite puts a text in place of an active summary that an erasure emptied, and adds a row to the compaction log.
-	// ErrConflict, and nothing is written, where the summary of that id is not one.
+	// Rewrite fills an active summary that an erasure emptied, and adds a row to the compaction log. It fails with
+	// ErrConflict, and writes nothing, if the summary is not such a one.
 	Rewrite(ctx context.Context, l Lease, w Rewritten) error
 
 	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, what waits and what is not flushed
@@ -118,13 +115,13 @@ type Compactor interface {
 	// Compactions lists the compaction log, newest first, at most limit rows; an empty key stands for all sessions.
 	Compactions(ctx context.Context, key Key, limit int) ([]LogEntry, error)
 
-	// Blob reads a tool result that was moved out of a view of the session; where its body is gone, from the log.
-	// ErrNotFound where that has it no more either, or it was never the session's.
+	// Blob reads an offloaded tool result of the session, from the log if its body is gone. ErrNotFound if the log has
+	// it no more either, or if it was never the session's.
 	Blob(ctx context.Context, key Key, blob string) (string, error)
 
-	// Backlogs lists sessions, behind a key in the order of keys, whose context takes at least so many tokens, which rest
-	// neither by size nor by the clock, and whose lease is free, stale or owner's: there a compaction may be due although
-	// nothing is said. A listed session has its Key, ConversationID, TotalTokens, RearmTokens and SpentToday alone.
+	// Backlogs lists sessions that may be due for a compaction without new messages, behind a key in key order: the
+	// context has at least the given tokens, no pause is in force, and the lease is free, stale or owner's. Only Key,
+	// ConversationID, TotalTokens, RearmTokens and SpentToday are set.
 	Backlogs(ctx context.Context, owner ReplicaID, tokens int, after Key, limit int) ([]Session, error)
 
 	// Log stores a row of the compaction log that belongs to no committed compaction, and its Failures, RetryAt and
@@ -132,14 +129,14 @@ type Compactor interface {
 	Log(ctx context.Context, l Lease, e LogEntry) error
 }
 
-// Jobs keep a compaction that is under way, so that a crash does not lose what was paid for.
+// Jobs keep a running compaction, so that a crash does not lose its cost.
 type Jobs interface {
-	// OpenJob records that a compaction of (j.From, j.Through] is under way, in place of any other job of the session,
-	// and returns what there is to tell. Where the same job was staged before, over the same events, it is found again:
-	// Source.Staged is its text, and no model need be asked.
+	// OpenJob records a running compaction of (j.From, j.Through] in place of any other job of the session, and returns
+	// its source. If the same job over the same events was staged before, Source.Staged is its text, and no model call
+	// is needed.
 	OpenJob(ctx context.Context, l Lease, j Job) (Source, error)
 
-	// StageJob keeps what came of the session's job, so that a crash before Compact does not pay for it twice.
+	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice.
 	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
 
 	// Job returns the session's job: ErrNotFound where there is none.
@@ -148,55 +145,54 @@ type Jobs interface {
 
 // Inbox is where messages become durable.
 type Inbox interface {
-	// Accept stores a message as a pending event of the session key, making the session if need be, and takes the
-	// session's lease for owner where it is free. A message that is there already changes nothing.
-	// When Accept returns nil the message survives any crash. A new message with both ids of its sender is remembered for
-	// [Inbox.StaffOf].
+	// Accept stores a message as a pending event of the session key, creating the session if needed, and takes a free
+	// lease for owner. A stored message is not changed. After nil the message survives any crash. A new message with
+	// both ids of its sender is remembered for [Inbox.StaffOf].
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
-	// StaffOf returns the staff id that accepted messages to a robot had beside an encrypted id. It is empty where there
-	// was none, and where there were several: an id that may be another's gives no rights.
+	// StaffOf returns the staff id that accepted messages to a robot had next to an encrypted id. It is empty without
+	// one, and with several: an ambiguous id gives no rights.
 	StaffOf(ctx context.Context, robot RobotCode, encrypted UserID) (UserID, error)
 
-	// Waiting lists sessions that have pending messages or unsent replies and whose lease is free, stale or owner's. It
-	// is the sweep that makes up for every lost wake-up. Those that nobody alive holds come before owner's own, so that
-	// many busy sessions of owner's can't hide one that is left alone; within each kind the longest waiting comes first.
+	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. This sweep
+	// finds every lost wake-up. Sessions without a living owner come before owner's own, so that busy sessions can't
+	// hide them; within each kind the longest waiting comes first.
 	Waiting(ctx context.Context, owner ReplicaID, limit int) ([]Key, error)
 
-	// Listen calls wake with the key of a session of owner's when another replica accepted a message for it, and with
-	// the empty key when leases were given up; it returns when ctx ends or the notifications break off. Calls of wake
-	// come one at a time and must not block.
+	// Listen calls wake with the key of an owner's session when another replica accepted a message for it, and with the
+	// empty key when leases were released. It returns when ctx or the notifications end. Calls of wake are sequential
+	// and must not block.
 	Listen(ctx context.Context, owner ReplicaID, wake func(Key)) error
 }
 
-// MaxCutTurns is how many turns of a session erasures end before one is committed: the next erasure waits for the turn that
-// is under way, so that no member starves a conversation, with a model call each time.
+// MaxCutTurns bounds the turns of a session that erasures interrupt before one commits. The next erasure waits for the
+// running turn, so that no member starves a conversation.
 const MaxCutTurns = 3
 
-// Eraser takes out of a session what must not be kept. It is an administrator's right and needs no lease: whatever turn,
-// flush or compaction is under way fails at its next write, as if its lease were lost, and begins again on what is left.
-// After [MaxCutTurns] turns it waits for the end of the next one, or of its own context.
+// Eraser removes content from a session. It is an administrator's right and needs no lease: running turns, flushes and
+// compactions fail at their next write, as after a lost lease, and begin again. After [MaxCutTurns] turns it waits for
+// the end of the next one, or of its own context.
 type Eraser interface {
-	// Erase wipes what the events at the places seqs say, and whatever was made from it: summaries lose the lines that
-	// repeat one of them, and one that can't be healed so reads [ErasedText] until [Compactor.Rewrite]; shown texts, bodies,
-	// staged text, replies that may repeat the events, and facts that memory has from them go. The rows of the events stay,
-	// with [ErasedText], and so do the cursor and the ways back to former views.
-	// ErrNotFound, and nothing is wiped, where there is no such session or one of the places is empty.
+	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat one
+	// of them; one that can't be healed becomes [ErasedText] until [Compactor.Rewrite]. Shown texts, bodies, staged
+	// text, possibly repeating replies and facts are deleted. The rows of the events stay with [ErasedText], and so do
+	// the cursor and the ways back to former views. It fails with ErrNotFound, and wipes nothing, without such a
+	// session or with an empty place.
 	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
 
-	// Delete removes a session with all its rows and what memory keeps for it alone; what memory learnt for people and
-	// groups stays. A later message makes a new session; one that was deleted and is delivered again within a day is not
-	// stored. ErrNotFound where there is no such session.
+	// Delete removes a session with all its rows and the memory of that session alone; memory of people and groups
+	// stays. A later message makes a new session; a deleted message that is redelivered within a day is not stored.
+	// ErrNotFound without such a session.
 	Delete(ctx context.Context, key Key) (Deleted, error)
 }
 
-// ErasedText is what an erased body reads, and ErasedTokens what it counts: a little more than it takes.
+// ErasedText replaces an erased body, and ErasedTokens is its count: a little more than its size.
 const (
 	ErasedText   = "[已删除 erased]"
 	ErasedTokens = 8
 )
 
-// Erased is how many rows of each kind were wiped, by [Eraser.Erase].
+// Erased counts the rows wiped by [Eraser.Erase], by kind.
 type Erased struct {
 	Events    int
 	Healed    int // summaries of the view that lost lines
@@ -206,7 +202,7 @@ type Erased struct {
 	Replies   int
 }
 
-// Deleted is how many rows of each kind were deleted, by [Eraser.Delete].
+// Deleted counts the rows deleted by [Eraser.Delete], by kind.
 type Deleted struct {
 	Events      int
 	Summaries   int
@@ -225,10 +221,10 @@ type Accepted struct {
 	Clash bool
 }
 
-// Leaser hands out the right to run a session's turns. A lease stands while its owner's heartbeat is younger than the
-// time to live that the store was opened with.
+// Leaser grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
+// time to live of the store.
 type Leaser interface {
-	// Beat says that owner is alive, and returns the storage's clock.
+	// Beat stores owner's heartbeat and returns the storage's clock.
 	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
 	// Acquire takes the session's lease, or returns the one that owner holds: ErrLeaseHeld where another living
 	// replica has it, ErrNotFound where there is no such session.
@@ -236,24 +232,23 @@ type Leaser interface {
 	// Release gives up one lease, where it is the current one. Where messages wait, other replicas are woken with the
 	// session's key.
 	Release(ctx context.Context, l Lease) error
-	// Rest gives up those of owner's leases of keys whose sessions rest, and returns their keys. Nothing was said for so
-	// long, no message waits, no reply is unsent and no compaction is under way; and everything is flushed or owed, or
-	// nothing was said for as long as unflushed.
+	// Rest releases those of owner's leases of keys whose sessions are idle, and returns their keys. Idle means no
+	// message for the given time, no pending message, unsent reply or running compaction, and everything flushed or
+	// owed, or no message for the time unflushed.
 	Rest(ctx context.Context, owner ReplicaID, keys []Key, rest, unflushed time.Duration) ([]Key, error)
 	// Resign gives up all leases of owner at once, wakes other replicas where work waits, and removes its heartbeat.
 	// It returns the number of leases.
 	Resign(ctx context.Context, owner ReplicaID) (int, error)
 }
 
-// Turn is what a turn made, for [Store.Commit].
+// Turn is the result of a turn, for [Store.Commit].
 type Turn struct {
 	Taken []int64 // ids of the pending messages that it answers, in the order of the view
 	// TakenTokens are the counts of the taken messages, in the same order.
 	TakenTokens []int
-	// TakenTexts are what the taken messages say, in the same order, for searches to find them by from now on. Of those
-	// that are not given a store finds out later.
+	// TakenTexts are the searchable texts of the taken messages, in the same order. A store indexes missing ones later.
 	TakenTexts []string
-	Command    bool    // it is a slash command and what that told, which no search finds
+	Command    bool    // it is a slash command with its answer, which no search finds
 	Outcome    Outcome // of the command, kept with the taken messages; empty: they stay as they are
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
@@ -263,10 +258,10 @@ type Turn struct {
 	ReplyWaits bool
 
 	Marked []int64 // of Taken: those that look worth remembering
-	Pinned *Pinned // what the view pins of memory from this turn on, if the ViewVersion still holds; nil: as it is
+	Pinned *Pinned // pinned memory from this turn on, if the ViewVersion still holds; nil: unchanged
 
-	// TotalTokens is the size of the context as it would be sent next, if the view is still of the ViewVersion that the
-	// turn saw; where something changed it meanwhile, Appended is added to what that left, and ObservedTokens is dropped.
+	// TotalTokens is the size of the next request, if the view still is of the ViewVersion that the turn saw. Otherwise
+	// Appended is added to the current size, and ObservedTokens is dropped.
 	TotalTokens    int
 	Appended       int
 	ViewVersion    int
@@ -280,8 +275,8 @@ type Turn struct {
 // Pinned is the memory that a view shows at its head.
 type Pinned struct {
 	Text string
-	// Rows are the memories in Text. A write that pins one which is deleted, or which a running transaction deletes, fails
-	// with ErrLeaseLost and writes nothing: its author has read what is forgotten, and begins again.
+	// Rows are the memories in Text. Pinning a deleted one, or one that a running transaction deletes, fails with
+	// ErrLeaseLost and writes nothing: its author has read forgotten content, and begins again.
 	Rows []int64
 }
 
@@ -291,7 +286,7 @@ type Committed struct {
 	Replies []Outgoing // the row of Turn.Reply, if there was one
 }
 
-// Compaction is a change of what a session's view shows, for [Store.Compact].
+// Compaction is a change of a session's view, for [Store.Compact].
 type Compaction struct {
 	Gen     int
 	From    int64 // the cursor as planned: CompactedSeq
@@ -307,15 +302,15 @@ type Compaction struct {
 	Freed       int
 	RearmTokens int
 	Pinned      *Pinned // what the view shows of memory from now on; nil: as it is
-	// Notice, where set, is an outbox row that the compaction writes: what people are to read of it.
+	// Notice is an outbox row that the compaction writes for its conversation.
 	Notice *Reply
-	// Log is the row of the compaction log; where there are summaries its range is theirs. An undo gives back what its
-	// TokensBefore is more than its TokensAfter.
+	// Log is the row of the compaction log; with summaries its range is theirs. An undo restores TokensBefore minus
+	// TokensAfter.
 	Log LogEntry
 }
 
-// Range is the events that a compaction with summaries takes out of the view: what an undo puts back. One that only writes
-// summaries again names what they tell.
+// Range is the range of events that a compaction with summaries removes from the view, and that an undo restores. A
+// rewrite names the range of its summaries.
 func (c Compaction) Range() (start, end int64) {
 	start = c.From + 1
 	if c.Through == c.From {
@@ -326,7 +321,7 @@ func (c Compaction) Range() (start, end int64) {
 	return start, c.Through
 }
 
-// NewSummary tells the events StartSeq to EndSeq.
+// NewSummary summarizes the events StartSeq to EndSeq.
 type NewSummary struct {
 	StartSeq int64  `json:"start_seq"`
 	EndSeq   int64  `json:"end_seq"`
@@ -349,8 +344,7 @@ type Shown struct {
 	Seq    int64
 	Text   string
 	Tokens int
-	// Blob, where set, is the address under which the body is kept for whoever reads the reference in Text: see
-	// [BlobOf].
+	// Blob is the address of the kept body for readers of the reference in Text, see [BlobOf].
 	Blob string
 }
 
@@ -370,10 +364,10 @@ type Job struct {
 	Staged   bool
 }
 
-// Source is what a compaction tells.
+// Source is the source of a compaction.
 type Source struct {
-	// Events are those of the range as they were said, results that had been moved out of the view among them. One
-	// that can't be read any more is [Unavailable], and its Blob is set; no other's is.
+	// Events are the raw events of the range, with offloaded results. An unreadable one is [Unavailable] and has its
+	// Blob set.
 	Events []Event
 	Hash   string
 	Staged []byte // of the same job before a crash; nil for none
@@ -399,16 +393,17 @@ type LogEntry struct {
 	Outcome      string // committed, rejected, failed, nothing
 	Error        string
 	Focus        string
-	Undone       time.Time // when it was taken back; zero for never
+	Undone       time.Time // time of its undo; zero for never
 	CreatedAt    time.Time
 
-	// Failures and RetryAt go to the session with a failed attempt: how many in a row, and when the next may run.
+	// Failures and RetryAt are stored in the session with a failed attempt: consecutive failures, and the earliest next
+	// attempt.
 	Failures int
 	RetryAt  time.Time
 	Rearm    int
 }
 
-// Reply is what a turn tells the conversation, for the outbox.
+// Reply is a turn's reply to the conversation, for the outbox.
 type Reply struct {
 	Target Target
 	Text   string // Markdown
@@ -421,19 +416,19 @@ type Outgoing struct {
 	ID       int64
 	Key      Key
 	Reply    Reply
-	Attempts int    // tries begun, the one at hand included
-	Refusals int    // tries that DingTalk surely refused, under a code that names no cause
+	Attempts int    // attempts begun, including the current one
+	Refusals int    // attempts that DingTalk definitely refused, under a code without a cause
 	Part     int    // parts of a split reply that are known to have arrived
 	Joint    string // the key of the message that the last try sent it in, together with others; empty: alone
-	Maybe    bool   // a try may have arrived: its process died before it was marked, or DingTalk's answer was lost
+	Maybe    bool   // an attempt may have arrived: its process died before the mark, or DingTalk's answer was lost
 	Took     bool   // another process had it before this one
 	Created  time.Time
 	NextAt   time.Time
 	Joined   []Reply // the replies that this message holds, where it holds several
 }
 
-// Outbox holds replies between the commit of their turn and DingTalk's word that they arrived. The row decides: a reply is
-// sent by its commit or by a claim, and no copy of it is sent later.
+// Outbox holds replies between the commit of their turn and DingTalk's confirmation. The row decides: a reply is sent
+// by its commit or by a claim, and no copy is sent later.
 type Outbox interface {
 	// Unsent lists the unsent replies of a session that the lease covers, oldest first, without their texts.
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
@@ -443,7 +438,7 @@ type Outbox interface {
 	// Settle records the outcome of a try. ErrNotFound where there is no such reply, or where the outcome leaves it open and
 	// a later try has begun.
 	Settle(ctx context.Context, s Settled) error
-	// PutDown says that owner sends nothing any more, and has settled every try: its open replies are in nobody's hand.
+	// PutDown releases owner's open replies at its stop, after every attempt is settled.
 	PutDown(ctx context.Context, owner ReplicaID) error
 }
 
@@ -461,9 +456,9 @@ type Settled struct {
 	ID      int64
 	Attempt int // its number: Outgoing.Attempts
 	Sent    bool
-	Failed  bool // given up for good
-	Maybe   bool // the try did not come through, and may have arrived all the same
-	Refused bool // DingTalk refused this text surely, under a code that names no cause
+	Failed  bool // given up permanently
+	Maybe   bool // the attempt failed, and may have arrived
+	Refused bool // DingTalk definitely refused this text, under a code without a cause
 	Part    int
 	Via     string // webhook or openapi
 	Error   string

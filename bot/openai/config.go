@@ -1,5 +1,5 @@
 // Package openai asks any endpoint that speaks the OpenAI chat API. It is the place where providers' differences end:
-// retries, fallback models, streams that break, tools that cannot be forced. What leaves it is a bot.Response or a
+// retries, fallback models, streams that break, tools that cannot be forced. Its results are a bot.Response or a
 // classified *bot.ModelError.
 //
 // # The way of a call

@@ -17,7 +17,7 @@ import (
 
 // Erasure removes from summaries what erased events said. A summary repeats an event in words of its own, so a line is
 // known by its pieces: words, numbers, identifiers and pairs of Chinese characters. A piece that only erased events had is
-// enough: no event that stays can be its source. Of pieces that other events share, half of a clause is enough.
+// enough: no event that stays can be its source. Half of a clause is enough among pieces that other events share.
 //
 // The zero value is not usable: see [NewErasure].
 type Erasure struct {

@@ -60,7 +60,7 @@ func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f,
 
 // identifyIn searches only the given pieces of the text.
 func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
-	s := textScan{f: f, left: []byte(f.Text)}
+	s := textScan{f: f, left: []byte(f.Text), rules: patterns}
 	for _, m := range bytesOf(redact.Mark, s.left) { // text that touches a mask is half a credential
 		s.claim(Identifier{Key: redact.Mark}, m, m+len(redact.Mark))
 	}
@@ -81,6 +81,7 @@ func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []I
 
 // textScan is the search of one text; found identifiers are removed from the rest.
 type textScan struct {
+	rules []pattern
 	f     Folded
 	left  []byte
 	found []Identifier
@@ -186,7 +187,7 @@ func (s *textScan) claimForms(begin, end int) {
 			digits++
 		}
 	}
-	for _, p := range patterns {
+	for _, p := range s.rules {
 		if !p.mayContain(low, digits) {
 			continue
 		}

@@ -197,3 +197,21 @@ func FuzzIdentify(f *testing.F) {
 		}
 	})
 }
+
+// Each rule of patterns.tsv finds its first example, and not its second.
+func TestPatternExamples(t *testing.T) {
+	t.Parallel()
+	finds := func(p pattern, text string) bool {
+		s := textScan{f: Fold(text), left: []byte(Fold(text).Text), rules: []pattern{p}}
+		s.claimForms(0, len(s.left))
+		return len(s.found) > 0
+	}
+	for _, p := range patterns {
+		if !finds(p, p.match) {
+			t.Errorf("%s %s: not in %q", p.typ, p.re, p.match)
+		}
+		if finds(p, p.miss) {
+			t.Errorf("%s %s: in %q", p.typ, p.re, p.miss)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package identify
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,12 +18,11 @@ type pattern struct {
 	hints []string
 	re    *regexp.Regexp
 	trim  string // bytes that a match may contain but not end with
+	match string // an example with the form
+	miss  string // an example without it
 	// read makes an identifier of a match and its groups; false for none.
 	read func(m []string) (Identifier, bool)
 }
-
-// monthHints are the short names of months in lower case.
-var monthHints = strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
@@ -62,34 +62,40 @@ const (
 	files  = `go|py|js|ts|tsx|java|rs|rb|sh|sql|json|jsonc|yaml|yml|toml|xml|html|css|md|txt|csv|log|conf|ini|env|lock|xls|xlsx|doc|docx|ppt|pptx|pdf|png|jpg|jpeg|gif|svg|mp4|zip|tar|gz|exe|apk`
 )
 
-// patterns stand in the order in which they take what they find: a date in a URL is part of the URL.
-var patterns = []pattern{
-	// The ASCII set of RFC 3986 without brackets, which are more often Markdown's than an IPv6 address's.
-	{TypeURL, []string{"://", "www."}, regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[a-z0-9\-._~:/?#@!$&'()*+,;=%]+`), ".,;:!?'*)&=#~(", readURL},
-	{TypeEmail, []string{"@"}, regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`), "-", readKeyed("email:")},
-	{TypeDate, []string{"19", "20"}, regexp.MustCompile(`((?:19|20)\d{2})-(\d{1,2})-(\d{1,2})|((?:19|20)\d{2})/(\d{1,2})/(\d{1,2})|((?:19|20)\d{2})\.(\d{1,2})\.(\d{1,2})`), "", readDate},
-	{TypeDate, []string{"年"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月 *(\d{1,2}) *[日号]?`), "", readDate},
-	{TypeDate, []string{"月"}, regexp.MustCompile(`()(\d{1,2}) *月 *(\d{1,2}) *[日号]`), "", readDate},
-	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?,? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `(),? +((?:19|20)\d{2})`), "", readEnglishDate},
-	{TypeDate, monthHints, regexp.MustCompile(`()` + months + ` +(\d{1,2})(?:st|nd|rd|th)?()`), "", readEnglishDate},
-	{TypeDate, monthHints, regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)? +(?:of +)?` + months + `()()`), "", readEnglishDate},
-	{TypeDate, []string{"年", "-0", "-1"}, regexp.MustCompile(`(\d{4}) *年 *(\d{1,2}) *月()|((?:19|20)\d{2})-(0[1-9]|1[0-2])()`), "", readDate},
-	{TypeTime, []string{":"}, regexp.MustCompile(half + `([01]?\d|2[0-4]):([0-5]\d)(?::[0-5]\dZ?)?(?: *([AaPp])\.?[Mm]\b\.?)?`), "", readTime},
-	{TypeTime, []string{"点", "點"}, regexp.MustCompile(half + `([01]?\d|2[0-4]) *[点點] *(?:([0-5]?\d) *分|(半)|整|钟)?()`), "", readClock},
-	{TypeTime, []string{"m"}, regexp.MustCompile(`()(1[0-2]|0?[1-9])() *([AaPp])\.?[Mm]\b\.?`), "", readTime},
-	{TypeHost, []string{".", ":"}, regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}:\d{2,5}|localhost:\d{2,5}|[A-Za-z][A-Za-z0-9-]*[0-9-][A-Za-z0-9-]*:\d{3,5}`), "", readKeyed("host:")},
-	{TypePath, []string{"/", `:\`}, regexp.MustCompile(`[A-Za-z]:\\[\w.\\-]+|(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|~?/[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|[\w@+-][\w.@+-]*(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}`), ".,+-@", readKeyed("path:")},
-	{TypePath, []string{"."}, regexp.MustCompile(`[A-Za-z0-9_][\w.-]*\.(?:` + files + `)\b`), "", readKeyed("path:")},
-	{TypeMoney, []string{"$", "¥", "€", "£", "rmb", "cny", "usd", "eur"}, regexp.MustCompile(`(?i)(US\$|HK\$|RMB|CNY|USD|EUR|[¥$€£]) *` + number + ` *(万|亿|千|[km]\b)?()`), "", readMoney},
-	{TypeMoney, []string{"元", "美金", "港币", "人民币", "块钱", "rmb", "cny", "usd", "eur", "dollar", "yuan"}, regexp.MustCompile(`(?i)()` + number + ` *(千万|百万|万|亿|千)? *(人民币|美元|美金|港币|欧元|块钱|元|RMB|CNY|USD|EUR|dollars?|yuan)`), "", readMoney},
-	{TypeMoney, []string{"万", "亿"}, regexp.MustCompile(`()` + number + ` *(千万|百万|万|亿)()`), "", readMoney},
-	{TypePercent, []string{"%", "百分之"}, regexp.MustCompile(`()` + number + ` *%|(百分之) *` + number), "", readPercent},
-	{TypeVersion, []string{"."}, regexp.MustCompile(`[vV]?(\d+(?:\.\d+){2,3}(?:-[0-9A-Za-z.]+)?)|[vV](\d+(?:\.\d+)+)`), ".", readVersion},
-	{TypePhone, nil, regexp.MustCompile(`(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{4}){2}|0\d{2,3}-\d{7,8}|[48]00-\d{3,4}-\d{3,4}|\+\d{1,3}[- ]?\(?\d{1,4}\)?(?:[- ]?\d{2,4}){2,4}`), "", readPhone},
-	{TypeID, nil, regexp.MustCompile(number), "", readNumber},
-	{TypeID, nil, regexp.MustCompile(`[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*`), "", readID},
-	{TypeDate, []string{"/"}, regexp.MustCompile(`()(\d{1,2})/(\d{1,2})`), "", readFraction},
+//go:embed patterns.tsv
+var patternLines string
+
+// patterns are the rules of patterns.tsv, in the order of the search.
+var patterns = parsePatterns(patternLines)
+
+// parsePatterns reads rules. The text is linked in and tested, so a mistake panics.
+func parsePatterns(text string) []pattern {
+	parts := strings.NewReplacer("{number}", number, "{months}", months, "{half}", half, "{files}", files)
+	var rules []pattern
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		p := pattern{typ: Type(f[0]), read: readers[f[1]], match: f[4], miss: f[5], re: regexp.MustCompile(parts.Replace(f[6]))}
+		if p.read == nil {
+			p.read = readKeyed(f[0] + ":")
+		}
+		if f[2] != "none" {
+			p.hints = strings.Fields(f[2])
+		}
+		if f[3] != "none" {
+			p.trim = f[3]
+		}
+		rules = append(rules, p)
+	}
+	return rules
+}
+
+// readers are the functions of the second column. Other rules make the key of the text itself.
+var readers = map[string]func([]string) (Identifier, bool){
+	"url": readURL, "date": readDate, "englishDate": readEnglishDate, "time": readTime, "clock": readClock, "money": readMoney,
+	"percent": readPercent, "version": readVersion, "phone": readPhone, "number": readNumber, "id": readID, "fraction": readFraction,
 }
 
 func readKeyed(kind string) func([]string) (Identifier, bool) {

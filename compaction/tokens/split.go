@@ -17,7 +17,7 @@ import (
 //	 6  \s+(?!\S)
 //	 7  \s+
 //
-// A general engine for expressions takes most of the time of counting, and goes back over long runs. What follows does
+// A general engine for expressions takes most of the time of counting, and backtracks over long runs. This code does
 // the same by hand, in one pass.
 
 // class is the set of classes of a character in the expression.

@@ -21,22 +21,6 @@ const (
 )
 
 var (
-	// keyREs find credentials by their own shape: a group, where there is one, is the credential.
-	keyREs = []*regexp.Regexp{
-		regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`),
-		regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`),
-		regexp.MustCompile(`\bLTAI[0-9A-Za-z]{12,}`),
-		regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`),
-		regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[A-Za-z0-9_-]{16,}`),
-		regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
-	}
-	// keySigns are how they begin. Without one in a text none is searched for: most texts have none.
-	keySigns = []string{"sk-", "AKIA", "LTAI", "AIza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyJ"}
-	// framedREs match credentials by their frame.
-	framedREs = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?basic\s+([A-Za-z0-9+/]{8,}=*)`),
-		regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\p{Han}]*:([^\s/@]+)@`),
-	}
 	// A private key stands between two lines. One that was cut has no last line, only more of its letters.
 	keyBeginRE = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
 	keyEndRE   = regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
@@ -183,7 +167,7 @@ func signsOf(text string) secretHints {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(low, p) })
 	}
 	return secretHints{
-		shapes: slices.ContainsFunc(keySigns, func(sign string) bool { return strings.Contains(text, sign) }),
+		shapes: slices.ContainsFunc(shapes, func(r shapeRule) bool { return r.mayMatch(text) }),
 		framed: has("authorization") || has("://") && has("@"), account: namesAccount(low), bearer: has("bearer"),
 		key: has(keyNames...) || has("key") && has("api", "access"), latin: namesLatin(low), han: has(hanNames...),
 	}
@@ -197,15 +181,11 @@ func findKinds(text string, by secretHints) [][2]int {
 			found = append(found, [2]int{from, to})
 		}
 	}
-	var keys []*regexp.Regexp
-	if by.shapes {
-		keys = append(keys, keyREs...)
-	}
-	if by.framed {
-		keys = append(keys, framedREs...)
-	}
-	for _, re := range keys {
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+	for _, rule := range shapes {
+		if rule.framed && !by.framed || !rule.framed && !by.shapes {
+			continue
+		}
+		for _, m := range rule.re.FindAllStringSubmatchIndex(text, -1) {
 			add(m[len(m)-2], m[len(m)-1])
 		}
 	}
