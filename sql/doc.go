@@ -1,7 +1,19 @@
 // Package sql keeps sessions and memory in PostgreSQL, or in an engine that speaks its language.
 //
-// migrations holds the tables, queries the statements, dbsqlc what sqlc makes of both; no query text stands in Go.
-// [Store] turns rows into the types of sessions and memory, and carries the transactions.
+// migrations holds the tables, queries the statements, dbsqlc the code that sqlc makes of both; no query text stands in Go.
+// [Store] joins a store for each aggregate, over one pool of package pg:
+//
+//	conversation  messages, leases, turns, replies
+//	compactions   compactions, undo, their log
+//	spend         costs of model calls
+//	facts         facts, digests, flush receipts, flush debts
+//	vectors       vectors of texts
+//	index         terms of rows that were stored without them
+//	search        events and facts by words, meaning and place
+//	erasure       erasing events, forgetting facts and people, deleting sessions
+//	admin         lists for administrators
+//
+// identity and convert serve several of these. inspect and yardstick are equipment for tests and benchmarks.
 //
 // # Fencing
 //

@@ -1,4 +1,6 @@
 package sql
 
+import "ebb/sql/vectors"
+
 // EmbeddingHash is what a text's vector is kept under.
-func EmbeddingHash(content string) []byte { return embeddingHash(content) }
+func EmbeddingHash(content string) []byte { return vectors.Hash(content) }

@@ -18,10 +18,10 @@ func OpenTraced(ctx context.Context, o Options, tracer pgx.QueryTracer) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	config := s.pool.Config()
+	config := s.db.Pool.Config()
 	config.ConnConfig.Tracer = tracer
-	s.pool.Close()
-	s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
+	s.db.Pool.Close()
+	s.db.Pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
 }
 
@@ -31,20 +31,25 @@ func OpenCounted(ctx context.Context, o Options, read *atomic.Int64) (*Store, er
 	if err != nil {
 		return nil, err
 	}
-	config := s.pool.Config()
+	config := s.db.Pool.Config()
 	dial := config.ConnConfig.DialFunc
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		return &counted{c, read}, err
 	}
-	s.pool.Close()
-	s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
+	s.db.Pool.Close()
+	s.db.Pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
+}
+
+// ServerCompares reports whether the server compares vectors.
+func (s *Store) ServerCompares(ctx context.Context) (bool, error) {
+	return s.comparer.ServerCompares(ctx)
 }
 
 // Hold runs do in a transaction that holds the row of a lease's session.
 func (s *Store) Hold(ctx context.Context, l sessions.Lease, do func() error) error {
-	return s.fenced(ctx, l, func(pgx.Tx, *dbsqlc.Session) error { return do() })
+	return s.db.WithLease(ctx, l, func(pgx.Tx, *dbsqlc.Session) error { return do() })
 }
 
 type counted struct {

@@ -16,7 +16,7 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/show"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/facts"
 	"ebb/sql/sqltest"
 )
 
@@ -477,7 +477,7 @@ func readAll(t *testing.T, c *chat) string {
 	for _, m := range pinned {
 		b.WriteString(m.Content + "\n")
 	}
-	all, _, err := s.Memories(ctx, sql.MemoryFilter{}, 1000)
+	all, _, err := s.Memories(ctx, facts.MemoryFilter{}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/admin"
 	"ebb/sql/sqltest"
 )
 
@@ -249,7 +250,7 @@ func TestOwe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	debts := func() []sql.Debt {
+	debts := func() []admin.Debt {
 		t.Helper()
 		list, err := s.Debts(t.Context(), 10)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -110,13 +111,13 @@ func TestReadOnly(t *testing.T) {
 	for range 5 { // those that were cut say so first
 		_, err = s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{ID: "m", Text: "hi"})
 	}
-	if err == nil || !sql.Unavailable(err) {
+	if err == nil || !pg.Unavailable(err) {
 		t.Errorf("a message for a server that takes no writes: %v, want one that says to wait", err)
 	}
-	if err := s.Ping(t.Context()); !errors.Is(err, sql.ErrReadOnly) || !sql.Unavailable(err) {
+	if err := s.Ping(t.Context()); !errors.Is(err, pg.ErrReadOnly) || !pg.Unavailable(err) {
 		t.Errorf("a server that takes no writes counts as there: %v", err)
 	}
-	if other, err := sql.Open(t.Context(), sql.Options{URL: address}); err == nil || !sql.Unavailable(err) {
+	if other, err := sql.Open(t.Context(), sql.Options{URL: address}); err == nil || !pg.Unavailable(err) {
 		t.Errorf("a store opened where nothing can be stored: %v", err)
 		if err == nil {
 			other.Close()

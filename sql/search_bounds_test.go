@@ -12,21 +12,35 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/yardstick"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// loader fills the database of a pool.
+func loader(t *testing.T, pool *pgxpool.Pool) *yardstick.Loader {
+	t.Helper()
+	l, err := yardstick.OpenLoader(t.Context(), pool.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
 // load stores what people said, in order, after what a chat has.
-func (c *chat) load(texts ...string) {
+func (c *chat) load(pool *pgxpool.Pool, texts ...string) {
 	c.t.Helper()
-	events := func(yield func(sql.LoadedEvent) bool) {
+	events := func(yield func(yardstick.LoadedEvent) bool) {
 		for i, text := range texts {
-			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+			if !yield(yardstick.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
 				Seq: int64(i) + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: time.Unix(int64(i)*7200, 0),
 			}}) {
 				return
 			}
 		}
 	}
-	if err := c.store.LoadEvents(c.t.Context(), events); err != nil {
+	if err := loader(c.t, pool).LoadEvents(c.t.Context(), events); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -65,7 +79,7 @@ func TestSearchAmongLongMessages(t *testing.T) {
 		texts[i] = long(i, "")
 	}
 	texts[50] = long(50, "for Reykjavik")
-	c.load(texts...)
+	c.load(pool, texts...)
 	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 702")
 	before := read.Load()
 	hits := c.search("budget of the gateway release plan in Reykjavik")
@@ -86,7 +100,7 @@ func TestSearchForAShortMessageAmongLongOnes(t *testing.T) {
 	for i := range 60 {
 		texts = append(texts, "staging gateway port log dump "+long(i, ""))
 	}
-	c.load(texts...)
+	c.load(pool, texts...)
 	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 100")
 	hits := c.search("which port has the staging gateway")
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Seq == 3 }) {
@@ -104,7 +118,7 @@ func TestBacklogOfLongMessages(t *testing.T) {
 	for i := range texts {
 		texts[i] = "needle " + strings.Repeat("废话 and filler, ", 40_000)
 	}
-	c.load(texts...)
+	c.load(pool, texts...)
 	execute(t, pool, "UPDATE dingtalk_session_events SET terms = NULL")
 	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 32")
 	before := read.Load()
@@ -150,7 +164,7 @@ func TestOldFactsAreNotCrowdedOut(t *testing.T) {
 		}
 	}
 	facts[7].Content = "the budget for Reykjavik is denied"
-	if err := s.LoadMemories(t.Context(), facts); err != nil {
+	if err := loader(t, pool).LoadMemories(t.Context(), facts); err != nil {
 		t.Fatal(err)
 	}
 	found := func() {
@@ -222,7 +236,7 @@ func TestHistoryOfALongLog(t *testing.T) {
 	c := newChat(t, s, "cid", "zhang", false)
 	const said = 12000
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := s.LoadEvents(t.Context(), func(yield func(sql.LoadedEvent) bool) {
+	if err := loader(t, pool).LoadEvents(t.Context(), func(yield func(yardstick.LoadedEvent) bool) {
 		for i := range int64(said) {
 			text := "the weather is fine"
 			switch i {
@@ -231,7 +245,7 @@ func TestHistoryOfALongLog(t *testing.T) {
 			case 200:
 				text = "xquokkax"
 			}
-			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+			if !yield(yardstick.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
 				Seq: i + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: begin.Add(time.Duration(i) * time.Minute),
 			}}) {
 				return

@@ -11,6 +11,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/yardstick"
 )
 
 // A path that a search gives leads memory_get to the memory, whatever zone this process, the server or the group is in.
@@ -236,7 +237,7 @@ func TestSearchInALongSession(t *testing.T) {
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "zhang", false)
 	const said = 3000
-	if err := s.LoadEvents(t.Context(), func(yield func(sql.LoadedEvent) bool) {
+	if err := loader(t, pool).LoadEvents(t.Context(), func(yield func(yardstick.LoadedEvent) bool) {
 		for i := range int64(said) {
 			text := []string{"the weather is fine", "the budget is fixed"}[i%2]
 			switch i {
@@ -245,7 +246,7 @@ func TestSearchInALongSession(t *testing.T) {
 			case 1600:
 				text = "the weather in Reykjavik"
 			}
-			if !yield(sql.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
+			if !yield(yardstick.LoadedEvent{Key: c.reader.Key, Event: sessions.Event{
 				Seq: i + 3, Role: sessions.RoleUser, SenderID: "zhang", Content: text, CreatedAt: time.Unix(i*7200, 0),
 			}}) {
 				return

@@ -7,7 +7,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/spend"
 	"ebb/sql/sqltest"
 )
 
@@ -99,7 +99,7 @@ func TestCosts(t *testing.T) {
 	}
 	today, before := time.Now().UTC(), time.Now().UTC().AddDate(0, 0, -40)
 	key := c.reader.Key
-	costs := func(since time.Time, by sql.CostsBy, want ...sql.Cost) {
+	costs := func(since time.Time, by spend.CostsBy, want ...spend.Cost) {
 		t.Helper()
 		got, err := s.Costs(t.Context(), "", since, by)
 		must(err)
@@ -107,23 +107,23 @@ func TestCosts(t *testing.T) {
 			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
 		}
 	}
-	sum := func(kind string, u sessions.Usage, cost float64) sql.Cost {
-		return sql.Cost{Spending: sessions.Spending{Kind: kind, Usage: u, Cost: cost}}
+	sum := func(kind string, u sessions.Usage, cost float64) spend.Cost {
+		return spend.Cost{Spending: sessions.Spending{Kind: kind, Usage: u, Cost: cost}}
 	}
-	costs(before, sql.CostsBy{}, sum("consolidation", u, 4), sum("digest", u, 0.125),
+	costs(before, spend.CostsBy{}, sum("consolidation", u, 4), sum("digest", u, 0.125),
 		sum("flush", u.Add(u), 0.75), sum("summary", u.Add(u), 3), sum("turn", u, 8))
 	day := today.Format(time.DateOnly)
-	todays := func(kind string, cost float64) sql.Cost {
+	todays := func(kind string, cost float64) spend.Cost {
 		one := sum(kind, u, cost)
 		one.Key, one.Period = key, day
 		return one
 	}
-	costs(today, sql.CostsBy{Day: true, Session: true}, todays("consolidation", 4), todays("digest", 0.125), todays("summary", 1), todays("turn", 8))
-	if got, err := s.Costs(t.Context(), key, before, sql.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
+	costs(today, spend.CostsBy{Day: true, Session: true}, todays("consolidation", 4), todays("digest", 0.125), todays("summary", 1), todays("turn", 8))
+	if got, err := s.Costs(t.Context(), key, before, spend.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
 		got[5].Period != before.Format("2006-01") {
 		t.Errorf("by month: %+v, %v", got, err)
 	}
-	if got, err := s.Costs(t.Context(), "r/nobody", before, sql.CostsBy{}); err != nil || len(got) != 0 {
+	if got, err := s.Costs(t.Context(), "r/nobody", before, spend.CostsBy{}); err != nil || len(got) != 0 {
 		t.Errorf("of another session: %+v, %v", got, err)
 	}
 }

@@ -7,6 +7,17 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sql/admin"
+	"ebb/sql/compactions"
+	"ebb/sql/conversation"
+	"ebb/sql/erasure"
+	"ebb/sql/facts"
+	"ebb/sql/identity"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+	"ebb/sql/search"
+	"ebb/sql/spend"
+	"ebb/sql/vectors"
 )
 
 var (
@@ -44,41 +55,62 @@ type Options struct {
 	EmbedTimeout, CompareTimeout time.Duration
 }
 
+// The stores of the aggregates, as [Store] embeds them.
+type (
+	costs         = spend.Store
+	conversations = conversation.Store
+	compactionLog = compactions.Store
+	factStores    = facts.Store
+	vectorStores  = vectors.Store
+	indexes       = index.Store
+	searches      = search.Store
+	erasures      = erasure.Store
+	lists         = admin.Store
+)
+
 // Store keeps sessions and memory in PostgreSQL: a store for each aggregate, over one pool.
 type Store struct {
-	*DB
-	*identityStore
-	*spendStore
-	*conversationStore
-	*compactionStore
-	*factStore
-	*vectorStore
-	*indexStore
-	*searchStore
-	*adminStore
+	db       *pg.DB
+	comparer *vectors.Comparer
 
-	erasing chan struct{} // a place for each forgetting of a person under way
+	*costs
+	*conversations
+	*compactionLog
+	*factStores
+	*vectorStores
+	*indexes
+	*searches
+	*erasures
+	*lists
 }
 
 // Open connects to a database whose schema is up to date; see [Migrate]. It fails when the database does not answer
 // within ctx.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := openDB(ctx, dbOptions{
+	db, err := pg.Open(ctx, pg.Options{
 		URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: o.MaxConns, LeaseTTL: o.LeaseTTL,
 	})
 	if err != nil {
 		return nil, err
 	}
 	location := cmp.Or(o.Location, time.UTC)
-	people, costs, vectors := newIdentityStore(db), newSpendStore(db), newVectorStore(db)
-	facts := newFactStore(db, people, costs, location)
+	people, compare := identity.New(db), vectors.NewComparer(db)
+	reader := facts.NewReader(db, people, location)
 	return &Store{
-		DB: db, identityStore: people, spendStore: costs, conversationStore: newConversationStore(db),
-		compactionStore: newCompactionStore(db, costs), factStore: facts, vectorStore: vectors, indexStore: newIndexStore(db),
-		searchStore: newSearchStore(db, people, facts, vectors, searchOptions{
+		db: db, comparer: compare, costs: spend.New(db), conversations: conversation.New(db, people),
+		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
+		vectorStores: vectors.New(db), indexes: index.New(db),
+		searches: search.New(db, people, reader, compare, search.Options{
 			Location: location, Embedder: o.Embedder, EmbedWeight: o.EmbedWeight,
 			EmbedTimeout: o.EmbedTimeout, CompareTimeout: o.CompareTimeout,
 		}),
-		adminStore: newAdminStore(db), erasing: make(chan struct{}, maxErasing),
+		erasures: erasure.New(db, people), lists: admin.New(db),
 	}, nil
 }
+
+// Ping reports whether the database answers and accepts writes. A server that was demoted does not, and its connections
+// are closed. A full disk or a hanging table shows in the messages of the last seconds only.
+func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
+
+// Close closes all connections. It waits for those in use.
+func (s *Store) Close() { s.db.Close() }

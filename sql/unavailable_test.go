@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/sql"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -35,7 +36,7 @@ func TestUnavailable(t *testing.T) {
 		if c.err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if got := sql.Unavailable(c.err); got != c.want {
+		if got := pg.Unavailable(c.err); got != c.want {
 			t.Errorf("%s: %v for %v", name, got, c.err)
 		}
 	}

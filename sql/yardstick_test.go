@@ -5,14 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/yardstick"
 )
 
 func TestYardstickCommitsRowsAndSlowsLaterConnections(t *testing.T) {
 	t.Parallel()
 	ctx, url := t.Context(), sqltest.URL(t)
-	y, err := sql.OpenYardstick(ctx, url, 2)
+	y, err := yardstick.Open(ctx, url, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestYardstickCommitsRowsAndSlowsLaterConnections(t *testing.T) {
 	if err := y.SlowCommits(ctx, 1234); err != nil {
 		t.Fatal(err)
 	}
-	again, err := sql.OpenYardstick(ctx, url, 1) // what is there already is kept
+	again, err := yardstick.Open(ctx, url, 1) // what is there already is kept
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,6 @@ var overFull = map[string]int{
 	"bot/dingtalk/dingtalktest.Server": 144,
 	"cmd/lab":                          50, "cmd/lab.chaos": 57,
 	"sessions/memstore.Store": 58,
-	"sql":                     69, "sql.Store": 193,
 }
 
 func TestCaps(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"ebb/bot/config"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/spend"
 )
 
 // compactionsCostCmd is bot compactions cost.
@@ -31,7 +32,7 @@ type costView struct {
 	Cost             *float64     `json:"cost"`
 }
 
-func viewCost(c sql.Cost) costView {
+func viewCost(c spend.Cost) costView {
 	v := costView{
 		Period: c.Period, Session: c.Key, Kind: c.Kind, PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
 		CompletionTokens: c.Usage.Completion,
@@ -63,7 +64,7 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 				return noSession(c.Session, err)
 			}
 		}
-		by := sql.CostsBy{Session: c.By == "session", Day: c.By == "day", Month: c.By == "month"}
+		by := spend.CostsBy{Session: c.By == "session", Day: c.By == "day", Month: c.By == "month"}
 		all, err := s.Costs(ctx, sessions.Key(c.Session), time.Now().AddDate(0, 0, -c.Days), by)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/admin"
 )
 
 // debtsCmd is bot debts: what is owed to memory.
@@ -23,7 +24,7 @@ type debtView struct {
 	CreatedAt  time.Time    `json:"created_at"`
 }
 
-func viewDebt(d sql.Debt) debtView {
+func viewDebt(d admin.Debt) debtView {
 	return debtView{Session: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
 }
 

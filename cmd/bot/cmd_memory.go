@@ -15,6 +15,7 @@ import (
 	"ebb/memory/show"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/facts"
 )
 
 // memoryCmd is bot memory.
@@ -50,7 +51,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 				return err
 			}
 		}
-		f := sql.MemoryFilter{Session: sessions.Key(c.Session), Person: sessions.UserID(c.Person), Every: c.All}
+		f := facts.MemoryFilter{Session: sessions.Key(c.Session), Person: sessions.UserID(c.Person), Every: c.All}
 		if c.Scope != "all" {
 			f.Scope = memory.Scope(c.Scope)
 		}

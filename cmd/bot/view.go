@@ -13,7 +13,8 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/admin"
+	"ebb/sql/facts"
 )
 
 // sessionView is a session as --json shows it: names and places that scripts may rely on.
@@ -147,7 +148,7 @@ type receiptView struct {
 	Superseded []int64 `json:"superseded"`
 }
 
-func viewReceipts(receipts []sql.FlushReceipt) []receiptView {
+func viewReceipts(receipts []facts.FlushReceipt) []receiptView {
 	var out []receiptView
 	for _, r := range receipts {
 		out = append(out, receiptView{
@@ -183,7 +184,7 @@ func (r receiptView) String() string {
 	return out.String()
 }
 
-func viewCompaction(e sessions.LogEntry, end sql.CompactionEnd) compactionView {
+func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) compactionView {
 	audit := json.RawMessage(e.Audit)
 	if !json.Valid(audit) {
 		audit = json.RawMessage("null")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/admin"
 )
 
 // attempt is a row of the compaction log with something to say in every place.
@@ -27,7 +27,7 @@ func TestShowCompaction(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	at := clock{time.FixedZone("Asia/Shanghai", 8*3600)}
-	if err := showCompaction(&out, viewCompaction(attempt(), sql.CompactionEnd{}), at, false); err != nil {
+	if err := showCompaction(&out, viewCompaction(attempt(), admin.CompactionEnd{}), at, false); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -48,7 +48,7 @@ func TestShowCompaction(t *testing.T) {
 	if _, there := rows["mended without a model"]; there {
 		t.Errorf("what did not happen is shown:\n%s", out.String())
 	}
-	if got := viewCompaction(attempt(), sql.CompactionEnd{}).came(); got != "committed, undone" {
+	if got := viewCompaction(attempt(), admin.CompactionEnd{}).came(); got != "committed, undone" {
 		t.Errorf("a list says %q of one that was undone", got)
 	}
 	if rows := auditRows("not JSON"); len(rows) != 1 || rows[0][1] != "not JSON" {
@@ -62,7 +62,7 @@ func TestShowCompactionEnds(t *testing.T) {
 	t.Parallel()
 	e := attempt()
 	e.TokensBefore, e.TokensAfter = 4000, 9000
-	view := viewCompaction(e, sql.CompactionEnd{SummaryID: 12, Erased: true})
+	view := viewCompaction(e, admin.CompactionEnd{SummaryID: 12, Erased: true})
 	view.Summary = "第一行\n第二行"
 	var out bytes.Buffer
 	if err := showCompaction(&out, view, clock{time.UTC}, false); err != nil {
@@ -96,7 +96,7 @@ func TestJSONKeys(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	message := &sessions.Message{Webhook: "https://hook/secret", SentAt: time.Unix(1, 0)}
 	for name, v := range map[string]any{
-		"compaction": viewCompaction(attempt(), sql.CompactionEnd{SummaryID: 1, Erased: true}),
+		"compaction": viewCompaction(attempt(), admin.CompactionEnd{SummaryID: 1, Erased: true}),
 		"session":    viewSession(sessions.Session{Key: "k", CompactedAt: time.Unix(1, 0), CompactRetryAt: time.Unix(1, 0)}),
 		"event": viewEvent(sessions.Event{
 			Role: sessions.RoleAssistant, SenderID: "a", SenderNick: "b", MsgID: "c", ToolCalls: []sessions.ToolCall{{ID: "1"}}, ToolCallID: "1",

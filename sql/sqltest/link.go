@@ -57,7 +57,7 @@ func (k *Link) Address(database string) (string, error) {
 	return u.String(), nil
 }
 
-// close ends the link and all that runs through it.
+// Close ends the link and all that runs through it.
 func (k *Link) Close() {
 	k.end()
 	_ = k.Listener.Close()
@@ -65,7 +65,7 @@ func (k *Link) Close() {
 	k.wg.Wait()
 }
 
-// cut lets nothing pass for a while, in no direction; nobody is told. Where the network forgets what ran through it, all
+// Cut lets nothing pass for a while, in no direction; nobody is told. Where the network forgets what ran through it, all
 // connections are reset when it comes back, or else they go on where they stood.
 func (k *Link) Cut(d time.Duration, forget bool) {
 	if k.Sever() {
@@ -73,7 +73,7 @@ func (k *Link) Cut(d time.Duration, forget bool) {
 	}
 }
 
-// sever begins a cut; false: the link is cut already.
+// Sever begins a cut; false: the link is cut already.
 func (k *Link) Sever() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -84,7 +84,7 @@ func (k *Link) Sever() bool {
 	return whole
 }
 
-// mend ends a cut.
+// Mend ends a cut.
 func (k *Link) Mend(forget bool) {
 	if forget {
 		k.reset()
@@ -97,13 +97,13 @@ func (k *Link) Mend(forget bool) {
 	}
 }
 
-// slow delays each statement, for a while.
+// Slow delays each statement, for a while.
 func (k *Link) Slow(by, d time.Duration) {
 	k.Delay(by)
 	time.AfterFunc(d, func() { k.Delay(0) })
 }
 
-// delay makes each statement take late longer from now on.
+// Delay makes each statement take late longer from now on.
 func (k *Link) Delay(late time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -234,7 +234,7 @@ func (k *Link) drop(conns ...net.Conn) {
 	}
 }
 
-// socketOf is the file of the socket in a private server's address.
+// SocketOf is the file of the socket in a private server's address.
 func SocketOf(database string) string {
 	u, err := url.Parse(database)
 	if err != nil || !strings.HasPrefix(u.Query().Get("host"), "/") {

@@ -27,6 +27,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
+	"ebb/sql/pg"
 )
 
 // gateway is one running replica with all that belongs to it, in the order in which it is built.
@@ -142,7 +143,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || g.private != nil || !sql.Unavailable(err) {
+		if ctx.Err() != nil || g.private != nil || !pg.Unavailable(err) {
 			return err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Database does not answer, waiting for it")
@@ -179,7 +180,7 @@ func (g *gateway) schema(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
 		err := OldSchema(ctx, url)
-		if err == nil || errors.Is(err, ErrOldSchema) || sql.Unavailable(err) {
+		if err == nil || errors.Is(err, ErrOldSchema) || pg.Unavailable(err) {
 			return err
 		}
 		log.Warn().Err(err).Msg("Migrations could not be looked at; the schema is taken to be up to date")
@@ -310,8 +311,8 @@ func storeTrouble(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrReadOnly):
-		return sql.ErrReadOnly
+	case errors.Is(err, pg.ErrReadOnly):
+		return pg.ErrReadOnly
 	}
 	return errors.New("the database does not answer")
 }

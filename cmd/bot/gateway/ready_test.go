@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"ebb/sql"
+	"ebb/sql/pg"
 )
 
 // /readyz says which trouble the database is in, and nothing that the server said.
@@ -16,7 +16,7 @@ func TestStoreTrouble(t *testing.T) {
 		want string
 	}{
 		{nil, "<nil>"},
-		{fmt.Errorf("asking: %w", sql.ErrReadOnly), "the database is read-only"},
+		{fmt.Errorf("asking: %w", pg.ErrReadOnly), "the database is read-only"},
 		{errors.New("password of ebb at 10.0.0.1"), "the database does not answer"},
 	} {
 		if got := fmt.Sprint(storeTrouble(c.err)); got != c.want {

@@ -11,7 +11,7 @@ import (
 	"ebb/cmd/lab/rig"
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/yardstick"
 )
 
 const (
@@ -44,7 +44,7 @@ func (b *bench) commits(ctx context.Context) (figures []rig.Figure, err error) {
 
 // plainCommits is how long one commit lasts on a connection of its own, the median of n.
 func (b *bench) plainCommits(ctx context.Context, n int) (time.Duration, error) {
-	yard, err := sql.OpenYardstick(ctx, b.private.URL(), 1)
+	yard, err := yardstick.Open(ctx, b.private.URL(), 1)
 	if err != nil {
 		return 0, err
 	}

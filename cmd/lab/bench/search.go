@@ -15,6 +15,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
+	"ebb/sql/yardstick"
 )
 
 const (
@@ -164,11 +165,6 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 	if _, err := sql.Migrate(ctx, url); err != nil {
 		return err
 	}
-	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	var all []sessions.Session
 	var memories []memory.Memory
 	for _, t := range w.talks {
@@ -183,22 +179,27 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 			})
 		}
 	}
-	if err := s.LoadSessions(ctx, all); err != nil {
+	l, err := yardstick.OpenLoader(ctx, url)
+	if err != nil {
 		return err
 	}
-	if err := s.LoadMemories(ctx, memories); err != nil {
+	defer l.Close()
+	if err := l.LoadSessions(ctx, all); err != nil {
 		return err
 	}
-	if err := s.LoadUnindexed(ctx, func() error { return s.LoadEvents(ctx, w.events) }); err != nil {
+	if err := l.LoadMemories(ctx, memories); err != nil {
 		return err
 	}
-	return s.LoadEnd(ctx)
+	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, w.events) }); err != nil {
+		return err
+	}
+	return l.LoadEnd(ctx)
 }
 
 var searchBegan = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
 // events are said in all conversations at once, as messages arrive: what one said lies far apart on disk.
-func (w *searchWorld) events(yield func(sql.LoadedEvent) bool) {
+func (w *searchWorld) events(yield func(yardstick.LoadedEvent) bool) {
 	left := w.talks
 	for place := int64(1); len(left) > 0; place++ {
 		for left[len(left)-1].last < place {
@@ -215,7 +216,7 @@ func (w *searchWorld) events(yield func(sql.LoadedEvent) bool) {
 			if len(t.kept) < 64 && w.rand.Int64N(t.last/64+1) == 0 {
 				t.kept = append(t.kept, e.Content)
 			}
-			if !yield(sql.LoadedEvent{Key: t.reader.Key, Event: e}) {
+			if !yield(yardstick.LoadedEvent{Key: t.reader.Key, Event: e}) {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"ebb/cmd/lab/rig"
 	"ebb/sql"
 	"ebb/sql/localpg"
+	"ebb/sql/yardstick"
 )
 
 // benchConns is the size of a gateway's pool: the default of database.max_conns.
@@ -24,7 +25,7 @@ type bench struct {
 	dir      string // temporary, with all that is written
 	program  string
 	private  *localpg.Server
-	yard     *sql.Yardstick
+	yard     *yardstick.Yardstick
 	store    *sql.Store
 	perTurn  float64 // durable commits a turn, once measured
 	fixtures int     // made so far: names come from it
@@ -49,7 +50,7 @@ func openBench(ctx context.Context, program string) (b *bench, err error) {
 	if _, err := sql.Migrate(ctx, b.private.URL()); err != nil {
 		return b, err
 	}
-	if b.yard, err = sql.OpenYardstick(ctx, b.private.URL(), benchConns); err != nil {
+	if b.yard, err = yardstick.Open(ctx, b.private.URL(), benchConns); err != nil {
 		return b, err
 	}
 	b.store, err = sql.Open(ctx, sql.Options{URL: b.private.URL(), MaxConns: 4})

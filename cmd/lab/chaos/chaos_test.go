@@ -14,7 +14,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/inspect"
 	"ebb/sql/sqltest"
 )
 
@@ -39,8 +39,8 @@ func wholeEvidence() *evidence {
 			"q0000001": said("q0000001", "cid-a", 0), "q0000002": said("q0000002", "cid-a", 100), "q0000003": said("q0000003", "cid-a", 200),
 			"q0000004": said("q0000004", "cid-b", 0), "q0000005": said("q0000005", "cid-b", 500), "q0000006": said("q0000006", "cid-b", 600),
 		},
-		standing: []sql.Standing{{Key: groupA, FlushedSeq: 3, LastSeq: 5, Compactions: 1, Flushes: 1}, {Key: groupB, LastSeq: 4}},
-		facts:    []sql.Kept{{Key: groupA, Content: "编号K000001的登录页在测试大厅走专线"}},
+		standing: []inspect.Standing{{Key: groupA, FlushedSeq: 3, LastSeq: 5, Compactions: 1, Flushes: 1}, {Key: groupB, LastSeq: 4}},
+		facts:    []inspect.Kept{{Key: groupA, Content: "编号K000001的登录页在测试大厅走专线"}},
 		terms:    []sessions.Lease{{Key: groupA, Owner: "g1-2-XYZ", Term: 3}, {Key: groupB, Owner: "g1-2-XYZ", Term: 2}},
 		turns: []turnLine{
 			{process: "g1-1", session: string(groupA), msgID: "q0000001", kind: "ask", term: 1, from: at(20), to: at(200)},
@@ -61,17 +61,17 @@ func wholeEvidence() *evidence {
 	command := e.said["q0000003"]
 	command.command = true
 	e.said["q0000001"], e.said["q0000003"] = fact, command
-	person := func(key sessions.Key, seq int64, mark string) sql.Logged {
-		l := sql.Logged{Key: key, Seq: seq, Role: sessions.RoleUser, State: sessions.Done, MsgID: sessions.MessageID(mark), Content: mark}
+	person := func(key sessions.Key, seq int64, mark string) inspect.Logged {
+		l := inspect.Logged{Key: key, Seq: seq, Role: sessions.RoleUser, State: sessions.Done, MsgID: sessions.MessageID(mark), Content: mark}
 		if seq == 0 {
 			l.State = sessions.Dead
 		}
 		return l
 	}
-	bot := func(key sessions.Key, seq int64, text string) sql.Logged {
-		return sql.Logged{Key: key, Seq: seq, Role: sessions.RoleAssistant, State: sessions.Done, Content: text}
+	bot := func(key sessions.Key, seq int64, text string) inspect.Logged {
+		return inspect.Logged{Key: key, Seq: seq, Role: sessions.RoleAssistant, State: sessions.Done, Content: text}
 	}
-	e.log = []sql.Logged{
+	e.log = []inspect.Logged{
 		person(groupA, 1, "q0000001"), person(groupA, 2, "q0000002"), bot(groupA, 3, "q0000001 q0000002 周五"),
 		person(groupA, 4, "q0000003"), bot(groupA, 5, "- 上下文: 10%"),
 		person(groupB, 1, "q0000004"), bot(groupB, 2, "q0000004 周五"), person(groupB, 3, "q0000005"), bot(groupB, 4, "模型服务现在很忙"),
@@ -88,7 +88,7 @@ func wholeEvidence() *evidence {
 		{groupB, "放在一边"},
 	} {
 		place := strings.TrimPrefix(string(l.key), "robot/")
-		e.letters = append(e.letters, sql.Letter{Key: l.key, Conversation: sessions.ConversationID(place), Sent: true, Text: l.text})
+		e.letters = append(e.letters, inspect.Letter{Key: l.key, Conversation: sessions.ConversationID(place), Sent: true, Text: l.text})
 		e.replies = append(e.replies, dingtalktest.Reply{Conversation: place, Text: "@u-li \n\n" + l.text})
 	}
 	return e
@@ -138,11 +138,11 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"no reply left", func(e *evidence) { e.letters = slices.Delete(e.letters, 1, 2) }, "the answer of session robot/cid-a to [q0000003] left no reply"},
 		{"nothing told of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and told 0 people"},
 		{"sent in the wrong order", func(e *evidence) {
-			e.log = append(e.log[:5:5], append([]sql.Logged{
+			e.log = append(e.log[:5:5], append([]inspect.Logged{
 				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007", Content: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
 			}, e.log[5:]...)...)
 			e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", sent: at(900), pushed: at(900)}
-			e.letters = append(e.letters, sql.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
+			e.letters = append(e.letters, inspect.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
 			e.replies = append([]dingtalktest.Reply{{Conversation: "cid-a", Text: "q0000007"}}, e.replies...)
 		}, "the answer to message q0000007 was sent before an earlier one of session robot/cid-a"},
 		{"doubled and not counted", func(e *evidence) { e.replies = append(e.replies, e.replies[2]) }, `a reply to cid-b arrived 2 times in place of 1, and no gateway said that it may: "q0000004 周五"`},
@@ -268,7 +268,7 @@ func TestTurnsOfDeletedSessionsAreLeftOut(t *testing.T) {
 func (e *evidence) cut(from, to int) {
 	text := e.log[to-1].Content
 	e.log = slices.Delete(e.log, from, to)
-	e.letters = slices.DeleteFunc(e.letters, func(l sql.Letter) bool { return l.Text == text })
+	e.letters = slices.DeleteFunc(e.letters, func(l inspect.Letter) bool { return l.Text == text })
 	e.replies = slices.DeleteFunc(e.replies, func(r dingtalktest.Reply) bool { return strings.HasSuffix(r.Text, text) })
 }
 
@@ -369,22 +369,22 @@ func TestSoakVerdict(t *testing.T) {
 			out = append(out, sample{
 				at: time.Duration(i) * time.Minute, turns: 1200 * i,
 				gateways: map[string]figures{"g1-1": {resident: float64(60+i%5) * mega, goroutines: 40 + i%7, files: 20}},
-				tables:   map[string]sql.TableSize{"outbox": {Bytes: int64(i) * mega, Live: int64(i) * 1000, Dead: 6000}},
+				tables:   map[string]inspect.TableSize{"outbox": {Bytes: int64(i) * mega, Live: int64(i) * 1000, Dead: 6000}},
 			})
 		}
 		return out
 	}
 	for _, tt := range []struct {
 		name  string
-		spoil func(i int, s *sample, g *figures, o *sql.TableSize)
+		spoil func(i int, s *sample, g *figures, o *inspect.TableSize)
 		want  string
 	}{
-		{"flat", func(int, *sample, *figures, *sql.TableSize) {}, ""},
-		{"memory grows", func(i int, _ *sample, g *figures, _ *sql.TableSize) { g.resident += float64(2*i) * mega }, "g1-1: RSS"},
-		{"goroutines leak", func(i int, _ *sample, g *figures, _ *sql.TableSize) { g.goroutines += i }, "g1-1: goroutines"},
-		{"files leak", func(i int, _ *sample, g *figures, _ *sql.TableSize) { g.files += i }, "g1-1: open files"},
-		{"a table swells", func(i int, _ *sample, _ *figures, o *sql.TableSize) { o.Bytes += int64(i*i) * mega / 10 }, "outbox: grows"},
-		{"nobody cleans up", func(i int, _ *sample, _ *figures, o *sql.TableSize) { o.Dead += max(0, int64(i-30)) * 10_000 }, "of its rows are dead"},
+		{"flat", func(int, *sample, *figures, *inspect.TableSize) {}, ""},
+		{"memory grows", func(i int, _ *sample, g *figures, _ *inspect.TableSize) { g.resident += float64(2*i) * mega }, "g1-1: RSS"},
+		{"goroutines leak", func(i int, _ *sample, g *figures, _ *inspect.TableSize) { g.goroutines += i }, "g1-1: goroutines"},
+		{"files leak", func(i int, _ *sample, g *figures, _ *inspect.TableSize) { g.files += i }, "g1-1: open files"},
+		{"a table swells", func(i int, _ *sample, _ *figures, o *inspect.TableSize) { o.Bytes += int64(i*i) * mega / 10 }, "outbox: grows"},
+		{"nobody cleans up", func(i int, _ *sample, _ *figures, o *inspect.TableSize) { o.Dead += max(0, int64(i-30)) * 10_000 }, "of its rows are dead"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

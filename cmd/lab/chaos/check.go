@@ -10,7 +10,7 @@ import (
 
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/inspect"
 )
 
 // findings are what the checker saw.
@@ -115,7 +115,7 @@ type loggedTurn struct {
 }
 
 // turnsOf takes the log apart into turns: questions, and the answer behind them.
-func turnsOf(log []sql.Logged) []loggedTurn {
+func turnsOf(log []inspect.Logged) []loggedTurn {
 	var turns []loggedTurn
 	answered := true
 	for _, e := range log {

@@ -9,7 +9,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/inspect"
 )
 
 // evidence is all that is known when everything has ended, as plain data. What it proves is in chaos_check.go.
@@ -23,13 +23,13 @@ type evidence struct {
 	strange []dingtalktest.Violation // of the protocol
 
 	// What is stored.
-	log      []sql.Logged
-	standing []sql.Standing
+	log      []inspect.Logged
+	standing []inspect.Standing
 	terms    []sessions.Lease
-	letters  []sql.Letter
-	facts    []sql.Kept
+	letters  []inspect.Letter
+	facts    []inspect.Kept
 	gaps     []string
-	open     sql.Undone
+	open     inspect.Undone
 	accounts []sessions.Restart
 
 	// What gateways said and did.

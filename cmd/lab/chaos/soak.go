@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ebb/cmd/lab/rig"
-	"ebb/sql"
+	"ebb/sql/inspect"
 )
 
 // figures are what a gateway says that it takes of the machine.
@@ -84,7 +84,7 @@ type sample struct {
 	at       time.Duration
 	turns    int // committed so far
 	gateways map[string]figures
-	tables   map[string]sql.TableSize
+	tables   map[string]inspect.TableSize
 }
 
 // sampleEvery is how often a soak looks: each minute, and oftener in a short one.
@@ -115,7 +115,7 @@ func (w *chaos) sample(ctx context.Context) {
 }
 
 func (w *chaos) look(ctx context.Context) (sample, error) {
-	s := sample{gateways: map[string]figures{}, tables: map[string]sql.TableSize{}}
+	s := sample{gateways: map[string]figures{}, tables: map[string]inspect.TableSize{}}
 	for _, g := range w.slots {
 		f, err := w.figuresOf(ctx, g.child)
 		if err != nil {
@@ -154,7 +154,7 @@ func (s sample) String() string {
 			fmt.Fprintf(&b, " %d", column.of(s.gateways[name]))
 		}
 	}
-	tables := slices.SortedFunc(maps.Values(s.tables), func(x, y sql.TableSize) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	tables := slices.SortedFunc(maps.Values(s.tables), func(x, y inspect.TableSize) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	per := max(float64(s.turns)/1000, 0.001)
 	for _, t := range tables[:min(shownTables, len(tables))] {
 		fmt.Fprintf(&b, "  %s %.2f MB, %.0f dead", t.Name, float64(t.Bytes)/mega/per, float64(t.Dead)/per)

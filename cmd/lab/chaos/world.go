@@ -17,6 +17,7 @@ import (
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/inspect"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
@@ -35,7 +36,7 @@ type chaos struct {
 	mind     *chaosModel
 	book     *chaosBook
 	talk     *chaosTalk
-	eye      *sql.Inspector
+	eye      *inspect.Inspector
 	slots    []*slot
 	plan     []trouble
 	lives    lives
@@ -73,7 +74,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	if _, err := sql.Migrate(ctx, w.url); err != nil {
 		return w, err
 	}
-	if w.eye, err = sql.OpenInspector(ctx, w.url); err != nil {
+	if w.eye, err = inspect.Open(ctx, w.url); err != nil {
 		return w, err
 	}
 	if !opt.Calm {

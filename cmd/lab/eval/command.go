@@ -17,6 +17,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
+	"ebb/sql/yardstick"
 )
 
 // Command is lab eval. It needs no configuration, and of databases only one of its own that it deletes.
@@ -86,7 +87,7 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		return err
 	}
 	defer s.Close()
-	if err := talks.load(ctx, s); err != nil {
+	if err := talks.load(ctx, private.URL()); err != nil {
 		return err
 	}
 	rows, err := talks.ask(ctx, s, queries, bufio.NewWriter(out))
@@ -137,7 +138,7 @@ func (t *evalTalks) add(set string, d evalDoc) error {
 	}
 	t.docs[set]++
 	if d.Role == "memory" {
-		words := d.Conv + "\x00" + sql.FactText(d.Text)
+		words := d.Conv + "\x00" + yardstick.FactText(d.Text)
 		if id := t.same[words]; id > 0 {
 			t.memories[id-1] = append(t.memories[id-1], d.ID)
 			return nil
@@ -174,7 +175,12 @@ func evalTime(text string) (time.Time, error) {
 }
 
 // load stores the conversations, each as a session of its own.
-func (t *evalTalks) load(ctx context.Context, s *sql.Store) error {
+func (t *evalTalks) load(ctx context.Context, url string) error {
+	l, err := yardstick.OpenLoader(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
 	var all []sessions.Session
 	var memories []memory.Memory
 	for _, talk := range t.list {
@@ -184,13 +190,13 @@ func (t *evalTalks) load(ctx context.Context, s *sql.Store) error {
 		})
 		memories = append(memories, talk.memories...)
 	}
-	if err := s.LoadSessions(ctx, all); err != nil {
+	if err := l.LoadSessions(ctx, all); err != nil {
 		return err
 	}
-	if err := s.LoadEvents(ctx, func(yield func(sql.LoadedEvent) bool) {
+	if err := l.LoadEvents(ctx, func(yield func(yardstick.LoadedEvent) bool) {
 		for _, talk := range t.list {
 			for _, e := range talk.events {
-				if !yield(sql.LoadedEvent{Key: talk.reader.Key, Event: e}) {
+				if !yield(yardstick.LoadedEvent{Key: talk.reader.Key, Event: e}) {
 					return
 				}
 			}
@@ -198,10 +204,10 @@ func (t *evalTalks) load(ctx context.Context, s *sql.Store) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.LoadMemories(ctx, memories); err != nil {
+	if err := l.LoadMemories(ctx, memories); err != nil {
 		return err
 	}
-	return s.LoadEnd(ctx)
+	return l.LoadEnd(ctx)
 }
 
 // evalLine is a line of a run file.

@@ -1,0 +1,2 @@
+// Package admin lists sessions, events, compactions, debts and dead letters for administrators.
+package admin

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store lists what administrators ask for.
+type Store struct{ *pg.DB }
+
+// New returns the lists of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// Sessions lists sessions, the last active first, at most limit.
+func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
+	rows, err := s.Q.SessionsList(ctx, s.Pool, pg.Clamp(limit))
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	list := make([]sessions.Session, 0, len(rows))
+	for i := range rows {
+		list = append(list, convert.Session(&rows[i].Session, rows[i].SpentToday))
+	}
+	return list, nil
+}
+
+// Session returns one session, or sessions.ErrNotFound.
+func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	row, err := s.Q.SessionFind(ctx, s.Pool, key)
+	if err != nil {
+		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, pg.AsNotFound(err))
+	}
+	return convert.Session(&row.Session, row.SpentToday), nil
+}
+
+// Events lists a session's log in order of arrival, pending and dead messages and summaries too: at most limit events,
+// those with an ID above after.
+func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
+	rows, err := s.Q.EventsList(ctx, s.Pool, &dbsqlc.EventsListParams{
+		SessionKey: key, AfterID: after, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing events of session %s: %w", key, err)
+	}
+	return convert.Events(rows)
+}
+
+// Compactions implements sessions.Store.
+func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+	rows, err := s.Q.CompactionsList(ctx, s.Pool, &dbsqlc.CompactionsListParams{
+		SessionKey: string(key), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing compactions of session %q: %w", key, err)
+	}
+	list := make([]sessions.LogEntry, 0, len(rows))
+	for i := range rows {
+		list = append(list, convert.LogEntry(&rows[i]))
+	}
+	return list, nil
+}
+
+// Compaction returns one attempt, or sessions.ErrNotFound.
+func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, error) {
+	row, err := s.Q.CompactionFind(ctx, s.Pool, id)
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("reading compaction %d: %w", id, pg.AsNotFound(err))
+	}
+	return convert.LogEntry(&row), nil
+}
+
+// CompactionEnd is what is left of an attempt at a compaction.
+type CompactionEnd struct {
+	SummaryID int64 // of the newest summary that it made; 0 for none
+	Erased    bool  // it doesn't stand any more because of an erasure, rather than an undo
+}
+
+// CompactionEnds returns what is left of attempts, by their ids.
+func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
+	rows, err := s.Q.CompactionsEnds(ctx, s.Pool, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is left of %d compactions: %w", len(ids), err)
+	}
+	ends := make(map[int64]CompactionEnd, len(rows))
+	for _, r := range rows {
+		ends[r.ID] = CompactionEnd{SummaryID: r.SummaryID, Erased: r.Erased}
+	}
+	return ends, nil
+}
+
+// Summary returns one summary of a session, whatever its state, or sessions.ErrNotFound.
+func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
+	r, err := s.Q.SummaryFind(ctx, s.Pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
+	if err != nil {
+		return sessions.Summary{}, fmt.Errorf("reading summary %d of session %s: %w", id, key, pg.AsNotFound(err))
+	}
+	return sessions.Summary{
+		ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq, StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID,
+		MsgCount: r.MsgCount, Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt,
+	}, nil
+}
+
+// Debt is a range of a session's log that is owed to memory: the events (From, Through].
+type Debt struct {
+	Key       sessions.Key
+	From      int64
+	Through   int64
+	Failures  int
+	Reason    string
+	CreatedAt time.Time
+}
+
+// Debts lists what is owed to memory, the oldest first, at most limit.
+func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
+	rows, err := s.Q.DebtsList(ctx, s.Pool, pg.Clamp(limit))
+	if err != nil {
+		return nil, fmt.Errorf("listing flush debts: %w", err)
+	}
+	debts := make([]Debt, 0, len(rows))
+	for _, r := range rows {
+		debts = append(debts, Debt{
+			Key: r.SessionKey, From: r.FromSeq, Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason,
+			CreatedAt: r.CreatedAt,
+		})
+	}
+	return debts, nil
+}

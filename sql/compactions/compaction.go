@@ -1,0 +1,254 @@
+package compactions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/conversation"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+// Store commits compactions, undoes them, and logs every attempt.
+type Store struct{ *pg.DB }
+
+// New returns the compactions of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// ViewBefore is how a view stood before a compaction, as the log keeps it for an undo.
+type ViewBefore struct {
+	Cursor    int64         `json:"cursor"`
+	Summaries []int64       `json:"summaries"`
+	Pinned    string        `json:"pinned,omitempty"`
+	Shown     []ShownBefore `json:"shown,omitempty"`
+}
+
+// ShownBefore is what a view showed of an event that it shows otherwise now. Text is nil where that was its content.
+type ShownBefore struct {
+	Seq    int64   `json:"seq"`
+	Text   *string `json:"text"`
+	Tokens int     `json:"tokens"`
+	Blob   string  `json:"blob,omitempty"`
+}
+
+// Compact implements sessions.Store.
+func (s *Store) Compact(
+	ctx context.Context, l sessions.Lease, c sessions.Compaction,
+) (sessions.Compacted, error) {
+	var done sessions.Compacted
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		if err := within(row, c.Gen, c.From, c.Through); err != nil {
+			return err
+		}
+		if err := s.unchanged(ctx, tx, l.Key, c); err != nil {
+			return err
+		}
+		if err := s.unforgotten(ctx, tx, c.Pinned); err != nil {
+			return err
+		}
+		done, err = s.compact(ctx, tx, row, c)
+		return err
+	})
+	if err != nil {
+		return sessions.Compacted{}, fmt.Errorf("compacting events %d to %d of session %s at term %d: %w",
+			c.From+1, c.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return done, nil
+}
+
+// within compares what a compaction was planned on with the session as it stands.
+func within(row *dbsqlc.Session, gen int, from, through int64) error {
+	if row.Gen != gen || row.CompactedSeq != from || through < from || through > row.LastSeq {
+		return sessions.ErrConflict
+	}
+	return nil
+}
+
+// unchanged compares the events that a compaction tells with those that its summaries were made from.
+func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
+	if c.Source == "" {
+		return nil
+	}
+	rows, err := s.Q.EventsRange(ctx, tx, &dbsqlc.EventsRangeParams{
+		SessionKey: key, AfterSeq: c.From, ThroughSeq: c.Through, MaxRows: math.MaxInt32,
+	})
+	if err != nil {
+		return err
+	}
+	events, err := convert.RangeEvents(rows)
+	if err != nil {
+		return err
+	}
+	if sessions.HashEvents(events) != c.Source {
+		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
+	}
+	return nil
+}
+
+// unforgotten holds the rows of memory that a write pins to the end of the transaction: an erasure of one of them comes after
+// it and sees what is pinned. Where an erasure came first, or is under way, the write fails. It never waits for an erasure,
+// which may wait for the session's row.
+func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
+	rows := convert.PinnedRows(p)
+	if len(rows) == 0 {
+		return nil
+	}
+	held, err := s.Q.MemoriesHold(ctx, tx, rows)
+	if err == nil && len(held) != len(rows) {
+		err = sessions.ErrLeaseLost
+	}
+	return err
+}
+
+func (s *Store) compact(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction,
+) (sessions.Compacted, error) {
+	var done sessions.Compacted
+	key := row.SessionKey
+	entry, before := c.Log, ViewBefore{Cursor: c.From, Pinned: row.Pinned}
+	newest, err := s.summarise(ctx, tx, row, c, &before)
+	if err != nil {
+		return done, err
+	}
+	if err := s.Q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
+		SessionKey: key, StartSeq: c.From + 1, EndSeq: c.Through,
+	}); err != nil {
+		return done, err
+	}
+	if before.Shown, err = s.show(ctx, tx, key, c); err != nil {
+		return done, err
+	}
+	deleted, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: c.Through})
+	if err != nil {
+		return done, err
+	}
+	if done.BlobsDeleted = len(deleted); len(deleted) > 0 {
+		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
+	}
+	if err := s.Q.JobDelete(ctx, tx, key); err != nil {
+		return done, err
+	}
+	entry.Key, entry.Outcome = key, "committed"
+	if len(c.Summaries) > 0 {
+		entry.StartSeq, entry.EndSeq = c.Range()
+	}
+	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
+		return done, err
+	}
+	if err := spend.Add(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
+		return done, err
+	}
+	if c.Notice != nil {
+		out, err := s.notice(ctx, tx, row, *c.Notice)
+		if err != nil {
+			return done, err
+		}
+		done.Replies = []sessions.Outgoing{out}
+	}
+	return done, s.Q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
+		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
+		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: pg.Clamp(c.RearmTokens),
+		Pin: c.Pinned != nil, Pinned: pg.Clean(pg.OrZero(c.Pinned).Text),
+	})
+}
+
+// notice writes an outbox row that is sent once its owner claims it.
+func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
+	out := sessions.Outgoing{Key: row.SessionKey, Reply: r}
+	target, err := pg.CleanJSON(r.Target)
+	if err != nil {
+		return out, err
+	}
+	made, err := s.Q.OutboxNotice(ctx, tx, &dbsqlc.OutboxNoticeParams{
+		SessionKey: row.SessionKey, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce), Owner: string(pg.OrZero(row.LeaseOwner)),
+		HandSeconds: conversation.ClaimTime.Seconds(),
+	})
+	out.ID, out.Created = made.ID, made.CreatedAt
+	return out, err
+}
+
+// Log implements sessions.Store.
+func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
+	e.Key = l.Key
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
+			return err
+		}
+		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}); err != nil {
+			return err
+		}
+		return s.Q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
+			SessionKey: l.Key, CompactFailures: pg.Clamp(e.Failures), CompactRetryAt: pg.OrNil(e.RetryAt), RearmTokens: pg.Clamp(e.Rearm),
+			Failed: e.Outcome == "failed" || e.Outcome == "rejected", Error: pg.Clean(e.Error),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("logging a compaction attempt of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// attempt is what the row of an attempt has that nobody but the storage knows.
+type attempt struct {
+	gen     int
+	summary *int64      // the newest one
+	before  *ViewBefore // of what can be undone
+	askedBy int64       // of an undo: the message that asked for it
+}
+
+// logAttempt stores a row and returns it as it is then.
+func (s *Store) logAttempt(
+	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
+) (sessions.LogEntry, error) {
+	p := &dbsqlc.CompactionInsertParams{
+		SessionKey: e.Key, Gen: a.gen, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: pg.Clean(e.Model), Focus: pg.Clean(e.Focus),
+		TokensBefore: pg.Clamp(e.TokensBefore), TokensAfter: pg.Clamp(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
+		SummaryID: a.summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: pg.Finite(e.Cost),
+		PromptTokens: pg.Clamp(e.Usage.Prompt), CachedTokens: pg.Clamp(e.Usage.Cached), CompletionTokens: pg.Clamp(e.Usage.Completion),
+		Outcome: e.Outcome, Error: pg.Clean(e.Error), AskedBy: pg.OrNil(a.askedBy),
+	}
+	if e.Audit != "" {
+		audit, err := pg.CleanJSON(json.RawMessage(e.Audit))
+		if err != nil {
+			return e, fmt.Errorf("the audit is no JSON: %w: %w", sessions.ErrRefused, err)
+		}
+		p.Audit = audit
+	}
+	if a.before != nil {
+		b, err := json.Marshal(a.before)
+		if err != nil {
+			return e, err
+		}
+		p.ViewBefore = b
+	}
+	row, err := s.Q.CompactionInsert(ctx, tx, p)
+	e.ID, e.CreatedAt = row.ID, row.CreatedAt
+	return e, err
+}
+
+// Backlogs implements sessions.Store.
+func (s *Store) Backlogs(
+	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
+) ([]sessions.Session, error) {
+	rows, err := s.Q.SessionsBacklog(ctx, s.Pool, &dbsqlc.SessionsBacklogParams{
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), Least: pg.Clamp(tokens), AfterKey: string(after), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing backlogs for replica %s: %w", owner, err)
+	}
+	list := make([]sessions.Session, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, sessions.Session{
+			Key: r.SessionKey, ConversationID: r.ConversationID, TotalTokens: r.TotalTokens, RearmTokens: r.RearmTokens,
+			SpentToday: int(r.SpentToday),
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,107 @@
+package compactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// OpenJob implements sessions.Store.
+func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	var src sessions.Source
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		if err := within(row, j.Gen, j.From, j.Through); err != nil {
+			return err
+		}
+		if src, err = s.source(ctx, tx, l.Key, j); err != nil {
+			return err
+		}
+		p := &dbsqlc.JobOpenParams{
+			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, SourceHash: src.Hash, Version: pg.Clean(j.Version),
+			Attempts: 1,
+		}
+		old, err := s.Q.JobFind(ctx, tx, l.Key)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err == nil && old.Gen == p.Gen && old.FromSeq == p.FromSeq && old.ThroughSeq == p.ThroughSeq {
+			if p.Attempts = old.Attempts + 1; old.Version == p.Version && old.SourceHash == p.SourceHash {
+				p.Staged, src.Staged = old.Staged, old.Staged
+			}
+		}
+		return s.Q.JobOpen(ctx, tx, p)
+	})
+	if err != nil {
+		return sessions.Source{}, fmt.Errorf("opening a compaction of events %d to %d of session %s at term %d: %w",
+			j.From+1, j.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return src, nil
+}
+
+// source reads a job's events as they were said. Their hash is over the log's own bodies, whatever became of the others.
+func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
+	var src sessions.Source
+	rows, err := s.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
+	if err != nil {
+		return src, err
+	}
+	src.Events = make([]sessions.Event, 0, len(rows))
+	for i := range rows {
+		e, err := convert.Event(&rows[i].Event)
+		if err != nil {
+			return src, err
+		}
+		src.Events = append(src.Events, e)
+	}
+	src.Hash = sessions.HashEvents(src.Events)
+	for i, r := range rows {
+		if r.Event.BlobID == nil {
+			continue
+		}
+		e, blob := &src.Events[i], *r.Event.BlobID
+		switch {
+		case r.Body != nil && sessions.BlobOf(*r.Body) == blob:
+			e.Content = *r.Body
+		case sessions.BlobOf(e.Content) != blob: // nor has the log what was moved out
+			e.Content, e.Blob = sessions.Unavailable(blob), blob
+		}
+	}
+	return src, nil
+}
+
+// StageJob implements sessions.Store.
+func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		n, err := s.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
+			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: pg.Clean(j.Version), Staged: staged,
+		})
+		if err == nil && n == 0 {
+			err = sessions.ErrConflict
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("staging a compaction of events %d to %d of session %s at term %d: %w",
+			j.From+1, j.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// Job implements sessions.Store.
+func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
+	row, err := s.Q.JobFind(ctx, s.Pool, key)
+	if err != nil {
+		return sessions.Job{}, fmt.Errorf("reading the compaction under way of session %s: %w", key, pg.AsNotFound(err))
+	}
+	return sessions.Job{
+		Gen: row.Gen, From: row.FromSeq, Through: row.ThroughSeq, Version: row.Version, Attempts: row.Attempts,
+		Staged: row.Staged != nil,
+	}, nil
+}

@@ -1,0 +1,41 @@
+package compactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+// Rewrite implements sessions.Store.
+func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		_, err := s.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
+			SessionKey: l.Key, ID: w.ID, Summary: pg.Clean(w.Text), Tokens: pg.Clamp(w.Tokens), Model: pg.Clean(w.Log.Model),
+			Erased: sessions.ErasedText, Growth: min(max(w.Growth, -math.MaxInt32), math.MaxInt32),
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return sessions.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+		entry := w.Log
+		entry.Key, entry.Outcome = l.Key, "committed"
+		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID}); err != nil {
+			return err
+		}
+		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost})
+	})
+	if err != nil {
+		return fmt.Errorf("rewriting summary %d of session %s at term %d: %w", w.ID, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package compactions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// told is a summary in the view: its range, and what of its row those need that come after it.
+type told struct {
+	start, end  int64
+	level       int
+	id          int64
+	first, last int64 // ids of the events at the range's ends
+	count       int
+	text        string
+	tokens      int
+	replaces    []*told
+}
+
+// summarise stores a compaction's summaries in place of those within their ranges, and the log's mark of them. It returns
+// the id of the newest, nil for none, and notes in before what was in the view.
+func (s *Store) summarise(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction, before *ViewBefore,
+) (*int64, error) {
+	rows, err := s.Q.SummariesActive(ctx, tx, row.SessionKey)
+	if err != nil {
+		return nil, err
+	}
+	active := make([]*told, 0, len(rows))
+	before.Summaries = make([]int64, 0, len(rows))
+	for _, r := range rows {
+		before.Summaries = append(before.Summaries, r.ID)
+		active = append(active, &told{start: r.StartSeq, end: r.EndSeq, id: r.ID, first: r.StartMsgID, last: r.EndMsgID, count: r.MsgCount})
+	}
+	fresh, err := tile(active, c.Summaries, row.BaseSeq, c.Through)
+	if err != nil {
+		return nil, err
+	}
+	var newest *int64
+	for _, n := range fresh {
+		if err := s.replace(ctx, tx, row, n, pg.Clean(c.Log.Model)); err != nil {
+			return nil, err
+		}
+		newest = &n.id
+	}
+	if newest == nil {
+		return nil, nil
+	}
+	last := fresh[len(fresh)-1]
+	return newest, s.Q.EventSummaryInsert(ctx, tx, &dbsqlc.EventSummaryInsertParams{
+		SessionKey: row.SessionKey, Content: last.text, Tokens: last.tokens,
+	})
+}
+
+// tile finds out which summaries each new one replaces: the active ones within its range, new ones before it among
+// them. After all, those in the view must lie end to end from base to through.
+func tile(active []*told, summaries []sessions.NewSummary, base, through int64) ([]*told, error) {
+	active = slices.Clone(active)
+	fresh := make([]*told, 0, len(summaries))
+	for _, n := range summaries {
+		t := &told{start: n.StartSeq, end: n.EndSeq, level: pg.Clamp(n.Level), text: pg.Clean(n.Text), tokens: pg.Clamp(n.Tokens)}
+		active = slices.DeleteFunc(active, func(a *told) bool {
+			within := a.start >= t.start && a.end <= t.end
+			if within {
+				t.replaces = append(t.replaces, a)
+			}
+			return within
+		})
+		active, fresh = append(active, t), append(fresh, t)
+	}
+	slices.SortFunc(active, func(a, b *told) int { return cmp.Compare(a.start, b.start) })
+	for _, a := range active {
+		if a.start != base+1 || a.end < a.start {
+			return nil, fmt.Errorf("summaries would not lie end to end at event %d: %w", base+1, sessions.ErrConflict)
+		}
+		base = a.end
+	}
+	if base != through {
+		return nil, fmt.Errorf("summaries would end at event %d: %w", base, sessions.ErrConflict)
+	}
+	return fresh, nil
+}
+
+// replace stores a summary and takes those out of the view that it replaces.
+func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *told, model string) error {
+	p := &dbsqlc.SummaryInsertParams{
+		SessionKey: row.SessionKey, Gen: row.Gen, Level: t.level, StartSeq: t.start, EndSeq: t.end, FreshSeq: t.start,
+		Summary: t.text, Tokens: t.tokens, Model: model,
+	}
+	slices.SortFunc(t.replaces, func(a, b *told) int { return cmp.Compare(a.start, b.start) })
+	ids := make([]int64, 0, len(t.replaces))
+	for i, a := range t.replaces {
+		if i == 0 {
+			p.StartMsgID = a.first
+		}
+		if p.FreshSeq = a.end + 1; a.end == t.end {
+			p.EndMsgID = a.last
+		}
+		p.ToldCount += a.count
+		ids = append(ids, a.id)
+	}
+	stored, err := s.Q.SummaryInsert(ctx, tx, p)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("the log has a gap: %w", sessions.ErrConflict)
+	}
+	if err != nil {
+		return err
+	}
+	t.id, t.first, t.last, t.count = stored.ID, stored.StartMsgID, stored.EndMsgID, stored.MsgCount
+	if len(ids) > 0 {
+		if err := s.Q.SummariesSupersede(ctx, tx, &dbsqlc.SummariesSupersedeParams{
+			SessionKey: row.SessionKey, By: &t.id, Ids: ids,
+		}); err != nil {
+			return err
+		}
+	}
+	return s.Q.SummaryActivate(ctx, tx, &dbsqlc.SummaryActivateParams{SessionKey: row.SessionKey, ID: t.id})
+}

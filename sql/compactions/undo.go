@@ -1,0 +1,112 @@
+package compactions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Undo implements sessions.Store.
+func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
+	err = s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		entry, err = s.undo(ctx, tx, row, event, rest)
+		return err
+	})
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+	}
+	return entry, nil
+}
+
+// UndoCompaction is [Store.Undo] for administrators at a shell: it needs no lease. A compaction under way fails, since its
+// cursor has moved; a turn under way appends to the view as it then stands.
+func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
+	err = s.InTx(ctx, func(tx pgx.Tx) error {
+		row, err := s.Q.SessionLock(ctx, tx, key)
+		if err != nil {
+			return pg.AsNotFound(err)
+		}
+		entry, err = s.undo(ctx, tx, &row, 0, rest)
+		return err
+	})
+	if err != nil {
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s: %w", key, pg.AsRefused(err))
+	}
+	return entry, nil
+}
+
+// undo takes the newest compaction of a session back, whose row is held. It is found again where the same message asked for
+// it before.
+func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
+	key := row.SessionKey
+	again, err := s.undoneBy(ctx, tx, key, event)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return again, err
+	}
+	done, err := s.Q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: key, Gen: row.Gen})
+	if err != nil {
+		return again, pg.AsNotFound(err)
+	}
+	var before ViewBefore
+	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
+		return again, fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
+	}
+	if err := s.back(ctx, tx, key, before); err != nil {
+		return again, err
+	}
+	if err := s.Q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
+		return again, err
+	}
+	if err := s.Q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
+		SessionKey: key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: pg.Clamp(rest),
+		Pinned: before.Pinned,
+	}); err != nil {
+		return again, err
+	}
+	return s.logAttempt(ctx, tx, sessions.LogEntry{
+		Key: key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
+		TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
+	}, attempt{gen: row.Gen, askedBy: event})
+}
+
+// undoneBy is the undo that a message asked for in an attempt at its turn before this one: pgx.ErrNoRows for none.
+func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
+	if event == 0 {
+		return sessions.LogEntry{}, pgx.ErrNoRows
+	}
+	row, err := s.Q.CompactionUndoneBy(ctx, tx, &dbsqlc.CompactionUndoneByParams{SessionKey: key, AskedBy: &event})
+	if err != nil {
+		return sessions.LogEntry{}, err
+	}
+	return convert.LogEntry(&row), nil
+}
+
+// back puts summaries and events as a view had them. Bodies that it refers to and that were deleted since are taken from
+// the log again.
+func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
+	ids := append([]int64{}, v.Summaries...)
+	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
+		return err
+	}
+	if err := s.Q.SummariesRestore(ctx, tx, &dbsqlc.SummariesRestoreParams{SessionKey: key, Ids: ids}); err != nil {
+		return err
+	}
+	if err := s.Q.EventsUnarchive(ctx, tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+		return err
+	}
+	if err := s.showAs(ctx, tx, key, v.Shown, v.Cursor); err != nil {
+		return err
+	}
+	if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+		return err
+	}
+	return s.Q.JobDelete(ctx, tx, key)
+}

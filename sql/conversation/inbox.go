@@ -1,0 +1,163 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Accept implements sessions.Inbox in one statement, with the patience of [pg.DB.RetryWhileDown]. A message that is there after a
+// try whose answer was lost counts as new: it is that try's, and its caller heard nothing of it.
+func (s *Store) Accept(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+) (a sessions.Accepted, err error) {
+	lost := false
+	err = s.RetryWhileDown(ctx, func() (err error) {
+		a, err = s.accept(ctx, owner, key, m)
+		lost = lost || err != nil && !pgconn.SafeToRetry(err) // else it never reached the server
+		return err
+	})
+	if err != nil {
+		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+	}
+	a.New = a.New || lost && a.EventID != 0
+	return a, nil
+}
+
+func (s *Store) accept(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+) (sessions.Accepted, error) {
+	id := pg.Clean(string(m.ID))
+	if id == "" {
+		return sessions.Accepted{}, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
+	}
+	message, err := pg.CleanJSON(m)
+	if err != nil {
+		return sessions.Accepted{}, err
+	}
+	row, err := s.Q.MessageAccept(ctx, s.Pool, &dbsqlc.MessageAcceptParams{
+		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.TTL.Seconds(),
+		Title:     pg.Clean(m.ConversationTitle),
+		RobotCode: sessions.RobotCode(pg.Clean(string(m.RobotCode))), ConversationType: m.ConversationType,
+		ConversationID: sessions.ConversationID(pg.Clean(string(m.ConversationID))),
+		Content:        pg.Clean(m.Text), Message: message,
+		SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick),
+		SentAt: pg.OrNil(m.SentAt), Waited: waited(m).Seconds(),
+		EncryptedID: pg.Clean(string(m.EncryptedID)), StaffID: pg.Clean(string(m.StaffID)),
+	})
+	if err != nil {
+		return sessions.Accepted{}, err
+	}
+	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
+		other, err := s.Q.MessageFind(ctx, s.Pool, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
+		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
+		if err != nil {
+			return sessions.Accepted{}, err
+		}
+	}
+	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
+	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
+}
+
+// waited is how long ago a message was received.
+func waited(m sessions.Message) time.Duration {
+	if m.ReceivedAt.IsZero() {
+		return 0
+	}
+	return time.Since(m.ReceivedAt)
+}
+
+// Waiting implements sessions.Inbox. Pending messages whose session was deleted while they were accepted get it back.
+func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	if err := s.Q.SessionsRevive(ctx, s.Pool); err != nil {
+		return nil, fmt.Errorf("reviving deleted sessions with waiting messages: %w", err)
+	}
+	keys, err := s.Q.SessionsWaiting(ctx, s.Pool, &dbsqlc.SessionsWaitingParams{
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxSessions: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for waiting sessions: %w", err)
+	}
+	return keys, nil
+}
+
+// listenCheck is how long the listening connection may be silent before it is asked whether it lives.
+const listenCheck = 15 * time.Second
+
+// Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens, for
+// what came before that was not heard.
+func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+	err := s.listen(ctx, owner, wake)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it was told to end
+	}
+	return fmt.Errorf("listening for other replicas: %w", err)
+}
+
+func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+	conn, err := pgx.ConnectConfig(ctx, s.ListenConfig)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	if err := s.Q.ListenForWakes(ctx, conn); err != nil {
+		return err
+	}
+	wake("")
+	for {
+		n, err := s.nextNotification(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if n == nil {
+			continue
+		}
+		to, key, _ := strings.Cut(n.Payload, "|")
+		if to == "" || to == string(owner) { // nobody's name is everybody's, no key is every session
+			wake(sessions.Key(key))
+		}
+	}
+}
+
+// nextNotification waits for a notification. After a long silence it makes sure that the connection lives and leads to
+// where others write, and returns nil: a server that vanished without a word, or was demoted, would be waited for without
+// end.
+func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	silence, cancel := context.WithTimeout(ctx, listenCheck)
+	defer cancel()
+	n, err := conn.WaitForNotification(silence)
+	if err == nil || ctx.Err() != nil || !pgconn.Timeout(err) {
+		return n, err
+	}
+	alive, cancel := context.WithTimeout(ctx, listenCheck)
+	defer cancel()
+	readOnly, err := s.Q.ReadOnly(alive, conn)
+	if err == nil && readOnly {
+		err = pg.ErrReadOnly
+	}
+	return nil, err
+}
+
+// StaffOf implements sessions.Inbox, with the patience of [pg.DB.RetryWhileDown].
+func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
+	err = s.RetryWhileDown(ctx, func() (err error) {
+		staff, err = s.identities.StaffID(ctx, robot, encrypted)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the staff id of a sender: %w", err)
+	}
+	return staff, nil
+}

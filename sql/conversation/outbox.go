@@ -1,0 +1,134 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// States of an outbox row.
+const (
+	sending = "sending"
+	waiting = "waiting"
+	sent    = "sent"
+	failed  = "failed"
+)
+
+// Unsent implements sessions.Outbox. Rows that are due, which have no NextAt, count as being in the hand of the
+// lease's owner from then on.
+func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+	rows, err := s.Q.OutboxUnsent(ctx, s.Pool, &dbsqlc.OutboxUnsentParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: ClaimTime.Seconds(),
+	})
+	if err == nil && len(rows) == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing unsent replies of session %s: %w", l.Key, err)
+	}
+	var unsent []sessions.Outgoing
+	for _, r := range rows {
+		if r.ID == 0 {
+			continue
+		}
+		target, err := convert.Target(r.Target)
+		if err != nil {
+			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
+		}
+		o := sessions.Outgoing{
+			ID: r.ID, Key: l.Key, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took,
+			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Nonce: r.Nonce},
+		}
+		if r.State == waiting {
+			o.NextAt = r.NextAt
+		}
+		unsent = append(unsent, o)
+	}
+	return unsent, nil
+}
+
+// Claim implements sessions.Outbox.
+func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+	rows, err := s.Q.OutboxClaim(ctx, s.Pool, &dbsqlc.OutboxClaimParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: ClaimTime.Seconds(),
+	})
+	if err == nil && len(rows) == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claiming replies of session %s: %w", l.Key, err)
+	}
+	var claimed []sessions.Outgoing
+	for _, r := range rows {
+		if r.ID == 0 {
+			continue
+		}
+		target, err := convert.Target(r.Target)
+		if err != nil {
+			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
+		}
+		claimed = append(claimed, sessions.Outgoing{
+			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: t.Joint, Maybe: r.Resumed,
+			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
+		})
+	}
+	return claimed, nil
+}
+
+// Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now. Marks that
+// come at the same time are one transaction: nobody waits for them, and there is one for each reply.
+func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
+	state := waiting
+	if t.Sent {
+		state = sent
+	} else if t.Failed {
+		state = failed
+	}
+	err := s.settles.Submit(ctx, &dbsqlc.OutboxSettleParams{
+		SessionKey: t.Key, ID: t.ID, State: state, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error), NextAt: t.NextAt,
+		Maybe: t.Maybe, Refused: t.Refused, Attempt: pg.Clamp(t.Attempt), Erased: sessions.ErasedText,
+	})
+	if err != nil {
+		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// PutDown implements sessions.Outbox.
+func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
+	if err := s.Q.OutboxPutDown(ctx, s.Pool, string(owner)); err != nil {
+		return fmt.Errorf("putting down the replies of replica %s: %w", owner, err)
+	}
+	return nil
+}
+
+// settleAll marks replies in one transaction, or, where the server refuses that, each in one of its own.
+func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
+	errs := make([]error, len(all))
+	var undone error
+	for tries := 1; ; tries++ {
+		marks := s.Q.OutboxSettle(ctx, s.Pool, all)
+		marks.QueryRow(func(i int, _ int64, err error) { errs[i] = pg.AsNotFound(err) })
+		// The rows come before the commit does: how that went, and what undid them all, is told at the end.
+		if undone = marks.Close(); !pg.Clashed(ctx, undone, tries) {
+			break
+		}
+	}
+	_, refused := errors.AsType[*pgconn.PgError](undone)
+	for i := range all {
+		switch {
+		case refused && len(all) > 1:
+			errs[i] = s.settleAll(ctx, all[i:i+1])[0]
+		case undone != nil:
+			errs[i] = undone
+		}
+	}
+	return errs
+}

@@ -1,0 +1,66 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// OpenRestart implements sessions.Reporter.
+func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
+	if err := s.Q.RestartOpen(ctx, s.Pool, string(owner)); err != nil {
+		return fmt.Errorf("beginning the account of replica %s: %w", owner, err)
+	}
+	return nil
+}
+
+// KeepRestart implements sessions.Reporter.
+func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
+	err := s.Q.RestartKeep(ctx, s.Pool, &dbsqlc.RestartKeepParams{
+		Replica: string(owner), Ending: string(ending), Answered: f.Answered, Drained: f.Drained, Flushed: f.Flushed, Debt: f.Debt,
+		Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the account of replica %s: %w", owner, err)
+	}
+	return nil
+}
+
+// EndedRestarts implements sessions.Reporter.
+func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
+	rows, err := s.Q.RestartsEnded(ctx, s.Pool, s.TTL.Seconds())
+	if err != nil {
+		return nil, fmt.Errorf("looking for processes that ended: %w", err)
+	}
+	out := make([]sessions.Restart, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, convert.Restart(dbsqlc.Restart(r)))
+	}
+	return out, nil
+}
+
+// Restarts lists the accounts of processes, the newest first, at most limit.
+func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
+	rows, err := s.Q.RestartsList(ctx, s.Pool, pg.Clamp(limit))
+	if err != nil {
+		return nil, fmt.Errorf("listing restarts: %w", err)
+	}
+	return convert.Restarts(rows), nil
+}
+
+// Gone implements sessions.Reporter.
+func (s *Store) Gone(ctx context.Context, stored []sessions.Stored) (int64, error) {
+	p := &dbsqlc.EventsGoneParams{Keys: []string{}, Ids: []int64{}, Ages: []float64{}}
+	for _, m := range stored {
+		p.Keys, p.Ids, p.Ages = append(p.Keys, string(m.Key)), append(p.Ids, m.EventID), append(p.Ages, m.Age.Seconds())
+	}
+	n, err := s.Q.EventsGone(ctx, s.Pool, p)
+	if err != nil {
+		return 0, fmt.Errorf("looking for %d messages in the log: %w", len(stored), err)
+	}
+	return n, nil
+}

@@ -1,0 +1,68 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/pg"
+)
+
+// ClaimTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
+// sweep shows it to that same process again.
+const ClaimTime = time.Minute
+
+// Store holds messages, leases, turns and replies.
+type Store struct {
+	*pg.DB
+	identities *identity.Store
+	settles    pg.Batcher[*dbsqlc.OutboxSettleParams]
+}
+
+// New returns the conversations of a database.
+func New(db *pg.DB, identities *identity.Store) *Store {
+	s := &Store{DB: db, identities: identities}
+	s.settles.Do = s.settleAll
+	return s
+}
+
+// Renew implements sessions.Store.
+func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if err := s.Q.SummariesClose(ctx, tx, l.Key); err != nil {
+			return err
+		}
+		if err := s.Q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
+			SessionKey: l.Key, StartSeq: row.CompactedSeq + 1, EndSeq: row.LastSeq,
+		}); err != nil {
+			return err
+		}
+		if err := s.Q.SessionRenewed(ctx, tx, l.Key); err != nil {
+			return err
+		}
+		if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: l.Key, AfterSeq: row.LastSeq}); err != nil {
+			return err
+		}
+		return s.Q.JobDelete(ctx, tx, l.Key)
+	})
+	if err != nil {
+		return fmt.Errorf("beginning session %s anew at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// Configure implements sessions.Store.
+func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		return s.Q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})
+	})
+	if err != nil {
+		return fmt.Errorf("configuring session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+)
+
+// Begin implements sessions.Store in two statements.
+func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, false)
+}
+
+// BeginAlone implements sessions.Store as Begin does.
+func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	return s.begin(ctx, l, limit, true)
+}
+
+func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+	v, err := s.view(ctx, l, limit, alone)
+	if err != nil {
+		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return v, nil
+}
+
+func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+	var v sessions.View
+	row, err := s.Q.TurnBegin(ctx, s.Pool, &dbsqlc.TurnBeginParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: pg.Clamp(limit), MaxBytes: sessions.MaxTurnBytes, Alone: alone,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return v, sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Session, v.Suspect, v.More = convert.Session(&row.Session, row.SpentToday), row.Suspect, row.More
+	if v.Suspect > 0 && !alone {
+		return v, nil
+	}
+	if v.Summaries, err = convert.Summaries(row.Summaries); err != nil {
+		return v, err
+	}
+	if v.Runs, err = convert.ToolRuns(row.Runs); err != nil {
+		return v, err
+	}
+	// The cursors of the first statement bound the second: what commits between the two is not seen in halves.
+	rows, err := s.Q.EventsView(ctx, s.Pool, &dbsqlc.EventsViewParams{
+		SessionKey: l.Key, AfterSeq: v.Session.CompactedSeq, ThroughSeq: v.Session.LastSeq, Pending: row.Pending,
+	})
+	if err != nil {
+		return v, err
+	}
+	for i := range rows {
+		e, err := convert.Shown(&rows[i])
+		if err != nil {
+			return v, err
+		}
+		if e.State == sessions.Pending {
+			v.Pending = append(v.Pending, e)
+		} else {
+			v.Tail = append(v.Tail, e)
+		}
+	}
+	slices.SortFunc(v.Pending, func(x, y sessions.Event) int {
+		return slices.Index(row.Pending, x.ID) - slices.Index(row.Pending, y.ID)
+	})
+	return v, nil
+}
+
+// Abandon implements sessions.Store.
+func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+	err := s.Q.TurnAbandon(ctx, s.Pool, &dbsqlc.TurnAbandonParams{
+		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
+	})
+	if err != nil {
+		return fmt.Errorf("abandoning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+	}
+	return nil
+}
+
+// Commit implements sessions.Store in one statement. An error that is neither sessions.ErrLeaseLost nor ErrConflict may
+// hide that the turn was committed and only the answer got lost; to commit it again then gives ErrConflict.
+func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	c, err := s.commit(ctx, l, t)
+	if err != nil {
+		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+	}
+	return c, nil
+}
+
+func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	var c sessions.Committed
+	p, err := commitParams(l, t)
+	if err != nil {
+		return c, err
+	}
+	row, err := s.Q.TurnCommit(ctx, s.Pool, p)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return c, sessions.ErrLeaseLost
+	case pg.IsCode(err, pg.DivisionByZero):
+		return c, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
+	case err != nil:
+		return c, err
+	}
+	c.LastSeq = row.LastSeq
+	if t.Reply != nil {
+		out := sessions.Outgoing{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}
+		if !t.ReplyWaits {
+			out.Attempts = 1
+		}
+		c.Replies = []sessions.Outgoing{out}
+	}
+	return c, nil
+}
+
+func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, error) {
+	if len(t.Taken) != len(t.TakenTokens) {
+		return nil, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
+	}
+	n := len(t.Events)
+	p := &dbsqlc.TurnCommitParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
+		// A nil slice would be NULL, whose length is not 0.
+		Taken: append([]int64{}, t.Taken...), TakenTokens: pg.ClampAll(t.TakenTokens),
+		Dead:  append([]int64{}, t.Dead...),
+		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
+		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
+		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),
+		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ViewVersion: t.ViewVersion,
+		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, PinnedRows: convert.PinnedRows(t.Pinned), Pinned: pg.Clean(pg.OrZero(t.Pinned).Text),
+		ObservedTokens: pg.Clamp(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
+		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
+		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Cost: pg.Finite(t.Cost), Model: pg.Clean(t.Model),
+		Target: []byte("{}"), HandSeconds: ClaimTime.Seconds(), Outcome: string(t.Outcome),
+	}
+	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
+		p.TakenTerms[i] = turnTerms(l.Key, t, pg.Clean(text))
+	}
+	for i, e := range t.Events {
+		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), pg.Clean(e.Content), pg.Clamp(e.Tokens)
+		if e.Role == sessions.RoleAssistant {
+			p.Terms[i] = turnTerms(l.Key, t, p.Contents[i])
+		}
+		p.ToolCallIds[i], p.ToolNames[i] = pg.Clean(e.ToolCallID), pg.Clean(e.ToolName)
+		if len(e.ToolCalls) > 0 {
+			calls, err := pg.CleanJSON(e.ToolCalls)
+			if err != nil {
+				return nil, err
+			}
+			p.ToolCalls[i] = string(calls)
+		}
+	}
+	if t.Reply != nil {
+		target, err := pg.CleanJSON(t.Reply.Target)
+		if err != nil {
+			return nil, err
+		}
+		p.HasReply, p.ReplyWaits, p.Target, p.Body, p.Nonce = true, t.ReplyWaits, target, pg.Clean(t.Reply.Text), pg.Clean(t.Reply.Nonce)
+	}
+	return p, nil
+}
+
+// turnTerms are the terms of a turn's event; none, which is not the same as terms that are still to be found out, of
+// commands and what they told.
+func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
+	if t.Command {
+		return pg.ArrayText(nil)
+	}
+	return pg.ArrayText(index.EventTerms(key, content))
+}
+
+// observedEvents is how many of a turn's events stood in the prompt of its last model call: those before the answer.
+func observedEvents(events []sessions.Event) int {
+	for i, e := range slices.Backward(events) {
+		if e.Role == sessions.RoleAssistant {
+			return i
+		}
+	}
+	return len(events)
+}
+
+// RecordRun implements sessions.Store.
+func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	n, err := s.Q.ToolRunRecord(ctx, s.Pool, &dbsqlc.ToolRunRecordParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
+		EventID: r.EventID, CallID: pg.Clean(r.Call.ID), Name: pg.Clean(r.Call.Name), Arguments: pg.Clean(r.Call.Arguments),
+		Finished: r.Finished, Result: pg.Clean(r.Result),
+	})
+	if err == nil && n == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, pg.AsRefused(err))
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Session converts a row of a session; the tokens that it spent today come from another table.
+func Session(r *dbsqlc.Session, spentToday int64) sessions.Session {
+	owner := pg.OrZero(r.LeaseOwner)
+	epoch := -1
+	if r.FlushEpoch != nil {
+		epoch = *r.FlushEpoch
+	}
+	return sessions.Session{
+		Key: r.SessionKey, RobotCode: r.RobotCode, ConversationID: r.ConversationID,
+		ConversationType: r.ConversationType, Title: r.Title,
+		TotalTokens: r.TotalTokens, CompactionCount: r.CompactionCount, FlushCount: r.FlushCount,
+		LastActiveAt: r.LastActiveAt, CreatedAt: r.CreatedAt,
+		LastSeq: r.LastSeq, Gen: r.Gen, ViewVersion: r.ViewVersion,
+		Lease:        sessions.Lease{Key: r.SessionKey, Owner: owner, Term: r.LeaseTerm},
+		CompactedSeq: r.CompactedSeq, FlushedSeq: r.FlushedSeq, FlushEpoch: epoch, FlushFailures: r.FlushFailures,
+		CompactFailures: r.CompactFailures, CompactRetryAt: pg.OrZero(r.CompactRetryAt), RearmTokens: r.RearmTokens,
+		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
+		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: pg.OrZero(r.CompactedAt), CompactError: r.CompactError,
+		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+		SpentToday: int(spentToday), Settings: string(r.Settings),
+	}
+}
+
+// Event converts a row of the log.
+func Event(r *dbsqlc.Event) (sessions.Event, error) {
+	e := sessions.Event{
+		ID: r.ID, Seq: pg.OrZero(r.Seq), Key: r.SessionKey, Role: r.Role,
+		Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID),
+		ToolCallID: r.ToolCallID, ToolName: r.ToolName,
+		Tokens: r.Tokens, State: r.State, Attempts: r.Attempts, Archived: r.IsArchived, CreatedAt: r.CreatedAt,
+	}
+	if r.ToolCalls != nil {
+		if err := json.Unmarshal(r.ToolCalls, &e.ToolCalls); err != nil {
+			return e, fmt.Errorf("reading the tool calls of event %d: %w", r.ID, err)
+		}
+	}
+	if r.Message != nil {
+		e.Message = new(sessions.Message)
+		if err := json.Unmarshal(r.Message, e.Message); err != nil {
+			return e, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
+		}
+	}
+	return e, nil
+}
+
+// Shown is an event as the view shows it.
+func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
+	e, err := Event(&dbsqlc.Event{
+		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+		SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
+		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+	})
+	e.Blob = pg.OrZero(r.BlobID)
+	if e.Message != nil && e.Message.Text == "" {
+		e.Message.Text = e.Content // the same memory
+	}
+	return e, err
+}
+
+// Events converts rows of the log.
+func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
+	events := make([]sessions.Event, 0, len(rows))
+	for i := range rows {
+		e, err := Event(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// summaryJSON is a row of session_summaries as PostgreSQL writes it in JSON.
+type summaryJSON struct {
+	SessionKey sessions.Key           `json:"session_key"`
+	ID         int64                  `json:"id"`
+	Level      int                    `json:"level"`
+	StartSeq   int64                  `json:"start_seq"`
+	EndSeq     int64                  `json:"end_seq"`
+	StartMsgID int64                  `json:"start_msg_id"`
+	EndMsgID   int64                  `json:"end_msg_id"`
+	MsgCount   int                    `json:"msg_count"`
+	Summary    string                 `json:"summary"`
+	Tokens     int                    `json:"tokens"`
+	Status     sessions.SummaryStatus `json:"status"`
+	CreatedAt  time.Time              `json:"created_at"`
+}
+
+// Summaries reads the summaries of a view from their JSON.
+func Summaries(b []byte) ([]sessions.Summary, error) {
+	var rows []summaryJSON
+	if err := json.Unmarshal(b, &rows); err != nil {
+		return nil, fmt.Errorf("reading summaries: %w", err)
+	}
+	summaries := make([]sessions.Summary, 0, len(rows))
+	for _, r := range rows {
+		summaries = append(summaries, sessions.Summary{
+			ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
+			StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID, MsgCount: r.MsgCount,
+			Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt,
+		})
+	}
+	return summaries, nil
+}
+
+// runJSON is a row of tool_runs as PostgreSQL writes it in JSON.
+type runJSON struct {
+	EventID   int64  `json:"event_id"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Finished  bool   `json:"finished"`
+	Result    string `json:"result"`
+}
+
+// ToolRuns reads tool runs from their JSON.
+func ToolRuns(b []byte) ([]sessions.ToolRun, error) {
+	var rows []runJSON
+	if err := json.Unmarshal(b, &rows); err != nil {
+		return nil, fmt.Errorf("reading tool runs: %w", err)
+	}
+	runs := make([]sessions.ToolRun, 0, len(rows))
+	for _, r := range rows {
+		runs = append(runs, sessions.ToolRun{
+			Call:    sessions.ToolCall{ID: r.CallID, Name: r.Name, Arguments: r.Arguments},
+			EventID: r.EventID, Finished: r.Finished, Result: r.Result,
+		})
+	}
+	return runs, nil
+}
+
+// LogEntry converts a row of the compaction log.
+func LogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
+	return sessions.LogEntry{
+		ID: r.ID, Key: r.SessionKey, Trigger: r.Trigger, Policy: r.Policy, Mode: r.Mode, Model: r.Model,
+		TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
+		FlushOutcome: r.FlushOutcome, Audit: string(r.Audit), Duration: time.Duration(r.DurationMs) * time.Millisecond,
+		Cost:    r.Cost,
+		Usage:   sessions.Usage{Prompt: r.PromptTokens, Cached: r.CachedTokens, Completion: r.CompletionTokens},
+		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, Undone: pg.OrZero(r.UndoneAt), CreatedAt: r.CreatedAt,
+	}
+}
+
+// Memory converts a row of a fact.
+func Memory(r *dbsqlc.Memory) memory.Memory {
+	return memory.Memory{
+		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
+		SubjectID: r.SubjectID, SaidBy: r.SaidBy, SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup,
+		SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
+		SupersededBy: pg.OrZero(r.SupersededBy), SupersededAt: pg.OrZero(r.SupersededAt), ExpiresAt: pg.OrZero(r.ExpiresAt),
+		LastSeenAt: r.LastSeenAt, Seen: r.Seen, PromotedBy: r.PromotedBy, CreatedAt: r.CreatedAt,
+	}
+}
+
+// RangeEvents converts the rows of a range of the log.
+func RangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e, err := Event(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
+			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// PinnedRows are the rows of memory that a write pins.
+func PinnedRows(p *sessions.Pinned) []int64 { return append([]int64{}, pg.OrZero(p).Rows...) }
+
+// Target reads the target of a reply from its JSON.
+func Target(b []byte) (sessions.Target, error) {
+	var t sessions.Target
+	err := json.Unmarshal(b, &t)
+	return t, err
+}
+
+// Restarts converts rows of restarts.
+func Restarts(rows []dbsqlc.Restart) []sessions.Restart {
+	out := make([]sessions.Restart, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, Restart(r))
+	}
+	return out
+}
+
+// Restart converts a row of a restart.
+func Restart(r dbsqlc.Restart) sessions.Restart {
+	return sessions.Restart{
+		Replica: sessions.ReplicaID(r.Replica), StartedAt: r.StartedAt, StoppedAt: pg.OrZero(r.StoppedAt), Ending: sessions.Ending(r.Ending),
+		Figures: sessions.RestartFigures{
+			Answered: r.Answered, Drained: r.Drained, Flushed: r.Flushed, Debt: r.Debt, Resumed: r.Resumed,
+			Redelivered: r.Redelivered, Doubled: r.Doubled, Lost: r.Lost,
+		},
+	}
+}

@@ -1,0 +1,107 @@
+package erasure
+
+import (
+	"context"
+	"crypto/sha256"
+	"ebb/memory/text"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
+	"ebb/sql/vectors"
+)
+
+// freshDigest is up to when a digest's day can be told anew: with a day left to do it in.
+const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
+
+// untell takes what must not be told any more out of digests. Fresh ones go, and their days are told anew from what is
+// left of them; older ones keep what does not repeat it. It counts the digests that went, and the vectors.
+func (s *Store) untell(
+	ctx context.Context, tx pgx.Tx, p *dbsqlc.DigestsTellingParams, repeats func(string) bool,
+) (deleted, removed int, err error) {
+	p.FreshSeconds = freshDigest.Seconds()
+	p.Ids, p.Seqs = append([]int64{}, p.Ids...), append([]int64{}, p.Seqs...)
+	digests, err := s.Q.DigestsTelling(ctx, tx, p)
+	if err != nil {
+		return 0, 0, err
+	}
+	var gone []int64
+	var hashes [][]byte
+	for _, d := range digests {
+		left := ""
+		if !d.Fresh {
+			left = without(d.Content, repeats)
+		}
+		if left == "" {
+			gone = append(gone, d.ID)
+			continue
+		}
+		if left == d.Content {
+			continue
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%d\x00%s", d.ID, text.Normalize(left)))
+		if err := s.Q.DigestTrim(ctx, tx, &dbsqlc.DigestTrimParams{
+			ID: d.ID, Content: left, NormHash: sum[:], Terms: index.MemoryTerms(d.Scope, d.ScopeID, left),
+		}); err != nil {
+			return 0, 0, err
+		}
+		hashes = append(hashes, vectors.Hash(d.Content))
+	}
+	n, err := s.Q.EmbeddingsErase(ctx, tx, append([][]byte{}, hashes...))
+	if err != nil {
+		return 0, 0, err
+	}
+	facts, removed, err := s.unmake(ctx, tx, gone)
+	return len(facts), removed + int(n), err
+}
+
+var (
+	listItem = regexp.MustCompile(`^\s*([-*•]|\d+[.、)])\s*`)
+	sentence = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
+)
+
+// without is a text without the items of lists, and the sentences elsewhere, that repeat something; empty where nothing
+// but headings is left.
+func without(text string, repeats func(string) bool) string {
+	var kept []string
+	told := false
+	for line := range strings.SplitSeq(text, "\n") {
+		heading := strings.HasPrefix(line, "#")
+		if repeats(line) {
+			if !heading && !listItem.MatchString(line) {
+				line = withoutSentences(line, repeats)
+			}
+			if line == "" || repeats(line) {
+				continue
+			}
+		}
+		told = told || !heading && strings.TrimSpace(line) != ""
+		kept = append(kept, line)
+	}
+	if !told {
+		return ""
+	}
+	return strings.Join(kept, "\n")
+}
+
+// linesThat counts the lines of a text that repeat something.
+func linesThat(text string, repeats func(string) bool) (n int) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if repeats(line) {
+			n++
+		}
+	}
+	return n
+}
+
+func withoutSentences(line string, repeats func(string) bool) string {
+	kept := slices.DeleteFunc(sentence.FindAllString(line, -1), repeats)
+	return strings.TrimSpace(strings.Join(kept, ""))
+}

@@ -1,0 +1,438 @@
+package erasure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/compactions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/pg"
+	"ebb/sql/vectors"
+)
+
+// Store erases events, forgets facts, messages and people, and deletes sessions.
+type Store struct {
+	*pg.DB
+	identities *identity.Store
+	erasing    chan struct{} // a place for each forgetting of a person under way
+}
+
+// New returns the erasures of a database.
+func New(db *pg.DB, identities *identity.Store) *Store {
+	return &Store{DB: db, identities: identities, erasing: make(chan struct{}, maxErasing)}
+}
+
+// Erase implements sessions.Store. Facts that a flush found in a range with one of the events are deleted, whether they
+// came from it or from its neighbours: which event a fact came from, nobody wrote down.
+func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+	return s.EraseEvents(ctx, key, seqs, nil)
+}
+
+// EraseEvents is [Store.Erase] for events by place, by id, or both. An id also names a message without a place: a dead
+// letter, or one that waits, which nobody answers after that.
+func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
+	var done sessions.Erased
+	err := drafted(func(final bool) error {
+		d, err := s.draftEvents(ctx, key, seqs, ids, final)
+		if err != nil {
+			return err
+		}
+		return s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+			if err := s.spare(ctx, tx, row, sessions.Lease{}); err != nil {
+				return err
+			}
+			done, err = s.eraseEvents(ctx, tx, row, seqs, ids, d)
+			return err
+		})
+	})
+	if err != nil {
+		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs)+len(ids), key, pg.AsRefused(err))
+	}
+	return done, nil
+}
+
+// draftEvents drafts the erasure of events, and of what memory has from them.
+func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
+	seqs, _, err := s.placed(ctx, s.Pool, key, seqs, ids)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := s.memoriesOf(ctx, s.Pool, key, seqs)
+	if err == nil {
+		facts, err = s.retold(ctx, s.Pool, facts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	contents, err := s.Q.MemoryContents(ctx, s.Pool, append([]int64{}, facts...))
+	if err != nil {
+		return nil, err
+	}
+	return s.draft(ctx, key, seqs, unsaid{facts: contents}, final)
+}
+
+func (s *Store) eraseEvents(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, seqs, ids []int64, d *draft,
+) (done sessions.Erased, err error) {
+	key := row.SessionKey
+	seqs, aside, err := s.placed(ctx, tx, key, seqs, ids)
+	if err != nil {
+		return done, err
+	}
+	missing, err := s.Q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
+	if err != nil || len(seqs)+len(aside) == 0 {
+		return done, err
+	}
+	if len(missing) > 0 {
+		return done, fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
+	}
+	e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
+	err = e.do(ctx)
+	return e.done, err
+}
+
+// placed adds events by their ids to places, in order and each once. Those without a place stay ids.
+func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
+	rows, err := s.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
+	if err != nil {
+		return nil, nil, err
+	}
+	places, found := append([]int64{}, seqs...), map[int64]bool{}
+	for _, r := range rows {
+		if found[r.ID] = true; r.Seq > 0 {
+			places = append(places, r.Seq)
+		} else {
+			aside = append(aside, r.ID)
+		}
+	}
+	for _, id := range ids {
+		if !found[id] {
+			return nil, nil, fmt.Errorf("there is no event with the id %d: %w", id, sessions.ErrNotFound)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
+}
+
+// erasure is one under way.
+type erasure struct {
+	*Store
+	unsaid
+	tx      pgx.Tx
+	row     *dbsqlc.Session
+	seqs    []int64 // in order, each once
+	aside   []int64 // ids of messages without a place, each once
+	draft   *draft  // what is left of summaries; nil where no event with a place is erased
+	who     person  // whom it forgets; the zero value where only events are erased
+	vectors int
+	done    sessions.Erased
+}
+
+// unsaid is what must not be said any more, besides what erased events say.
+type unsaid struct {
+	// repeats reports whether a text repeats it, where the caller deletes the facts; nil where facts go with the events.
+	repeats func(string) bool
+	own     bool     // repeats finds the words of the erased messages alone, which others may have said too
+	facts   []string // what memory had from the events
+}
+
+// person is somebody by all their names.
+type person struct {
+	ids   []string
+	nicks []string
+}
+
+func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, string(id)) }
+
+// do takes the steps. What is found by the words of the events comes before these are wiped.
+func (e *erasure) do(ctx context.Context) error {
+	before, err := e.viewTokens(ctx)
+	if err != nil {
+		return err
+	}
+	steps := []func(context.Context) error{e.memories, e.summaries, e.quotes, e.events, e.undo, e.bodies}
+	if len(e.seqs) == 0 {
+		steps = []func(context.Context) error{e.quoted} // nothing is made from what has no place
+	}
+	for _, step := range append(steps, e.letters) {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
+		return err
+	}
+	after, err := e.viewTokens(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = e.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: string(e.row.SessionKey), Freed: before - after})
+	return err
+}
+
+func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
+	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
+}
+
+// quotes wipes what repeats the events outside of summaries and memory: replies, the compaction log, other messages.
+func (e *erasure) quotes(ctx context.Context) error {
+	key := e.row.SessionKey
+	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
+	if err != nil {
+		return err
+	}
+	trimmed, err := e.replies(ctx)
+	if err != nil {
+		return err
+	}
+	e.done.Replies = int(replies) + trimmed
+	if err := e.Q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
+		SessionKey: key, FirstSeq: e.seqs[0], Seqs: e.seqs,
+	}); err != nil {
+		return err
+	}
+	return e.quoted(ctx)
+}
+
+// quoted wipes what other messages quote of the events, or of the person.
+func (e *erasure) quoted(ctx context.Context) error {
+	key := e.row.SessionKey
+	quotes, err := e.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
+		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
+		Aside: append([]int64{}, e.aside...), People: append([]string{}, e.who.ids...), Nicks: append([]string{}, e.who.nicks...),
+	})
+	if err != nil {
+		return err
+	}
+	hashes := make([][]byte, 0, len(quotes))
+	for _, q := range quotes {
+		hashes = append(hashes, vectors.Hash(q.Content))
+		if err := e.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
+			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
+		}); err != nil {
+			return err
+		}
+	}
+	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	e.vectors += int(vectors)
+	return err
+}
+
+// withoutQuote is a message's content with nothing in place of the words that it quotes, whoever said these.
+func withoutQuote(content, quoted string) string {
+	lead := sessions.QuoteLead("", quoted)
+	if _, own, ok := strings.Cut(content, lead[strings.Index(lead, ": "):]); ok && quoted != "" {
+		return sessions.QuoteLead("", sessions.ErasedText) + own
+	}
+	return content
+}
+
+// memories deletes what memory has of the events, and has no view show it, of this session or of another, nor an undo.
+func (e *erasure) memories(ctx context.Context) error {
+	if e.repeats != nil {
+		n, vectors, err := e.untell(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
+		e.done.Memories += n
+		e.vectors += vectors
+		return err
+	}
+	ids, err := e.memoriesOf(ctx, e.tx, e.row.SessionKey, e.seqs)
+	if err != nil {
+		return err
+	}
+	if ids, err = e.retold(ctx, e.tx, ids); err != nil {
+		return err
+	}
+	facts, vectors, err := e.unmake(ctx, e.tx, ids)
+	e.facts = append(e.facts, facts...)
+	e.done.Memories += len(facts)
+	e.vectors += vectors
+	return err
+}
+
+// unmake deletes memories and removes what was made from them: from the head of views and the ways back to them, from
+// receipts, digests and vectors. It returns what the memories said, and counts the vectors.
+func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
+	readers, err := s.readersOf(ctx, tx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	facts, err := s.deleteFacts(ctx, tx, ids)
+	if err != nil || len(facts) == 0 {
+		return nil, 0, err
+	}
+	var hashes [][]byte
+	var shown []string // as pinned lines have them, today's and those of a release before
+	for _, f := range facts {
+		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
+		shown = append(shown, f.Content, memory.InLine(f.Content))
+	}
+	shown = slices.Compact(shown)
+	for _, step := range []func() error{
+		func() error {
+			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: shown})
+		},
+		func() error {
+			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: shown})
+		},
+		func() error {
+			return s.repliesWithout(ctx, tx, contents)
+		},
+		func() error {
+			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
+		},
+		func() error { return s.Q.DigestsReopen(ctx, tx, ids) },
+	} {
+		if err := step(); err != nil {
+			return nil, 0, err
+		}
+	}
+	n, err := s.Q.EmbeddingsErase(ctx, tx, hashes)
+	return contents, int(n), err
+}
+
+func (e *erasure) events(ctx context.Context) error {
+	e.done.Events = len(e.seqs)
+	hashes, err := e.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
+		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText,
+	})
+	if err != nil {
+		return err
+	}
+	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	if e.vectors += int(vectors); err != nil {
+		return err
+	}
+	return e.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+	})
+}
+
+// letters wipes messages without a place.
+func (e *erasure) letters(ctx context.Context) error {
+	if len(e.aside) == 0 {
+		return nil
+	}
+	said, err := e.Q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
+		SessionKey: e.row.SessionKey, Ids: e.aside, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+	})
+	if err != nil {
+		return err
+	}
+	e.done.Events += len(said)
+	hashes := make([][]byte, len(said))
+	for i, content := range said {
+		hashes[i] = vectors.Hash(content)
+	}
+	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	e.vectors += int(vectors)
+	return err
+}
+
+// undo removes what the ways back to former views show of the events, and all memory, as it is removed from the view.
+func (e *erasure) undo(ctx context.Context) error {
+	key := e.row.SessionKey
+	rows, err := e.Q.CompactionsWithView(ctx, e.tx, key)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		var v compactions.ViewBefore
+		if err := json.Unmarshal(r.ViewBefore, &v); err != nil {
+			return fmt.Errorf("reading the view before compaction %d: %w", r.ID, err)
+		}
+		p := &dbsqlc.CompactionViewSetParams{SessionKey: key, ID: r.ID}
+		if r.Gen == e.row.Gen && r.UndoneAt == nil {
+			shown := len(v.Shown)
+			v.Shown = slices.DeleteFunc(v.Shown, func(sh compactions.ShownBefore) bool {
+				_, erased := slices.BinarySearch(e.seqs, sh.Seq)
+				return erased
+			})
+			if len(v.Shown) == shown && v.Pinned == "" {
+				continue
+			}
+			v.Pinned = ""
+			if p.ViewBefore, err = json.Marshal(v); err != nil {
+				return err
+			}
+		}
+		if err := e.Q.CompactionViewSet(ctx, e.tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bodies deletes those that the view does not refer to any more.
+func (e *erasure) bodies(ctx context.Context) error {
+	deleted, err := e.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
+	e.done.Blobs = len(deleted)
+	return err
+}
+
+// Delete implements sessions.Store. A message that is accepted meanwhile makes the session again: at once where its
+// statement does not see the session, else by the next Waiting.
+func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+	var done sessions.Deleted
+	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		done, err = s.delete(ctx, tx, key, 0, nil)
+		return err
+	})
+	if err != nil {
+		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, err)
+	}
+	return done, nil
+}
+
+// delete removes all rows of a session, but for the message that asks for it, if there is one, those after it, and some
+// answers to these.
+func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
+	var done sessions.Deleted
+	events, err := s.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})
+	if err != nil {
+		return done, err
+	}
+	done.Events = int(events)
+	for _, kind := range []struct {
+		count  *int
+		remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)
+	}{
+		{&done.Summaries, s.Q.SummariesDelete},
+		{&done.Compactions, s.Q.CompactionsDelete},
+		{&done.Replies, s.Q.OutboxDelete},
+	} {
+		n, err := kind.remove(ctx, tx, key)
+		if err != nil {
+			return done, err
+		}
+		*kind.count = int(n)
+	}
+	blobs, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key})
+	if err != nil {
+		return done, err
+	}
+	done.Blobs = len(blobs)
+	memories, err := s.Q.MemoriesDelete(ctx, tx, string(key))
+	if err != nil {
+		return done, err
+	}
+	done.Memories = int(memories)
+	if err := s.Q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
+		return done, err
+	}
+	for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
+		s.Q.ToolRunsDelete, s.Q.DebtsDelete, s.Q.DigestsDelete, s.Q.FlushesDelete, s.Q.SpendDelete, s.Q.JobDelete,
+		s.Q.SessionDelete,
+	} {
+		if err := remove(ctx, tx, key); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}

@@ -1,0 +1,245 @@
+package erasure
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ebb/memory/classify"
+	"ebb/memory/text"
+)
+
+// A text tells a saying where it has most of what stands in it three characters side by side, and all of its numbers.
+const (
+	saidShare    = 0.75
+	aboutShare   = 0.4 // of a clause of a message in what was drawn from the message, for the clause to be where it came from
+	minSayingHan = 5   // characters of a saying with Chinese in it
+	minSaying    = 10  // characters of another
+	maxPieces    = 64  // pieces that sessions are looked through for
+)
+
+// datesIn finds the days that are written behind words for them when a fact is stored.
+var datesIn = regexp.MustCompile(`\s*[(（]\s*\d{4}-\d{2}-\d{2}[^()（）]*[)）]`)
+
+// likeness finds texts that repeat others.
+type likeness struct {
+	marks   map[string]bool
+	words   []string         // looked for anywhere
+	sayings []saying         // told in other words around them, or in nearly the same
+	having  map[string][]int // the sayings that have three characters side by side
+}
+
+func newLikeness() likeness { return likeness{marks: map[string]bool{}, having: map[string][]int{}} }
+
+// saying is what a text is compared with.
+type saying struct {
+	text    string // folded
+	grams   int
+	numbers []string
+}
+
+// learn has the likeness find a text again; one that has no marks as a whole.
+func (l *likeness) learn(text string) {
+	before := len(l.marks)
+	marksOf(text, l.marks)
+	if text = strings.TrimSpace(text); len(l.marks) == before && utf8.RuneCountInString(text) >= minWhole {
+		l.words = append(l.words, text)
+	}
+}
+
+// say has the likeness find a text that is told in nearly the same words, without the dates that were put into it.
+func (l *likeness) say(said string) {
+	said = strings.TrimSpace(text.Fold(datesIn.ReplaceAllString(classify.TrimLead(said), "")))
+	if utf8.RuneCountInString(said) < leastSaid(said) {
+		return
+	}
+	grams := gramsOf(said)
+	for g := range grams {
+		l.having[g] = append(l.having[g], len(l.sayings))
+	}
+	l.sayings = append(l.sayings, saying{text: said, grams: len(grams), numbers: numbersIn(said)})
+}
+
+// identify has the likeness find a text again by its identifiers.
+func (l *likeness) identify(text string) {
+	marks := map[string]bool{}
+	marksOf(text, marks)
+	for m := range marks {
+		if strings.ContainsAny(m, "0123456789@") && !strings.ContainsFunc(m, func(r rune) bool { return !identifying(r) }) {
+			l.marks[m] = true
+		}
+	}
+}
+
+// source learns the words of a message that a fact may have been drawn from: its clauses that are about the fact. Where
+// none is and no other message said it, the fact tells it in other words: then it learns the whole.
+func (l *likeness) source(message, fact string, alone bool) {
+	about, found := gramsOf(fact), false
+	for _, clause := range strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
+		if share(gramsOf(clause), about) >= aboutShare {
+			found = true
+			l.say(clause)
+		}
+	}
+	if !found && alone {
+		l.say(message)
+	}
+}
+
+// in reports whether a text repeats something.
+func (l *likeness) in(text string) bool {
+	if text == "" {
+		return false
+	}
+	for _, w := range l.words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return l.marked(text, func(string) bool { return true }) || l.tells(text)
+}
+
+// far reports whether a text repeats something where it was not said: an identifier of some work is everybody's there.
+func (l *likeness) far(text string) bool { return l.marked(text, personal) || l.tells(text) }
+
+func (l *likeness) marked(text string, counts func(mark string) bool) bool {
+	if len(l.marks) == 0 || text == "" {
+		return false
+	}
+	own := map[string]bool{}
+	marksOf(text, own)
+	for m := range own {
+		if l.marks[m] && counts(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// tells reports whether a text tells one of the sayings.
+func (l *likeness) tells(text string) bool {
+	return len(l.told(text)) > 0
+}
+
+// told lists the sayings that a text tells.
+func (l *likeness) told(said string) (told []int) {
+	if len(l.sayings) == 0 || said == "" {
+		return nil
+	}
+	shared := map[int]int{}
+	for g := range gramsOf(said) {
+		for _, i := range l.having[g] {
+			shared[i]++
+		}
+	}
+	folded := ""
+	for i, n := range shared {
+		s := &l.sayings[i]
+		if float64(n) < saidShare*float64(s.grams) {
+			continue
+		}
+		if folded == "" {
+			folded = text.Fold(said)
+		}
+		if !slices.ContainsFunc(s.numbers, func(n string) bool { return !strings.Contains(folded, n) }) {
+			told = append(told, i)
+		}
+	}
+	return told
+}
+
+// pieces are in every text that repeats something, as far as that is cheap to say: one at least of them.
+func (l *likeness) pieces() []string {
+	set := map[string]bool{}
+	for m := range l.marks {
+		if personal(m) {
+			set[m] = true
+		}
+	}
+	for _, s := range l.sayings {
+		for _, run := range strings.FieldsFunc(s.text, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }) {
+			rs := []rune(strings.TrimSpace(run))
+			least := 6
+			if strings.ContainsFunc(run, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+				least = 3
+			}
+			for size := max(least, len(rs)/4); len(rs) >= least; rs = rs[min(size, len(rs)):] {
+				set[string(rs[:min(size, len(rs))])] = true
+			}
+		}
+	}
+	list := slices.Sorted(maps.Keys(set))
+	return list[:min(len(list), maxPieces)]
+}
+
+// personal reports whether an identifier is one person's rather than some work's: a long number, or an address.
+func personal(mark string) bool {
+	digits := 0
+	for _, r := range mark {
+		if unicode.IsDigit(r) {
+			if digits++; digits >= 6 {
+				return true
+			}
+		} else {
+			digits = 0
+		}
+	}
+	return strings.Contains(mark, "@")
+}
+
+// sameStatement reports whether two facts tell the same, one of them perhaps with the name of who said it before it.
+func sameStatement(a, b string) bool {
+	a, b = classify.TrimLead(datesIn.ReplaceAllString(a, "")), classify.TrimLead(datesIn.ReplaceAllString(b, ""))
+	if text.Normalize(a) == text.Normalize(b) {
+		return true
+	}
+	if !slices.Equal(numbersIn(text.Fold(a)), numbersIn(text.Fold(b))) {
+		return false
+	}
+	x, y := gramsOf(a), gramsOf(b)
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	return 2*len(x) >= len(y) && share(x, y) >= saidShare
+}
+
+func leastSaid(text string) int {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		return minSayingHan
+	}
+	return minSaying
+}
+
+// gramsOf is the set of what stands in three places side by side, punctuation and blanks aside.
+func gramsOf(said string) map[string]bool {
+	rs := []rune(text.Normalize(said))
+	set := make(map[string]bool, len(rs))
+	for i := range max(0, len(rs)-2) {
+		set[string(rs[i:i+3])] = true
+	}
+	return set
+}
+
+// share is how much of a set is in another one.
+func share(of, in map[string]bool) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	n := 0
+	for g := range of {
+		if in[g] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(of))
+}
+
+// numbersIn lists the runs of digits of a folded text, each once.
+func numbersIn(text string) []string {
+	list := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
+	slices.Sort(list)
+	return slices.Compact(list)
+}

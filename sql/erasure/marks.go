@@ -1,0 +1,53 @@
+package erasure
+
+import (
+	"ebb/memory/text"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A text is known again by its marks: its identifiers, such as numbers, addresses and codes, and its phrases, which are
+// what stands between two signs of punctuation. Both are long enough not to come twice by accident.
+const (
+	minIdentifier = 5  // bytes
+	minPhraseHan  = 6  // characters of a phrase with Chinese in it
+	minPhrase     = 16 // characters of another
+	minWhole      = 4  // characters of a text without marks, to be looked for as a whole
+)
+
+// dates and times of day are everybody's.
+var everyday = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}:\d{2}(:\d{2})?)$`)
+
+// marksOf adds the marks of a text to a set.
+func marksOf(said string, set map[string]bool) {
+	said = text.Fold(said)
+	for _, run := range strings.FieldsFunc(said, func(r rune) bool { return !identifying(r) }) {
+		run = strings.Trim(run, ".:@/_-+")
+		if len(run) >= minIdentifier && strings.ContainsAny(run, "0123456789@") && !everyday.MatchString(run) {
+			set[run] = true
+		}
+		for _, digits := range strings.FieldsFunc(run, func(r rune) bool { return !unicode.IsDigit(r) }) {
+			if len(digits) >= minIdentifier {
+				set[digits] = true
+			}
+		}
+	}
+	for _, phrase := range strings.FieldsFunc(said, func(r rune) bool {
+		return unicode.IsPunct(r) || unicode.IsSymbol(r) || unicode.IsControl(r)
+	}) {
+		phrase = strings.Join(strings.Fields(phrase), " ")
+		least := minPhrase
+		if strings.ContainsFunc(phrase, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+			least = minPhraseHan
+		}
+		if utf8.RuneCountInString(phrase) >= least {
+			set[phrase] = true
+		}
+	}
+}
+
+func identifying(r rune) bool {
+	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-/:+", r))
+}

@@ -1,0 +1,382 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/pg"
+)
+
+// wideSource is how many events a memory may be drawn from for all of them to count as what said it.
+const wideSource = 8
+
+// tellingRows is how many sessions that repeat a memory are listed at a time.
+const tellingRows = 200
+
+// unsaying is one memory's forgetting under way.
+type unsaying struct {
+	*Store
+	db    dbsqlc.DBTX // that it reads from
+	from  memory.Asking
+	only  []string                 // whose messages may be wiped; empty: everybody's
+	rows  []dbsqlc.MemorySourceRow // what goes, with the events that said it
+	like  likeness
+	turns map[sessions.Key][]turnSpan // of sessions whose turns were asked for
+	done  *memory.Forgotten
+}
+
+// ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]: those where it was
+// said come after those that repeat it, since what repeats it is known by what was said; the one that asks comes last,
+// with the memory's rows, so that a process that ends before that is asked again.
+func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
+	done := memory.Forgotten{Lease: from.Lease}
+	u := &unsaying{Store: s, db: s.Pool, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	if err := u.run(ctx, id); err != nil {
+		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
+	}
+	return done, nil
+}
+
+func (u *unsaying) run(ctx context.Context, id int64) error {
+	var err error
+	if u.only, err = u.identities.IDs(ctx, u.db, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
+		return err
+	}
+	if err := u.values(ctx, id); err != nil {
+		return err
+	}
+	if err := u.beside(ctx); err != nil {
+		return err
+	}
+	keys, err := u.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	asking := u.from.Lease.Key
+	for _, key := range keys {
+		if u.from.Lease.Owner != "" && key == asking {
+			continue
+		}
+		if err := u.held(ctx, key, func(pgx.Tx) error { return nil }); err != nil {
+			return fmt.Errorf("session %s: %w", key, err)
+		}
+	}
+	if u.from.Lease.Owner == "" {
+		asking = ""
+	}
+	return u.held(ctx, asking, func(tx pgx.Tx) error { return u.memory(ctx, tx) })
+}
+
+// held wipes one session, if there is a key, and does something else in the same transaction.
+func (u *unsaying) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
+	return drafted(func(final bool) error {
+		var p *prepared
+		if key != "" {
+			var err error
+			if p, err = u.prepare(ctx, key, final); err != nil {
+				return err
+			}
+		}
+		return u.atOnce(ctx, func(tx pgx.Tx) error {
+			if p != nil {
+				if err := u.session(ctx, tx, p); err != nil {
+					return err
+				}
+			}
+			return also(tx)
+		})
+	})
+}
+
+// atOnce does something in one transaction, and counts it where it came through.
+func (u *unsaying) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
+	before := *u.done
+	err := u.InTx(ctx, func(tx pgx.Tx) error {
+		*u.done = before // it may run more than once
+		return do(tx)
+	})
+	if err != nil {
+		*u.done = before
+	}
+	return err
+}
+
+// memory deletes the rows.
+func (u *unsaying) memory(ctx context.Context, tx pgx.Tx) error {
+	ids, digests := make([]int64, len(u.rows)), []int64{}
+	for i, m := range u.rows {
+		if ids[i] = m.ID; m.Kind == memory.KindDigest {
+			digests = append(digests, m.ID)
+		}
+	}
+	if err := u.Q.DigestsDrop(ctx, tx, digests); err != nil {
+		return err
+	}
+	return u.forgetFacts(ctx, tx, ids, u.from.Lease.Key, u.done)
+}
+
+// values reads the memory and the values that it corrected: a later value is another fact to its people.
+func (u *unsaying) values(ctx context.Context, id int64) error {
+	m, err := u.Q.MemorySource(ctx, u.db, id)
+	if err != nil {
+		return pg.AsNotFound(err)
+	}
+	for todo := []dbsqlc.MemorySourceRow{m}; len(todo) > 0; todo = todo[1:] {
+		if slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
+			continue
+		}
+		if err := u.add(ctx, todo[0]); err != nil {
+			return err
+		}
+		older, err := u.before(ctx, todo[0])
+		if err != nil {
+			return err
+		}
+		todo = append(todo, older...)
+	}
+	return nil
+}
+
+// before lists the values that a memory corrected, and of what was consolidated into it and its like what it tells: the
+// others lost nothing by what it says.
+func (u *unsaying) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+	older, err := u.Q.MemoriesBefore(ctx, u.db, m.ID)
+	if err != nil || len(older) == 0 {
+		return nil, err
+	}
+	others, err := u.Q.MemoriesToldWith(ctx, u.db, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	var list []dbsqlc.MemorySourceRow
+	for _, o := range older {
+		if o.Corrected || u.like.tells(o.Content) || retells(m.Content, o.Content, others) {
+			list = append(list, dbsqlc.MemorySourceRow{
+				ID: o.ID, Scope: o.Scope, ScopeID: o.ScopeID, Kind: o.Kind, SourceSession: o.SourceSession, StartSeq: o.StartSeq,
+				EndSeq: o.EndSeq, SaidBy: o.SaidBy, Content: o.Content, CreatedAt: o.CreatedAt, Consolidated: o.Consolidated,
+			})
+		}
+	}
+	return list, nil
+}
+
+// add takes a memory among what goes, and learns its words and those of the messages that it was drawn from.
+func (u *unsaying) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
+	if m.Kind == memory.KindDigest { // it tells what many said: that stays
+		u.rows = append(u.rows, m)
+		return nil
+	}
+	m, err := u.located(ctx, m)
+	if err != nil {
+		return err
+	}
+	u.rows = append(u.rows, m)
+	u.like.learn(m.Content)
+	u.like.say(m.Content)
+	if m.EndSeq-m.StartSeq >= wideSource {
+		return nil
+	}
+	said, err := u.Q.EventsSaid(ctx, u.db, &dbsqlc.EventsSaidParams{
+		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
+	})
+	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return m.SaidBy != "" && m.SaidBy != e.SenderID })
+	for _, e := range said {
+		u.like.source(e.Content, m.Content, len(said) == 1)
+	}
+	return err
+}
+
+// located has the events of a memory: one that a turn saved was said by the messages that the turn took. Where the turn
+// is still to come to the log, it has none.
+func (u *unsaying) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
+	if m.EndSeq != 0 {
+		return m, nil
+	}
+	turns, known := u.turns[m.SourceSession]
+	if !known {
+		var err error
+		if turns, err = u.Store.turns(ctx, u.db, m.SourceSession); err != nil {
+			return m, err
+		}
+		u.turns[m.SourceSession] = turns
+	}
+	if t, found := turnAt(turns, m.CreatedAt); found {
+		m.StartSeq, m.EndSeq = t.first, t.asked
+	}
+	return m, nil
+}
+
+// beside takes what says the same and was drawn from the same events: a turn saves what it is asked to, and a flush may
+// save it again in its own words.
+func (u *unsaying) beside(ctx context.Context) error {
+	for _, m := range slices.Clone(u.rows) {
+		if m.Kind == memory.KindDigest {
+			continue
+		}
+		ids := make([]int64, len(u.rows))
+		for i := range u.rows {
+			ids[i] = u.rows[i].ID
+		}
+		others, err := u.Q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
+		if err != nil {
+			return err
+		}
+		for _, row := range others {
+			if !sameStatement(row.Content, m.Content) {
+				continue
+			}
+			o, err := u.located(ctx, dbsqlc.MemorySourceRow(row))
+			if err != nil {
+				return err
+			}
+			if o.StartSeq <= m.EndSeq && m.StartSeq <= o.EndSeq {
+				if err := u.add(ctx, o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sessions lists where the memory could be read and was told, and behind these where it was said.
+func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
+	said := map[sessions.Key]bool{}
+	p := &dbsqlc.SessionsTellingParams{
+		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
+		Pieces: append([]string{}, u.like.pieces()...), MaxRows: tellingRows,
+	}
+	speakers, users := identity.ByRobot{}, identity.ByRobot{}
+	for _, m := range u.rows {
+		if m.Kind != memory.KindDigest && !said[m.SourceSession] {
+			said[m.SourceSession] = true
+			p.Besides = append(p.Besides, string(m.SourceSession))
+		}
+		if m.SaidBy != "" {
+			speakers.Add(m.SourceSession, m.SaidBy)
+		}
+		switch m.Scope {
+		case memory.ScopeTeam:
+			p.Teams = append(p.Teams, m.ScopeID)
+		case memory.ScopeGroup:
+			p.Groups = append(p.Groups, m.ScopeID)
+		case memory.ScopeSession:
+			p.SessionKeys = append(p.SessionKeys, m.ScopeID)
+		case memory.ScopeUser:
+			users.Add(m.SourceSession, sessions.UserID(m.ScopeID))
+		}
+	}
+	var err error
+	if p.Speakers, err = u.identities.AllIDs(ctx, u.db, speakers); err != nil {
+		return nil, err
+	}
+	if p.Users, err = u.identities.AllIDs(ctx, u.db, users); err != nil {
+		return nil, err
+	}
+	var keys []sessions.Key
+	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
+		telling, err := u.Q.SessionsTelling(ctx, u.db, p)
+		if err != nil {
+			return nil, err
+		}
+		if more = len(telling) == tellingRows; more {
+			p.AfterKey = string(telling[len(telling)-1])
+		}
+		keys = append(keys, telling...)
+	}
+	return append(keys, slices.Sorted(maps.Keys(said))...), nil
+}
+
+// prepared is a session where the memory was said or summarised, as it was read before it is held.
+type prepared struct {
+	log   *reading
+	gone  unsaid
+	draft *draft
+}
+
+// prepare reads and compares what it can before a session is held; nil where the session was deleted, and what it said
+// with it.
+func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
+	here := false
+	theirs := func(e *dbsqlc.LogWalkRow) bool {
+		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
+			if m.SaidBy != "" && m.SaidBy != e.SenderID || len(u.only) > 0 && !slices.Contains(u.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
+				return false
+			}
+			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {
+				return m.SaidBy != "" && m.EndSeq-m.StartSeq < wideSource || u.like.in(e.Content)
+			}
+			return m.SaidBy != "" && u.like.tells(e.Content) // they said it once more
+		})
+	}
+	for _, m := range u.rows {
+		here = here || m.SourceSession == key && m.Kind != memory.KindDigest
+	}
+	repeats := u.like.far
+	if here {
+		repeats = u.like.in
+	}
+	p := &prepared{log: newReading(key, theirs, repeats), gone: unsaid{repeats: repeats}}
+	for _, m := range u.rows {
+		if m.Kind != memory.KindDigest {
+			p.gone.facts = append(p.gone.facts, m.Content)
+		}
+	}
+	if err := u.read(ctx, u.Pool, p.log); err != nil {
+		return nil, err
+	}
+	seqs, _, _ := placesOf(p.log.found)
+	var err error
+	p.draft, err = u.draft(ctx, key, seqs, p.gone, final)
+	if errors.Is(err, sessions.ErrNotFound) && key != u.from.Lease.Key {
+		return nil, nil
+	}
+	return p, err
+}
+
+// session wipes what said the memory in one session, and what of the bot's own repeats it.
+func (u *unsaying) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
+	row, err := u.Q.SessionLock(ctx, tx, p.log.key)
+	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
+		return nil
+	}
+	if err != nil {
+		return pg.AsNotFound(err)
+	}
+	if err := u.readRest(ctx, tx, &row, p.log); err != nil {
+		return err
+	}
+	if len(p.log.found) > 0 {
+		if err := u.spare(ctx, tx, &row, u.from.Lease); err != nil {
+			return err
+		}
+	}
+	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
+}
+
+// wipe wipes events of a locked session and leaves memory as it is. The turn that asks keeps its session.
+func (s *Store) wipe(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid, d *draft,
+	from memory.Asking, done *memory.Forgotten,
+) error {
+	if seqs, aside, messages := placesOf(events); len(events) > 0 {
+		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, unsaid: gone, draft: d}
+		if err := e.do(ctx); err != nil {
+			return err
+		}
+		done.Sessions++
+		done.Messages += messages
+		done.Add(e.done)
+		done.Embeddings += e.vectors
+	}
+	return s.keepAsking(ctx, tx, row, from, done)
+}

@@ -1,0 +1,174 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// MessagesBefore implements memory.Rights.
+func (s *Store) MessagesBefore(
+	ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
+) ([]sessions.Event, error) {
+	if person == "" {
+		return nil, nil
+	}
+	ids, err := s.identities.IDs(ctx, s.Pool, pg.RobotOf(key), person)
+	if err != nil {
+		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)
+	}
+	rows, err := s.Q.MessagesBefore(ctx, s.Pool, &dbsqlc.MessagesBeforeParams{
+		SessionKey: key, People: ids, BeforeID: event, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)
+	}
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e, err := convert.Event(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// ForgetMessage implements memory.Rights.
+func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
+	var done memory.Forgotten
+	key := from.Lease.Key
+	err := drafted(func(final bool) error {
+		m := &retraction{Store: s, event: event, from: from}
+		if err := m.prepare(ctx, final); err != nil {
+			return err
+		}
+		return s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
+			done = memory.Forgotten{Lease: from.Lease} // it may run more than once
+			return m.do(ctx, tx, row, &done)
+		})
+	})
+	if err != nil {
+		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d of session %s: %w", event, key, pg.AsRefused(err))
+	}
+	return done, nil
+}
+
+// retraction is one message's forgetting under way.
+type retraction struct {
+	*Store
+	event int64
+	from  memory.Asking
+	like  likeness
+	log   *reading
+	draft *draft
+}
+
+// prepare reads and compares what it can before the session is held.
+func (m *retraction) prepare(ctx context.Context, final bool) error {
+	key := m.from.Lease.Key
+	said, err := m.said(ctx, m.Pool)
+	if err != nil {
+		return err
+	}
+	m.like = newLikeness()
+	m.like.say(said.Content)
+	m.like.identify(said.Content)
+	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool { return e.ID == m.event }, m.like.in)
+	if err := m.read(ctx, m.Pool, m.log); err != nil {
+		return err
+	}
+	_, gone, err := m.facts(ctx, m.Pool, said, &memory.Forgotten{})
+	if err != nil {
+		return err
+	}
+	seqs, _, _ := placesOf(m.log.found)
+	m.draft, err = m.Store.draft(ctx, key, seqs, gone, final)
+	return err
+}
+
+func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
+	said, err := m.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
+	return said, pg.AsNotFound(err)
+}
+
+// facts are the memories that the message said, and what must not be said any more.
+func (m *retraction) facts(
+	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
+) (ids []int64, gone unsaid, err error) {
+	u := &unsaying{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
+	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
+	gone = unsaid{repeats: m.like.in, own: true}
+	for _, f := range drawn {
+		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
+	}
+	return ids, gone, err
+}
+
+// do wipes the message from its session, whose row is locked.
+func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
+	said, err := m.said(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := m.readRest(ctx, tx, row, m.log); err != nil {
+		return err
+	}
+	events := slices.Clone(m.log.found)
+	if said.Seq == 0 {
+		events = append(events, wiped{aside: m.event, message: true})
+	}
+	ids, gone, err := m.facts(ctx, tx, said, done)
+	if err != nil {
+		return err
+	}
+	if err := m.wipe(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
+		return err
+	}
+	key := m.from.Lease.Key
+	if err := m.forgetFacts(ctx, tx, ids, key, done); err != nil {
+		return err
+	}
+	return m.Q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
+		SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language), Outcome: string(sessions.ErasedAll),
+	})
+}
+
+// drawn lists the memories that a message said: those that no other message of its person can have said, and those that
+// repeat it. A message without a place is in no range: a turn that it broke may have saved what it said.
+func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]dbsqlc.MemorySourceRow, error) {
+	rows, err := u.Q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
+	if err != nil {
+		return nil, err
+	}
+	var list []dbsqlc.MemorySourceRow
+	for _, row := range rows {
+		if row.SaidBy != "" && row.SaidBy != said.SenderID {
+			continue
+		}
+		m, err := u.located(ctx, dbsqlc.MemorySourceRow(row))
+		if err != nil {
+			return nil, err
+		}
+		if seq := said.Seq; seq != 0 && m.EndSeq != 0 && (seq < m.StartSeq || m.EndSeq < seq) {
+			continue
+		}
+		fact := newLikeness()
+		fact.say(m.Content)
+		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.tells(said.Content) || u.like.in(m.Content) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}

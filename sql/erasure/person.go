@@ -1,0 +1,451 @@
+package erasure
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// maxErasing is how many people are forgotten, or counted for a preview, at a time in one process: messages that arrive
+// meanwhile need connections, too.
+const maxErasing = 2
+
+// ForgetPerson implements memory.Rights. Each session is one transaction; the one that asks comes last, with memory, so
+// that a process that ends before that is asked again.
+func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
+	g, done, err := s.forgetting(ctx, f)
+	if err != nil {
+		return memory.Forgotten{Lease: f.From.Lease}, err
+	}
+	defer done()
+	err = g.run(ctx)
+	return *g.done, forgettingError(err)
+}
+
+func forgettingError(err error) error {
+	if err != nil {
+		return fmt.Errorf("forgetting a person: %w", pg.AsRefused(err))
+	}
+	return nil
+}
+
+// forgetting is one person's forgetting under way.
+type forgetting struct {
+	*Store
+	f     memory.Forget
+	who   person
+	rows  []dbsqlc.PersonSessionsRow   // the sessions that have something of them
+	facts []dbsqlc.MemoriesOfPersonRow // about them, or said by them
+	told  []dbsqlc.MemoriesOfPersonRow // of the facts: those that are looked for in nearly the same words
+	done  *memory.Forgotten
+}
+
+// maxTold is how many facts are looked for in nearly the same words.
+const maxTold = 200
+
+// forgetting finds out where a person is, once it is its turn. The caller calls done at the end.
+func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting, done func(), err error) {
+	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
+	if f.Person == "" {
+		return nil, nil, fmt.Errorf("forgetting nobody: %w", sessions.ErrRefused)
+	}
+	select {
+	case s.erasing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, forgettingError(context.Cause(ctx))
+	}
+	if err := g.identify(ctx); err != nil {
+		<-s.erasing
+		return nil, nil, forgettingError(err)
+	}
+	return g, func() { <-s.erasing }, nil
+}
+
+// identify learns the person's ids and names, where they are, and what memory has of them.
+func (g *forgetting) identify(ctx context.Context) error {
+	if g.f.Self {
+		times, err := g.Q.PersonErasures(ctx, g.Pool, g.hash())
+		if err != nil {
+			return err
+		}
+		if times >= memory.MaxErasures {
+			return memory.ErrTooOften
+		}
+	}
+	if err := g.Q.SessionsRevive(ctx, g.Pool); err != nil {
+		return err
+	}
+	ids, err := g.identities.IDs(ctx, g.Pool, g.f.Robot, g.f.Person)
+	if err != nil {
+		return err
+	}
+	nicks, err := g.Q.PersonNicks(ctx, g.Pool, ids)
+	if err != nil {
+		return err
+	}
+	g.who = person{ids: ids, nicks: nicks}
+	g.rows, err = g.Q.PersonSessions(ctx, g.Pool, &dbsqlc.PersonSessionsParams{People: ids, Robot: string(g.f.Robot)})
+	if err != nil {
+		return err
+	}
+	g.facts, err = g.Q.MemoriesOfPerson(ctx, g.Pool, g.theirs())
+	for _, m := range g.facts {
+		if m.Kind != memory.KindDigest && len(g.told) < maxTold && utf8.RuneCountInString(m.Content) >= minPhraseHan {
+			g.told = append(g.told, m)
+		}
+	}
+	return err
+}
+
+// hash is what the person's erasures are counted under.
+func (g *forgetting) hash() []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, g.f.Person))
+	return sum[:]
+}
+
+func (g *forgetting) run(ctx context.Context) error {
+	asking, spoke := g.f.From.Lease.Key, false
+	for _, r := range g.rows {
+		if r.SessionKey == asking {
+			spoke = r.Spoke
+			continue
+		}
+		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // it was deleted meanwhile
+			return fmt.Errorf("session %s: %w", r.SessionKey, err)
+		}
+	}
+	before := *g.done
+	return drafted(func(final bool) error {
+		var sv *survey
+		if spoke {
+			var err error
+			if sv, err = g.prepare(ctx, asking, final); err != nil {
+				return fmt.Errorf("session %s: %w", asking, err)
+			}
+		}
+		return g.InTx(ctx, func(tx pgx.Tx) error {
+			*g.done = before
+			if asking != "" {
+				if err := g.asking(ctx, tx, asking, sv); err != nil {
+					return fmt.Errorf("session %s: %w", asking, err)
+				}
+			}
+			return g.memory(ctx, tx)
+		})
+	})
+}
+
+// one forgets the person in one session, in a transaction of its own.
+func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
+	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+	return drafted(func(final bool) error {
+		var sv *survey
+		if r.Spoke && !alone {
+			var err error
+			if sv, err = g.prepare(ctx, r.SessionKey, final); err != nil {
+				return err
+			}
+		}
+		return g.WithSession(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
+			*g.done = before // it may run more than once
+			if err := g.spare(ctx, tx, row, g.f.From.Lease); err != nil {
+				return err
+			}
+			if alone {
+				return g.delete(ctx, tx, r.SessionKey, 0, never)
+			}
+			return g.session(ctx, tx, row, sv)
+		})
+	})
+}
+
+// prepare looks at a session in which the person spoke, and works out what is left of its summaries.
+func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) (*survey, error) {
+	sv, err := g.survey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	seqs, _, _ := placesOf(sv.places())
+	sv.draft, err = g.draft(ctx, key, seqs, g.unsaid(sv), final)
+	return sv, err
+}
+
+// unsaid is what must not be said any more in a session.
+func (g *forgetting) unsaid(sv *survey) unsaid {
+	gone := unsaid{repeats: sv.traits.repeats}
+	for _, m := range g.facts {
+		if m.Kind != memory.KindDigest {
+			gone.facts = append(gone.facts, m.Content)
+		}
+	}
+	return gone
+}
+
+// theirs is what tells the person's memories from others'.
+func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
+	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
+}
+
+// robotSessions is what the keys of the sessions begin with that it is about.
+func (g *forgetting) robotSessions() string {
+	if g.f.Robot == "" {
+		return ""
+	}
+	return pg.SessionPrefix(g.f.Robot)
+}
+
+// alone reports whether a session is the person's alone: their private chat, or theirs among the sessions of a group.
+func (g *forgetting) alone(
+	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
+) bool {
+	return kind == sessions.Private && spoke || slices.ContainsFunc(g.who.ids, func(id string) bool {
+		return key == sessions.NewKey(robot, c, sessions.UserID(id))
+	})
+}
+
+// delete removes a session that is the person's alone, with whatever was learnt in it. What they sent after the message that
+// asks for it stays, with answers that do not repeat the rest.
+func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
+	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(drawn))
+	for i, m := range drawn {
+		ids[i] = m.ID
+	}
+	if err := g.forgetFacts(ctx, tx, ids, key, g.done); err != nil {
+		return err
+	}
+	answers, err := g.answersAfter(ctx, tx, key, asked, repeats)
+	if err != nil {
+		return err
+	}
+	messages, err := g.messagesUpTo(ctx, tx, key, asked, answers)
+	if err != nil {
+		return err
+	}
+	g.done.Messages += int(messages.Messages + messages.Answers)
+	gone, err := g.Store.delete(ctx, tx, key, asked, answers)
+	g.done.Sessions++
+	g.done.Add(sessions.Erased{
+		Events: gone.Events, Summaries: gone.Summaries, Memories: gone.Memories, Blobs: gone.Blobs, Replies: gone.Replies,
+	})
+	return err
+}
+
+// messagesUpTo counts what goes of a session that is the person's alone.
+func (g *forgetting) messagesUpTo(
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
+) (dbsqlc.SessionMessagesRow, error) {
+	return g.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
+		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
+	})
+}
+
+// session wipes the person from a session that others have too. Without a survey they never spoke there: then what others
+// quote of them goes, and what memory has of them, but nothing of the bot's own.
+func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
+	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
+	messages := 0
+	if sv != nil {
+		if row.LastSeq < sv.through {
+			return errStale
+		}
+		if err := g.look(ctx, tx, sv); err != nil {
+			return err
+		}
+		e.seqs, _, messages = placesOf(sv.places())
+		e.unsaid, e.draft = g.unsaid(sv), sv.draft
+	}
+	g.done.Messages += messages
+	wipe := e.quoted
+	if len(e.seqs) > 0 {
+		wipe = e.do
+	}
+	if err := wipe(ctx); err != nil {
+		return err
+	}
+	g.done.Sessions++
+	g.done.Add(e.done)
+	g.done.Embeddings += e.vectors
+	if err := g.factsOf(ctx, tx, row.SessionKey, sv); err != nil {
+		return err
+	}
+	return g.unname(ctx, tx, row, e.repeats)
+}
+
+func never(string) bool { return false }
+
+// ofThem reports whether a fact from a session is the person's: about them, said by them, or without a known author and a
+// repetition of them. What others said stays.
+func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
+	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
+		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
+}
+
+// factsOf deletes what memory has of the person from a session. Digests keep what is not the person's.
+func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
+	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+	if err != nil {
+		return err
+	}
+	var ids, digests []int64
+	for i := range drawn {
+		switch m := &drawn[i]; {
+		case m.Kind == memory.KindDigest:
+			if sv != nil && sv.traits.repeats(m.Content) {
+				digests = append(digests, m.ID)
+			}
+		case g.ofThem(m, sv):
+			ids = append(ids, m.ID)
+		}
+	}
+	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil || len(digests) == 0 {
+		return err
+	}
+	return g.digests(ctx, tx, digests, sv.traits.repeats)
+}
+
+// digests takes the person out of digests.
+func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
+	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
+	g.done.Memories += memories
+	g.done.Embeddings += vectors
+	return err
+}
+
+// unname takes the person's name from what is left of a session, wipes what waits, and has whoever read it begin again.
+func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
+	key, who, asked := row.SessionKey, g.who.ids, int64(0)
+	if key == g.f.From.Lease.Key && g.f.Self {
+		asked = g.f.From.Event
+	}
+	if err := g.runs(ctx, tx, key, repeats); err != nil {
+		return err
+	}
+	waiting, err := g.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
+		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
+	})
+	if err != nil {
+		return err
+	}
+	g.done.Events += int(waiting)
+	g.done.Messages += int(waiting)
+	if err := g.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{
+		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText,
+	}); err != nil {
+		return err
+	}
+	if err := g.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
+		SessionKey: key, People: who, Nicks: append([]string{}, g.who.nicks...),
+	}); err != nil {
+		return err
+	}
+	if err := g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone}); err != nil {
+		return err
+	}
+	_, err = g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(key)})
+	return err
+}
+
+// runs wipes calls of the turn under way where the person's messages are in it, or that repeat them.
+func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
+	runs, err := g.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if !r.Theirs && !repeats(r.Arguments) && !repeats(r.Result) {
+			continue
+		}
+		if err := g.Q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
+			SessionKey: key, EventID: r.EventID, CallID: r.CallID, Erased: sessions.ErasedText,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asking wipes the session of the turn that asks, and gives it back to that turn.
+func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
+	row, err := g.Q.SessionLock(ctx, tx, key)
+	if err != nil {
+		return pg.AsNotFound(err)
+	}
+	l := g.f.From.Lease
+	if pg.OrZero(row.LeaseOwner) != l.Owner || row.LeaseTerm != l.Term {
+		return sessions.ErrLeaseLost
+	}
+	if err := g.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
+		SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Outcome: string(sessions.ErasedAll),
+	}); err != nil {
+		return err
+	}
+	spoke := row.ConversationType == sessions.Private && g.f.Self
+	if !g.alone(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
+		if err := g.session(ctx, tx, &row, sv); err != nil {
+			return err
+		}
+		return g.keepAsking(ctx, tx, &row, g.f.From, g.done)
+	}
+	repeats := never
+	if sv != nil {
+		repeats = sv.traits.repeats
+	}
+	if err := g.delete(ctx, tx, key, g.f.From.Event, repeats); err != nil {
+		return err
+	}
+	g.done.Lease.Term = row.LeaseTerm + 1
+	return g.remake(ctx, tx, &row)
+}
+
+// remake makes a deleted session again for the turn that asks. The log holds what was sent after the message of that turn.
+func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
+	last := int64(0)
+	for _, base := range []int64{row.LastSeq, 0} { // by way of numbers that are free
+		var err error
+		if last, err = g.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
+			return err
+		}
+	}
+	return g.Q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
+		SessionKey: row.SessionKey, RobotCode: row.RobotCode, ConversationID: row.ConversationID, ConversationType: row.ConversationType,
+		Owner: string(g.f.From.Lease.Owner), Term: g.done.Lease.Term, LastSeq: last,
+	})
+}
+
+// memory deletes what memory has of the person from wherever else.
+func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
+	rows, err := g.Q.MemoriesOfPerson(ctx, tx, g.theirs())
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
+		return err
+	}
+	if g.f.Self {
+		if err := g.Q.PersonErasureCount(ctx, tx, g.hash()); err != nil {
+			return err
+		}
+	}
+	if err := g.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
+		return err
+	}
+	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
+}

@@ -1,0 +1,182 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"ebb/compaction/erase"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Words that events share with erased ones are looked for in so many events, the newest of a range, and in the beginning of
+// each. A word that is missed makes a summary lose a line too many, and never one too few.
+const (
+	stayingEvents = 5000
+	stayingChars  = 2000
+	stayingPage   = 250
+)
+
+// maxDrafts is how often an erasure works out what is left of summaries that change meanwhile. Then it empties them: they
+// are written again in the background.
+const maxDrafts = 3
+
+// errStale reports that a session changed after an erasure read it.
+var errStale = errors.New("the session changed after the erasure read it")
+
+// draft is what an erasure works out before it holds the session: what is left of each summary. Comparing takes seconds
+// for a long range, and under the lock no turn of the session would commit.
+type draft struct {
+	version int      // of the view
+	facts   []string // in order
+	left    map[int64]healed
+	final   bool // summaries that changed meanwhile are emptied
+}
+
+// healed is a summary without what is erased.
+type healed struct {
+	seqs   []int64 // the erased events of its range
+	text   string
+	tokens int
+}
+
+// drafted runs an erasure again where its draft is stale.
+func drafted(erase func(final bool) error) error {
+	for try := 1; ; try++ {
+		if err := erase(try >= maxDrafts); !errors.Is(err, errStale) || try >= maxDrafts {
+			return err
+		}
+	}
+}
+
+// draft heals the summaries of some events: see [erase.Erasure]. It holds nothing, and reads in pages.
+func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
+	version, err := s.Q.ViewVersion(ctx, s.Pool, key) // before the rest: what changes after it makes the draft stale
+	if err != nil {
+		return nil, pg.AsNotFound(err)
+	}
+	d := &draft{version: version, facts: slices.Sorted(slices.Values(gone.facts)), left: map[int64]healed{}, final: final}
+	rows, err := s.covering(ctx, s.Pool, key, seqs)
+	if err != nil || len(rows) == 0 {
+		return d, err
+	}
+	words, err := s.words(ctx, key, rows, seqs, gone.facts)
+	if err != nil {
+		return nil, err
+	}
+	also := gone.repeats
+	if also == nil {
+		also = never
+	}
+	for _, r := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, tokens := words.Heal(r.Summary, r.Tokens, r.StartSeq, r.EndSeq, also)
+		d.left[r.ID] = healed{seqs: inRange(seqs, r.StartSeq, r.EndSeq), text: text, tokens: tokens}
+	}
+	return d, nil
+}
+
+// covering lists the summaries that tell one of some events.
+func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
+	return s.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
+		SessionKey: key, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
+	})
+}
+
+// inRange are the places of a list, which is in order, that lie in a range.
+func inRange(seqs []int64, first, last int64) []int64 {
+	from, _ := slices.BinarySearch(seqs, first)
+	to, _ := slices.BinarySearch(seqs, last+1)
+	return seqs[from:to]
+}
+
+// of is what the draft leaves of a summary.
+func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tokens int, err error) {
+	h, known := d.left[r.ID]
+	switch {
+	case known && d.version == e.row.ViewVersion && slices.Equal(h.seqs, inRange(e.seqs, r.StartSeq, r.EndSeq)) &&
+		slices.Equal(d.facts, slices.Sorted(slices.Values(e.facts))):
+		return h.text, h.tokens, nil
+	case d.final:
+		return sessions.ErasedText, sessions.ErasedTokens, nil
+	}
+	return "", 0, errStale
+}
+
+// summaries heals those that tell one of the events, as the draft says. One that can't be healed is emptied and stays
+// where it is, so that the view shows its range once it is written again.
+func (e *erasure) summaries(ctx context.Context) error {
+	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		text, tokens, err := e.draft.of(&r, e)
+		if err != nil {
+			return err
+		}
+		if text == r.Summary {
+			continue
+		}
+		if r.Status == sessions.Active {
+			if text == sessions.ErasedText {
+				e.done.Summaries++
+			} else {
+				e.done.Healed++
+			}
+		}
+		if err := e.Q.SummaryHeal(ctx, e.tx, &dbsqlc.SummaryHealParams{
+			SessionKey: e.row.SessionKey, ID: r.ID, Before: r.Summary, Summary: text, Tokens: pg.Clamp(tokens),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words reads what the erased events in the ranges of some summaries say, and what stays of these ranges. An event behind
+// them is in none.
+func (s *Store) words(
+	ctx context.Context, key sessions.Key, rows []dbsqlc.SummariesCoveringRow, seqs []int64, facts []string,
+) (*erase.Erasure, error) {
+	first, last := rows[0].StartSeq, rows[0].EndSeq // the first of all: they are in order
+	for _, r := range rows {
+		last = max(last, r.EndSeq)
+	}
+	words, here := erase.New(), inRange(seqs, first, last)
+	erased, err := s.Q.EventsErased(ctx, s.Pool, &dbsqlc.EventsErasedParams{SessionKey: key, Seqs: here, Erased: sessions.ErasedText})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range erased {
+		if words.AddSeq(r.Seq); r.Role == sessions.RoleUser {
+			words.AddStatement(r.Content)
+		} else {
+			words.AddEcho(r.Content + "\n" + r.Calls)
+		}
+	}
+	for _, f := range facts {
+		words.AddStatement(f)
+	}
+	for left := stayingEvents; left > 0; left -= stayingPage {
+		staying, err := s.Q.EventsStaying(ctx, s.Pool, &dbsqlc.EventsStayingParams{
+			SessionKey: key, Seqs: here, StartSeq: first, EndSeq: last, Erased: sessions.ErasedText,
+			MaxChars: stayingChars, MaxRows: stayingPage,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range staying {
+			words.AddKept(r.Seq, r.Content)
+			last = r.Seq - 1
+		}
+		if len(staying) < stayingPage {
+			break
+		}
+	}
+	return words, nil
+}

@@ -1,0 +1,181 @@
+package erasure
+
+import (
+	"context"
+	"slices"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// survey is what a person has in a session that others have too.
+type survey struct {
+	key     sessions.Key
+	traits  *traits
+	turns   answers
+	through int64   // place up to which the log was looked at
+	found   []wiped // their messages, what answers these, and what names their id
+	perhaps []repeat
+	said    int // of found: their own messages
+	aside   int // their messages without a place
+	draft   *draft
+}
+
+// repeat is an event that repeats them, where what it repeats is theirs alone.
+type repeat struct {
+	event wiped
+	what  []*trait
+}
+
+// survey looks at a session in which the person spoke. It holds nothing: what is said meanwhile is looked at by
+// [forgetting.look] under the session's lock.
+func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
+	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
+	asked := int64(0)
+	if key == g.f.From.Lease.Key && g.f.Self {
+		asked = g.f.From.Event
+	}
+	said, err := g.Q.SaidBy(ctx, g.Pool, &dbsqlc.SaidByParams{SessionKey: key, People: g.who.ids, Asked: asked, Erased: sessions.ErasedText})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range said {
+		sv.traits.learn(m.Content, m.CreatedAt, false)
+		if m.Aside {
+			sv.aside++
+		}
+	}
+	for _, m := range g.facts {
+		if m.Kind != memory.KindDigest {
+			sv.traits.learn(m.Content, m.Since, true)
+		}
+	}
+	for _, m := range g.told {
+		sv.traits.say(m.Content, m.Since)
+	}
+	return sv, g.look(ctx, g.Pool, sv)
+}
+
+// look reads on in a session's log.
+func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
+	return g.walk(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
+		sv.through = e.Seq
+		theirs := e.Role == sessions.RoleUser && g.who.is(e.SenderID)
+		wipe := sv.turns.next(e, theirs)
+		if e.Content == sessions.ErasedText && e.Calls == "" {
+			return
+		}
+		event := wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""}
+		if e.Role == sessions.RoleUser && !theirs {
+			sv.traits.other(e.SenderNick, e.Content)
+			return
+		}
+		if theirs {
+			sv.traits.learn(e.Content, e.CreatedAt, false)
+			sv.said++
+		}
+		if wipe || sv.traits.labelled(e.Content) || sv.traits.labelled(e.Calls) {
+			sv.found = append(sv.found, event)
+		} else if what := append(sv.traits.bot(e.Content, e.CreatedAt), sv.traits.bot(e.Calls, e.CreatedAt)...); len(what) > 0 {
+			sv.perhaps = append(sv.perhaps, repeat{event, what})
+		}
+	})
+}
+
+// places are the events that go, in order.
+func (sv *survey) places() []wiped {
+	all := slices.Clone(sv.found)
+	for _, r := range sv.perhaps {
+		if own(r.what) {
+			all = append(all, r.event)
+		}
+	}
+	slices.SortFunc(all, func(a, b wiped) int { return int(a.seq - b.seq) })
+	return all
+}
+
+// PreviewForget implements memory.Rights.
+func (s *Store) PreviewForget(ctx context.Context, f memory.Forget) (memory.Preview, error) {
+	g, done, err := s.forgetting(ctx, f)
+	if err != nil {
+		return memory.Preview{}, err
+	}
+	defer done()
+	p, err := g.preview(ctx)
+	return p, forgettingError(err)
+}
+
+func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) {
+	facts := map[int64]bool{}
+	for _, m := range g.facts {
+		facts[m.ID] = m.Kind != memory.KindDigest
+	}
+	for i := range g.rows {
+		r := &g.rows[i]
+		if !r.Spoke {
+			continue
+		}
+		if r.ConversationType == sessions.Private {
+			p.Private++
+		} else {
+			p.Groups = append(p.Groups, r.Title)
+		}
+		if err = g.previewOf(ctx, r, &p, facts); err != nil {
+			return p, err
+		}
+	}
+	for _, theirs := range facts {
+		if theirs {
+			p.Facts++
+		}
+	}
+	return p, nil
+}
+
+// previewOf counts what goes of one session in which the person spoke.
+func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
+	drawn, err := g.Q.MemoriesDrawn(ctx, g.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
+	if err != nil {
+		return err
+	}
+	if g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke) {
+		for _, m := range drawn {
+			facts[m.ID] = m.Kind != memory.KindDigest
+		}
+		asked := int64(0)
+		if r.SessionKey == g.f.From.Lease.Key {
+			asked = g.f.From.Event
+		}
+		answers, err := g.answersAfter(ctx, g.Pool, r.SessionKey, asked, never)
+		if err != nil {
+			return err
+		}
+		n, err := g.messagesUpTo(ctx, g.Pool, r.SessionKey, asked, answers)
+		p.Messages += int(n.Messages)
+		p.Answers += int(n.Answers)
+		return err
+	}
+	sv, err := g.survey(ctx, r.SessionKey)
+	if err != nil {
+		return err
+	}
+	seqs, _, messages := placesOf(sv.places())
+	p.Messages += sv.said + sv.aside
+	p.Answers += messages - sv.said
+	for i := range drawn {
+		switch m := &drawn[i]; {
+		case m.Kind == memory.KindDigest:
+			p.DigestLines += linesThat(m.Content, sv.traits.repeats)
+		case g.ofThem(m, sv):
+			facts[m.ID] = true
+		}
+	}
+	covering, err := g.covering(ctx, g.Pool, r.SessionKey, seqs)
+	for _, s := range covering {
+		if s.Status == sessions.Active {
+			p.Summaries++
+		}
+	}
+	return err
+}

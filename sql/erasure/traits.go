@@ -1,0 +1,174 @@
+package erasure
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ebb/sessions"
+)
+
+// trait is something of a person that a text may repeat.
+type trait struct {
+	since  time.Time // when they said it
+	shared bool      // others said it too, or the bot knew it before
+}
+
+// traits find what repeats a person in the texts of one session. What others said as well, or the bot before them, is not
+// theirs to take away.
+type traits struct {
+	labels  []string // their id, as the bot writes it
+	names   map[string]*trait
+	marks   map[string]*trait
+	words   map[string]*trait // looked for as a whole
+	like    likeness          // sayings
+	sayings []*trait          // of each of like's
+}
+
+func newTraits(labels, nicks []string) *traits {
+	t := &traits{
+		labels: labels, names: map[string]*trait{}, marks: map[string]*trait{}, words: map[string]*trait{}, like: newLikeness(),
+	}
+	for _, n := range nicks {
+		if n = nameIn(n); n != "" {
+			t.names[n] = &trait{}
+		}
+	}
+	return t
+}
+
+// learn has a text found again that the person said: by its marks, or as a whole where it has none and whole is set.
+func (t *traits) learn(text string, since time.Time, whole bool) {
+	marks := map[string]bool{}
+	marksOf(text, marks)
+	for m := range marks {
+		earliest(t.marks, m, since)
+	}
+	if text = strings.TrimSpace(text); whole && len(marks) == 0 && len([]rune(text)) >= minWhole {
+		earliest(t.words, text, since)
+	}
+}
+
+func earliest(set map[string]*trait, key string, since time.Time) {
+	if old := set[key]; old == nil {
+		set[key] = &trait{since: since}
+	} else if since.Before(old.since) {
+		old.since = since
+	}
+}
+
+// say has a text found again in nearly the same words.
+func (t *traits) say(text string, since time.Time) {
+	before := len(t.like.sayings)
+	if t.like.say(text); len(t.like.sayings) > before {
+		t.sayings = append(t.sayings, &trait{since: since})
+	}
+}
+
+// said are the traits that a text has, names aside.
+func (t *traits) said(text string) (found []*trait) {
+	if text == "" {
+		return nil
+	}
+	if len(t.marks) > 0 {
+		own := map[string]bool{}
+		marksOf(text, own)
+		for m := range own {
+			if tr := t.marks[m]; tr != nil {
+				found = append(found, tr)
+			}
+		}
+	}
+	for w, tr := range t.words {
+		if strings.Contains(text, w) {
+			found = append(found, tr)
+		}
+	}
+	for _, i := range t.like.told(text) {
+		found = append(found, t.sayings[i])
+	}
+	return found
+}
+
+// bot are the traits in what the bot said to others at some time. What it said before the person did, it knew from
+// elsewhere.
+func (t *traits) bot(text string, at time.Time) []*trait {
+	found := t.said(text)
+	for _, tr := range found {
+		if at.Before(tr.since) {
+			tr.shared = true
+		}
+	}
+	return append(found, t.named(text)...)
+}
+
+// other notes what another person said, and by which name.
+func (t *traits) other(nick, text string) {
+	if tr := t.names[nameIn(nick)]; tr != nil {
+		tr.shared = true
+	}
+	if strings.HasPrefix(text, "[引用 ") { // a quote is not their own words
+		if _, own, ok := strings.Cut(text, "]\n"); ok {
+			text = own
+		}
+	}
+	for _, tr := range t.said(text) {
+		tr.shared = true
+	}
+}
+
+func (t *traits) named(text string) (found []*trait) {
+	if len(t.names) == 0 {
+		return nil
+	}
+	text = strings.ToLower(text)
+	for n, tr := range t.names {
+		if names(text, n) {
+			found = append(found, tr)
+		}
+	}
+	return found
+}
+
+func (t *traits) labelled(text string) bool {
+	return slices.ContainsFunc(t.labels, func(l string) bool { return strings.Contains(text, l) })
+}
+
+// repeats reports whether a text of the bot repeats the person or names them, once the whole session was looked at.
+func (t *traits) repeats(text string) bool {
+	return t.labelled(text) || own(t.said(text)) || own(t.named(text))
+}
+
+// own reports whether one of some traits is the person's alone.
+func own(found []*trait) bool {
+	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
+}
+
+// minLabel is how many characters an id has that a person is known by where the bot writes it in brackets: (1) and (2026)
+// stand in texts about anything.
+const minLabel = 6
+
+// labelsOf are the ways in which the bot writes a person's ids: a short one with a nick alone. Someone from outside has
+// none that it shows.
+func labelsOf(who person) []string {
+	var labels []string
+	for _, id := range who.ids {
+		outside := sessions.Outside(sessions.UserID(id))
+		if outside {
+			labels = append(labels, id)
+		}
+		if utf8.RuneCountInString(id) >= minLabel {
+			labels = append(labels, "("+id+")")
+			if !outside {
+				continue
+			}
+		}
+		for _, n := range who.nicks {
+			if sessions.Nick(n) != "" {
+				labels = append(labels, sessions.Speaker(n, sessions.UserID(id)))
+			}
+		}
+	}
+	return labels
+}

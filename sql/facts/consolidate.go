@@ -1,0 +1,145 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
+const expiredRest = 30 * 24 * time.Hour
+
+// maxSenderIDs is how many encrypted ids are kept of a person for each robot.
+const maxSenderIDs = 10
+
+// Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with
+// them, and so do encrypted ids of a person with many newer ones.
+func (s *Store) Expire(ctx context.Context) (int, error) {
+	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired memories: %w", err)
+	}
+	if err := s.Q.DeletedMessagesExpire(ctx, s.Pool); err != nil {
+		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
+	}
+	if err := s.Q.SenderIDsTrim(ctx, s.Pool, maxSenderIDs); err != nil {
+		return 0, fmt.Errorf("deleting old sender ids: %w", err)
+	}
+	return n, nil
+}
+
+// maxCrowded is how many overfull scopes are listed at a time: each list reads the whole table.
+const maxCrowded = 200
+
+// Overfull implements memory.Crowd.
+func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
+	if after == (memory.Crowded{}) {
+		after.Held = math.MaxInt
+	}
+	rows, err := s.Q.MemoriesOverfull(ctx, s.Pool, &dbsqlc.MemoriesOverfullParams{
+		MaxHeld: pg.Clamp(limit), AfterHeld: int64(after.Held), AfterScope: string(after.Scope), AfterID: after.ScopeID, MaxRows: maxCrowded,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing scopes with more than %d memories: %w", limit, err)
+	}
+	crowded := make([]memory.Crowded, 0, len(rows))
+	for _, r := range rows {
+		crowded = append(crowded, memory.Crowded{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
+	}
+	return crowded, nil
+}
+
+// Piles implements memory.Crowd.
+func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, error) {
+	rows, err := s.Q.MemoriesPiles(ctx, s.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
+	if err != nil {
+		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
+	}
+	piles := make([]memory.Pile, 0, len(rows))
+	for _, r := range rows {
+		piles = append(piles, memory.Pile{
+			Scope: c.Scope, ScopeID: c.ScopeID, Session: r.SourceSession, Group: r.SourceGroup, Subject: r.SubjectID, Speaker: r.SaidBy,
+			Held: r.Held,
+		})
+	}
+	return piles, nil
+}
+
+// Oldest implements memory.Crowd.
+func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
+	rows, err := s.Q.MemoriesOldest(ctx, s.Pool, &dbsqlc.MemoriesOldestParams{
+		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
+		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", p.Scope, p.ScopeID, err)
+	}
+	memories := make([]memory.Memory, 0, len(rows))
+	for _, r := range rows {
+		memories = append(memories, memory.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey, SubjectID: r.SubjectID,
+			SaidBy: r.SaidBy, SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup, SourceSession: r.SourceSession,
+			StartSeq: r.StartSeq, EndSeq: r.EndSeq, CreatedAt: r.CreatedAt,
+		})
+	}
+	return memories, nil
+}
+
+// Consolidate implements memory.Crowd. The old memories name the first of the new rows as what superseded them: which of
+// them tells which, the model did not say.
+func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
+	if len(old) == 0 || len(drafts) == 0 {
+		return memory.Receipt{}, nil
+	}
+	at, ids := old[0], make([]int64, 0, len(old))
+	for _, m := range old {
+		ids = append(ids, m.ID)
+	}
+	var receipt memory.Receipt
+	err := s.InTx(ctx, func(tx pgx.Tx) error {
+		// The old ones leave force first, so that a new one may read like one of them; they wait for each other's writers.
+		none := int64(0)
+		supersede := func(by *int64) ([]int64, error) {
+			return s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
+		}
+		gone, err := supersede(&none)
+		if err != nil {
+			return err
+		}
+		if len(gone) < len(ids) {
+			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
+		}
+		// Nothing is compared but the words: what a new one tells, the old ones told.
+		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: pg.RobotOf(at.SourceSession)}
+		for _, d := range drafts {
+			d.Content = pg.Clean(d.Content)
+			if _, _, err := k.insert(ctx, d, 0); err != nil {
+				return err
+			}
+		}
+		receipt = k.receipt
+		if err := s.Q.MemoriesConsolidated(ctx, tx, &dbsqlc.MemoriesConsolidatedParams{
+			Scope: at.Scope, ScopeID: at.ScopeID, Ids: append([]int64{}, receipt.Saved...),
+		}); err != nil {
+			return err
+		}
+		receipt.Superseded = ids
+		by := slices.Concat(receipt.Saved, receipt.Duplicate)[0]
+		return s.Q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{
+			By: &by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids, SourceGroup: at.SourceGroup,
+		})
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("consolidating %d memories of %s %s: %w", len(old), at.Scope, at.ScopeID, pg.AsRefused(err))
+	}
+	return receipt, nil
+}

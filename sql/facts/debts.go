@@ -1,0 +1,115 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// How long a debt rests after its first failure and at most, and how old a session's last word is that is still flushed
+// for its own sake.
+const (
+	debtRest   = time.Minute
+	debtMost   = time.Hour
+	idleOldest = 7 * 24 * time.Hour
+)
+
+// Owed implements memory.Store.
+func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
+	row, err := s.Q.DebtFind(ctx, s.Pool, key)
+	if err != nil {
+		return memory.Debt{}, fmt.Errorf("reading what session %s owes: %w", key, pg.AsNotFound(err))
+	}
+	return memory.Debt{Through: row.ThroughSeq, Failures: row.Failures, Reason: row.Reason}, nil
+}
+
+// DebtsDue implements memory.Store.
+func (s *Store) DebtsDue(
+	ctx context.Context, owner sessions.ReplicaID, after memory.Waiting, limit int,
+) ([]memory.Owed, error) {
+	rows, err := s.Q.DebtsDue(ctx, s.Pool, &dbsqlc.DebtsDueParams{
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
+		AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing owed flushes for replica %s: %w", owner, err)
+	}
+	owed := make([]memory.Owed, 0, len(rows))
+	for _, r := range rows {
+		owed = append(owed, memory.Owed{
+			Waiting: memory.Waiting{Key: r.SessionKey, Since: r.CreatedAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday)},
+			Debt:    memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason},
+		})
+	}
+	return owed, nil
+}
+
+// cutOff is why a flush is owed that a stop left.
+const cutOff = "the process stopped"
+
+// OweRest implements memory.Store.
+func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
+	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
+	if err != nil {
+		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
+	}
+	return int(n), nil
+}
+
+// Idle implements memory.Store.
+func (s *Store) Idle(
+	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
+) ([]memory.Waiting, error) {
+	rows, err := s.Q.SessionsIdle(ctx, s.Pool, &dbsqlc.SessionsIdleParams{
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), IdleSeconds: rest.Seconds(), OldestSeconds: idleOldest.Seconds(),
+		Least: memory.IdleEvents, AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing idle sessions for replica %s: %w", owner, err)
+	}
+	idle := make([]memory.Waiting, 0, len(rows))
+	for _, r := range rows {
+		idle = append(idle, memory.Waiting{
+			Key: r.SessionKey, Since: r.LastActiveAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday),
+		})
+	}
+	return idle, nil
+}
+
+// Values implements memory.Store.
+func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
+	users, err := s.identities.IDs(ctx, s.Pool, r.Robot, r.Users...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
+	}
+	rows, err := s.Q.MemoryValues(ctx, s.Pool, &dbsqlc.MemoryValuesParams{
+		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
+		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
+	}
+	values := make([]memory.Memory, 0, len(rows))
+	for _, row := range rows {
+		if row.CorrectedElsewhere {
+			row.SupersededBy, row.SupersededAt = nil, nil
+		}
+		values = append(values, convert.Memory(&dbsqlc.Memory{
+			ID: row.ID, Scope: row.Scope, ScopeID: row.ScopeID, Kind: row.Kind, Content: row.Content, FactKey: row.FactKey,
+			SubjectID: row.SubjectID, SaidBy: row.SaidBy, SaidAt: row.SaidAt, SourceGroup: row.SourceGroup,
+			SourceSession: row.SourceSession, StartSeq: row.StartSeq, EndSeq: row.EndSeq, SupersededBy: row.SupersededBy,
+			SupersededAt: row.SupersededAt, ExpiresAt: row.ExpiresAt, LastSeenAt: row.LastSeenAt, Seen: row.Seen,
+			PromotedBy: row.PromotedBy, CreatedAt: row.CreatedAt,
+		}))
+	}
+	if err := s.identities.NameIn(ctx, r.Key, values); err != nil {
+		return nil, fmt.Errorf("reading the nicks of memory %d for session %s: %w", id, r.Key, err)
+	}
+	return values, nil
+}

@@ -1,0 +1,194 @@
+package facts
+
+import (
+	"context"
+	"crypto/sha256"
+	"ebb/memory/text"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+// digestPortion is how many days are looked at in one statement: finding them takes as long as looking into a thousand.
+const digestPortion = 1000
+
+// DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell; then all that the
+// portion has are returned, so that no day is counted twice for being listed.
+func (s *Store) DigestsDue(
+	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
+) ([]memory.DigestDue, error) {
+	p := &dbsqlc.DigestsDueParams{
+		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(), Least: memory.DigestLeast,
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: digestPortion, Erased: sessions.ErasedText,
+		AfterDay: pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, AfterKey: string(after.Key),
+	}
+	of := map[string]memory.Day{}
+	for _, d := range days {
+		date, err := dateOf(d.Date)
+		if err != nil {
+			return nil, err
+		}
+		of[d.Date] = d
+		p.Days, p.Starts, p.Ends = append(p.Days, date), append(p.Starts, d.From), append(p.Ends, d.To)
+	}
+	var err error
+	if after.Date != "" {
+		if p.AfterDay, err = dateOf(after.Date); err != nil {
+			return nil, err
+		}
+	}
+	for more := len(days) > 0; more; {
+		rows, err := s.Q.DigestsDue(ctx, s.Pool, p)
+		if err != nil {
+			return nil, fmt.Errorf("listing %d days to tell: %w", len(days), err)
+		}
+		var due []memory.DigestDue
+		for _, r := range rows {
+			if r.Messages >= memory.DigestLeast {
+				due = append(due, memory.DigestDue{
+					Key: r.SessionKey, Day: of[r.Date], FirstSeq: r.FirstSeq, LastSeq: r.LastSeq, Attempts: r.Attempts,
+				})
+			}
+		}
+		if len(due) > 0 {
+			return due, nil
+		}
+		if more = len(rows) == digestPortion; more {
+			last := rows[len(rows)-1]
+			if p.AfterDay, err = dateOf(last.Date); err != nil {
+				return nil, err
+			}
+			p.AfterKey = string(last.SessionKey)
+		}
+	}
+	return nil, nil
+}
+
+// dateOf is a date such as 2026-11-20 for a column.
+func dateOf(date string) (pgtype.Date, error) {
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return pgtype.Date{}, fmt.Errorf("reading the date of a digest: %w", err)
+	}
+	return pgtype.Date{Time: t, Valid: true}, nil
+}
+
+// DigestEvents implements memory.Digests.
+func (s *Store) DigestEvents(
+	ctx context.Context, d memory.DigestDue, after int64, limit int,
+) ([]sessions.Event, error) {
+	rows, err := s.Q.DigestEvents(ctx, s.Pool, &dbsqlc.DigestEventsParams{
+		SessionKey: d.Key, AfterSeq: max(after, d.FirstSeq-1), ThroughSeq: d.LastSeq, StartsAt: d.From, EndsAt: d.To,
+		Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the events of %s after %d of session %s: %w", d.Date, after, d.Key, err)
+	}
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e := sessions.Event{
+			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt,
+		}
+		if r.Message != nil {
+			e.Message = new(sessions.Message)
+			if err := json.Unmarshal(r.Message, e.Message); err != nil {
+				return nil, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
+			}
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// StoreDigest implements memory.Digests. The session's row is held meanwhile, and the day's row decides: of two that
+// tell a day, whoever comes second finds it settled and leaves nothing behind.
+func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
+	var id int64
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		done := &dbsqlc.DigestDoneParams{SessionKey: l.Key}
+		if done.Day, err = dateOf(d.Date); err != nil {
+			return err
+		}
+		if d.StartSeq > d.EndSeq || d.EndSeq > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		if d.Content = pg.Clean(d.Content); d.Content != "" {
+			// Two days may read the same: the date is a part of what makes a digest itself.
+			sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%s\x00%s\x00%s", l.Key, d.Date, text.Normalize(d.Content)))
+			if id, err = s.Q.DigestInsert(ctx, tx, &dbsqlc.DigestInsertParams{
+				Scope: d.Scope, ScopeID: pg.Clean(d.ScopeID), Kind: memory.KindDigest, Content: d.Content, NormHash: sum[:],
+				SourceSession: l.Key, SourceGroup: pg.Clean(d.SourceGroup), At: d.At, StartSeq: d.StartSeq, EndSeq: d.EndSeq,
+				Terms: index.MemoryTerms(d.Scope, pg.Clean(d.ScopeID), d.Content),
+			}); err != nil {
+				return err
+			}
+			done.MemoryID = &id
+		}
+		n, err := s.Q.DigestDone(ctx, tx, done)
+		if err == nil && n == 0 {
+			err = sessions.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storing the digest of %s of session %s at term %d: %w", d.Date, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return id, nil
+}
+
+// PutOffDigest implements memory.Digests.
+func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		p := &dbsqlc.DigestPutOffParams{SessionKey: l.Key, Error: pg.Clean(f.Reason)}
+		if f.Counts {
+			p.Attempts = 1
+		}
+		var err error
+		if p.Day, err = dateOf(f.Date); err != nil {
+			return err
+		}
+		if err := s.Q.DigestPutOff(ctx, tx, p); err != nil {
+			return err
+		}
+		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost})
+	})
+	if err != nil {
+		return fmt.Errorf("putting off the digest of %s of session %s at term %d: %w", f.Date, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// maxDigests bounds the digests of one read.
+const maxDigests = 100
+
+// DigestsOf implements memory.Digests.
+func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
+	rows, err := s.Q.DigestsReadable(ctx, s.Pool, &dbsqlc.DigestsReadableParams{
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing digests for session %s: %w", r.Key, err)
+	}
+	digests := make([]memory.Memory, 0, len(rows))
+	for _, m := range rows {
+		digests = append(digests, memory.Memory{
+			ID: m.ID, Scope: m.Scope, ScopeID: m.ScopeID, Kind: m.Kind, Content: m.Content, SourceSession: m.SourceSession,
+			SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq, CreatedAt: m.CreatedAt,
+		})
+	}
+	return digests, nil
+}

@@ -1,0 +1,132 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+// Store keeps facts, digests, and what is still to be flushed.
+type Store struct {
+	*pg.DB
+	identities *identity.Store
+	reader     *Reader
+}
+
+// New returns the facts of a database.
+func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
+	return &Store{DB: db, identities: identities, reader: reader}
+}
+
+// Save implements memory.Store.
+func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true}
+		receipt, err = k.keep(ctx, drafts)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("saving %d facts of session %s at term %d: %w",
+			len(drafts), l.Key, l.Term, pg.AsRefused(err))
+	}
+	return receipt, nil
+}
+
+// Flush implements memory.Store.
+func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
+		if receipt, err = k.keep(ctx, f.Drafts); err != nil {
+			return err
+		}
+		if err := s.receipt(ctx, tx, row, f, receipt); err != nil {
+			return err
+		}
+		if err := s.Q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
+			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last, Gen: f.Gen,
+		}); err != nil {
+			return err
+		}
+		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}); err != nil {
+			return err
+		}
+		return s.settleDebt(ctx, tx, l.Key, f.Through)
+	})
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("flushing events %d to %d of session %s at term %d: %w",
+			f.From+1, f.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return receipt, nil
+}
+
+func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
+	err := s.Q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
+	if err != nil {
+		return err
+	}
+	return s.Q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
+}
+
+// Owe implements memory.Store.
+func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		if d.Through > row.LastSeq {
+			return sessions.ErrConflict
+		}
+		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}); err != nil {
+			return err
+		}
+		if err := s.Q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
+			SessionKey: l.Key, FlushFailures: pg.Clamp(d.Failures),
+		}); err != nil || d.Through <= row.FlushedSeq {
+			return err
+		}
+		return s.Q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
+			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: d.Through, Failures: pg.Clamp(d.Failures), Reason: pg.Clean(d.Reason),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", d.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// Range implements memory.Store.
+func (s *Store) Range(
+	ctx context.Context, key sessions.Key, from, through int64, limit int,
+) ([]sessions.Event, error) {
+	rows, err := s.Q.EventsRange(ctx, s.Pool, &dbsqlc.EventsRangeParams{
+		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading events %d to %d of session %s: %w", from+1, through, key, err)
+	}
+	return convert.RangeEvents(rows)
+}
+
+// Unflushed implements memory.Store.
+func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
+	rows, err := s.Q.SessionsUnflushed(ctx, s.Pool, string(owner))
+	if err != nil {
+		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)
+	}
+	unsaved := make([]memory.Unsaved, 0, len(rows))
+	for _, r := range rows {
+		unsaved = append(unsaved, memory.Unsaved{Key: r.SessionKey, Tokens: int(r.Tokens)})
+	}
+	return unsaved, nil
+}

@@ -1,0 +1,72 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// FlushReceipt proves what a flush, or a part of one, did: which events it read and the rows that hold what was in them.
+type FlushReceipt struct {
+	ID      int64
+	Key     sessions.Key
+	Trigger string
+	Gen     int
+	Epoch   int   // the session's compaction count then: the cycle that it belongs to
+	From    int64 // it read the events after this one,
+	Through int64 // up to this one
+	Receipt memory.Receipt
+	Model   string
+	Usage   sessions.Usage // of the calls that it took
+	Cost    float64        // of those calls, in the unit of the configured prices
+	Created time.Time
+}
+
+// receipt stores the receipt of a flush. row is the session as it stood before.
+func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
+	return s.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
+		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
+		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
+		Superseded: append([]int64{}, r.Superseded...), Model: pg.Clean(f.Model), PromptTokens: int64(pg.Clamp(f.Usage.Prompt)),
+		CachedTokens: int64(pg.Clamp(f.Usage.Cached)), CompletionTokens: int64(pg.Clamp(f.Usage.Completion)), Cost: pg.Finite(f.Cost),
+	})
+}
+
+// Flushes lists receipts of flushes, newest first, at most limit: of one session, or of all where the key is empty.
+func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]FlushReceipt, error) {
+	rows, err := s.Q.FlushesList(ctx, s.Pool, &dbsqlc.FlushesListParams{SessionKey: string(key), MaxRows: pg.Clamp(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
+	}
+	return toReceipts(rows), nil
+}
+
+// CompactionFlushes lists the receipts of the flushes that came before a compaction, in order: what was saved of the
+// events that it told, before it told them.
+func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
+	rows, err := s.Q.CompactionFlushes(ctx, s.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
+	if err != nil {
+		return nil, fmt.Errorf("listing flushes before compaction %d of session %s: %w", id, key, err)
+	}
+	return toReceipts(rows), nil
+}
+
+func toReceipts(rows []dbsqlc.MemoryFlush) []FlushReceipt {
+	receipts := make([]FlushReceipt, 0, len(rows))
+	for _, r := range rows {
+		receipts = append(receipts, FlushReceipt{
+			ID: r.ID, Key: r.SessionKey, Trigger: r.Trigger, Gen: r.Gen, Epoch: r.Epoch, From: r.FromSeq, Through: r.ThroughSeq,
+			Receipt: memory.Receipt{Saved: r.Saved, Duplicate: r.Duplicate, Superseded: r.Superseded}, Model: r.Model,
+			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			Cost:  r.Cost, Created: r.CreatedAt,
+		})
+	}
+	return receipts
+}

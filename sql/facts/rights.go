@@ -1,0 +1,274 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Known implements memory.Rights.
+func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
+	list, total, err := s.known(ctx, a, 0, skip, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing what is known in session %s: %w", a.Reader.Key, err)
+	}
+	return list, total, nil
+}
+
+// KnownByID implements memory.Rights.
+func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
+	list, _, err := s.known(ctx, a, id, 0, 1)
+	if err == nil && (id <= 0 || len(list) == 0) {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return memory.Known{}, fmt.Errorf("reading memory %d for session %s: %w", id, a.Reader.Key, err)
+	}
+	return list[0], nil
+}
+
+func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
+	r := a.Reader
+	ids, err := s.identities.IDs(ctx, s.Pool, r.Robot, a.Person)
+	if err != nil {
+		return nil, 0, err
+	}
+	memories, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		ID: id, Asking: true, Asker: ids, Private: r.Private, TeamID: string(r.Robot),
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), Admin: a.Admin, RobotSessions: pg.SessionPrefix(r.Robot),
+		Skip: pg.Clamp(skip), MaxRows: pg.Clamp(limit),
+	})
+	list := make([]memory.Known, 0, len(memories))
+	for _, m := range memories {
+		own := slices.Contains(ids, string(m.SubjectID)) || slices.Contains(ids, string(m.SaidBy)) || m.Scope == memory.ScopeUser && slices.Contains(ids, m.ScopeID)
+		list = append(list, memory.Known{Memory: m, Own: own})
+	}
+	return list, total, err
+}
+
+func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
+	rows, err := s.Q.MemoriesFind(ctx, s.Pool, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, total := make([]memory.Memory, 0, len(rows)), 0
+	for _, r := range rows {
+		total = int(r.Total)
+		list = append(list, convert.Memory(&dbsqlc.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, SubjectID: r.SubjectID,
+			SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq, SupersededBy: r.SupersededBy,
+			CreatedAt: r.CreatedAt, FactKey: r.FactKey, SaidBy: r.SaidBy, SaidAt: r.SaidAt, SourceGroup: r.SourceGroup,
+			ExpiresAt: r.ExpiresAt, LastSeenAt: r.LastSeenAt, Seen: r.Seen, SupersededAt: r.SupersededAt, PromotedBy: r.PromotedBy,
+		}))
+	}
+	return list, total, nil
+}
+
+// MemoryFilter narrows [Store.Memories]. Empty fields narrow nothing.
+type MemoryFilter struct {
+	Scope   memory.Scope
+	ScopeID string
+	Session sessions.Key    // where it was said
+	Person  sessions.UserID // whom it is about, or who said it
+	Every   bool            // superseded and expired ones too
+}
+
+// Memories lists memories for an administrator, newest first, at most limit, and says how many there are in all.
+func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
+	ids, err := s.identities.IDs(ctx, s.Pool, "", f.Person)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing memories: %w", err)
+	}
+	list, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), People: ids, Every: f.Every,
+		MaxRows: pg.Clamp(limit),
+	})
+	if err == nil {
+		err = s.identities.Name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession })
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing memories: %w", err)
+	}
+	return list, total, nil
+}
+
+// MemoryByID returns a memory for an administrator, whoever may read it, and all values of the fact, the oldest first:
+// sessions.ErrNotFound where there is none.
+func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
+	ids, err := s.Q.MemoryChain(ctx, s.Pool, id)
+	if err == nil && len(ids) == 0 {
+		err = sessions.ErrNotFound
+	}
+	for _, v := range ids {
+		if err != nil {
+			break
+		}
+		var one []memory.Memory
+		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
+		chain = append(chain, one...)
+		if v == id && len(one) > 0 {
+			m = one[0]
+		}
+	}
+	if err != nil {
+		return m, nil, fmt.Errorf("reading memory %d: %w", id, err)
+	}
+	return m, chain, nil
+}
+
+// Receipt is the flush that a memory came by.
+type Receipt struct {
+	ID        int64
+	Trigger   string
+	Model     string
+	From      int64 // the events (From, Through]
+	Through   int64
+	CreatedAt time.Time
+}
+
+// ReceiptOf finds the flush that saved a memory or found it again, the first of them: sessions.ErrNotFound where none
+// did, as for a memory that a turn saved.
+func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
+	r, err := s.Q.FlushOfMemory(ctx, s.Pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("reading the receipt of memory %d: %w", m.ID, pg.AsNotFound(err))
+	}
+	return Receipt{ID: r.ID, Trigger: r.Trigger, Model: r.Model, From: r.FromSeq, Through: r.ThroughSeq, CreatedAt: r.CreatedAt}, nil
+}
+
+// Promote implements memory.Rights.
+func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
+	var promoted int64
+	source, err := s.Q.MemorySource(ctx, s.Pool, id)
+	if err == nil {
+		err = s.WithSession(ctx, source.SourceSession, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+			promoted, err = s.promote(ctx, tx, row.RobotCode, id, by)
+			return err
+		})
+	}
+	if err != nil {
+		return memory.Memory{}, fmt.Errorf("promoting memory %d: %w", id, pg.AsNotFound(err))
+	}
+	m, _, err := s.MemoryByID(ctx, promoted)
+	return m, err
+}
+
+// promote stores a group's memory as the team's. What the team had from that group is corrected by it, as it was in the
+// group; the fact that the team has already, in these words or nearly, is the one.
+func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
+	m, err := s.Q.MemoryPromotable(ctx, tx, id)
+	if err != nil {
+		return 0, err
+	}
+	k := keeper{Store: s, tx: tx, source: m.SourceSession, robot: robot}
+	d := memory.Draft{
+		Scope: k.team().scope, ScopeID: k.team().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
+		SaidBy: m.SaidBy, SaidAt: pg.OrZero(m.SaidAt), SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq,
+		ExpiresAt: pg.OrZero(m.ExpiresAt),
+	}
+	if err := k.read(ctx, []memory.Draft{d}); err != nil {
+		return 0, err
+	}
+	now := d
+	now.SaidAt = time.Time{} // somebody says so now
+	v := k.ledgers[k.team()].Judge(now)
+	promoted, stored := v.Same, false
+	if promoted == 0 {
+		gone, err := s.Q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
+			GroupID: m.ScopeID, TeamID: k.team().id, ID: id,
+		})
+		if err != nil {
+			return 0, err
+		}
+		if promoted, stored, err = k.insert(ctx, d, 0); err != nil {
+			return 0, err
+		}
+		if _, err := s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{
+			By: &promoted, Scope: d.Scope, ScopeID: d.ScopeID, Ids: append(gone, v.Supersedes...),
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return promoted, s.Q.MemoryPromoted(ctx, tx, &dbsqlc.MemoryPromotedParams{
+		Promoted: promoted, New: stored, PromotedBy: string(by), GroupID: m.ScopeID, TeamID: d.ScopeID, ID: id,
+	})
+}
+
+// People implements memory.Rights.
+func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
+	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{Robot: string(robot), Name: pg.Clean(name)})
+	if err != nil {
+		return nil, fmt.Errorf("looking for a person: %w", err)
+	}
+	people := make([]memory.Person, len(rows))
+	for i, r := range rows {
+		people[i] = memory.Person{ID: r.SenderID, Nick: r.Nick, Messages: int(r.Messages), Last: r.LastAt}
+	}
+	if people, err = s.identities.Merge(ctx, robot, people); err != nil {
+		return nil, fmt.Errorf("looking for a person: %w", err)
+	}
+	return people, nil
+}
+
+// FactsOf implements memory.Rights.
+func (s *Store) FactsOf(
+	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
+) ([]memory.Memory, error) {
+	if person == "" {
+		return nil, nil
+	}
+	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	if err != nil {
+		return nil, fmt.Errorf("listing the memories of a person: %w", err)
+	}
+	p := &dbsqlc.MemoriesFindParams{People: ids, AfterID: after, Every: true, OldestFirst: true, MaxRows: pg.Clamp(limit)}
+	if robot != "" {
+		p.RobotSessions = pg.SessionPrefix(robot)
+	}
+	list, _, err := s.find(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("listing the memories of a person: %w", err)
+	}
+	return list, nil
+}
+
+// MessagesOf implements memory.Rights.
+func (s *Store) MessagesOf(
+	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
+) ([]memory.Said, error) {
+	if person == "" {
+		return nil, nil
+	}
+	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	if err != nil {
+		return nil, fmt.Errorf("listing the messages of a person: %w", err)
+	}
+	rows, err := s.Q.PersonMessages(ctx, s.Pool, &dbsqlc.PersonMessagesParams{
+		Robot: string(robot), People: ids, AfterID: after, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the messages of a person: %w", err)
+	}
+	list := make([]memory.Said, 0, len(rows))
+	for _, r := range rows {
+		e, err := convert.Event(&dbsqlc.Event{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, memory.Said{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+	}
+	return list, nil
+}

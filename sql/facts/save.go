@@ -1,0 +1,208 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/memory/reconcile"
+	"ebb/memory/text"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+)
+
+// maxCompared is how many memories of a scope a draft is compared with, the newest first, beside those with its key or
+// its words.
+const maxCompared = 1000
+
+// keeper stores drafts in one transaction.
+type keeper struct {
+	*Store
+
+	tx         pgx.Tx
+	source     sessions.Key
+	start, end int64 // the events of drafts that know none of their own
+	// strict refuses drafts that are to replace what their scope does not hold. A flush stores them all the same: nobody
+	// is there to be told, and the fact counts.
+	strict  bool
+	robot   sessions.RobotCode // whose team it is, and whose people
+	ledgers map[place]*reconcile.Ledger
+	receipt memory.Receipt
+}
+
+// place is where memories lie that may be the same fact.
+type place struct {
+	scope memory.Scope
+	id    string
+}
+
+// keep stores drafts, each beside what its scope then has: what is known already is only noted as said again, and what
+// a draft corrects leaves force.
+func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receipt, error) {
+	if len(drafts) == 0 {
+		return k.receipt, nil
+	}
+	drafts = slices.Clone(drafts)
+	for i := range drafts {
+		d := &drafts[i]
+		d.ScopeID, d.Content, d.Key = pg.Clean(d.ScopeID), pg.Clean(d.Content), text.NormalizeKey(pg.Clean(d.Key))
+		d.Kind, d.SubjectID = memory.Kind(pg.Clean(string(d.Kind))), sessions.UserID(pg.Clean(string(d.SubjectID)))
+		d.SaidBy, d.SourceGroup = sessions.UserID(pg.Clean(string(d.SaidBy))), pg.Clean(d.SourceGroup)
+	}
+	if err := k.read(ctx, drafts); err != nil {
+		return memory.Receipt{}, err
+	}
+	for _, d := range drafts {
+		if err := k.one(ctx, d); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	return k.receipt, nil
+}
+
+// read loads what the drafts are compared with.
+func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
+	// A nil slice would be NULL, which nothing is equal to: good for none of them, but of places there is one at least.
+	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: pg.SessionPrefix(k.robot), SourceGroups: []string{}}
+	k.ledgers = map[place]*reconcile.Ledger{}
+	open := func(at place) {
+		if k.ledgers[at] == nil {
+			k.ledgers[at] = new(reconcile.Ledger)
+			p.Scopes, p.ScopeIds = append(p.Scopes, string(at.scope)), append(p.ScopeIds, at.id)
+		}
+	}
+	for _, d := range drafts {
+		open(place{d.Scope, d.ScopeID})
+		if k.shared(d) {
+			open(k.team())
+			p.SourceGroups = append(p.SourceGroups, d.SourceGroup)
+		}
+		p.Hashes = append(p.Hashes, Hash(d, k.robot))
+		if d.SubjectID != "" { // what reads the same may be known without whom it is about
+			d.SubjectID = ""
+			p.Hashes = append(p.Hashes, Hash(d, k.robot))
+		}
+		if d.Key != "" {
+			p.Keys = append(p.Keys, d.Key)
+		}
+		if d.Replaces != 0 {
+			p.Ids = append(p.Ids, d.Replaces)
+		}
+	}
+	rows, err := k.Q.MemoriesKnown(ctx, k.tx, p)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		k.ledgers[place{r.Scope, r.ScopeID}].Add(memory.Memory{
+			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey, SubjectID: r.SubjectID,
+			SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup, SupersededBy: pg.OrZero(r.SupersededBy), CreatedAt: r.CreatedAt,
+		})
+	}
+	return nil
+}
+
+// shared reports whether a draft can be what the team knows already: once a group's memory was made the team's, the group
+// does not learn it again.
+func (k *keeper) shared(d memory.Draft) bool {
+	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
+}
+
+// team is where the robot's memories of the team lie.
+func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
+
+// one stores a draft.
+func (k *keeper) one(ctx context.Context, d memory.Draft) error {
+	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(reconcile.Ledger)
+	inTeam := d
+	if k.shared(d) {
+		inTeam.Scope, inTeam.ScopeID = k.team().scope, k.team().id
+		team = k.ledgers[k.team()]
+	}
+	corrects := d.Scope == memory.ScopeGroup && k.shared(d) // its own, where the team got it
+	if k.strict && !l.Names(d) && (!corrects || !team.Names(inTeam)) {
+		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
+		return nil
+	}
+	v := l.Judge(d)
+	if v.Same != 0 {
+		return k.seen(ctx, d, v.Same)
+	}
+	known := team.Judge(inTeam)
+	if known.Same != 0 && len(v.Supersedes) == 0 && v.By == 0 {
+		return k.seen(ctx, inTeam, known.Same)
+	}
+	if !corrects {
+		known = reconcile.Verdict{}
+	}
+	by := cmp.Or(v.By, known.By)
+	id, stored, err := k.insert(ctx, d, by)
+	if err != nil || !stored {
+		return err
+	}
+	l.Add(memory.Memory{
+		ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, Key: d.Key, SubjectID: d.SubjectID,
+		SaidAt: d.SaidAt, SourceGroup: d.SourceGroup, SupersededBy: by,
+	})
+	if len(v.Supersedes)+len(known.Supersedes) == 0 {
+		return nil
+	}
+	gone, err := k.Q.MemoriesSupersede(ctx, k.tx, &dbsqlc.MemoriesSupersedeParams{
+		By: &id, Scope: d.Scope, ScopeID: d.ScopeID, Ids: v.Supersedes, Successors: l.Successors(v.Supersedes), TeamIds: known.Supersedes,
+	})
+	team.Supersede(id, known.Supersedes)
+	l.Supersede(id, gone)
+	if k.strict && d.Scope == memory.ScopeUser { // a group is not told what it corrected in private
+		gone = l.Shows(d, gone)
+	}
+	k.receipt.Superseded = append(k.receipt.Superseded, gone...)
+	return err
+}
+
+// seen notes that a draft is known by the memory that says it.
+func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
+	if !slices.Contains(k.receipt.Saved, id) && !slices.Contains(k.receipt.Duplicate, id) {
+		k.receipt.Duplicate = append(k.receipt.Duplicate, id)
+	}
+	said := d.SaidAt
+	if said.IsZero() {
+		said = time.Now()
+	}
+	return k.Q.MemorySeen(ctx, k.tx, &dbsqlc.MemorySeenParams{
+		Scope: d.Scope, ScopeID: d.ScopeID, ID: id, SaidAt: said, ExpiresAt: pg.OrNil(d.ExpiresAt),
+	})
+}
+
+// insert stores a draft as a row, as history where by says what corrected it already. It is not stored where another
+// session has just stored what reads the same: then that row is the receipt.
+func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64, stored bool, err error) {
+	start, end := d.StartSeq, d.EndSeq
+	if start == 0 {
+		start, end = k.start, k.end
+	}
+	hash := Hash(d, k.robot)
+	id, err = k.Q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
+		Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, NormHash: hash, FactKey: d.Key,
+		SubjectID: d.SubjectID, SaidBy: d.SaidBy, SaidAt: pg.OrNil(d.SaidAt), SourceGroup: d.SourceGroup, SourceSession: k.source,
+		StartSeq: start, EndSeq: max(start, end), ExpiresAt: pg.OrNil(d.ExpiresAt), SupersededBy: pg.OrNil(by),
+		Terms: index.MemoryTerms(d.Scope, d.ScopeID, d.Content),
+	})
+	switch {
+	case err == nil:
+		k.receipt.Saved = append(k.receipt.Saved, id)
+		return id, true, nil
+	case !errors.Is(err, pgx.ErrNoRows):
+		return 0, false, err
+	}
+	if id, err = k.Q.MemoryByHash(ctx, k.tx, &dbsqlc.MemoryByHashParams{Scope: d.Scope, ScopeID: d.ScopeID, NormHash: hash}); err != nil {
+		return 0, false, err
+	}
+	return id, false, k.seen(ctx, d, id)
+}

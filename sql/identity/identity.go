@@ -1,0 +1,92 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store finds the ids and the nicks of people.
+type Store struct{ *pg.DB }
+
+// New returns the identities of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// StaffID returns the staff id of an encrypted id, or "" where none is known.
+func (s *Store) StaffID(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
+	staff, err := s.Q.SenderStaff(ctx, s.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return sessions.UserID(staff), err
+}
+
+// IDs lists every id of some people: of messages without a staff id the log has the encrypted one. An empty robot stands
+// for all.
+func (s *Store) IDs(ctx context.Context, db dbsqlc.DBTX, robot sessions.RobotCode, people ...sessions.UserID) ([]string, error) {
+	given := []string{}
+	for _, p := range people {
+		if p != "" {
+			given = append(given, string(p))
+		}
+	}
+	if len(given) == 0 {
+		return given, nil
+	}
+	return s.Q.PersonIDs(ctx, db, &dbsqlc.PersonIDsParams{People: given, Robot: string(robot)})
+}
+
+// ByRobot are ids by the robot that heard them.
+type ByRobot map[sessions.RobotCode][]sessions.UserID
+
+// Add adds the id of a person in a session.
+func (p ByRobot) Add(heard sessions.Key, id sessions.UserID) {
+	robot := pg.RobotOf(heard)
+	if !slices.Contains(p[robot], id) {
+		p[robot] = append(p[robot], id)
+	}
+}
+
+// AllIDs lists every id of people.
+func (s *Store) AllIDs(ctx context.Context, db dbsqlc.DBTX, p ByRobot) ([]string, error) {
+	all := []string{}
+	for robot, given := range p {
+		ids, err := s.IDs(ctx, db, robot, given...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
+}
+
+// Merge lists people once each, under their staff id where that is known.
+func (s *Store) Merge(ctx context.Context, robot sessions.RobotCode, people []memory.Person) ([]memory.Person, error) {
+	var list []memory.Person
+	at := map[sessions.UserID]int{}
+	for _, p := range people {
+		if sessions.Outside(p.ID) {
+			staff, err := s.StaffID(ctx, robot, p.ID)
+			if err != nil {
+				return nil, err
+			}
+			if staff != "" {
+				p.ID = staff
+			}
+		}
+		if i, known := at[p.ID]; known {
+			list[i].Messages += p.Messages // the last seen comes first, with the newest nick
+			continue
+		}
+		at[p.ID] = len(list)
+		list = append(list, p)
+	}
+	return list, nil
+}

@@ -1,0 +1,99 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// What comes while all lanes are busy is done in one go, in the order in which it came, and each gets its own error.
+func TestWhatComesTogetherIsDoneTogether(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan []int, 10), make(chan struct{})
+	g := &Batcher[int]{Do: func(_ context.Context, all []int) []error {
+		began <- slices.Clone(all)
+		<-release
+		errs := make([]error, len(all))
+		for i, n := range all {
+			errs[i] = fmt.Errorf("error of %d", n)
+		}
+		return errs
+	}}
+	var wg sync.WaitGroup
+	join := func(n int) {
+		wg.Go(func() {
+			if err := g.Submit(t.Context(), n); err == nil || err.Error() != fmt.Sprintf("error of %d", n) {
+				t.Errorf("%d got %v", n, err)
+			}
+		})
+	}
+	for n := range togetherLanes {
+		join(n)
+		if all := <-began; len(all) != 1 || all[0] != n {
+			t.Errorf("the first in a lane were %v", all)
+		}
+	}
+	var want []int
+	for n := 10; n < 15; n++ {
+		join(n)
+		g.awaitWaiting(n - 9)
+		want = append(want, n)
+	}
+	close(release)
+	if all := <-began; !slices.Equal(all, want) {
+		t.Errorf("done in one go: %v, want %v", all, want)
+	}
+	wg.Wait()
+	select {
+	case all := <-began:
+		t.Errorf("done again: %v", all)
+	default:
+	}
+}
+
+// awaitWaiting returns when n wait. Nothing tells of that but the list itself.
+func (g *Batcher[T]) awaitWaiting(n int) {
+	for {
+		g.mu.Lock()
+		got := len(g.waiting)
+		g.mu.Unlock()
+		if got == n {
+			return
+		}
+	}
+}
+
+// Whoever waits no longer is not waited for, and is not done after that.
+func TestWhoLeavesIsLeftOut(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan []int, 10), make(chan struct{})
+	g := &Batcher[int]{Do: func(_ context.Context, all []int) []error {
+		began <- slices.Clone(all)
+		<-release
+		return make([]error, len(all))
+	}}
+	var wg sync.WaitGroup
+	for n := range togetherLanes {
+		wg.Go(func() { _ = g.Submit(t.Context(), n) })
+		<-began
+	}
+	gone := errors.New("gone")
+	ctx, leave := context.WithCancelCause(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- g.Submit(ctx, 10) }()
+	g.awaitWaiting(1)
+	wg.Go(func() { _ = g.Submit(t.Context(), 11) })
+	g.awaitWaiting(2)
+	leave(gone)
+	if err := <-left; !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	if all := <-began; !slices.Equal(all, []int{11}) {
+		t.Errorf("done: %v", all)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,26 @@
+package pg
+
+import (
+	"strings"
+	"syscall"
+	"time"
+)
+
+const tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds
+
+// giveUpAfter has the kernel end a connection when what was sent is not acknowledged for d.
+func giveUpAfter(d time.Duration) func(network, address string, c syscall.RawConn) error {
+	return func(network, _ string, c syscall.RawConn) error {
+		if !strings.HasPrefix(network, "tcp") {
+			return nil
+		}
+		var set error
+		err := c.Control(func(fd uintptr) {
+			set = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds()))
+		})
+		if err == nil {
+			err = set
+		}
+		return err
+	}
+}

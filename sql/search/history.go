@@ -1,0 +1,167 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"ebb/memory/text"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+)
+
+const (
+	maxTerms      = 32         // of one query
+	historyShare  = 0.5        // of the terms, for a find in the history to count
+	maxBody       = 2000       // characters of an event's body that a search shows
+	bodyLead      = 10         // part of the characters that are shown of a long body, before the first find: one in so many
+	historyWindow = 5000       // events that are compared word by word at a time
+	historyBytes  = 20_000_000 // of their contents together
+	historyOlder  = 200        // older events that the search index may add
+)
+
+// History implements memory.Store. An event is found by words when it holds at least half of their terms. Of a long log
+// the newest part is compared word by word; older events are found by the search index, where they have all the words.
+func (s *Store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	finds, err := s.history(ctx, key, q)
+	if err != nil {
+		return memory.Finds{}, fmt.Errorf("reading the history of session %s: %w", key, err)
+	}
+	return finds, nil
+}
+
+func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+	terms := termsOf(q.Words)
+	p := dbsqlc.EventsHistoryParams{
+		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
+		Patterns: patternsOf(terms), MaxChars: pg.Clamp(q.Chars), LeadChars: pg.Clamp(q.Chars / bodyLead), Seqs: []int64{},
+		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: pg.Clamp(q.Limit),
+	}
+	if p.Until.IsZero() {
+		p.Until = time.Now().AddDate(10, 0, 0)
+	}
+	window, err := s.Q.EventsWindow(ctx, s.Pool, &dbsqlc.EventsWindowParams{
+		SessionKey: key, FirstSeq: p.FromSeq, ThroughSeq: p.ThroughSeq, Since: p.Since, Until: p.Until,
+		MaxRows: historyWindow, MaxBytes: historyBytes,
+	})
+	if err != nil || window == 0 {
+		return memory.Finds{}, err
+	}
+	first := p.FromSeq
+	p.FromSeq = window
+	var out memory.Finds
+	if out.Events, err = s.finds(ctx, p); err != nil || window == first {
+		return out, err
+	}
+	if more, err := s.Q.EventsWindow(ctx, s.Pool, &dbsqlc.EventsWindowParams{
+		SessionKey: key, FirstSeq: first, ThroughSeq: window - 1, Since: p.Since, Until: p.Until, MaxRows: 1, MaxBytes: 1,
+	}); err != nil || more == 0 {
+		return out, err
+	}
+	out.From = window
+	if len(terms) == 0 || len(out.Events) >= q.Limit {
+		return out, nil
+	}
+	p.FromSeq, p.ThroughSeq, p.MaxRows = first, window-1, pg.Clamp(q.Limit-len(out.Events))
+	older, err := s.olderFinds(ctx, p, q.Words)
+	out.Events = append(out.Events, older...)
+	return out, err
+}
+
+// olderFinds are events of a range that have all the words, as the search index knows them.
+func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.Find, error) {
+	keys := rank.Keys(index.EventScope(p.SessionKey), words)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	rows, err := s.Q.EventsFind(ctx, s.Replanned(), &dbsqlc.EventsFindParams{
+		SessionKey: p.SessionKey, Lists: []string{pg.ArrayText(keys)}, MaxRows: historyOlder,
+	})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	for _, row := range rows {
+		p.Seqs = append(p.Seqs, row.Seq)
+	}
+	return s.finds(ctx, p)
+}
+
+func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.Find, error) {
+	rows, err := s.Q.EventsHistory(ctx, s.Pool, &p)
+	if err != nil {
+		return nil, err
+	}
+	finds := make([]memory.Find, 0, len(rows))
+	for _, r := range rows {
+		finds = append(finds, memory.Find{Cut: r.Chars > p.MaxChars, Event: sessions.Event{
+			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: p.SessionKey, Role: r.Role, Content: piece(r.Content, r.Place),
+			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
+		}})
+	}
+	return finds, nil
+}
+
+// termsOf are the words of a query, folded, each once: a Latin word or number is one, a run of Chinese characters is
+// one for each two that stand side by side, for nothing tells where its words end. A character alone is one itself.
+func termsOf(query string) []string {
+	var terms []string
+	add := func(t string) {
+		if len(terms) < maxTerms && !slices.Contains(terms, t) {
+			terms = append(terms, t)
+		}
+	}
+	for _, word := range strings.FieldsFunc(text.Fold(query), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		for _, run := range runsOf([]rune(word)) {
+			if run[0] < 0x2E80 || len(run) == 1 {
+				add(string(run))
+				continue
+			}
+			for i := range len(run) - 1 {
+				add(string(run[i : i+2]))
+			}
+		}
+	}
+	return terms
+}
+
+// runsOf cuts a word where Latin and Chinese characters meet.
+func runsOf(word []rune) [][]rune {
+	var runs [][]rune
+	start := 0
+	for i := 1; i <= len(word); i++ {
+		if i == len(word) || (word[i] < 0x2E80) != (word[i-1] < 0x2E80) {
+			runs = append(runs, word[start:i])
+			start = i
+		}
+	}
+	return runs
+}
+
+// patternsOf makes patterns for ILIKE that find each term anywhere. Terms hold letters and digits only, nothing that
+// a pattern would read as a sign.
+func patternsOf(terms []string) []string {
+	patterns := make([]string, 0, len(terms))
+	for _, t := range terms {
+		patterns = append(patterns, "%"+t+"%")
+	}
+	return patterns
+}
+
+// piece marks a text that was read from the middle of a body on.
+func piece(text string, place int) string {
+	if place > 1 {
+		return "…" + text
+	}
+	return text
+}

@@ -1,0 +1,105 @@
+package search
+
+import (
+	"context"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/facts"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+)
+
+// hits are the finds as they are shown, each told once.
+func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, error) {
+	finds = x.once(finds)
+	finds = finds[:min(x.limit, len(finds))]
+	var seqs []int64
+	for _, f := range finds {
+		if f.Doc.Seq > 0 {
+			seqs = append(seqs, f.Doc.Seq)
+		}
+	}
+	events := make(map[int64]dbsqlc.EventsFoundRow, len(seqs))
+	if len(seqs) > 0 {
+		rows, err := x.Q.EventsFound(ctx, x.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			events[pg.OrZero(row.Seq)] = row
+		}
+	}
+	var memories []memory.Memory
+	for _, f := range finds {
+		if f.Doc.Seq == 0 {
+			memories = append(memories, facts.FromRow(x.found[f.Place].memory))
+		}
+	}
+	if err := x.identities.NameIn(ctx, x.reader.Key, memories); err != nil {
+		return nil, err
+	}
+	var hits []memory.Hit
+	for _, f := range finds {
+		h := memory.Hit{Score: f.Score, Why: f.Why, Outdated: f.Doc.Outdated}
+		if f.Doc.Seq == 0 {
+			m := memories[0]
+			memories = memories[1:]
+			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.visible.Path(m), m.ID, m.Content, m.Source(), m.Time()
+		} else {
+			e, ok := events[f.Doc.Seq]
+			if !ok {
+				continue // it was erased meanwhile
+			}
+			h.Path, h.Seq, h.At = facts.EventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
+			h.Content = x.query.Piece(e.Content, x.chars)
+			h.Who = speaker(e.Role, e.SenderNick, e.SenderID)
+		}
+		hits = append(hits, h)
+	}
+	return hits, nil
+}
+
+// once leaves out the events that say what a memory drawn from them says: the memory stands where the better of the two
+// stood.
+func (x *searching) once(finds []rank.Find) []rank.Find {
+	var kept []rank.Find
+	taken := make(map[int]bool) // places of memories that are told already
+	for _, f := range finds {
+		if f.Doc.Seq > 0 {
+			if m, ok := x.drawnFrom(f, finds); ok {
+				f = m
+			}
+		}
+		if f.Doc.Seq == 0 {
+			if taken[f.Place] {
+				continue
+			}
+			taken[f.Place] = true
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// drawnFrom is the memory among finds that was drawn from an event and says what the event says.
+func (x *searching) drawnFrom(event rank.Find, finds []rank.Find) (rank.Find, bool) {
+	for _, f := range finds {
+		m := x.found[f.Place].memory
+		if m != nil && m.SourceSession == x.reader.Key && m.StartSeq <= event.Doc.Seq && event.Doc.Seq <= m.EndSeq && rank.Says(event.Doc, f.Doc) {
+			f.Score = max(f.Score, event.Score)
+			return f, true
+		}
+	}
+	return rank.Find{}, false
+}
+
+// speaker is who said an event, as a search tells it: the bot has no name among people.
+func speaker(role sessions.Role, nick string, id sessions.UserID) string {
+	if role == sessions.RoleUser {
+		return sessions.Speaker(nick, id)
+	}
+	return string(role)
+}

@@ -1,0 +1,338 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"container/list"
+	"context"
+	"ebb/memory/text"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/facts"
+	"ebb/sql/pg"
+	"ebb/sql/vectors"
+)
+
+const (
+	embedWait   = 300 * time.Millisecond // for the vector of a query; then words have to do
+	compareWait = 200 * time.Millisecond // for the comparison after that
+	embedRest   = 15 * time.Second       // after a failure, in which no search waits
+	keptQueries = 256                    // vectors of queries that are kept
+	aboveChance = 2.0                    // standard deviations above what is near by chance
+	awayChance  = 0.15                   // at least that share of the way from there to the same text
+)
+
+// unrelated are texts that nobody looks for. How near a query is to them is how near anything is to it by chance, which
+// differs from model to model: only what is clearly nearer is found. There are ten, for some endpoints take no more.
+var unrelated = []string{
+	"The tide gauge at the old harbour reads two metres.", "Glaciers carve wide valleys into granite.",
+	"He tuned the harpsichord before the recital.", "Penguins huddle against the polar wind.",
+	"A pinch of saffron colours the whole risotto.",
+	"宋代的瓷器以青白釉闻名。", "候鸟在湿地停歇三周。", "他用毛笔抄完了整部经书。", "火山灰让土壤变得肥沃。", "望远镜里能看到土星的光环。",
+}
+
+// meaning makes vectors of queries.
+type meaning struct {
+	embedder memory.Embedder
+	wait     time.Duration // for a query's vector
+	compare  time.Duration // for what is near it
+
+	mu      sync.Mutex
+	known   map[string]*list.Element // of recent
+	recent  list.List                // of queryVector, the last used first
+	chance  [][]float32              // vectors of the unrelated texts
+	restEnd time.Time
+}
+
+type queryVector struct {
+	text   string
+	vector []float32
+}
+
+// errResting says that the endpoint failed a moment ago.
+var errResting = errors.New("the embedding endpoint failed a moment ago")
+
+// vector returns a query's vector and how near a text must be to it to be found.
+func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor float64, err error) {
+	ctx, stop := context.WithTimeout(ctx, m.wait)
+	defer stop()
+	m.mu.Lock()
+	chance, resting := m.chance, time.Now().Before(m.restEnd)
+	if e, ok := m.known[text]; ok {
+		m.recent.MoveToFront(e)
+		v = e.Value.(queryVector).vector //nolint:forcetypeassert // the list holds nothing else
+	}
+	m.mu.Unlock()
+	if resting && (v == nil || chance == nil) {
+		return nil, 0, errResting
+	}
+	if chance == nil {
+		if chance, err = m.embed(ctx, unrelated); err != nil {
+			return nil, 0, err
+		}
+		m.mu.Lock()
+		m.chance = chance // also where the query's own vector is late
+		m.mu.Unlock()
+	}
+	if v == nil {
+		one, err := m.embed(ctx, []string{text})
+		if err != nil {
+			return nil, 0, err
+		}
+		v = one[0]
+	}
+	m.keep(text, v)
+	return v, chanceFloor(v, chance), nil
+}
+
+// embed asks the endpoint. After a failure that is neither the caller's nor the text's it is left alone for a while, so
+// that a search without it is no slower than one that never had it.
+func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	embedded, err := m.embedder.Embed(ctx, texts)
+	if err == nil && len(embedded) != len(texts) {
+		err = fmt.Errorf("%d vectors came for %d texts", len(embedded), len(texts))
+	}
+	if err != nil {
+		trouble, ok := errors.AsType[memory.EmbedTrouble](err)
+		if !errors.Is(err, context.Canceled) && (!ok || !trouble.Unfit()) {
+			m.mu.Lock()
+			m.restEnd = time.Now().Add(embedRest)
+			m.mu.Unlock()
+		}
+		return nil, err
+	}
+	for i := range embedded {
+		embedded[i] = vectors.Unit(embedded[i])
+	}
+	return embedded, nil
+}
+
+func (m *meaning) keep(text string, v []float32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.known[text]; ok {
+		return
+	}
+	if m.known == nil {
+		m.known = make(map[string]*list.Element)
+	}
+	m.known[text] = m.recent.PushFront(queryVector{text, v})
+	if m.recent.Len() > keptQueries {
+		last := m.recent.Back()
+		delete(m.known, m.recent.Remove(last).(queryVector).text) //nolint:forcetypeassert // the list holds nothing else
+	}
+}
+
+// chanceFloor is clearly above the mean of the cosines to the unrelated texts.
+func chanceFloor(v []float32, chance [][]float32) float64 {
+	sum, squares := 0.0, 0.0
+	for _, c := range chance {
+		if len(c) != len(v) {
+			continue
+		}
+		cos := vectors.Cosine(c, v)
+		sum, squares = sum+cos, squares+cos*cos
+	}
+	n := float64(len(chance))
+	mean := sum / n
+	return mean + max(aboveChance*math.Sqrt(max(squares/n-mean*mean, 0)), awayChance*(1-mean))
+}
+
+// Dense finds what the reader may see and is near a query by its meaning, the nearest first; a hit's score is the cosine.
+// An error says that only words can find now.
+func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	limit := q.Limit
+	if s.meaning.embedder == nil || limit <= 0 || q.Text == "" {
+		return nil, nil
+	}
+	v, floor, err := s.meaning.vector(ctx, head(q.Text, vectors.MaxEmbedded))
+	if err != nil {
+		return nil, fmt.Errorf("embedding a query of session %s: %w", r.Key, err)
+	}
+	if len(v) == 0 {
+		return nil, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, s.meaning.compare)
+	defer stop()
+	var hits []memory.Hit
+	if q.From != memory.FromEvents {
+		if hits, err = s.nearMemories(ctx, r, v, floor, limit); err != nil {
+			return nil, fmt.Errorf("comparing memories for session %s: %w", r.Key, err)
+		}
+	}
+	if q.From != memory.FromMemories {
+		events, err := s.nearEvents(ctx, r.Key, v, floor, limit)
+		if err != nil {
+			return nil, fmt.Errorf("comparing events of session %s: %w", r.Key, err)
+		}
+		hits = append(hits, events...)
+	}
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int {
+		if a.Outdated != b.Outdated { // what was corrected comes last
+			if a.Outdated {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(b.Score, a.Score)
+	})
+	return hits[:min(limit, len(hits))], nil
+}
+
+// nearMemories compares what the reader may see: who may see what is decided in one place, before anything is compared.
+func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
+	memories, err := s.visible.List(ctx, r, 0, maxCandidates)
+	if err != nil {
+		return nil, err
+	}
+	var at vectors.Place
+	by := make(map[string]memory.Memory, len(memories))
+	for _, m := range memories {
+		key, hash := vectors.ScopeKey(m.Scope, m.ScopeID), vectors.Hash(m.Content)
+		if !slices.Contains(at.Scopes, key) {
+			at.Scopes = append(at.Scopes, key)
+		}
+		at.Hashes, by[string(hash)] = append(at.Hashes, hash), m
+	}
+	found, err := s.comparer.Nearest(ctx, at, s.meaning.embedder.Model(), v, limit)
+	if err != nil {
+		return nil, err
+	}
+	var hits []memory.Hit
+	var facts []memory.Memory
+	for _, n := range found {
+		m := by[string(n.Hash)]
+		if n.Score < floor || m.ID == 0 { // two scopes may say the same
+			continue
+		}
+		delete(by, string(n.Hash))
+		facts = append(facts, m)
+		hits = append(hits, memory.Hit{
+			Path: s.visible.Path(m), MemoryID: m.ID, Content: m.Content, At: m.Time(), Score: n.Score, Why: []string{whyMeaning},
+		})
+	}
+	if err := s.identities.NameIn(ctx, r.Key, facts); err != nil {
+		return nil, err
+	}
+	for i, m := range facts {
+		hits[i].Who = m.Source()
+	}
+	return hits, nil
+}
+
+// whyMeaning is why something was found that shares no word with the query.
+const whyMeaning = "similar meaning"
+
+func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
+	found, err := s.comparer.Nearest(ctx, vectors.Place{Scopes: []string{string(key)}, Events: true}, s.meaning.embedder.Model(), v, limit)
+	if err != nil {
+		return nil, err
+	}
+	scores := make(map[int64]vectors.Near, len(found))
+	seqs := make([]int64, 0, len(found))
+	for _, n := range found {
+		if n.Score >= floor {
+			scores[n.Seq], seqs = n, append(seqs, n.Seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	rows, err := s.Q.EventsNear(ctx, s.Pool, &dbsqlc.EventsNearParams{SessionKey: key, Seqs: seqs, MaxChars: maxBody})
+	if err != nil {
+		return nil, err
+	}
+	outdated, err := s.Q.EventsOutdated(ctx, s.Pool, &dbsqlc.EventsOutdatedParams{
+		SessionKey: key, FirstSeq: slices.Min(seqs), LastSeq: slices.Max(seqs), Most: narrowRange,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var hits []memory.Hit
+	for _, e := range rows {
+		n := scores[pg.OrZero(e.Seq)]
+		if !bytes.Equal(e.ContentHash, n.Hash) { // erased since
+			continue
+		}
+		hits = append(hits, memory.Hit{
+			Path: facts.EventPath(n.Seq), Seq: n.Seq, Content: e.Content, At: e.CreatedAt, Score: n.Score,
+			Who: speaker(e.Role, e.SenderNick, e.SenderID), Why: []string{whyMeaning},
+			Outdated: slices.Contains(outdated, n.Seq),
+		})
+	}
+	return hits, nil
+}
+
+// head is at most n characters of a text.
+func head(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n])
+	}
+	return text
+}
+
+// beside begins a search by meaning while words are searched for. The function that it returns, to be called once, waits
+// for it and makes one ranking of both; where only words can find, it leaves theirs as it is.
+func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
+	if s.meaning.embedder == nil {
+		return func(words []memory.Hit) []memory.Hit { return words }
+	}
+	found := make(chan []memory.Hit, 1)
+	go func() { // ends with its deadlines
+		hits, err := s.Dense(ctx, r, q)
+		if err != nil && !errors.Is(err, errResting) && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search by meaning failed, words have to do")
+		}
+		found <- hits
+	}()
+	return func(words []memory.Hit) []memory.Hit { return fuseHits(words, <-found, s.embedWeight, q.Limit) }
+}
+
+// fuseHits makes one ranking of two. What says the same as another, as an event and the memory that was drawn from it
+// may, is told once, and what both found is told as words found it.
+func fuseHits(words, meaning []memory.Hit, weight float64, limit int) []memory.Hit {
+	if len(meaning) == 0 {
+		return words
+	}
+	hits := make(map[string]memory.Hit, len(words)+len(meaning))
+	paths := make(map[string]string, len(words)+len(meaning)) // by what is said
+	order := [2][]string{}
+	for side, list := range [][]memory.Hit{words, meaning} {
+		for _, h := range list {
+			said := text.Normalize(h.Content)
+			known, ok := paths[said]
+			if h0, same := hits[h.Path]; same {
+				known, ok = h0.Path, true
+			}
+			if ok && side == 1 {
+				h0 := hits[known]
+				if !slices.Contains(h0.Why, whyMeaning) {
+					h0.Why = append(slices.Clone(h0.Why), whyMeaning)
+					hits[known] = h0
+				}
+				if !slices.Contains(order[1], known) {
+					order[1] = append(order[1], known)
+				}
+				continue
+			}
+			hits[h.Path], paths[said] = h, h.Path
+			order[side] = append(order[side], h.Path)
+		}
+	}
+	var fused []memory.Hit
+	for _, path := range rank.Fuse(order[0], order[1], weight) {
+		fused = append(fused, hits[path])
+	}
+	return fused[:min(limit, len(fused))]
+}

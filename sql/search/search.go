@@ -1,0 +1,244 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/facts"
+	"ebb/sql/identity"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+	"ebb/sql/vectors"
+)
+
+// Store finds events and memories.
+type Store struct {
+	*pg.DB
+	identities  *identity.Store
+	visible     *facts.Reader
+	comparer    *vectors.Comparer
+	loc         *time.Location
+	meaning     meaning
+	embedWeight float64
+}
+
+// Options say how texts are found by meaning, and in which time zone days of queries are.
+type Options struct {
+	Location    *time.Location
+	Embedder    memory.Embedder // nil: by words alone
+	EmbedWeight float64
+	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
+	EmbedTimeout, CompareTimeout time.Duration
+}
+
+// New returns the searches of a database.
+func New(
+	db *pg.DB, identities *identity.Store, visible *facts.Reader, comparer *vectors.Comparer, o Options,
+) *Store {
+	s := &Store{
+		DB: db, identities: identities, visible: visible, comparer: comparer, loc: o.Location, embedWeight: o.EmbedWeight,
+	}
+	s.meaning.embedder = o.Embedder
+	s.meaning.wait, s.meaning.compare = cmp.Or(o.EmbedTimeout, embedWait), cmp.Or(o.CompareTimeout, compareWait)
+	return s
+}
+
+const (
+	maxCandidates = 2000    // memories looked at by meaning, the newest first
+	maxOfTerm     = 200     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
+	maxPaired     = 4       // common terms of which each two are looked for together
+	recentEvents  = 500     // events of the end of the log where common terms are looked for: the others found are the oldest that have them
+	maxShort      = 1500    // bytes that the terms of a short event take: about 400 characters of it
+	maxRecent     = 100     // of which so many are looked at
+	maxSaid       = 200     // events looked at that only a time or a person speaks for
+	maxUnindexed  = 500     // events without terms that are read for one search
+	maxNewChars   = 20_000  // characters that are read of each of these
+	maxNewBytes   = 500_000 // of all of them
+	besideBest    = 24      // events whose neighbours are looked at
+	narrowRange   = 4       // events that a memory was drawn from, for what it says to be theirs
+)
+
+// Search implements memory.Store. Candidates come from the index on terms; memory/rank scores them. Where embeddings are
+// configured, what is near by its meaning is found too.
+func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
+	fuse := s.beside(ctx, r, q)
+	hits, err := s.byWords(ctx, r, q)
+	if err != nil {
+		return nil, fmt.Errorf("searching memory for session %s: %w", r.Key, err)
+	}
+	return fuse(hits), nil
+}
+
+// candidate is what a search may find, as the database has it.
+type candidate struct {
+	rank.Doc
+	memory *dbsqlc.MemoriesReadableRow // nil for an event
+	nick   string                      // of who said an event
+	sender sessions.UserID
+}
+
+// searching is one search under way.
+type searching struct {
+	*Store
+	reader memory.Reader
+	query  rank.Query
+	from   memory.Source
+	limit  int
+	chars  int   // of an event that a hit shows
+	last   int64 // place of the session's newest event
+	found  []candidate
+	total  int           // texts that were looked through, as far as that is known
+	common map[int64]int // about how many of them have a key, for not all of these are read
+}
+
+func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
+	scope, err := s.Q.SearchScope(ctx, s.Pool, r.Key)
+	if err != nil {
+		return nil, err
+	}
+	now := q.Now
+	if now.IsZero() {
+		now = scope.At
+	}
+	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
+	for i, id := range scope.Ids {
+		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
+	}
+	x.last = scope.LastSeq
+	if x.from != memory.FromEvents {
+		if err := x.memories(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if x.from != memory.FromMemories && scope.LastSeq > 0 {
+		if err := x.events(ctx); err != nil {
+			return nil, err
+		}
+		x.total += int(scope.LastSeq)
+	}
+	finds, err := x.rank(ctx)
+	if err != nil || len(finds) == 0 {
+		return nil, err
+	}
+	return x.hits(ctx, finds)
+}
+
+// rank scores what was found, with what stands beside the best of it.
+func (x *searching) rank(ctx context.Context) ([]rank.Find, error) {
+	if err := x.markOutdated(ctx); err != nil {
+		return nil, err
+	}
+	pool := x.query.Pool(x.total)
+	for key, n := range x.common {
+		pool.Common(key, n)
+	}
+	for i := range x.found {
+		pool.Add(x.found[i].Doc)
+	}
+	if x.from != memory.FromMemories {
+		if seqs := pool.Beside(besideBest); len(seqs) > 0 {
+			before := len(x.found)
+			if err := x.read(ctx, seqs); err != nil {
+				return nil, err
+			}
+			for i := range x.found[before:] {
+				pool.Add(x.found[before+i].Doc)
+			}
+		}
+	}
+	return pool.Rank(2*x.limit + narrowRange), nil // some may say the same
+}
+
+// events looks for events of the session: by words, and where the query has none to look for, by time and person.
+func (x *searching) events(ctx context.Context) error {
+	key := x.reader.Key
+	before := len(x.found)
+	if err := x.terms(ctx, x.query.EventKeys(index.EventScope(key))); err != nil {
+		return err
+	}
+	if x.query.Loose() {
+		if err := x.said(ctx); err != nil {
+			return err
+		}
+	}
+	rows, err := x.Q.EventsUnindexed(ctx, x.Pool, &dbsqlc.EventsUnindexedParams{
+		SessionKey: key, MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if terms := index.EventTerms(key, row.Content); len(terms) > 0 {
+			x.add(dbsqlc.EventsBesideRow{
+				Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt, Terms: terms,
+			})
+		}
+	}
+	for _, c := range x.found[before:] { // who spoke long ago
+		x.query.Name(rank.Person{ID: string(c.sender), Nick: c.nick})
+	}
+	return nil
+}
+
+func (x *searching) said(ctx context.Context) error {
+	from, to, dated := x.query.Span()
+	if !dated {
+		if len(x.query.People()) == 0 {
+			return nil
+		}
+		from, to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0)
+	}
+	rows, err := x.Q.EventsTold(ctx, x.Pool, &dbsqlc.EventsToldParams{
+		SessionKey: x.reader.Key, FromTime: from, ToTime: to, SenderIds: append([]string{}, x.query.People()...), MaxRows: maxSaid,
+	})
+	if err != nil {
+		return err
+	}
+	known := x.known()
+	for _, row := range rows {
+		if !known[pg.OrZero(row.Seq)] && len(row.Terms) > 0 {
+			x.add(dbsqlc.EventsBesideRow(row))
+		}
+	}
+	return nil
+}
+
+func (x *searching) add(e dbsqlc.EventsBesideRow) {
+	d := rank.Doc{
+		Seq: pg.OrZero(e.Seq), At: e.CreatedAt, Assistant: e.Role == sessions.RoleAssistant, Keys: e.Terms, Who: []string{string(e.SenderID)},
+	}
+	x.found = append(x.found, candidate{Doc: d, nick: e.SenderNick, sender: e.SenderID})
+}
+
+// markOutdated marks the events that say what was corrected later, so that they come after what holds now.
+func (x *searching) markOutdated(ctx context.Context) error {
+	first, last := int64(0), int64(0)
+	for _, c := range x.found {
+		if c.Seq > 0 {
+			first, last = min(cmp.Or(first, c.Seq), c.Seq), max(last, c.Seq)
+		}
+	}
+	if last == 0 {
+		return nil
+	}
+	seqs, err := x.Q.EventsOutdated(ctx, x.Pool, &dbsqlc.EventsOutdatedParams{
+		SessionKey: x.reader.Key, FirstSeq: first, LastSeq: last, Most: narrowRange,
+	})
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	for i := range x.found {
+		x.found[i].Outdated = slices.Contains(seqs, x.found[i].Seq)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package spend
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store adds up what model calls cost.
+type Store struct{ *pg.DB }
+
+// New returns the spendings of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// Add adds a spending to the session's usage and to that of the day. A session that does not exist is charged with nothing.
+func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
+	p := &dbsqlc.SpendAddParams{
+		SessionKey: key, Kind: one.Kind, PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
+		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Cost: pg.Finite(one.Cost),
+	}
+	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
+		return nil
+	}
+	if one.Kind != sessions.SpentTurn {
+		p.Upkeep = p.PromptTokens + p.CompletionTokens
+	}
+	return dbsqlc.New().SpendAdd(ctx, tx, p)
+}
+
+// Charge implements sessions.Store.
+func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
+	if err := s.InTx(ctx, func(tx pgx.Tx) error { return Add(ctx, tx, key, one) }); err != nil {
+		return fmt.Errorf("charging session %s with a %s: %w", key, one.Kind, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// Spent implements sessions.Store.
+func (s *Store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
+	rows, err := s.Q.SpendToday(ctx, s.Pool, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading what session %s spent today: %w", key, err)
+	}
+	list := make([]sessions.Spending, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, sessions.Spending{
+			Kind: r.Kind, Cost: r.Cost,
+			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+		})
+	}
+	return list, nil
+}
+
+// Cost is a sum of spendings: of answers, flushes, summaries, digests and consolidations, also those that failed.
+type Cost struct {
+	Key    sessions.Key // empty for all sessions together
+	Period string       // a day as 2006-01-02 or a month as 2006-01, of UTC; empty for all days together
+	sessions.Spending
+}
+
+// CostsBy says how costs are added up besides by kind; the zero value adds up everything.
+type CostsBy struct {
+	Session    bool
+	Day, Month bool // one of them at most
+}
+
+// Costs adds up spendings from a day on, the newest first: of one session, or of all where the key is empty. What a single
+// attempt took is in Compactions and Flushes.
+func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
+	day := since.UTC()
+	p := &dbsqlc.SpendSumsParams{SessionKey: string(key), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}
+	switch {
+	case by.Day:
+		p.PeriodForm = "YYYY-MM-DD"
+	case by.Month:
+		p.PeriodForm = "YYYY-MM"
+	}
+	rows, err := s.Q.SpendSums(ctx, s.Pool, p)
+	if err != nil {
+		return nil, fmt.Errorf("adding up costs since %s: %w", day.Format(time.DateOnly), err)
+	}
+	costs := make([]Cost, 0, len(rows))
+	for _, r := range rows {
+		costs = append(costs, Cost{
+			Key: sessions.Key(r.Session), Period: r.Period,
+			Spending: sessions.Spending{
+				Kind: r.Kind, Cost: r.Cost,
+				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			},
+		})
+	}
+	return costs, nil
+}

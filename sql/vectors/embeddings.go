@@ -1,0 +1,244 @@
+package vectors
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store stores the vectors of texts.
+type Store struct {
+	*pg.DB
+	embedMu  sync.Mutex
+	embedded map[string]int64 // by model: the memory up to which all have vectors
+}
+
+// New returns the vectors of a database.
+func New(db *pg.DB) *Store {
+	return &Store{DB: db, embedded: make(map[string]int64)}
+}
+
+const (
+	MaxEmbedded   = 2000 // characters of a text that its vector is made of
+	memoriesPage  = 2000 // memories looked through at a time
+	eventsPage    = 500  // events of one session looked through at a time
+	sessionsPage  = 64   // sessions looked through at a time
+	outdatedBatch = 5000 // vectors of former models deleted by one statement
+)
+
+// Hash is what a text's vector is kept under, the same as sha256(convert_to(content, 'UTF8')) in SQL.
+func Hash(content string) []byte {
+	sum := sha256.Sum256([]byte(content))
+	return sum[:]
+}
+
+// ScopeKey is what the vectors of a scope's memories are kept under. Those of events are kept under the session's
+// key, which never has this sign.
+func ScopeKey(scope memory.Scope, id string) string { return string(scope) + "|" + id }
+
+// Unembedded implements memory.Vectors. Memories are looked through from the beginning once a process, and from then on
+// those that are new; of each session's log the table knows how far it has vectors.
+func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+	texts, err := s.memoriesUnembedded(ctx, model, limit)
+	if err == nil && len(texts) < limit {
+		var events []memory.Unembedded
+		events, err = s.eventsUnembedded(ctx, model, limit-len(texts))
+		texts = append(texts, events...)
+	}
+	if err == nil && len(texts) > 0 {
+		err = s.know(ctx, model, texts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for texts without a vector of %s: %w", model, err)
+	}
+	return texts, nil
+}
+
+func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+	s.embedMu.Lock()
+	after := s.embedded[model]
+	s.embedMu.Unlock()
+	var texts []memory.Unembedded
+	seen := map[string]bool{}
+	for through, whole := after, true; ; {
+		rows, err := s.Q.MemoriesUnembedded(ctx, s.Pool, &dbsqlc.MemoriesUnembeddedParams{
+			MaxChars: MaxEmbedded, AfterID: after, MaxRows: memoriesPage, Model: model,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			after = r.ID
+			if r.Missing && !seen[r.ScopeKey+string(r.ContentHash)] {
+				seen[r.ScopeKey+string(r.ContentHash)] = true
+				texts = append(texts, memory.Unembedded{
+					ScopeKey: r.ScopeKey, Hash: r.ContentHash, Session: r.SourceSession, MemoryID: r.ID, Content: r.Content,
+				})
+			}
+			// What is missing, and what is so new that older ones may still come, is looked at again.
+			if whole = whole && r.Settled && !r.Missing; whole {
+				through = r.ID
+			}
+			if len(texts) == limit {
+				break
+			}
+		}
+		if len(texts) == limit || len(rows) < memoriesPage {
+			s.embedMu.Lock()
+			s.embedded[model] = max(s.embedded[model], through)
+			s.embedMu.Unlock()
+			return texts, nil
+		}
+	}
+}
+
+// eventsUnembedded looks through sessions, moves their cursors over what has vectors, and stops with the first texts
+// that have none.
+func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
+	var texts []memory.Unembedded
+	for len(texts) == 0 {
+		rows, err := s.Q.SessionsUnembedded(ctx, s.Pool, &dbsqlc.SessionsUnembeddedParams{Model: model, MaxRows: sessionsPage})
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		for _, r := range rows {
+			more, err := s.sessionUnembedded(ctx, model, r, limit-len(texts))
+			if err != nil {
+				return nil, fmt.Errorf("in session %s: %w", r.SessionKey, err)
+			}
+			if texts = append(texts, more...); len(texts) == limit {
+				break
+			}
+		}
+	}
+	return texts, nil
+}
+
+func (s *Store) sessionUnembedded(
+	ctx context.Context, model string, r dbsqlc.SessionsUnembeddedRow, limit int,
+) ([]memory.Unembedded, error) {
+	var texts []memory.Unembedded
+	seen := map[string]bool{}
+	for from := r.ThroughSeq; from < r.LastSeq; from += eventsPage {
+		through := min(from+eventsPage, r.LastSeq)
+		rows, err := s.Q.EventsUnembedded(ctx, s.Pool, &dbsqlc.EventsUnembeddedParams{
+			MaxChars: MaxEmbedded, SessionKey: r.SessionKey, AfterSeq: from, ThroughSeq: through, Erased: sessions.ErasedText,
+			Model: model,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == 0 && len(texts) == 0 {
+			if err := s.Q.EmbeddingCursorSet(ctx, s.Pool, &dbsqlc.EmbeddingCursorSetParams{
+				SessionKey: r.SessionKey, Model: model, ThroughSeq: through,
+			}); err != nil {
+				return nil, err
+			}
+		}
+		for _, e := range rows {
+			if seen[string(e.ContentHash)] {
+				continue
+			}
+			seen[string(e.ContentHash)] = true
+			texts = append(texts, memory.Unembedded{
+				ScopeKey: string(r.SessionKey), Hash: e.ContentHash, Session: r.SessionKey, Seq: pg.OrZero(e.Seq), Content: e.Content,
+			})
+			if len(texts) == limit {
+				return texts, nil
+			}
+		}
+	}
+	return texts, nil
+}
+
+// know gives texts the vectors that the same texts have elsewhere.
+func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedded) error {
+	hashes := make([][]byte, len(texts))
+	for i, t := range texts {
+		hashes[i] = t.Hash
+	}
+	rows, err := s.Q.EmbeddingsKnown(ctx, s.Pool, &dbsqlc.EmbeddingsKnownParams{Hashes: hashes, Model: model})
+	if err != nil {
+		return err
+	}
+	known := make(map[string][]float32, len(rows))
+	for _, r := range rows {
+		known[string(r.ContentHash)] = append([]float32{}, r.Vec...) // an empty one is known too
+	}
+	for i := range texts {
+		texts[i].Known = known[string(texts[i].Hash)]
+	}
+	return nil
+}
+
+// KeepVectors implements memory.Vectors. Vectors are kept with the length one, so that their product is the cosine.
+func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
+	hold := &dbsqlc.EmbeddingsHoldParams{SessionKeys: []string{}, Ids: []int64{}}
+	for _, t := range texts {
+		hold.SessionKeys = append(hold.SessionKeys, string(t.Session))
+		if t.MemoryID > 0 {
+			hold.Ids = append(hold.Ids, t.MemoryID)
+		}
+	}
+	err := s.InTx(ctx, func(tx pgx.Tx) error {
+		if err := s.Q.EmbeddingsHold(ctx, tx, hold); err != nil {
+			return err
+		}
+		for i, t := range texts {
+			v := Unit(vectors[i])
+			if _, err := s.Q.EmbeddingsInsert(ctx, tx, &dbsqlc.EmbeddingsInsertParams{
+				ScopeKey: t.ScopeKey, ContentHash: t.Hash, Model: model, Vec: v, Small: small(v), Seq: t.Seq, ID: t.MemoryID,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keeping %d vectors of %s: %w", len(texts), model, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// DropVectors implements memory.Vectors.
+func (s *Store) DropVectors(ctx context.Context, model string) (int, error) {
+	dropped := 0
+	for {
+		n, err := s.Q.EmbeddingsOutdated(ctx, s.Pool, &dbsqlc.EmbeddingsOutdatedParams{Model: model, MaxRows: outdatedBatch})
+		if err == nil && n == 0 {
+			err = s.Q.EmbeddingCursorsOutdated(ctx, s.Pool, model)
+		}
+		if err != nil {
+			return dropped, fmt.Errorf("deleting vectors of models other than %s: %w", model, err)
+		}
+		if dropped += int(n); n == 0 {
+			return dropped, nil
+		}
+	}
+}
+
+// Unit gives a vector the length one. One of zeros becomes empty: it is near nothing.
+func Unit(v []float32) []float32 {
+	sum := 0.0
+	for _, f := range v {
+		sum += float64(f) * float64(f)
+	}
+	norm := math.Sqrt(sum)
+	if norm == 0 || math.IsInf(norm, 0) || math.IsNaN(norm) {
+		return []float32{}
+	}
+	out := make([]float32, len(v))
+	for i, f := range v {
+		out[i] = float32(float64(f) / norm)
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package vectors
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// What names a type that only some servers have, or is read as a stream: no query that sqlc could make code of.
+var (
+	//go:embed has.sql
+	vectorHas string
+	//go:embed extension.sql
+	vectorExtension string
+	//go:embed near.sql
+	vectorNear string
+	//go:embed scan.sql
+	vectorScan string
+)
+
+const (
+	// maxScanned is how much of a log, in events from its end, one search looks at where the server cannot compare vectors.
+	maxScanned = 50_000
+	// sureNear is how many more than asked for are compared exactly.
+	sureNear = 32
+)
+
+// Near is a text by its hash, the place of the first event that says it, and its cosine to what was looked for.
+type Near struct {
+	Hash  []byte
+	Seq   int64
+	Score float64
+}
+
+// Comparer finds the nearest vectors: on the server, where it has pgvector, or here. It asks the server once.
+type Comparer struct {
+	*pg.DB
+
+	mu    sync.Mutex
+	asked bool
+	has   bool
+}
+
+// NewComparer returns a Comparer that has not asked the server yet.
+func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
+
+// ServerCompares reports whether the server compares vectors, by pgvector. Where it could and does not yet, its extension
+// is made, if we may; else the vectors of a scope are compared here, with the same outcome.
+func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked {
+		return c.has, nil
+	}
+	var available bool
+	if err := c.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
+		return false, fmt.Errorf("asking for pgvector: %w", err)
+	}
+	if !c.has && available {
+		if _, err := c.Pool.Exec(ctx, vectorExtension); err != nil {
+			zerolog.Ctx(ctx).Info().Err(err).Msg("pgvector can't be enabled, vectors are compared without it")
+		}
+		if err := c.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
+			return false, fmt.Errorf("asking for pgvector: %w", err)
+		}
+	}
+	c.asked = true
+	return c.has, nil
+}
+
+// Place is where nearest looks: at the events of a session, or at memories by scope and hash.
+type Place struct {
+	Scopes []string
+	Events bool
+	Hashes [][]byte
+}
+
+// Nearest finds the texts at a place that are nearest to a vector of length one, the nearest first. None is as far as a
+// right angle.
+func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
+	server, err := c.ServerCompares(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !server {
+		return c.scan(ctx, at, model, v, limit)
+	}
+	rows, err := c.Pool.Query(ctx, vectorNear, at.Scopes, model, v, len(v), at.Events, at.Hashes, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Near
+	for rows.Next() {
+		var n Near
+		if err := rows.Scan(&n.Hash, &n.Seq, &n.Score); err != nil {
+			return nil, err
+		}
+		found = append(found, n)
+	}
+	return found, rows.Err()
+}
+
+// scan compares vectors in short as they come from the server, and then the nearest of them exactly.
+func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
+	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Near
+	most := 2*limit + sureNear
+	for rows.Next() {
+		var n Near
+		var short []byte
+		if err := rows.Scan(&n.Hash, &n.Seq, &short); err != nil {
+			return nil, err
+		}
+		if n.Score = about(short, v); n.Score <= 0 {
+			continue
+		}
+		if found = append(found, n); len(found) >= 4*most {
+			found = firstNear(found, most)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return c.exact(ctx, at, model, v, firstNear(found, most), limit)
+}
+
+// exact compares texts that are near by their vectors in short.
+func (c *Comparer) exact(ctx context.Context, at Place, model string, v []float32, about []Near, limit int) ([]Near, error) {
+	if len(about) == 0 {
+		return nil, nil
+	}
+	p := &dbsqlc.EmbeddingsExactParams{ScopeKeys: at.Scopes, Model: model}
+	for _, n := range about {
+		p.Hashes = append(p.Hashes, n.Hash)
+	}
+	rows, err := c.Q.EmbeddingsExact(ctx, c.Pool, p)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Near, 0, len(rows))
+	for _, r := range rows {
+		if len(r.Vec) == len(v) {
+			found = append(found, Near{Hash: r.ContentHash, Seq: r.Seq, Score: Cosine(r.Vec, v)})
+		}
+	}
+	return firstNear(found, limit), nil
+}
+
+func firstNear(found []Near, limit int) []Near {
+	slices.SortFunc(found, func(a, b Near) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Seq, a.Seq), slices.Compare(a.Hash, b.Hash))
+	})
+	return found[:min(limit, len(found))]
+}
+
+// Cosine is that of two vectors of length one.
+func Cosine(u, v []float32) float64 {
+	sum := 0.0
+	for i := range u {
+		sum += float64(u[i]) * float64(v[i])
+	}
+	return sum
+}
+
+// small is a vector in short: what its numbers are multiples of, as four bytes, and how often, a byte each.
+func small(v []float32) []byte {
+	top := float32(0)
+	for _, f := range v {
+		top = max(top, f, -f)
+	}
+	step := top / math.MaxInt8
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(v)), math.Float32bits(step))
+	for _, f := range v {
+		times := 0.0
+		if step > 0 {
+			times = math.Round(float64(f / step))
+		}
+		b = append(b, byte(int(times)&0xff)) // two's complement
+	}
+	return b
+}
+
+// about is the cosine of a vector in short and another of the same length, nearly.
+func about(short []byte, v []float32) float64 {
+	step, sum := math.Float32frombits(binary.BigEndian.Uint32(short)), float32(0)
+	for i, b := range short[4:] {
+		sum += v[i] * float32(int(b^0x80)-0x80)
+	}
+	return float64(step * sum)
+}

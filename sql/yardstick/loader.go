@@ -1,0 +1,143 @@
+package yardstick
+
+import (
+	"context"
+	"ebb/memory/text"
+	"ebb/sql/facts"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+	_ "embed"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// What is no query, but an order to the server.
+var (
+	//go:embed load_index.sql
+	loadIndex string
+	//go:embed load_drop.sql
+	loadDrop string
+)
+
+// LoadedEvent is an event as [Loader.LoadEvents] stores it.
+type LoadedEvent struct {
+	Key sessions.Key
+	sessions.Event
+}
+
+// Loader fills a database that is made to be measured, thousands of rows a second rather than turn by turn. It holds to none
+// of the rules of turns, and to all of those of the tables; the terms that a search needs are stored as turns and saves
+// store them.
+type Loader struct{ pool *pgxpool.Pool }
+
+// OpenLoader connects to a database whose schema is up to date.
+func OpenLoader(ctx context.Context, url string) (*Loader, error) {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	return &Loader{pool}, nil
+}
+
+// Close closes all connections.
+func (l *Loader) Close() { l.pool.Close() }
+
+// LoadSessions stores sessions, in order, with the places of their newest events.
+func (l *Loader) LoadSessions(ctx context.Context, all []sessions.Session) error {
+	columns := []string{"session_key", "robot_code", "conversation_id", "conversation_type", "last_seq"}
+	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_sessions"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
+		x := &all[i]
+		return []any{x.Key, x.RobotCode, x.ConversationID, string(x.ConversationType), x.LastSeq}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("loading %d sessions: %w", len(all), err)
+	}
+	return nil
+}
+
+// LoadEvents stores what people and the bot said, with times and places as given.
+func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) error {
+	next, stop := iter.Pull(all)
+	defer stop()
+	columns := []string{
+		"session_key", "seq", "role", "content", "sender_id", "sender_nick", "msg_id", "tokens", "created_at", "terms",
+	}
+	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_session_events"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		e, ok := next()
+		if !ok {
+			return nil, nil //nolint:nilnil // that is how the rows end
+		}
+		text := pg.Clean(e.Content)
+		var msgID *string
+		if e.Role == sessions.RoleUser {
+			id := fmt.Sprint("loaded-", e.Seq)
+			msgID = &id
+		}
+		return []any{
+			e.Key, e.Seq, string(e.Role), text, pg.Clean(string(e.SenderID)), pg.Clean(e.SenderNick), msgID, pg.Clamp(e.Tokens), e.CreatedAt,
+			index.EventTerms(e.Key, text),
+		}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("loading events: %w", err)
+	}
+	return nil
+}
+
+// FactText is what contents have in common that say the same in the same words: of such a scope holds one.
+func FactText(content string) string { return text.Normalize(pg.Clean(content)) }
+
+// LoadMemories stores memories under the ids that they have, which nothing else may take later.
+func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
+	columns := []string{
+		"scope", "scope_id", "id", "kind", "content", "norm_hash", "subject_id", "source_session", "created_at", "terms",
+	}
+	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"memories"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
+		m := &all[i]
+		d := memory.Draft{Scope: m.Scope, ScopeID: m.ScopeID, Content: pg.Clean(m.Content)}
+		return []any{
+			string(m.Scope), m.ScopeID, m.ID, string(m.Kind), d.Content, facts.Hash(d, pg.RobotOf(m.SourceSession)),
+			pg.Clean(string(m.SubjectID)), m.SourceSession, m.CreatedAt, index.MemoryTerms(m.Scope, m.ScopeID, d.Content),
+		}, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("loading %d memories: %w", len(all), err)
+	}
+	return nil
+}
+
+// LoadUnindexed takes the index on the terms of events away while do loads many, and makes it anew: that takes a tenth of
+// the time.
+func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
+	var definition string
+	if err := l.pool.QueryRow(ctx, loadIndex).Scan(&definition); err != nil {
+		return fmt.Errorf("looking for the index on terms: %w", err)
+	}
+	if _, err := l.pool.Exec(ctx, loadDrop); err != nil {
+		return fmt.Errorf("dropping the index on terms: %w", err)
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if _, err := l.pool.Exec(ctx, definition); err != nil {
+		return fmt.Errorf("making the index on terms: %w", err)
+	}
+	return nil
+}
+
+// LoadEnd has the server look at what was loaded, so that it plans for it, and write it to disk.
+func (l *Loader) LoadEnd(ctx context.Context) error {
+	for _, order := range []string{yardstickVacuum, yardstickCheckpoint} {
+		if _, err := l.pool.Exec(ctx, order); err != nil {
+			return fmt.Errorf("settling what was loaded: %w", err)
+		}
+	}
+	return nil
+}
