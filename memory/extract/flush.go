@@ -12,9 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// Render writes the longest beginning of events that takes at most limit tokens as data for a model, between fences,
-// and says how many events that is: at least one, shortened where it alone is too long. See the compaction package's
-// Scribe.
+// Render writes the longest beginning of events that takes at most limit tokens, as data between fences, and returns their
+// number. It writes at least one event, shortened if that is too long.
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
 // Flusher draws facts out of the log.

@@ -401,67 +401,6 @@ func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
 	}
 }
 
-// What is no part of the talk is not shown, across the pages of a long log too, and not read again.
-func TestOnlyTheTalkIsRead(t *testing.T) {
-	t.Parallel()
-	s := &shelf{events: logOf(page+20, 1)}
-	for i := range s.events {
-		s.events[i].Role = sessions.RoleAssistant
-		if i%10 == 0 {
-			s.events[i].Role = sessions.RoleUser
-		}
-	}
-	last := s.events[page-10].Seq // what is said from here on is left out, answers that begin a page too
-	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
-	f := flusher(s, m, 10_000)
-	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
-		command := false
-		for _, e := range events {
-			if e.Role == sessions.RoleUser {
-				command = e.Seq >= last
-			}
-			if !command {
-				out = append(out, e)
-			}
-		}
-		return out
-	}
-	out, err := f.Flush(t.Context(), due(s))
-	if err != nil || s.cursor != page+20 || !s.flushes[len(s.flushes)-1].Last {
-		t.Errorf("%+v, %v, cursor %d", out, err, s.cursor)
-	}
-	if want := fmt.Sprintf("events 1-%d", last-1); len(m.Asked) != 1 || strings.TrimRight(m.Asked[0].User, "·") != want {
-		t.Errorf("%d calls, the first of %.30q, want one of %s", len(m.Asked), m.Asked[0].User, want)
-	}
-}
-
-// What answers a command is no part of the talk, also where the flush before ended between the two.
-func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
-	t.Parallel()
-	s := &shelf{events: logOf(6, 1), cursor: 3}
-	for i, role := range []sessions.Role{"user", "assistant", "user", "assistant", "user", "assistant"} {
-		s.events[i].Role = role
-	}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
-	f := flusher(s, m, 1000)
-	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
-		command := false
-		for _, e := range events {
-			if e.Role == sessions.RoleUser {
-				command = e.Seq == 3
-			}
-			if !command {
-				out = append(out, e)
-			}
-		}
-		return out
-	}
-	if _, err := f.Flush(t.Context(), due(s)); err != nil || len(m.Asked) != 1 || !strings.HasPrefix(m.Asked[0].User, "events 5-6") {
-		t.Errorf("%d calls, the first of %.30q, %v", len(m.Asked), m.Asked[0].User, err)
-	}
-}
-
 // A text that is longer than a part is read from its beginning to its end; no credential is cut in two.
 func TestLongTextsAreReadInPieces(t *testing.T) {
 	t.Parallel()

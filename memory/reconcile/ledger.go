@@ -114,10 +114,11 @@ func toldAt(m memory.Memory) time.Time {
 // laterThan reports whether a memory was said later than at. What has no time is said now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && toldAt(m).After(at) }
 
-// same is the memory that says what a draft does: one in force, word for word or nearly, or one that the draft reads
-// like and that was corrected after the draft was said; 0 for none. What is told of a person in one conversation is
-// another memory than what was told in another, for who may read it differs; and two people may say the same words of
-// themselves. What the team knows, it knows from wherever.
+// same returns the memory that a draft repeats, or 0. That is one in force, in the same words or nearly, or one that was
+// corrected after the draft was said.
+//
+// Facts about a person from two conversations differ, since their readers differ. Two people may say the same words about
+// themselves. A fact of the team has no such bounds.
 func (l *Ledger) same(d memory.Draft) int64 {
 	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
 	for i := range l.rows {
