@@ -19,10 +19,10 @@ const (
 
 // overFull are the packages with more files and the types with more methods than that. The numbers may only fall.
 var overFull = map[string]int{
-	"bot": 48, "bot.Bot": 169,
+	"cmd/lab/chaos.world": 57,
+	"bot":                 48, "bot.Bot": 169,
 	"bot/dingtalk/dingtalktest.Server": 144,
-	"cmd/lab":                          50, "cmd/lab.chaos": 57,
-	"sessions/memstore.Store": 58,
+	"sessions/memstore.Store":          58,
 }
 
 func TestCaps(t *testing.T) {

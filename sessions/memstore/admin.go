@@ -13,7 +13,7 @@ func (m *Store) Summaries(_ context.Context, key sessions.Key) []sessions.Summar
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
-		return copies(s.summaries)
+		return copyAll(s.summaries)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (m *Store) Edit(key sessions.Key, seq int64, content string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
-		if e := s.at(seq); e != nil {
+		if e := s.eventAt(seq); e != nil {
 			e.Content = content
 		}
 	}
@@ -58,7 +58,7 @@ func (m *Store) Charge(_ context.Context, key sessions.Key, one sessions.Spendin
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
-		s.spend(one)
+		s.addSpending(one)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (m *Store) Spent(_ context.Context, key sessions.Key) ([]sessions.Spending,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.Spending{}
-	if s, ok := m.sessions[key]; ok && s.spentOn == today() {
+	if s, ok := m.sessions[key]; ok && s.spentOn == currentDay() {
 		for _, kind := range slices.Sorted(maps.Keys(s.spent)) {
 			list = append(list, s.spent[kind])
 		}

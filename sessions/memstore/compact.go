@@ -12,16 +12,16 @@ import (
 	"ebb/sessions"
 )
 
-// attempt is a row of the compaction log, with what an undo needs.
-type attempt struct {
+// loggedAttempt is a row of the compaction log, with what an undo needs.
+type loggedAttempt struct {
 	sessions.LogEntry
 	gen     int
-	before  *before // of a committed compaction
-	askedBy int64   // of an undo: the message that asked for it; 0 for none
+	before  *viewBefore // of a committed compaction
+	askedBy int64       // of an undo: the message that asked for it; 0 for none
 }
 
-// before is what a compaction changed.
-type before struct {
+// viewBefore is what a compaction changed.
+type viewBefore struct {
 	cursor    int64
 	summaries []int64 // the active ones
 	pinned    string
@@ -35,21 +35,21 @@ func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return sessions.Compacted{}, err
 	}
-	if err := s.refuse(c); err != nil {
+	if err := s.checkCompaction(c); err != nil {
 		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
 	}
-	undo := &before{cursor: c.From, summaries: s.active(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
+	undo := &viewBefore{cursor: c.From, summaries: s.activeSummaries(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
 	entry := c.Log
 	entry.Outcome = "committed"
 	if len(c.Summaries) > 0 {
 		entry.StartSeq, entry.EndSeq = c.Range()
 	}
 	for _, n := range c.Summaries {
-		m.summarise(s, n)
+		m.storeSummary(s, n)
 	}
 	if n := len(c.Summaries); n > 0 {
 		m.lastID++
@@ -58,7 +58,7 @@ func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 			State: sessions.Done, CreatedAt: time.Now(),
 		})
 	}
-	for _, e := range s.span(c.From, c.Through) {
+	for _, e := range s.eventSpan(c.From, c.Through) {
 		e.Archived = true
 	}
 	for _, sh := range c.Shown {
@@ -66,34 +66,34 @@ func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 			if _, ok := undo.shown[sh.Seq]; !ok {
 				undo.shown[sh.Seq] = s.shown[sh.Seq]
 			}
-			s.show(sh)
+			s.showEvent(sh)
 		}
 	}
-	s.compacted(c)
+	s.recordCompaction(c)
 	deleted := s.sweepBlobs()
 	if len(deleted) > 0 {
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
-	m.record(s, entry, attempt{before: undo})
+	m.recordAttempt(s, entry, loggedAttempt{before: undo})
 	done := sessions.Compacted{BlobsDeleted: len(deleted)}
 	if c.Notice != nil {
 		m.lastID++
 		out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: *c.Notice, Created: time.Now()}
 		done.Replies = []sessions.Outgoing{out}
 		out.NextAt = out.Created.Add(handTime)
-		s.outbox = append(s.outbox, &outgoing{Outgoing: out, sender: l.Owner, sending: true})
+		s.outbox = append(s.outbox, &outboxRow{Outgoing: out, sender: l.Owner, sending: true})
 	}
 	return done, nil
 }
 
-// refuse says why a compaction must not be, or nil.
-func (s *session) refuse(c sessions.Compaction) error {
+// checkCompaction says why a compaction must not be, or nil.
+func (s *sessionRows) checkCompaction(c sessions.Compaction) error {
 	st := &s.state
 	if st.Gen != c.Gen || st.CompactedSeq != c.From || c.Through < c.From || c.Through > st.LastSeq {
 		return sessions.ErrConflict
 	}
-	if c.Source != "" && c.Source != sessions.HashEvents(copies(s.span(c.From, c.Through))) {
-		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
+	if c.Source != "" && c.Source != sessions.HashEvents(copyAll(s.eventSpan(c.From, c.Through))) {
+		return fmt.Errorf("source events changed since planning: %w", sessions.ErrConflict)
 	}
 	if c.Log.Audit != "" && !json.Valid([]byte(c.Log.Audit)) {
 		return fmt.Errorf("the audit is no JSON: %w", sessions.ErrRefused)
@@ -123,15 +123,15 @@ func (s *session) refuse(c sessions.Compaction) error {
 		return fmt.Errorf("summaries would end at %d: %w", end, sessions.ErrConflict)
 	}
 	for _, sh := range c.Shown {
-		if e := s.at(sh.Seq); sh.Blob != "" && sh.Seq > c.Through && e != nil && sessions.BlobOf(e.Content) != sh.Blob {
+		if e := s.eventAt(sh.Seq); sh.Blob != "" && sh.Seq > c.Through && e != nil && sessions.BlobOf(e.Content) != sh.Blob {
 			return fmt.Errorf("event %d is not what was moved out: %w", sh.Seq, sessions.ErrConflict)
 		}
 	}
 	return nil
 }
 
-// summarise stores a new summary in place of the active ones within its range.
-func (m *Store) summarise(s *session, n sessions.NewSummary) {
+// storeSummary stores a new summary in place of the active ones within its range.
+func (m *Store) storeSummary(s *sessionRows, n sessions.NewSummary) {
 	m.lastID++
 	sum := &sessions.Summary{
 		ID: m.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
@@ -142,13 +142,13 @@ func (m *Store) summarise(s *session, n sessions.NewSummary) {
 			a.Status = sessions.Superseded
 		}
 	}
-	events := s.span(n.StartSeq-1, n.EndSeq)
+	events := s.eventSpan(n.StartSeq-1, n.EndSeq)
 	sum.MsgCount, sum.StartMsgID, sum.EndMsgID = len(events), events[0].ID, events[len(events)-1].ID
 	s.summaries = append(s.summaries, sum)
 }
 
-// compacted writes the counters of a compaction.
-func (s *session) compacted(c sessions.Compaction) {
+// recordCompaction writes the counters of a compaction.
+func (s *sessionRows) recordCompaction(c sessions.Compaction) {
 	st := &s.state
 	st.CompactedSeq = c.Through
 	st.ViewVersion++
@@ -164,22 +164,22 @@ func (s *session) compacted(c sessions.Compaction) {
 	}
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
-	s.spend(sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost})
+	s.addSpending(sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost})
 	s.job = nil
 }
 
-// show has the view show an event otherwise, and keeps its body where the text refers to it.
-func (s *session) show(sh sessions.Shown) {
+// showEvent has the view show an event otherwise, and keeps its body where the text refers to it.
+func (s *sessionRows) showEvent(sh sessions.Shown) {
 	if sh.Blob != "" {
 		if _, ok := s.blobs[sh.Blob]; !ok {
-			s.blobs[sh.Blob] = s.at(sh.Seq).Content
+			s.blobs[sh.Blob] = s.eventAt(sh.Seq).Content
 		}
 	}
 	s.shown[sh.Seq] = sh
 }
 
-// shows is an event as the view shows it.
-func (s *session) shows(e *sessions.Event) sessions.Event {
+// isShown is an event as the view shows it.
+func (s *sessionRows) isShown(e *sessions.Event) sessions.Event {
 	v := *e
 	if sh, ok := s.shown[e.Seq]; ok {
 		v.Content, v.Tokens, v.Blob = sh.Text, sh.Tokens, sh.Blob
@@ -188,7 +188,7 @@ func (s *session) shows(e *sessions.Event) sessions.Event {
 }
 
 // sweepBlobs deletes the bodies that no event of the view refers to, and returns their addresses.
-func (s *session) sweepBlobs() (deleted []string) {
+func (s *sessionRows) sweepBlobs() (deleted []string) {
 	needed := map[string]bool{}
 	for seq, sh := range s.shown {
 		if seq > s.state.CompactedSeq {
@@ -204,8 +204,8 @@ func (s *session) sweepBlobs() (deleted []string) {
 	return deleted
 }
 
-// span is the events (from, through] that have a place, in its order.
-func (s *session) span(from, through int64) []*sessions.Event {
+// eventSpan is the events (from, through] that have a place, in its order.
+func (s *sessionRows) eventSpan(from, through int64) []*sessions.Event {
 	var events []*sessions.Event
 	for _, e := range s.events {
 		if e.Seq > max(from, 0) && e.Seq <= through {
@@ -216,8 +216,8 @@ func (s *session) span(from, through int64) []*sessions.Event {
 	return events
 }
 
-// at is the event at a place, or nil.
-func (s *session) at(seq int64) *sessions.Event {
+// eventAt is the event at a place, or nil.
+func (s *sessionRows) eventAt(seq int64) *sessions.Event {
 	for _, e := range s.events {
 		if seq > 0 && e.Seq == seq {
 			return e
@@ -226,8 +226,8 @@ func (s *session) at(seq int64) *sessions.Event {
 	return nil
 }
 
-// active are the ids of the active summaries.
-func (s *session) active() []int64 {
+// activeSummaries are the ids of the active summaries.
+func (s *sessionRows) activeSummaries() []int64 {
 	var ids []int64
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
@@ -237,23 +237,23 @@ func (s *session) active() []int64 {
 	return ids
 }
 
-// read is the session's state as it stands today.
-func (s *session) read() sessions.Session {
+// readState is the session's state as it stands today.
+func (s *sessionRows) readState() sessions.Session {
 	st := s.state
-	if s.spentOn != today() {
+	if s.spentOn != currentDay() {
 		st.SpentToday = 0
 	}
 	return st
 }
 
-func today() string { return time.Now().UTC().Format(time.DateOnly) }
+func currentDay() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// spend adds a spending to the session's usage and to that of the day.
-func (s *session) spend(one sessions.Spending) {
-	if s.spentOn != today() {
-		s.spentOn, s.state.SpentToday, s.spent = today(), 0, map[string]sessions.Spending{}
+// addSpending adds a spending to the session's usage and to that of the day.
+func (s *sessionRows) addSpending(one sessions.Spending) {
+	if s.spentOn != currentDay() {
+		s.spentOn, s.state.SpentToday, s.spent = currentDay(), 0, map[string]sessions.Spending{}
 	}
-	if one.Usage = bounded(one.Usage); math.IsNaN(one.Cost) || math.IsInf(one.Cost, 0) {
+	if one.Usage = boundedSum(one.Usage); math.IsNaN(one.Cost) || math.IsInf(one.Cost, 0) {
 		one.Cost = 0
 	}
 	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
@@ -267,8 +267,8 @@ func (s *session) spend(one sessions.Spending) {
 	s.spent[one.Kind] = sessions.Spending{Kind: one.Kind, Usage: sum.Usage.Add(one.Usage), Cost: sum.Cost + one.Cost}
 }
 
-// bounded is a usage as a table's columns hold it.
-func bounded(u sessions.Usage) sessions.Usage {
+// boundedSum is a usage as a table's columns hold it.
+func boundedSum(u sessions.Usage) sessions.Usage {
 	bound := func(n int) int { return min(max(n, 0), math.MaxInt32) }
 	return sessions.Usage{Prompt: bound(u.Prompt), Cached: bound(u.Cached), Completion: bound(u.Completion)}
 }
@@ -277,11 +277,11 @@ func bounded(u sessions.Usage) sessions.Usage {
 func (m *Store) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}
-	m.record(s, e, attempt{})
+	m.recordAttempt(s, e, loggedAttempt{})
 	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
 	if e.Rearm > 0 {
 		s.state.RearmTokens = e.Rearm
@@ -289,11 +289,11 @@ func (m *Store) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) er
 	if e.Outcome == "failed" || e.Outcome == "rejected" {
 		s.state.CompactError = e.Error
 	}
-	s.spend(sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost})
+	s.addSpending(sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost})
 	return nil
 }
 
-func (m *Store) record(s *session, e sessions.LogEntry, a attempt) sessions.LogEntry {
+func (m *Store) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttempt) sessions.LogEntry {
 	m.lastID++
 	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
 	a.LogEntry, a.gen = e, s.state.Gen
@@ -323,8 +323,8 @@ func (m *Store) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int
 	defer m.mu.Unlock()
 	list := []sessions.Session{}
 	for key, s := range m.sessions {
-		st := s.read()
-		if holder := st.Lease.Owner; key <= after || holder != owner && m.alive(holder) {
+		st := s.readState()
+		if holder := st.Lease.Owner; key <= after || holder != owner && m.isAlive(holder) {
 			continue
 		}
 		if st.TotalTokens >= max(tokens, st.RearmTokens) && !st.CompactRetryAt.After(time.Now()) {

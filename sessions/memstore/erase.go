@@ -20,7 +20,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
-	if err := m.spare(ctx, key); err != nil {
+	if err := m.spareTurn(ctx, key); err != nil {
 		return done, err
 	}
 	defer m.mu.Unlock()
@@ -30,7 +30,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for _, seq := range seqs {
-		if s.at(seq) == nil {
+		if s.eventAt(seq) == nil {
 			return done, fmt.Errorf("erasing event %d of session %s: %w", seq, key, sessions.ErrNotFound)
 		}
 	}
@@ -41,23 +41,23 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	s.eraseSummaries(seqs, &done)
 	s.eraseReplies(seqs, &done)
 	for _, seq := range seqs {
-		s.eraseEvent(s.at(seq))
+		s.eraseEvent(s.eventAt(seq))
 		done.Events++
 	}
 	s.eraseUndo(seqs)
 	done.Blobs = len(s.sweepBlobs())
 	s.job = nil
-	s.erased(size - s.viewTokens())
-	m.wake("", "")
+	s.markErased(size - s.viewTokens())
+	m.wakeListeners("", "")
 	return done, nil
 }
 
-// spare locks the mutex once an erasure need not wait for a turn.
-func (m *Store) spare(ctx context.Context, key sessions.Key) error {
+// spareTurn locks the mutex once an erasure need not wait for a turn.
+func (m *Store) spareTurn(ctx context.Context, key sessions.Key) error {
 	for {
 		m.mu.Lock()
 		s := m.sessions[key]
-		if s == nil || s.cut < sessions.MaxCutTurns || !s.open() || !m.alive(s.state.Lease.Owner) {
+		if s == nil || s.cut < sessions.MaxCutTurns || !s.openReplies() || !m.isAlive(s.state.Lease.Owner) {
 			return nil
 		}
 		m.mu.Unlock()
@@ -69,32 +69,32 @@ func (m *Store) spare(ctx context.Context, key sessions.Key) error {
 	}
 }
 
-// open reports whether a turn is under way under the lease as it is.
-func (s *session) open() bool {
-	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.waiting(), func(e *sessions.Event) bool {
+// openReplies reports whether a turn is under way under the lease as it is.
+func (s *sessionRows) openReplies() bool {
+	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.isWaiting(), func(e *sessions.Event) bool {
 		return s.marks[e.ID].attempt == s.state.Lease.Term
 	})
 }
 
 // viewTokens is the size of what the view shows of summaries and events.
-func (s *session) viewTokens() int {
+func (s *sessionRows) viewTokens() int {
 	n := 0
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
 			n += sum.Tokens
 		}
 	}
-	for _, e := range s.span(s.state.CompactedSeq, s.state.LastSeq) {
-		n += s.shows(e).Tokens
+	for _, e := range s.eventSpan(s.state.CompactedSeq, s.state.LastSeq) {
+		n += s.isShown(e).Tokens
 	}
 	return n
 }
 
 // eraseSummaries heals those that repeat one of the events, with the log's marks of them.
-func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
+func (s *sessionRows) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	words := erase.New()
 	for _, seq := range seqs {
-		e := s.at(seq)
+		e := s.eventAt(seq)
 		if words.AddSeq(seq); e.Content == sessions.ErasedText {
 			continue
 		}
@@ -107,7 +107,7 @@ func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
 			words.AddEcho(c.Arguments)
 		}
 	}
-	for _, e := range s.span(0, s.state.LastSeq) {
+	for _, e := range s.eventSpan(0, s.state.LastSeq) {
 		if !slices.Contains(seqs, e.Seq) && e.Content != sessions.ErasedText {
 			words.AddKept(e.Seq, e.SenderNick+": "+e.Content)
 		}
@@ -137,25 +137,25 @@ func (s *session) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	}
 }
 
-// eraseReplies wipes replies since the first of the events that nobody reads any more, and gives up those to come that
-// hold an answer among them.
-func (s *session) eraseReplies(seqs []int64, done *sessions.Erased) {
-	first := s.at(seqs[0]).CreatedAt
+// eraseReplies wipes replies since the first of the erased events, and gives up queued ones that hold an answer among
+// them.
+func (s *sessionRows) eraseReplies(seqs []int64, done *sessions.Erased) {
+	first := s.eventAt(seqs[0]).CreatedAt
 	for _, seq := range seqs {
-		if at := s.at(seq).CreatedAt; at.Before(first) {
+		if at := s.eventAt(seq).CreatedAt; at.Before(first) {
 			first = at
 		}
 	}
 	for _, o := range s.outbox {
 		said := slices.ContainsFunc(seqs, func(seq int64) bool {
-			e := s.at(seq)
+			e := s.eventAt(seq)
 			return e.Role == sessions.RoleAssistant && e.Content != "" && strings.Contains(o.Reply.Text, e.Content)
 		})
 		if o.Reply.Text != sessions.ErasedText && (o.settled && !o.Created.Before(first) || !o.settled && said) {
 			o.Reply.Text, o.settled = sessions.ErasedText, true
 			done.Replies++
 		} else if !o.settled {
-			if text := s.unquoted(o.Reply.Text, seqs); text != o.Reply.Text {
+			if text := s.clearQuotes(o.Reply.Text, seqs); text != o.Reply.Text {
 				o.Reply.Text = text
 				done.Replies++
 			}
@@ -163,17 +163,17 @@ func (s *session) eraseReplies(seqs []int64, done *sessions.Erased) {
 	}
 }
 
-// unquoted is a text without the words of messages.
-func (s *session) unquoted(text string, seqs []int64) string {
+// clearQuotes is a text without the words of messages.
+func (s *sessionRows) clearQuotes(text string, seqs []int64) string {
 	for _, seq := range seqs {
-		if e := s.at(seq); e.Role == sessions.RoleUser && utf8.RuneCountInString(e.Content) >= 4 {
+		if e := s.eventAt(seq); e.Role == sessions.RoleUser && utf8.RuneCountInString(e.Content) >= 4 {
 			text = strings.ReplaceAll(text, e.Content, sessions.ErasedText)
 		}
 	}
 	return text
 }
 
-func (s *session) eraseEvent(e *sessions.Event) {
+func (s *sessionRows) eraseEvent(e *sessions.Event) {
 	e.Content, e.Tokens = sessions.ErasedText, sessions.ErasedTokens
 	e.ToolCalls = slices.Clone(e.ToolCalls)
 	for i := range e.ToolCalls {
@@ -188,7 +188,7 @@ func (s *session) eraseEvent(e *sessions.Event) {
 }
 
 // eraseUndo removes the events and all memory from the ways back to former views.
-func (s *session) eraseUndo(seqs []int64) {
+func (s *sessionRows) eraseUndo(seqs []int64) {
 	for i := range s.log {
 		a := &s.log[i]
 		if a.before == nil {
@@ -203,14 +203,14 @@ func (s *session) eraseUndo(seqs []int64) {
 	}
 }
 
-// erased takes what an erasure freed from the size of the context, and the lease from its owner.
-func (s *session) erased(freed int) {
+// markErased takes what an erasure freed from the size of the context, and the lease from its owner.
+func (s *sessionRows) markErased(freed int) {
 	st := &s.state
 	st.TotalTokens = max(0, st.TotalTokens-int(math.Round(st.CalibrationFactor*float64(freed))))
 	st.Pinned, st.PinnedDue = "", true
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.ViewVersion++
-	if s.open() {
+	if s.openReplies() {
 		s.cut++
 	}
 	st.Lease.Owner = ""
@@ -223,7 +223,7 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	st.ViewVersion++
 	entry := w.Log
 	entry.Outcome = "committed"
-	m.record(s, entry, attempt{})
+	m.recordAttempt(s, entry, loggedAttempt{})
 	return nil
 }
 

@@ -9,15 +9,15 @@ import (
 	"ebb/sessions"
 )
 
-// job is the row of a compaction under way.
-type job struct {
+// compactionJob is the row of a compaction under way.
+type compactionJob struct {
 	sessions.Job
 	hash   string
 	staged []byte
 }
 
-// is reports whether a row is of the same job, however often it was opened.
-func (j *job) is(o sessions.Job) bool {
+// isSame reports whether a row is of the same job, however often it was opened.
+func (j *compactionJob) isSame(o sessions.Job) bool {
 	return j != nil && j.Gen == o.Gen && j.From == o.From && j.Through == o.Through && j.Version == o.Version
 }
 
@@ -29,24 +29,24 @@ func (m *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return src, err
 	}
 	if st := s.state; st.Gen != j.Gen || st.CompactedSeq != j.From || j.Through < j.From || j.Through > st.LastSeq {
 		return src, fmt.Errorf("opening a compaction of session %s: %w", l.Key, sessions.ErrConflict)
 	}
-	src.Events = copies(s.span(j.From, j.Through))
+	src.Events = copyAll(s.eventSpan(j.From, j.Through))
 	src.Hash = sessions.HashEvents(src.Events)
 	for i := range src.Events {
-		s.restore(&src.Events[i])
+		s.restoreState(&src.Events[i])
 	}
-	opened := &job{Job: j, hash: src.Hash}
+	opened := &compactionJob{Job: j, hash: src.Hash}
 	opened.Attempts, opened.Staged = 1, false
 	if old := s.job; old != nil && old.Gen == j.Gen && old.From == j.From && old.Through == j.Through {
 		opened.Attempts = old.Attempts + 1
 	}
-	if s.job.is(j) && s.job.hash == src.Hash {
+	if s.job.isSame(j) && s.job.hash == src.Hash {
 		opened.staged, opened.Staged = s.job.staged, s.job.Staged
 		src.Staged = slices.Clone(opened.staged)
 	}
@@ -54,8 +54,8 @@ func (m *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 	return src, nil
 }
 
-// restore gives an event that was moved out of the view the body that is kept under its address.
-func (s *session) restore(e *sessions.Event) {
+// restoreState gives an event that was moved out of the view the body that is kept under its address.
+func (s *sessionRows) restoreState(e *sessions.Event) {
 	blob := s.shown[e.Seq].Blob
 	if blob == "" {
 		return
@@ -75,11 +75,11 @@ func (m *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}
-	if !s.job.is(j) {
+	if !s.job.isSame(j) {
 		return fmt.Errorf("staging a compaction of session %s: %w", l.Key, sessions.ErrConflict)
 	}
 	s.job.staged, s.job.Staged = slices.Clone(staged), staged != nil
@@ -105,7 +105,7 @@ func (m *Store) Blob(_ context.Context, key sessions.Key, blob string) (string, 
 			return body, nil
 		}
 		for seq, sh := range s.shown {
-			if e := s.at(seq); sh.Blob == blob && e != nil && sessions.BlobOf(e.Content) == blob {
+			if e := s.eventAt(seq); sh.Blob == blob && e != nil && sessions.BlobOf(e.Content) == blob {
 				return e.Content, nil
 			}
 		}
@@ -120,11 +120,11 @@ func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return sessions.LogEntry{}, err
 	}
-	if i := slices.IndexFunc(s.log, func(a attempt) bool { return event != 0 && a.askedBy == event }); i >= 0 {
+	if i := slices.IndexFunc(s.log, func(a loggedAttempt) bool { return event != 0 && a.askedBy == event }); i >= 0 {
 		return s.log[i].LogEntry, nil
 	}
 	i := len(s.log) - 1
@@ -138,7 +138,7 @@ func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	}
 	done := &s.log[i]
 	done.Undone = time.Now()
-	s.back(*done.before)
+	s.stepBack(*done.before)
 	st := &s.state
 	st.TotalTokens = max(st.TotalTokens+done.TokensBefore-done.TokensAfter, 0)
 	st.RearmTokens = st.TotalTokens + max(rest, 0)
@@ -146,14 +146,14 @@ func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // what policies that go by counts rest for
 	s.job = nil
 	st.ViewVersion++
-	return m.record(s, sessions.LogEntry{
+	return m.recordAttempt(s, sessions.LogEntry{
 		Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
 		StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
-	}, attempt{askedBy: event}), nil
+	}, loggedAttempt{askedBy: event}), nil
 }
 
-// back puts cursor, summaries, pinned memory and view as they were.
-func (s *session) back(b before) {
+// stepBack puts cursor, summaries, pinned memory and view as they were.
+func (s *sessionRows) stepBack(b viewBefore) {
 	s.state.CompactedSeq, s.state.Pinned = b.cursor, b.pinned
 	for _, sum := range s.summaries {
 		switch then := slices.Contains(b.summaries, sum.ID); {
@@ -168,10 +168,10 @@ func (s *session) back(b before) {
 			delete(s.shown, seq)
 		}
 	}
-	for _, e := range s.span(b.cursor, s.state.LastSeq) {
+	for _, e := range s.eventSpan(b.cursor, s.state.LastSeq) {
 		e.Archived = false
 		if sh, ok := s.shown[e.Seq]; ok {
-			s.show(sh) // its body may have been deleted since
+			s.showEvent(sh) // its body may have been deleted since
 		}
 	}
 	s.sweepBlobs()
@@ -184,7 +184,7 @@ func (m *Store) Configure(ctx context.Context, l sessions.Lease, settings string
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err == nil {
 		s.state.Settings = settings
 	}
@@ -198,7 +198,7 @@ func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
 		}
 	}
 	st := &s.state
-	for _, e := range s.span(st.CompactedSeq, st.LastSeq) {
+	for _, e := range s.eventSpan(st.CompactedSeq, st.LastSeq) {
 		e.Archived = true
 	}
 	st.Gen++

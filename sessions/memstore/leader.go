@@ -9,16 +9,16 @@ import (
 
 var _ sessions.Elector = (*Store)(nil)
 
-// standing is how one replica stands.
-type standing struct {
+// replicaMark is how one replica stands.
+type replicaMark struct {
 	id sessions.ReplicaID
 	sessions.ReplicaStatus
 }
 
-// began notes a replica that beats for the first time; the caller holds the mutex.
-func (m *Store) began(owner sessions.ReplicaID) {
-	if !slices.ContainsFunc(m.standing, func(s standing) bool { return s.id == owner }) {
-		m.standing = append(m.standing, standing{id: owner})
+// noteBeat notes a replica that beats for the first time; the caller holds the mutex.
+func (m *Store) noteBeat(owner sessions.ReplicaID) {
+	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {
+		m.standing = append(m.standing, replicaMark{id: owner})
 	}
 }
 
@@ -29,7 +29,7 @@ func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Re
 	for i := range m.standing {
 		if s := &m.standing[i]; s.id == owner && s.ReplicaStatus != st {
 			s.ReplicaStatus = st
-			m.wake("", "")
+			m.wakeListeners("", "")
 		}
 	}
 	return nil
@@ -41,7 +41,7 @@ func (m *Store) Leader(context.Context) (sessions.Leader, error) {
 	defer m.mu.Unlock()
 	var l sessions.Leader
 	for _, s := range m.standing { // the oldest first
-		if !s.Draining && m.alive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
+		if !s.Draining && m.isAlive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
 			l = sessions.Leader{Replica: s.id, Connected: s.Connected}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"ebb/sessions"
 )
 
-// listener is one call of Listen: what it has still to be told, and a signal that there is something.
-type listener struct {
+// wakeListener is one call of Listen: its pending keys, and a signal that there are some.
+type wakeListener struct {
 	owner sessions.ReplicaID
 	some  chan struct{}
 
@@ -16,7 +16,7 @@ type listener struct {
 	queue []sessions.Key
 }
 
-func (l *listener) tell(key sessions.Key) {
+func (l *wakeListener) addKey(key sessions.Key) {
 	l.mu.Lock()
 	l.queue = append(l.queue, key)
 	l.mu.Unlock()
@@ -26,7 +26,7 @@ func (l *listener) tell(key sessions.Key) {
 	}
 }
 
-func (l *listener) told() []sessions.Key {
+func (l *wakeListener) takeKeys() []sessions.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	keys := l.queue
@@ -36,7 +36,7 @@ func (l *listener) told() []sessions.Key {
 
 // Listen implements sessions.Inbox. It calls wake with the empty key once it listens, as the database does.
 func (m *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
-	l := &listener{owner: owner, some: make(chan struct{}, 1)}
+	l := &wakeListener{owner: owner, some: make(chan struct{}, 1)}
 	m.mu.Lock()
 	m.listeners[l] = true
 	m.mu.Unlock()
@@ -51,18 +51,18 @@ func (m *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 		case <-ctx.Done():
 			return nil
 		case <-l.some:
-			for _, key := range l.told() {
+			for _, key := range l.takeKeys() {
 				wake(key)
 			}
 		}
 	}
 }
 
-// wake tells the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
-func (m *Store) wake(owner sessions.ReplicaID, key sessions.Key) {
+// wakeListeners notifies the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
+func (m *Store) wakeListeners(owner sessions.ReplicaID, key sessions.Key) {
 	for l := range m.listeners {
 		if owner == "" || l.owner == owner {
-			l.tell(key)
+			l.addKey(key)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (m *Store) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (m *Store) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing
 func (m *Store) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,9 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 }
 
 // sentAt is the answer whose reply was sent at a time; nil where there is none, or more than one reply may be meant.
-func (s *session) sentAt(at time.Time) *sessions.Event {
+func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
 	const skew = 2 * time.Second
-	var found []*outgoing
+	var found []*outboxRow
 	for _, o := range s.outbox {
 		arrived := o.sent || o.inFlight || o.Maybe || o.Part > 0
 		if !at.IsZero() && arrived && !o.Created.After(at.Add(skew)) && (!o.settled || !o.ended.Before(at.Add(-skew))) {
@@ -57,11 +57,11 @@ func (m *Store) Requote(ctx context.Context, l sessions.Lease, event int64, cont
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}
-	e := s.event(event)
+	e := s.findEvent(event)
 	if e == nil || e.State != sessions.Pending || e.Message == nil {
 		return fmt.Errorf("message %d of session %s is not pending: %w", event, l.Key, sessions.ErrLeaseLost)
 	}

@@ -19,35 +19,35 @@ type Store struct {
 	mu        sync.Mutex
 	ttl       time.Duration
 	beats     map[sessions.ReplicaID]time.Time
-	standing  []standing // in the order of their first beats
-	sessions  map[sessions.Key]*session
+	standing  []replicaMark // in the order of their first beats
+	sessions  map[sessions.Key]*sessionRows
 	deleted   map[sessions.Key]map[sessions.MessageID]bool // messages of deleted sessions
 	lastID    int64
 	staff     map[senderID][]sessions.UserID // seen with an encrypted id
-	listeners map[*listener]bool
+	listeners map[*wakeListener]bool
 }
 
-// session is the rows of one session.
-type session struct {
+// sessionRows is the rows of one session.
+type sessionRows struct {
 	state     sessions.Session
 	events    []*sessions.Event
 	summaries []*sessions.Summary
-	outbox    []*outgoing
+	outbox    []*outboxRow
 	runs      []sessions.ToolRun
-	log       []attempt
+	log       []loggedAttempt
 	shown     map[int64]sessions.Shown // by place
 	sent      map[int64]time.Time      // by the id of a message: when it was sent
 	blobs     map[string]string
-	job       *job
+	job       *compactionJob
 	spentOn   string // the day that state.SpentToday and spent are of
 	spent     map[string]sessions.Spending
-	marks     map[int64]mark
+	marks     map[int64]turnMark
 	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
 	cut       int   // turns that erasures ended since the last commit
 }
 
-// outgoing is a row of the outbox with its state.
-type outgoing struct {
+// outboxRow is a row of the outbox with its state.
+type outboxRow struct {
 	sessions.Outgoing
 	sender   sessions.ReplicaID
 	sending  bool // else it waits for NextAt
@@ -66,10 +66,10 @@ func New(ttl time.Duration) *Store {
 	return &Store{
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
-		sessions:  map[sessions.Key]*session{},
+		sessions:  map[sessions.Key]*sessionRows{},
 		deleted:   map[sessions.Key]map[sessions.MessageID]bool{},
 		staff:     map[senderID][]sessions.UserID{},
-		listeners: map[*listener]bool{},
+		listeners: map[*wakeListener]bool{},
 	}
 }
 
@@ -97,7 +97,7 @@ func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, 
 	if !ok {
 		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, sessions.ErrNotFound)
 	}
-	return s.read(), nil
+	return s.readState(), nil
 }
 
 // Events lists the whole log of a session in order of arrival.
@@ -108,7 +108,7 @@ func (m *Store) Events(_ context.Context, key sessions.Key) []sessions.Event {
 	if !ok {
 		return nil
 	}
-	return copies(s.events)
+	return copyAll(s.events)
 }
 
 // Accept implements sessions.Inbox.
@@ -138,16 +138,16 @@ func (m *Store) Accept(
 			}
 		}
 	} else {
-		s = &session{
-			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]mark{},
+		s = &sessionRows{
+			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]turnMark{},
 			sent: map[int64]time.Time{},
 		}
-		s.state.Lease.Term = m.lastID // a session that was deleted and is made anew has another lease than before
+		s.state.Lease.Term = m.lastID // a deleted session that returns has another lease than before
 		m.sessions[key] = s
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)
-	s.learn(msg.ConversationType)
-	m.take(s, owner)
+	s.learnStaff(msg.ConversationType)
+	m.takeLease(s, owner)
 	m.lastID++
 	s.events = append(s.events, &sessions.Event{
 		ID: m.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
@@ -155,13 +155,13 @@ func (m *Store) Accept(
 	})
 	s.sent[m.lastID] = sentAt(msg)
 	if to := s.state.Lease.Owner; to != owner {
-		m.wake(to, key)
+		m.wakeListeners(to, key)
 	}
 	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.learnSender(msg)}, nil
 }
 
-// learn notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.
-func (s *session) learn(kind sessions.ConversationType) {
+// learnStaff notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.
+func (s *sessionRows) learnStaff(kind sessions.ConversationType) {
 	switch was := s.state.ConversationType; {
 	case kind == sessions.Unknown || kind == was || was == sessions.Group:
 		return
@@ -191,10 +191,10 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 	}
 }
 
-// take gives the session to owner if nobody alive has it.
-func (m *Store) take(s *session, owner sessions.ReplicaID) {
+// takeLease gives the session to owner unless a living replica has it.
+func (m *Store) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	l := &s.state.Lease
-	if l.Owner != owner && !m.alive(l.Owner) {
+	if l.Owner != owner && !m.isAlive(l.Owner) {
 		if l.Owner != "" {
 			s.fallen = l.Term
 		}
@@ -202,7 +202,7 @@ func (m *Store) take(s *session, owner sessions.ReplicaID) {
 	}
 }
 
-func (m *Store) alive(owner sessions.ReplicaID) bool {
+func (m *Store) isAlive(owner sessions.ReplicaID) bool {
 	beat, ok := m.beats[owner]
 	return ok && time.Since(beat) < m.ttl
 }
@@ -213,7 +213,7 @@ func (m *Store) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, er
 	defer m.mu.Unlock()
 	now := time.Now()
 	m.beats[owner] = now
-	m.began(owner)
+	m.noteBeat(owner)
 	return now, nil
 }
 
@@ -227,7 +227,7 @@ func (m *Store) Acquire(
 	if !ok {
 		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrNotFound)
 	}
-	m.take(s, owner)
+	m.takeLease(s, owner)
 	if s.state.Lease.Owner != owner {
 		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrLeaseHeld)
 	}
@@ -240,12 +240,12 @@ func (m *Store) Release(_ context.Context, l sessions.Lease) error {
 	defer m.mu.Unlock()
 	if s := m.sessions[l.Key]; s != nil && s.state.Lease == l {
 		s.state.Lease.Owner = ""
-		m.wake("", "")
+		m.wakeListeners("", "")
 	}
 	return nil
 }
 
-// Rest implements sessions.Leaser. What is owed is kept elsewhere.
+// Rest implements sessions.Leaser. Owed flushes are kept elsewhere.
 func (m *Store) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +260,7 @@ func (m *Store) Rest(_ context.Context, owner sessions.ReplicaID, keys []session
 			continue
 		}
 		if slices.ContainsFunc(s.events, func(e *sessions.Event) bool { return e.State == sessions.Pending }) ||
-			slices.ContainsFunc(s.outbox, func(o *outgoing) bool { return !o.settled }) {
+			slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return !o.settled }) {
 			continue
 		}
 		s.state.Lease.Owner = ""
@@ -274,7 +274,7 @@ func (m *Store) Resign(_ context.Context, owner sessions.ReplicaID) (int, error)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
-	m.standing = slices.DeleteFunc(m.standing, func(s standing) bool { return s.id == owner })
+	m.standing = slices.DeleteFunc(m.standing, func(s replicaMark) bool { return s.id == owner })
 	n := 0
 	for _, s := range m.sessions {
 		if s.state.Lease.Owner == owner {
@@ -283,7 +283,7 @@ func (m *Store) Resign(_ context.Context, owner sessions.ReplicaID) (int, error)
 		}
 	}
 	if n > 0 {
-		m.wake("", "")
+		m.wakeListeners("", "")
 	}
 	return n, nil
 }
@@ -300,7 +300,7 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 	}
 	now := time.Now()
 	for key, s := range m.sessions {
-		if holder := s.state.Lease.Owner; holder != owner && m.alive(holder) {
+		if holder := s.state.Lease.Owner; holder != owner && m.isAlive(holder) {
 			continue
 		}
 		for _, e := range s.events {
@@ -330,8 +330,8 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 	return keys[:min(len(keys), max(limit, 0))], nil
 }
 
-// fenced returns the session that a lease covers; the caller holds the mutex.
-func (m *Store) fenced(l sessions.Lease) (*session, error) {
+// fencedSession returns the session that a lease covers; the caller holds the mutex.
+func (m *Store) fencedSession(l sessions.Lease) (*sessionRows, error) {
 	s, ok := m.sessions[l.Key]
 	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
 		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)
@@ -339,7 +339,7 @@ func (m *Store) fenced(l sessions.Lease) (*session, error) {
 	return s, nil
 }
 
-func copies[T any](list []*T) []T {
+func copyAll[T any](list []*T) []T {
 	var c []T
 	for _, v := range list {
 		c = append(c, *v)

@@ -13,27 +13,27 @@ import (
 
 // Begin implements sessions.Store.
 func (m *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return m.begin(ctx, l, limit, false)
+	return m.beginTurn(ctx, l, limit, false)
 }
 
 // BeginAlone implements sessions.Store.
 func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return m.begin(ctx, l, limit, true)
+	return m.beginTurn(ctx, l, limit, true)
 }
 
-func (m *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
 	if err := ctx.Err(); err != nil {
 		return v, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return v, err
 	}
-	v.Pending, v.Suspect, v.More = s.take(limit, alone)
-	if v.Session = s.read(); v.Suspect > 0 && !alone {
+	v.Pending, v.Suspect, v.More = s.takePending(limit, alone)
+	if v.Session = s.readState(); v.Suspect > 0 && !alone {
 		return v, nil
 	}
 	for _, sum := range s.summaries {
@@ -44,7 +44,7 @@ func (m *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bo
 	slices.SortFunc(v.Summaries, func(a, b sessions.Summary) int { return cmp.Compare(a.StartSeq, b.StartSeq) })
 	for _, e := range s.events {
 		if e.Seq > s.state.CompactedSeq {
-			v.Tail = append(v.Tail, s.shows(e))
+			v.Tail = append(v.Tail, s.isShown(e))
 		}
 	}
 	slices.SortFunc(v.Tail, func(a, b sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -56,14 +56,14 @@ func (m *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bo
 	return v, nil
 }
 
-// mark says which turn has a message, and which one was counted last because its process seemed dead, by their terms.
-type mark struct{ attempt, counted int64 }
+// turnMark says which turn has a message, and which one was counted last because its process seemed dead, by their terms.
+type turnMark struct{ attempt, counted int64 }
 
-// take counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
+// takePending counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
 // and whether other messages wait.
-func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
+func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
 	free, n, bytes := true, 0, 0
-	for _, e := range s.waiting() {
+	for _, e := range s.isWaiting() {
 		if limit <= 0 {
 			break
 		}
@@ -73,7 +73,7 @@ func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect i
 		m := s.marks[e.ID]
 		if m.attempt != 0 && m.attempt == s.fallen {
 			e.Attempts++
-			m = mark{counted: m.attempt}
+			m = turnMark{counted: m.attempt}
 		}
 		if n == 0 {
 			suspect = e.Attempts
@@ -92,8 +92,8 @@ func (s *session) take(limit int, alone bool) (taken []sessions.Event, suspect i
 	return taken, suspect, more
 }
 
-// waiting lists the messages that wait: those that are marked, then in the order in which they were sent.
-func (s *session) waiting() []*sessions.Event {
+// isWaiting lists the messages that wait: those that are marked, then in the order in which they were sent.
+func (s *sessionRows) isWaiting() []*sessions.Event {
 	var waiting []*sessions.Event
 	for _, e := range s.events {
 		if e.State == sessions.Pending {
@@ -130,10 +130,10 @@ func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 			if slices.Contains(blamed, e.ID) {
 				e.Attempts++
 			}
-			s.marks[e.ID] = mark{}
+			s.marks[e.ID] = turnMark{}
 		case mk.counted == l.Term && !slices.Contains(blamed, e.ID):
 			e.Attempts--
-			s.marks[e.ID] = mark{attempt: mk.attempt}
+			s.marks[e.ID] = turnMark{attempt: mk.attempt}
 		}
 	}
 	return nil
@@ -150,19 +150,19 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return c, err
 	}
 	for _, id := range append(slices.Clone(t.Taken), t.Dead...) {
-		if e := s.event(id); e == nil || e.State != sessions.Pending {
+		if e := s.findEvent(id); e == nil || e.State != sessions.Pending {
 			return c, fmt.Errorf("message %d of session %s is not pending: %w", id, l.Key, sessions.ErrConflict)
 		}
 	}
 	first := s.state.LastSeq
 	s.cut = 0
-	m.append(s, t)
-	s.account(t, first)
+	m.appendEvent(s, t)
+	s.addUsage(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
 		return slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID)
 	})
@@ -176,7 +176,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		}
 		c.Replies = []sessions.Outgoing{out}
 		out.NextAt = now.Add(handTime)
-		row := &outgoing{Outgoing: out, sender: l.Owner, sending: true, inFlight: !t.ReplyWaits}
+		row := &outboxRow{Outgoing: out, sender: l.Owner, sending: true, inFlight: !t.ReplyWaits}
 		if last := s.events[len(s.events)-1]; last.Role == sessions.RoleAssistant {
 			row.answer = last
 		}
@@ -195,10 +195,10 @@ func dropWebhook(e *sessions.Event) {
 	e.Message = &m
 }
 
-// append gives the turn's messages and events their places.
-func (m *Store) append(s *session, t sessions.Turn) {
+// appendEvent gives the turn's messages and events their places.
+func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 	for i, id := range t.Taken {
-		e := s.event(id)
+		e := s.findEvent(id)
 		s.state.LastSeq++
 		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, t.TakenTokens[i]
 		dropWebhook(e)
@@ -216,22 +216,22 @@ func (m *Store) append(s *session, t sessions.Turn) {
 		})
 	}
 	for _, id := range t.Dead {
-		s.event(id).State = sessions.Dead
-		dropWebhook(s.event(id))
+		s.findEvent(id).State = sessions.Dead
+		dropWebhook(s.findEvent(id))
 	}
 	for id, mk := range s.marks {
 		if mk.attempt == s.state.Lease.Term {
-			s.marks[id] = mark{counted: mk.counted}
+			s.marks[id] = turnMark{counted: mk.counted}
 		}
 	}
 }
 
-// account writes the turn's counters; first is the place before its first event.
-func (s *session) account(t sessions.Turn, first int64) {
+// addUsage writes the turn's counters; first is the place before its first event.
+func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
 	st.Candidates += len(t.Marked) // of all flushes: memory is kept elsewhere
-	s.spend(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
+	s.addSpending(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
@@ -254,7 +254,7 @@ func (s *session) account(t sessions.Turn, first int64) {
 	}
 }
 
-func (s *session) event(id int64) *sessions.Event {
+func (s *sessionRows) findEvent(id int64) *sessions.Event {
 	for _, e := range s.events {
 		if e.ID == id {
 			return e
@@ -267,7 +267,7 @@ func (s *session) event(id int64) *sessions.Event {
 func (m *Store) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fenced(l)
+	s, err := m.fencedSession(l)
 	if err != nil {
 		return err
 	}

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// took is the processor's time that f takes: others on a busy machine do not count.
-func took(f func()) time.Duration {
+// cpuTime is the processor's time that f takes: others on a busy machine do not count.
+func cpuTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := spent()
+	before := threadTime()
 	f()
-	return spent() - before
+	return threadTime() - before
 }
 
-// spent is the processor's time of this thread so far.
-func spent() time.Duration {
+// threadTime is the processor's time of this thread so far.
+func threadTime() time.Duration {
 	const thisThread = 1
 	var u syscall.Rusage
 	if err := syscall.Getrusage(thisThread, &u); err != nil {

@@ -4,8 +4,8 @@ package sessionstest
 
 import "time"
 
-// took is how long f takes.
-func took(f func()) time.Duration {
+// cpuTime is how long f takes.
+func cpuTime(f func()) time.Duration {
 	began := time.Now()
 	f()
 	return time.Since(began)

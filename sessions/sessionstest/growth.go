@@ -54,15 +54,15 @@ const (
 	measurable = 100 * time.Millisecond
 )
 
-// CheckGrowth fails the test where f takes out of proportion longer for a text of so many bytes than for ten tenths of it,
-// whatever the text is made of. Both are the same number of bytes, and they are read until the clock can tell the two apart.
+// CheckGrowth fails the test where f takes out of proportion longer for one text than for ten tenths of it, for every
+// kind of text. Both have the same number of bytes, and they are read until the clock can separate the two.
 func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 	tb.Helper()
 	for name, unit := range runaways {
 		tenth, whole := strings.Repeat(unit, size/tenths/len(unit)), strings.Repeat(unit, size/len(unit))
-		atOnce, inParts := took(func() { f(whole) }), time.Duration(0)
+		atOnce, inParts := cpuTime(func() { f(whole) }), time.Duration(0)
 		for rounds := 1; atOnce > negligible; rounds++ {
-			inParts += took(func() {
+			inParts += cpuTime(func() {
 				for range tenths {
 					f(tenth)
 				}
@@ -74,7 +74,7 @@ func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 			if rounds == 5 || atOnce >= measurable && !slow {
 				break
 			}
-			atOnce += took(func() { f(whole) })
+			atOnce += cpuTime(func() { f(whole) })
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		run  func(*bench)
+		run  func(*suite)
 	}{
 		{"accepting stores and dedupes", testAccept},
 		{"a session's state is read alone", testSession},
@@ -131,13 +131,13 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.run(&bench{T: t, Harness: open(t), ctx: t.Context()})
+			tt.run(&suite{T: t, Harness: open(t), ctx: t.Context()})
 		})
 	}
 }
 
-// bench is one test with its storage and the steps that tests are made of. Steps that must work end the test.
-type bench struct {
+// suite is one test with its storage and the steps that tests are made of. Steps that must work end the test.
+type suite struct {
 	*testing.T
 	Harness
 	ctx context.Context
@@ -146,7 +146,7 @@ type bench struct {
 // key is the session of most tests.
 var key = sessions.NewKey("robot", "cidGroup==", "")
 
-func message(n int) sessions.Message {
+func newMessage(n int) sessions.Message {
 	return sessions.Message{
 		RobotCode: "robot", ConversationID: "cidGroup==", ConversationType: sessions.Group, ConversationTitle: "Team",
 		ID: sessions.MessageID(fmt.Sprintf("msg-%d", n)), SenderID: "staff-1", SenderNick: "张三", Kind: "text",
@@ -154,73 +154,73 @@ func message(n int) sessions.Message {
 	}
 }
 
-func (b *bench) check(err error) {
+func (b *suite) checkError(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-// want checks that an error is the one promised.
-func (b *bench) want(err, target error, doing string) {
+// wantError checks that an error is the one promised.
+func (b *suite) wantError(err, target error, doing string) {
 	b.Helper()
 	if !errors.Is(err, target) {
 		b.Errorf("%s: got error %v, want %v", doing, err, target)
 	}
 }
 
-func (b *bench) beat(owner sessions.ReplicaID) {
+func (b *suite) sendBeat(owner sessions.ReplicaID) {
 	b.Helper()
 	_, err := b.Store.Beat(b.ctx, owner)
-	b.check(err)
+	b.checkError(err)
 }
 
-func (b *bench) accept(owner sessions.ReplicaID, n int) sessions.Accepted {
+func (b *suite) acceptMessage(owner sessions.ReplicaID, n int) sessions.Accepted {
 	b.Helper()
-	a, err := b.Store.Accept(b.ctx, owner, key, message(n))
-	b.check(err)
+	a, err := b.Store.Accept(b.ctx, owner, key, newMessage(n))
+	b.checkError(err)
 	return a
 }
 
-func (b *bench) acquire(owner sessions.ReplicaID) sessions.Lease {
+func (b *suite) acquireLease(owner sessions.ReplicaID) sessions.Lease {
 	b.Helper()
 	l, err := b.Store.Acquire(b.ctx, key, owner)
-	b.check(err)
+	b.checkError(err)
 	return l
 }
 
-// held accepts n messages for a living replica A and returns its lease.
-func (b *bench) held(n int) sessions.Lease {
+// leaseWithMessages accepts n messages for a living replica A and returns its lease.
+func (b *suite) leaseWithMessages(n int) sessions.Lease {
 	b.Helper()
-	b.beat(replicaA)
+	b.sendBeat(replicaA)
 	for i := range n {
-		b.accept(replicaA, i+1)
+		b.acceptMessage(replicaA, i+1)
 	}
-	return b.acquire(replicaA)
+	return b.acquireLease(replicaA)
 }
 
-func (b *bench) begin(l sessions.Lease, limit int) sessions.View {
+func (b *suite) beginTurn(l sessions.Lease, limit int) sessions.View {
 	b.Helper()
 	v, err := b.Store.Begin(b.ctx, l, limit)
-	b.check(err)
+	b.checkError(err)
 	return v
 }
 
-func (b *bench) commit(l sessions.Lease, t sessions.Turn) sessions.Committed {
+func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed {
 	b.Helper()
 	c, err := b.Store.Commit(b.ctx, l, t)
-	b.check(err)
+	b.checkError(err)
 	return c
 }
 
-// turn takes up to limit messages and answers them with one event.
-func (b *bench) turn(l sessions.Lease, limit int) sessions.Committed {
+// runTurn takes up to limit messages and answers them with one event.
+func (b *suite) runTurn(l sessions.Lease, limit int) sessions.Committed {
 	b.Helper()
-	return b.commit(l, answer(b.begin(l, limit)))
+	return b.commitTurn(l, newAnswer(b.beginTurn(l, limit)))
 }
 
-// answer is a turn that takes all pending messages of a view, 10 tokens each, and answers with 5.
-func answer(v sessions.View) sessions.Turn {
+// newAnswer is a turn that takes all pending messages of a view, 10 tokens each, and answers with 5.
+func newAnswer(v sessions.View) sessions.Turn {
 	t := sessions.Turn{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
 		ViewVersion: v.Session.ViewVersion,
@@ -236,8 +236,8 @@ func answer(v sessions.View) sessions.Turn {
 	return t
 }
 
-// contents lists what events say, for comparing.
-func contents(events []sessions.Event) string {
+// eventContents lists what events say, for comparing.
+func eventContents(events []sessions.Event) string {
 	var s strings.Builder
 	for _, e := range events {
 		fmt.Fprintf(&s, "%d:%s:%s ", e.Seq, e.Role, e.Content)

@@ -9,8 +9,8 @@ import (
 	"ebb/sessions"
 )
 
-// summaries are new ones of the ranges given by their ends, in pairs.
-func summaries(ends ...int64) []sessions.NewSummary {
+// newSummaries are new ones of the ranges given by their ends, in pairs.
+func newSummaries(ends ...int64) []sessions.NewSummary {
 	var list []sessions.NewSummary
 	for i := 0; i < len(ends); i += 2 {
 		list = append(list, sessions.NewSummary{
@@ -20,23 +20,23 @@ func summaries(ends ...int64) []sessions.NewSummary {
 	return list
 }
 
-// told is a compaction of the events (from, through] into one summary.
-func told(from, through int64) sessions.Compaction {
-	return sessions.Compaction{From: from, Through: through, Summaries: summaries(from+1, through)}
+// newCompaction is a compaction of the events (from, through] into one summary.
+func newCompaction(from, through int64) sessions.Compaction {
+	return sessions.Compaction{From: from, Through: through, Summaries: newSummaries(from+1, through)}
 }
 
-func (b *bench) compact(l sessions.Lease, c sessions.Compaction) sessions.Compacted {
+func (b *suite) compactSession(l sessions.Lease, c sessions.Compaction) sessions.Compacted {
 	b.Helper()
 	done, err := b.Store.Compact(b.ctx, l, c)
-	b.check(err)
+	b.checkError(err)
 	return done
 }
 
-// tells checks the active summaries: range, count of events and level of each.
-func (b *bench) tells(l sessions.Lease, want string) {
+// checkSummaries checks the active summaries: range, count of events and level of each.
+func (b *suite) checkSummaries(l sessions.Lease, want string) {
 	b.Helper()
 	var got strings.Builder
-	for _, s := range b.begin(l, 0).Summaries {
+	for _, s := range b.beginTurn(l, 0).Summaries {
 		fmt.Fprintf(&got, "%d-%d:%d:%d ", s.StartSeq, s.EndSeq, s.MsgCount, s.Level)
 	}
 	if got.String() != want {
@@ -45,67 +45,67 @@ func (b *bench) tells(l sessions.Lease, want string) {
 }
 
 // The notice of a compaction is written with it, once, and waits to be claimed. One that is refused leaves none.
-func testNotice(b *bench) {
-	l := b.held(3)
-	sent := b.turn(l, 3).Replies[0]
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
-	c := told(0, 2)
+func testNotice(b *suite) {
+	l := b.leaseWithMessages(3)
+	sent := b.runTurn(l, 3).Replies[0]
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
+	c := newCompaction(0, 2)
 	c.Notice = &sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "compacted", Nonce: "notice"}
-	done := b.compact(l, c)
+	done := b.compactSession(l, c)
 	_, err := b.Store.Compact(b.ctx, l, c)
-	b.want(err, sessions.ErrConflict, "compacting the same range twice")
-	open := b.unsent(l)
+	b.wantError(err, sessions.ErrConflict, "compacting the same range twice")
+	open := b.unsentReplies(l)
 	if len(done.Replies) != 1 || len(open) != 1 || open[0].ID != done.Replies[0].ID || open[0].Maybe || done.Replies[0].Attempts != 0 ||
 		done.Replies[0].Created.IsZero() {
 		b.Fatalf("the compaction gave %+v, and unsent are %+v", done.Replies, open)
 	}
-	claimed := b.claim(l, "", open[0].ID)
+	claimed := b.claimReply(l, "", open[0].ID)
 	if len(claimed) != 1 || claimed[0].Reply.Text != "compacted" || claimed[0].Reply.Nonce != "notice" || claimed[0].Attempts != 1 {
 		b.Errorf("claimed is %+v", claimed)
 	}
 }
 
-// P3: the cursor moves once, with the summary that tells what it passes.
-func testCompact(b *bench) {
-	l := b.held(3)
-	b.turn(l, 3)
+// P3: the cursor moves once, with the summary of the events that it passes.
+func testCompact(b *suite) {
+	l := b.leaseWithMessages(3)
+	b.runTurn(l, 3)
 	c := sessions.Compaction{
 		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "摘要 one", Tokens: 9}},
 		Freed: 11, RearmTokens: 77, Pinned: &sessions.Pinned{Text: "pinned"},
 		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
 	}
-	b.compact(l, c)
+	b.compactSession(l, c)
 	_, err := b.Other.Compact(b.ctx, l, c)
-	b.want(err, sessions.ErrConflict, "compacting the same range twice")
-	other := told(2, 3)
+	b.wantError(err, sessions.ErrConflict, "compacting the same range twice")
+	other := newCompaction(2, 3)
 	other.Gen = 1
 	for name, bad := range map[string]sessions.Compaction{
 		"another generation":      other,
-		"beyond the log":          told(2, 5),
-		"backwards":               told(2, 1),
+		"beyond the log":          newCompaction(2, 5),
+		"backwards":               newCompaction(2, 1),
 		"without a summary":       {From: 2, Through: 3},
-		"with a gap":              {From: 2, Through: 4, Summaries: summaries(4, 4)},
-		"with too short a tale":   {From: 2, Through: 4, Summaries: summaries(3, 3)},
-		"beyond the cursor":       {From: 2, Through: 3, Summaries: summaries(3, 4)},
-		"half of what is told":    {From: 2, Through: 3, Summaries: summaries(2, 3)},
-		"a part of what is told":  {From: 2, Through: 2, Summaries: summaries(1, 1)},
-		"twice the same":          {From: 2, Through: 4, Summaries: summaries(3, 4, 3, 3)},
-		"before the conversation": {From: 2, Through: 3, Summaries: summaries(0, 3)},
-		"an upside-down range":    {From: 2, Through: 3, Summaries: summaries(3, 3, 5, 4)},
+		"with a gap":              {From: 2, Through: 4, Summaries: newSummaries(4, 4)},
+		"with too short a tale":   {From: 2, Through: 4, Summaries: newSummaries(3, 3)},
+		"beyond the cursor":       {From: 2, Through: 3, Summaries: newSummaries(3, 4)},
+		"half of what is told":    {From: 2, Through: 3, Summaries: newSummaries(2, 3)},
+		"a part of what is told":  {From: 2, Through: 2, Summaries: newSummaries(1, 1)},
+		"twice the same":          {From: 2, Through: 4, Summaries: newSummaries(3, 4, 3, 3)},
+		"before the conversation": {From: 2, Through: 3, Summaries: newSummaries(0, 3)},
+		"an upside-down range":    {From: 2, Through: 3, Summaries: newSummaries(3, 3, 5, 4)},
 	} {
 		_, err := b.Store.Compact(b.ctx, l, bad)
-		b.want(err, sessions.ErrConflict, "compacting "+name)
+		b.wantError(err, sessions.ErrConflict, "compacting "+name)
 	}
-	empty := told(2, 3)
+	empty := newCompaction(2, 3)
 	empty.Summaries[0].Text = ""
 	_, err = b.Store.Compact(b.ctx, l, empty)
-	b.want(err, sessions.ErrRefused, "compacting into nothing")
-	v := b.begin(l, 0)
+	b.wantError(err, sessions.ErrRefused, "compacting into nothing")
+	v := b.beginTurn(l, 0)
 	if s := v.Session; s.CompactedSeq != 2 || s.CompactionCount != 1 || s.TotalTokens != 24 || s.RearmTokens != 77 ||
 		s.Pinned != "pinned" || s.ObservedTokens != 0 || s.CompactedAt.IsZero() || s.Usage.Prompt != 10 || s.SpentToday != 10 {
 		b.Errorf("the session is %+v", s)
 	}
-	if got := contents(v.Tail); got != "3:user:问题 3 4:assistant:答复 " {
+	if got := eventContents(v.Tail); got != "3:user:问题 3 4:assistant:答复 " {
 		b.Errorf("the tail is %q", got)
 	}
 	log := b.Log(b.T, key)
@@ -128,23 +128,23 @@ func testCompact(b *bench) {
 	}
 }
 
-// P2, P13: summaries lie end to end and count what they tell; what they replace stays readable.
-func testCompactTiles(b *bench) {
-	l := b.held(6)
-	b.turn(l, 6)
-	b.compact(l, told(0, 2))
-	b.compact(l, told(2, 3))
-	b.tells(l, "1-2:2:0 3-3:1:0 ")
-	rolled := told(3, 5)
+// P2, P13: summaries lie end to end and count their events; replaced summaries stay readable.
+func testCompactTiles(b *suite) {
+	l := b.leaseWithMessages(6)
+	b.runTurn(l, 6)
+	b.compactSession(l, newCompaction(0, 2))
+	b.compactSession(l, newCompaction(2, 3))
+	b.checkSummaries(l, "1-2:2:0 3-3:1:0 ")
+	rolled := newCompaction(3, 5)
 	rolled.Summaries = []sessions.NewSummary{{StartSeq: 3, EndSeq: 5, Text: "3 to 5", Level: 1}}
-	b.compact(l, rolled)
-	b.tells(l, "1-2:2:0 3-5:3:1 ")
-	both := told(5, 6) // a segment, and what has rolled up with it
+	b.compactSession(l, rolled)
+	b.checkSummaries(l, "1-2:2:0 3-5:3:1 ")
+	both := newCompaction(5, 6) // a segment, and what has rolled up with it
 	both.Summaries = append(both.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 6, Text: "all six", Level: 2})
-	b.compact(l, both)
-	b.tells(l, "1-6:6:2 ")
-	v := b.begin(l, 0)
-	if got := contents(v.Tail); got != "7:assistant:答复 " {
+	b.compactSession(l, both)
+	b.checkSummaries(l, "1-6:6:2 ")
+	v := b.beginTurn(l, 0)
+	if got := eventContents(v.Tail); got != "7:assistant:答复 " {
 		b.Errorf("the tail is %q", got)
 	}
 	log := b.Log(b.T, key)
@@ -161,9 +161,9 @@ func testCompactTiles(b *bench) {
 		b.Errorf("what was replaced reads %q, want %q", got, want)
 	}
 	// Without new events: two segments become one.
-	b.compact(l, sessions.Compaction{From: 6, Through: 6, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 6, Text: "shorter", Level: 3}}})
-	b.tells(l, "1-6:6:3 ")
-	if s := b.begin(l, 0).Session; s.CompactedSeq != 6 || s.CompactionCount != 5 {
+	b.compactSession(l, sessions.Compaction{From: 6, Through: 6, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 6, Text: "shorter", Level: 3}}})
+	b.checkSummaries(l, "1-6:6:3 ")
+	if s := b.beginTurn(l, 0).Session; s.CompactedSeq != 6 || s.CompactionCount != 5 {
 		b.Errorf("the session is %+v, want its cursor at 6 after five compactions", s)
 	}
 	marks := 0
@@ -177,60 +177,60 @@ func testCompactTiles(b *bench) {
 	}
 }
 
-func testCompactMidTurn(b *bench) {
-	l := b.held(3)
-	b.turn(l, 3) // 35 tokens
-	b.accept(replicaA, 4)
-	t := answer(b.begin(l, 1))
+func testCompactMidTurn(b *suite) {
+	l := b.leaseWithMessages(3)
+	b.runTurn(l, 3) // 35 tokens
+	b.acceptMessage(replicaA, 4)
+	t := newAnswer(b.beginTurn(l, 1))
 	t.ObservedTokens = 99
-	c := told(0, 2)
+	c := newCompaction(0, 2)
 	c.Freed = 18
-	b.compact(l, c)
-	b.commit(l, t)
-	s := b.begin(l, 0).Session
+	b.compactSession(l, c)
+	b.commitTurn(l, t)
+	s := b.beginTurn(l, 0).Session
 	if s.TotalTokens != 35-18+15 || s.ObservedTokens != 0 {
 		b.Errorf("total is %d, observed %d; want what the compaction left and the turn added, 32, and 0: the prompt was of the old view",
 			s.TotalTokens, s.ObservedTokens)
 	}
 }
 
-// Whatever changes the view under a turn, the turn's own count of it is not written over what that left.
-func testViewChangedMidTurn(b *bench) {
-	l := b.tools(1, bigBody, otherBody) // 1 to 5
-	body := b.begin(l, 0).Tail[2]
+// After any change of the view during a turn, the turn's own count of it does not replace the new one.
+func testViewChangedMidTurn(b *suite) {
+	l := b.runTools(1, bigBody, otherBody) // 1 to 5
+	body := b.beginTurn(l, 0).Tail[2]
 	for i, change := range []struct {
 		name string
 		do   func()
 	}{
-		{"results were moved out", func() { b.offload(l, 3, 4) }},
+		{"results were moved out", func() { b.offloadResults(l, 3, 4) }},
 		{"results were shortened", func() {
-			b.compact(l, sessions.Compaction{Freed: 40, Shown: []sessions.Shown{{Seq: body.Seq, Text: "cut", Tokens: 10}}})
+			b.compactSession(l, sessions.Compaction{Freed: 40, Shown: []sessions.Shown{{Seq: body.Seq, Text: "cut", Tokens: 10}}})
 		}},
-		{"a compaction was undone", func() { b.undo(l, 0) }},
+		{"a compaction was undone", func() { b.undoCompaction(l, 0) }},
 		{"a message was erased", func() {
 			_, err := b.Other.Erase(b.ctx, key, []int64{4})
-			b.check(err)
-			l = b.acquire(replicaA)
+			b.checkError(err)
+			l = b.acquireLease(replicaA)
 		}},
-		{"the conversation began anew", func() { b.check(b.Store.Renew(b.ctx, l)) }},
+		{"the conversation began anew", func() { b.checkError(b.Store.Renew(b.ctx, l)) }},
 		{"nothing happened but a failure", nil},
 	} {
-		b.accept(replicaA, 2+i)
-		before := b.begin(l, 1)
-		t := answer(before)
+		b.acceptMessage(replicaA, 2+i)
+		before := b.beginTurn(l, 1)
+		t := newAnswer(before)
 		t.TotalTokens, t.ObservedTokens = 5000, 4999
 		want := t.TotalTokens
 		if change.do == nil {
-			b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+			b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
 		} else {
 			change.do()
-			left := b.begin(l, 0).Session
+			left := b.beginTurn(l, 0).Session
 			if want = left.TotalTokens + t.Appended; left.ViewVersion <= before.Session.ViewVersion {
 				b.Errorf("%s, and the view's version went from %d to %d", change.name, before.Session.ViewVersion, left.ViewVersion)
 			}
 		}
-		b.commit(l, t)
-		s := b.begin(l, 0).Session
+		b.commitTurn(l, t)
+		s := b.beginTurn(l, 0).Session
 		if observed := t.ObservedTokens * min(1, want/t.TotalTokens); s.TotalTokens != want || s.ObservedTokens != observed {
 			b.Errorf("%s under a turn, which left %d tokens, %d observed; want %d and %d",
 				change.name, s.TotalTokens, s.ObservedTokens, want, observed)
@@ -241,49 +241,49 @@ func testViewChangedMidTurn(b *bench) {
 	}
 }
 
-func testCompactFailed(b *bench) {
-	l := b.held(1)
+func testCompactFailed(b *suite) {
+	l := b.leaseWithMessages(1)
 	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{
 		Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900,
 		Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4},
 	}))
-	s := b.begin(l, 0).Session
+	s := b.beginTurn(l, 0).Session
 	if s.CompactFailures != 2 || !s.CompactRetryAt.Equal(retry) || s.RearmTokens != 900 || s.CompactError != "busy" {
 		b.Errorf("the session remembers %d failures, retry at %v, rearm %d, error %q", s.CompactFailures, s.CompactRetryAt, s.RearmTokens, s.CompactError)
 	}
 	if s.SpentToday != 34 || (s.Usage != sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}) {
 		b.Errorf("the failed attempt's usage is kept as %+v, %d of it today; want it all, and 34", s.Usage, s.SpentToday)
 	}
-	b.turn(l, 1)
-	b.compact(l, told(0, 1))
-	if s = b.begin(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() || s.CompactError != "" {
+	b.runTurn(l, 1)
+	b.compactSession(l, newCompaction(0, 1))
+	if s = b.beginTurn(l, 0).Session; s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() || s.CompactError != "" {
 		b.Errorf("a compaction that worked left %d failures, retry at %v, error %q", s.CompactFailures, s.CompactRetryAt, s.CompactError)
 	}
 }
 
-func testCompactForgivesFlushes(b *bench) {
-	l := b.held(1)
-	b.turn(l, 1)
+func testCompactForgivesFlushes(b *suite) {
+	l := b.leaseWithMessages(1)
+	b.runTurn(l, 1)
 	b.FailFlush(b.T, l, 3)
-	if s := b.begin(l, 0).Session; s.FlushFailures != 3 {
+	if s := b.beginTurn(l, 0).Session; s.FlushFailures != 3 {
 		b.Fatalf("the session counts %d flushes that failed, want 3", s.FlushFailures)
 	}
-	b.compact(l, told(0, 1))
-	if s := b.begin(l, 0).Session; s.FlushFailures != 0 {
+	b.compactSession(l, newCompaction(0, 1))
+	if s := b.beginTurn(l, 0).Session; s.FlushFailures != 0 {
 		b.Errorf("after the compaction the session counts %d flushes that failed: it would never flush again", s.FlushFailures)
 	}
 }
 
-func testBacklogs(b *bench) {
-	b.beat(replicaB)
-	l := b.held(2)
-	b.turn(l, 2)
-	tokens := b.begin(l, 0).Session.TotalTokens
+func testBacklogs(b *suite) {
+	b.sendBeat(replicaB)
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 2)
+	tokens := b.beginTurn(l, 0).Session.TotalTokens
 	list := func(owner sessions.ReplicaID, least int, after sessions.Key, want ...sessions.Key) {
 		b.Helper()
 		got, err := b.Store.Backlogs(b.ctx, owner, least, after, 10)
-		b.check(err)
+		b.checkError(err)
 		keys := []sessions.Key{}
 		for _, s := range got {
 			keys = append(keys, s.Key)
@@ -302,15 +302,15 @@ func testBacklogs(b *bench) {
 	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 0); err != nil || len(got) != 0 {
 		b.Errorf("with a limit of none: %v, %v", got, err)
 	}
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{
 		Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(time.Hour), Usage: sessions.Usage{Prompt: 30, Completion: 4},
 	}))
 	list(replicaA, tokens, "") // it rests by the clock
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
 	list(replicaA, tokens, "", key)
 	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 10); err != nil || got[0].SpentToday != 34 {
 		b.Errorf("listed as %+v, %v; want 34 tokens spent", got, err)
 	}
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "nothing", Rearm: tokens + 1}))
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "nothing", Rearm: tokens + 1}))
 	list(replicaA, tokens, "") // it rests until it has grown
 }

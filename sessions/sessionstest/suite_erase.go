@@ -12,13 +12,13 @@ import (
 // secret is what must be found nowhere after an erasure.
 const secret = "Zq7-secret"
 
-// hidden checks that nothing that can be read of the session has the secret in it.
-func (b *bench) hidden() {
+// checkHidden checks that nothing that can be read of the session has the secret in it.
+func (b *suite) checkHidden() {
 	b.Helper()
-	l := b.acquire(replicaA)
+	l := b.acquireLease(replicaA)
 	var all strings.Builder
-	v := b.begin(l, 10)
-	fmt.Fprintf(&all, "%s %s %+v", looks(v), v.Session.Pinned, v.Pending)
+	v := b.beginTurn(l, 10)
+	fmt.Fprintf(&all, "%s %s %+v", checkShown(v), v.Session.Pinned, v.Pending)
 	for _, e := range b.Log(b.T, key) {
 		fmt.Fprintf(&all, " %d:%s:%s:%+v:%+v", e.Seq, e.Role, e.Content, e.ToolCalls, e.Message)
 	}
@@ -27,12 +27,12 @@ func (b *bench) hidden() {
 	}
 	for _, blob := range b.Blobs(b.T, key) {
 		body, err := b.Store.Blob(b.ctx, key, blob)
-		b.check(err)
+		b.checkError(err)
 		all.WriteString(" " + body)
 	}
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.LastSeq})
-	b.check(err)
-	all.WriteString(" " + contents(src.Events))
+	b.checkError(err)
+	all.WriteString(" " + eventContents(src.Events))
 	if strings.Contains(all.String(), secret) {
 		b.Errorf("the secret is still there:\n%s", all.String())
 	}
@@ -40,36 +40,36 @@ func (b *bench) hidden() {
 
 // P75: what was erased is in no body, blob or summary any more. A summary that repeats it loses these lines and stays in the
 // view with all others; one with nothing else in it is emptied, until it is written again.
-func testErase(b *bench) {
-	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
-	b.offload(l, 3, 4)
-	b.compact(l, told(0, 1))
-	second := told(1, 3)
+func testErase(b *suite) {
+	l := b.runTools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
+	b.offloadResults(l, 3, 4)
+	b.compactSession(l, newCompaction(0, 1))
+	second := newCompaction(1, 3)
 	second.Summaries[0].Text, second.Summaries[0].Tokens = "## 进行中的任务\n- 周会在周三\n- about "+secret+"\n- 午餐吃面", 40
 	second.Pinned = &sessions.Pinned{Text: "pinned"}
-	b.compact(l, second)
-	b.accept(replicaA, 2)
-	b.turn(l, 1) // 6 and 7
-	b.compact(l, told(3, 5))
-	b.undo(l, 60)
-	before := b.begin(l, 0).Session
+	b.compactSession(l, second)
+	b.acceptMessage(replicaA, 2)
+	b.runTurn(l, 1) // 6 and 7
+	b.compactSession(l, newCompaction(3, 5))
+	b.undoCompaction(l, 60)
+	before := b.beginTurn(l, 0).Session
 	job := sessions.Job{From: 3, Through: 7}
 	_, err := b.Store.OpenJob(b.ctx, l, job)
-	b.check(err)
-	b.check(b.Store.StageJob(b.ctx, l, job, []byte(secret)))
+	b.checkError(err)
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte(secret)))
 
 	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Healed: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
 	_, err = b.Store.Begin(b.ctx, l, 0)
-	b.want(err, sessions.ErrLeaseLost, "going on with what was read before")
+	b.wantError(err, sessions.ErrLeaseLost, "going on with what was read before")
 	_, err = b.Store.Job(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading the job of before")
-	l = b.acquire(replicaA)
-	b.tells(l, "1-1:1:0 2-3:2:0 ")
-	v := b.begin(l, 0)
+	b.wantError(err, sessions.ErrNotFound, "reading the job of before")
+	l = b.acquireLease(replicaA)
+	b.checkSummaries(l, "1-1:1:0 2-3:2:0 ")
+	v := b.beginTurn(l, 0)
 	if text := v.Summaries[1].Text; text != "## 进行中的任务\n- 周会在周三\n- 午餐吃面" {
 		b.Errorf("the healed summary is %q", text)
 	}
@@ -78,191 +78,191 @@ func testErase(b *bench) {
 		s.CompactError != sessions.CompactUndone || s.Pinned != "" || s.CompactedSeq != 3 || s.LastSeq != 7 {
 		b.Errorf("after an erasure that freed %d tokens the session is %+v, before it was %+v", freed, s, before)
 	}
-	b.hidden()
-	b.undo(l, 0) // the way back to the view before that summary stays open
-	b.tells(l, "1-1:1:0 ")
-	if e := b.begin(l, 0).Tail[1]; e.Seq != 3 || e.Content != sessions.ErasedText || e.Tokens != sessions.ErasedTokens || e.Blob != "" ||
+	b.checkHidden()
+	b.undoCompaction(l, 0) // the way back to the view before that summary stays open
+	b.checkSummaries(l, "1-1:1:0 ")
+	if e := b.beginTurn(l, 0).Tail[1]; e.Seq != 3 || e.Content != sessions.ErasedText || e.Tokens != sessions.ErasedTokens || e.Blob != "" ||
 		e.Role != sessions.RoleTool || e.ToolCallID == "" {
 		b.Errorf("after an undo the erased event is %+v", e)
 	}
-	b.hidden()
+	b.checkHidden()
 }
 
 // A summary that repeats little else is emptied. It keeps its place until its range is written again, once.
-func testEraseRewrite(b *bench) {
-	l := b.tools(1, bigBody+secret, otherBody)
-	b.compact(l, told(0, 1))
-	second := told(1, 3)
+func testEraseRewrite(b *suite) {
+	l := b.runTools(1, bigBody+secret, otherBody)
+	b.compactSession(l, newCompaction(0, 1))
+	second := newCompaction(1, 3)
 	second.Summaries[0].Text = "about " + secret
-	b.compact(l, second)
-	b.compact(l, told(3, 5))
-	w := sessions.Rewritten{ID: b.begin(l, 0).Summaries[1].ID, Text: "again", Tokens: 9, Growth: 7, Log: sessions.LogEntry{Trigger: "rewrite"}}
-	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
+	b.compactSession(l, second)
+	b.compactSession(l, newCompaction(3, 5))
+	w := sessions.Rewritten{ID: b.beginTurn(l, 0).Summaries[1].ID, Text: "again", Tokens: 9, Growth: 7, Log: sessions.LogEntry{Trigger: "rewrite"}}
+	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
 	done, err := b.Store.Erase(b.ctx, key, []int64{3})
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Summaries: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
-	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrLeaseLost, "rewriting with a lost lease")
-	l = b.acquire(replicaA)
-	b.tells(l, "1-1:1:0 2-3:2:0 4-5:2:0 ")
-	v := b.begin(l, 0)
+	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrLeaseLost, "rewriting with a lost lease")
+	l = b.acquireLease(replicaA)
+	b.checkSummaries(l, "1-1:1:0 2-3:2:0 4-5:2:0 ")
+	v := b.beginTurn(l, 0)
 	if !v.Summaries[1].Emptied() || v.Summaries[0].Emptied() || v.Summaries[2].Emptied() {
-		b.Errorf("after the erasure the view is\n%s", looks(v))
+		b.Errorf("after the erasure the view is\n%s", checkShown(v))
 	}
-	b.hidden()
-	b.check(b.Store.Rewrite(b.ctx, l, w))
-	b.want(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting it once more")
-	now := b.begin(l, 0)
+	b.checkHidden()
+	b.checkError(b.Store.Rewrite(b.ctx, l, w))
+	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting it once more")
+	now := b.beginTurn(l, 0)
 	if s := now.Summaries[1]; s.Text != "again" || s.Tokens != 9 || now.Session.TotalTokens != v.Session.TotalTokens+7 ||
 		now.Session.ViewVersion == v.Session.ViewVersion {
 		b.Errorf("rewritten the summary is %+v, the session %+v", s, now.Session)
 	}
 	rows, err := b.Store.Compactions(b.ctx, key, 1)
-	b.check(err)
+	b.checkError(err)
 	if len(rows) != 1 || rows[0].Trigger != "rewrite" || rows[0].Outcome != "committed" {
 		b.Errorf("the log's last row is %+v", rows)
 	}
-	b.undo(l, 0) // takes back a compaction, not the rewriting
-	b.tells(l, "1-1:1:0 2-3:2:0 ")
+	b.undoCompaction(l, 0) // takes back a compaction, not the rewriting
+	b.checkSummaries(l, "1-1:1:0 2-3:2:0 ")
 }
 
-// What is in no summary yet is wiped where it stands, and no undo shows it again.
-func testEraseTail(b *bench) {
-	l := b.tools(1, bigBody+secret, otherBody) // 1 to 5
-	v := b.begin(l, 0)
+// Events in no summary yet are wiped in place, and no undo shows them again.
+func testEraseTail(b *suite) {
+	l := b.runTools(1, bigBody+secret, otherBody) // 1 to 5
+	v := b.beginTurn(l, 0)
 	cut := sessions.Compaction{Pinned: &sessions.Pinned{Text: "- " + secret}, Shown: []sessions.Shown{
 		{Seq: 3, Text: "cut " + secret, Tokens: 1}, {Seq: 4, Text: "cut other", Tokens: 1},
 	}}
-	b.compact(l, cut)
-	b.compact(l, sessions.Compaction{Shown: []sessions.Shown{reference(v.Tail[2]), reference(v.Tail[3])}})
-	b.kept(bigBody+secret, otherBody)
+	b.compactSession(l, cut)
+	b.compactSession(l, sessions.Compaction{Shown: []sessions.Shown{blobReference(v.Tail[2]), blobReference(v.Tail[3])}})
+	b.keptBlobs(bigBody+secret, otherBody)
 	for name, bad := range map[string][]int64{"nothing is": {3, 9}, "pending messages are": {0}} {
 		_, err := b.Store.Erase(b.ctx, key, bad)
-		b.want(err, sessions.ErrNotFound, "erasing where "+name)
+		b.wantError(err, sessions.ErrNotFound, "erasing where "+name)
 	}
 	_, err := b.Store.Erase(b.ctx, "robot/elsewhere", []int64{1})
-	b.want(err, sessions.ErrNotFound, "erasing in no session")
-	if now := b.begin(l, 0); len(now.Tail) != len(v.Tail) {
-		b.Errorf("refused erasures left\n%s", looks(now))
+	b.wantError(err, sessions.ErrNotFound, "erasing in no session")
+	if now := b.beginTurn(l, 0); len(now.Tail) != len(v.Tail) {
+		b.Errorf("refused erasures left\n%s", checkShown(now))
 	}
 	done, err := b.Store.Erase(b.ctx, key, []int64{3})
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Blobs: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
-	b.kept(otherBody)
-	b.hidden()
-	l = b.acquire(replicaA)
-	b.undo(l, 0)
-	if v := b.begin(l, 0); v.Tail[2].Content != sessions.ErasedText || v.Tail[3].Content != "cut other" {
-		b.Errorf("after an undo the view is\n%s", looks(v))
+	b.keptBlobs(otherBody)
+	b.checkHidden()
+	l = b.acquireLease(replicaA)
+	b.undoCompaction(l, 0)
+	if v := b.beginTurn(l, 0); v.Tail[2].Content != sessions.ErasedText || v.Tail[3].Content != "cut other" {
+		b.Errorf("after an undo the view is\n%s", checkShown(v))
 	}
-	b.hidden()
+	b.checkHidden()
 	_, err = b.Store.Erase(b.ctx, key, []int64{2})
-	b.check(err)
-	l = b.acquire(replicaA)
-	if calls := b.begin(l, 0).Tail[1].ToolCalls; len(calls) != 2 || calls[0].ID != "call-1-0" || calls[0].Name != "query" || calls[0].Arguments != "{}" {
+	b.checkError(err)
+	l = b.acquireLease(replicaA)
+	if calls := b.beginTurn(l, 0).Tail[1].ToolCalls; len(calls) != 2 || calls[0].ID != "call-1-0" || calls[0].Name != "query" || calls[0].Arguments != "{}" {
 		b.Errorf("an erased event calls %+v, want its calls without their arguments", calls)
 	}
 }
 
-// A reply that nobody got yet is given up with the answer that it tells; a message keeps its way back.
-func testEraseReplies(b *bench) {
-	l := b.held(2)
-	b.turn(l, 1) // 1 and 2: its reply is open
-	l2 := b.turn(l, 1)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
+// A reply that was not delivered is given up with its answer; a message keeps its reply address.
+func testEraseReplies(b *suite) {
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 1) // 1 and 2: its reply is open
+	l2 := b.runTurn(l, 1)
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
 	done, err := b.Store.Erase(b.ctx, key, []int64{1})
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Replies: 1}); done != want { // the settled one
 		b.Errorf("erasing a question gave %+v, want %+v", done, want)
 	}
-	l = b.acquire(replicaA)
+	l = b.acquireLease(replicaA)
 	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 1 {
 		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
 	} else if open, err = b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
 		b.Errorf("claimed are %+v (%v), want the answer", open, err)
 	}
-	if m := b.begin(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {
+	if m := b.beginTurn(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {
 		b.Errorf("an erased message came as %+v", m)
 	}
 	done, err = b.Store.Erase(b.ctx, key, []int64{2})
-	b.check(err)
+	b.checkError(err)
 	if done.Replies != 1 {
 		b.Errorf("erasing an answer gave %+v, want its reply given up", done)
 	}
-	l = b.acquire(replicaA)
+	l = b.acquireLease(replicaA)
 	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 0 {
 		b.Errorf("to be sent are %+v (%v), want nothing", open, err)
 	}
 }
 
 // Erasures end a few turns one after the other. The next one waits for the end of its turn, or of the erasure's context.
-func testEraseWaits(b *bench) {
-	l := b.held(2)
-	b.turn(l, 1) // 1 and 2
+func testEraseWaits(b *suite) {
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 1) // 1 and 2
 	for range sessions.MaxCutTurns {
-		v := b.begin(l, 1)
+		v := b.beginTurn(l, 1)
 		_, err := b.Store.Erase(b.ctx, key, []int64{1})
-		b.check(err)
+		b.checkError(err)
 		_, err = b.Store.Erase(b.ctx, key, []int64{2}) // of the same turn
-		b.check(err)
-		_, err = b.Store.Commit(b.ctx, l, answer(v))
-		b.want(err, sessions.ErrLeaseLost, "a commit after an erasure")
-		b.check(b.Store.Abandon(b.ctx, l, nil))
-		l = b.acquire(replicaA)
+		b.checkError(err)
+		_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
+		b.wantError(err, sessions.ErrLeaseLost, "a commit after an erasure")
+		b.checkError(b.Store.Abandon(b.ctx, l, nil))
+		l = b.acquireLease(replicaA)
 	}
-	v := b.begin(l, 1)
+	v := b.beginTurn(l, 1)
 	short, stop := context.WithTimeout(b.ctx, 200*time.Millisecond)
 	defer stop()
 	_, err := b.Other.Erase(short, key, []int64{1})
-	b.want(err, context.DeadlineExceeded, "an erasure beside the turn")
+	b.wantError(err, context.DeadlineExceeded, "an erasure beside the turn")
 	erased := make(chan error)
 	go func() {
 		_, err := b.Other.Erase(b.ctx, key, []int64{1})
 		erased <- err
 	}()
-	b.commit(l, answer(v)) // 3 and 4
-	b.check(<-erased)
-	l = b.acquire(replicaA)
-	b.accept(replicaA, 3)
-	v = b.begin(l, 1)
+	b.commitTurn(l, newAnswer(v)) // 3 and 4
+	b.checkError(<-erased)
+	l = b.acquireLease(replicaA)
+	b.acceptMessage(replicaA, 3)
+	v = b.beginTurn(l, 1)
 	_, err = b.Store.Erase(b.ctx, key, []int64{3}) // the count began again
-	b.check(err)
-	_, err = b.Store.Commit(b.ctx, l, answer(v))
-	b.want(err, sessions.ErrLeaseLost, "a commit after the next erasure")
+	b.checkError(err)
+	_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
+	b.wantError(err, sessions.ErrLeaseLost, "a commit after the next erasure")
 	for range sessions.MaxCutTurns {
-		l = b.acquire(replicaA)
-		b.begin(l, 1)
+		l = b.acquireLease(replicaA)
+		b.beginTurn(l, 1)
 		_, err = b.Store.Erase(b.ctx, key, []int64{3})
-		b.check(err)
+		b.checkError(err)
 	}
-	l = b.acquire(replicaA)
-	b.begin(l, 1)
+	l = b.acquireLease(replicaA)
+	b.beginTurn(l, 1)
 	b.Expire(b.T, replicaA) // its turn will not commit
 	_, err = b.Store.Erase(b.ctx, key, []int64{3})
-	b.check(err)
+	b.checkError(err)
 }
 
 // P80: a session is deleted with all it has, also where a body is gone already.
-func testDelete(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
-	b.offload(l, 3, 4)
+func testDelete(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
+	b.offloadResults(l, 3, 4)
 	b.SpoilBlob(b.T, key, sessions.BlobOf(bigBody), "")
-	b.compact(l, told(0, 2))
-	b.accept(replicaA, 2) // waits
+	b.compactSession(l, newCompaction(0, 2))
+	b.acceptMessage(replicaA, 2) // waits
 	done, err := b.Other.Delete(b.ctx, key)
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Deleted{Events: 7, Summaries: 1, Compactions: 2, Blobs: 1, Replies: 1}); done != want {
 		b.Errorf("the deletion gave %+v, want %+v", done, want)
 	}
 	_, err = b.Store.Session(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading what was deleted")
+	b.wantError(err, sessions.ErrNotFound, "reading what was deleted")
 	_, err = b.Other.Delete(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "deleting it again")
+	b.wantError(err, sessions.ErrNotFound, "deleting it again")
 	_, err = b.Store.Blob(b.ctx, key, sessions.BlobOf(otherBody))
-	b.want(err, sessions.ErrNotFound, "reading a body of it")
+	b.wantError(err, sessions.ErrNotFound, "reading a body of it")
 	if n := len(b.Log(b.T, key)) + len(b.Summaries(b.T, key)) + len(b.Blobs(b.T, key)); n != 0 {
 		b.Errorf("%d rows are left", n)
 	}
@@ -270,24 +270,24 @@ func testDelete(b *bench) {
 	again := func() {
 		b.Helper()
 		for _, n := range []int{1, 2} { // delivered again, as the acknowledgement may have been lost
-			if a := b.accept(replicaA, n); a.New || a.EventID != 0 {
+			if a := b.acceptMessage(replicaA, n); a.New || a.EventID != 0 {
 				b.Errorf("deleted message %d was accepted again: %+v", n, a)
 			}
 		}
 	}
 	again()
 	_, err = b.Store.Session(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading the session after its messages were delivered again")
+	b.wantError(err, sessions.ErrNotFound, "reading the session after its messages were delivered again")
 
-	b.accept(replicaA, 3)
+	b.acceptMessage(replicaA, 3)
 	again()
-	now := b.acquire(replicaA)
+	now := b.acquireLease(replicaA)
 	if now.Term <= l.Term {
 		b.Errorf("the new session has term %d, the deleted one had %d", now.Term, l.Term)
 	}
-	b.want(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}), sessions.ErrLeaseLost, "going on with the deleted session")
-	if v := b.begin(now, 10); len(v.Pending) != 1 || v.Session.LastSeq != 0 || v.Session.Title != "Team" {
+	b.wantError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}), sessions.ErrLeaseLost, "going on with the deleted session")
+	if v := b.beginTurn(now, 10); len(v.Pending) != 1 || v.Session.LastSeq != 0 || v.Session.Title != "Team" {
 		b.Errorf("the new session is %+v", v)
 	}
-	b.turn(now, 10)
+	b.runTurn(now, 10)
 }

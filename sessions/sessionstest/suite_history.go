@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// step is something that happens to a session. A and B choose among what is possible then.
-type step struct {
+// historyStep is an operation on a session. A and B choose among the possible ones.
+type historyStep struct {
 	Do   int
 	A, B int
 }
@@ -32,90 +32,91 @@ const (
 	doEnd
 )
 
-var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
-	return step{rapid.IntRange(0, doEnd-1).Draw(t, "do"), rapid.IntRange(0, 9).Draw(t, "a"), rapid.IntRange(0, 9).Draw(t, "b")}
+var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) historyStep {
+	return historyStep{rapid.IntRange(0, doEnd-1).Draw(t, "do"), rapid.IntRange(0, 9).Draw(t, "a"), rapid.IntRange(0, 9).Draw(t, "b")}
 }), 1, 40)
 
-// P1, P2, P3, P12, P13, P15, P75, P77, P78: after every step of any history, each event of the generation is told by one
-// summary or stands in the tail, all bodies can be had as they were said, and no body is kept that no view needs.
-func testHistories(b *bench) {
-	b.beat(replicaA)
+// P1, P2, P3, P12, P13, P15, P75, P77, P78: after every step of any history, one summary covers each event of the
+// generation or it stands in the tail. Every body can be read in its original words, and no body is kept that no view
+// needs.
+func testHistories(b *suite) {
+	b.sendBeat(replicaA)
 	if b.Histories == 0 {
 		n := 0
 		rapid.Check(b.T, func(t *rapid.T) {
 			n++
-			b.play(t, n, histories.Draw(t, "history"))
+			b.playSteps(t, n, histories.Draw(t, "history"))
 		})
 		return
 	}
 	for n := range b.Histories {
-		b.play(b.T, n, histories.Example(n))
+		b.playSteps(b.T, n, histories.Example(n))
 	}
 }
 
 // history is a session and what it must be like.
 type history struct {
-	*bench
-	t      failer
+	*suite
+	t      failingTest
 	key    sessions.Key
 	lease  sessions.Lease
 	said   []sessions.Event // of the whole log, by place
 	before []string         // views to go back to, the newest last, each as it looks without what was said since
 	marks  []int            // how much had been said by then
-	told   map[int64]string // summaries ever seen
+	texts  map[int64]string // summaries ever seen
 	last   sessions.Session // as the step found it
 	erased bool             // which views an undo goes back to is not known any more
 }
 
-// failer is a test, of this package or of rapid.
-type failer interface {
+// failingTest is a test, of this package or of rapid.
+type failingTest interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-func (b *bench) play(t failer, n int, steps []step) {
+func (b *suite) playSteps(t failingTest, n int, steps []historyStep) {
 	key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprintf("cid-%d", n)), "")
-	h := &history{bench: b, t: t, key: key, told: map[int64]string{}}
-	h.step(step{Do: doSay})
+	h := &history{suite: b, t: t, key: key, texts: map[int64]string{}}
+	h.applyStep(historyStep{Do: doSay})
 	for _, s := range steps {
-		h.step(s)
+		h.applyStep(s)
 	}
 }
 
-func (h *history) must(err error) {
+func (h *history) mustSucceed(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatalf("%v", err)
 	}
 }
 
-func (h *history) view() sessions.View {
+func (h *history) readView() sessions.View {
 	h.t.Helper()
 	v, err := h.Store.Begin(h.ctx, h.lease, 0)
-	h.must(err)
+	h.mustSucceed(err)
 	return v
 }
 
-// looks is what a view shows, with what was said after n events cut off.
-func (h *history) looks(v sessions.View, n int) string {
+// checkView is what a view shows, with what was said after n events cut off.
+func (h *history) checkView(v sessions.View, n int) string {
 	v.Tail = slices.DeleteFunc(slices.Clone(v.Tail), func(e sessions.Event) bool { return e.Seq > int64(n) })
-	return looks(v)
+	return checkShown(v)
 }
 
-func (h *history) step(s step) {
+func (h *history) applyStep(s historyStep) {
 	h.t.Helper()
 	if len(h.said) == 0 {
-		h.say(s, false)
-		h.holds(s)
+		h.addMessage(s, false)
+		h.checkInvariants(s)
 		return
 	}
-	v := h.view()
+	v := h.readView()
 	h.last = v.Session
 	raw := int(v.Session.LastSeq - v.Session.CompactedSeq)
 	c := sessions.Compaction{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq}
 	switch s.Do {
 	case doSay, doTools:
-		h.say(s, s.Do == doTools)
+		h.addMessage(s, s.Do == doTools)
 	case doSegment, doRolling:
 		if raw == 0 {
 			return
@@ -125,9 +126,9 @@ func (h *history) step(s step) {
 		if s.Do == doRolling {
 			start = v.Session.BaseSeq + 1
 		}
-		c.Summaries = []sessions.NewSummary{{StartSeq: start, EndSeq: c.Through, Text: h.summary(start, c.Through, s.B), Tokens: 40}}
-		c.Shown = h.shorten(v.Tail, c.Through, s, s.B%2 == 0)
-		h.compacts(v, c)
+		c.Summaries = []sessions.NewSummary{{StartSeq: start, EndSeq: c.Through, Text: h.nextSummary(start, c.Through, s.B), Tokens: 40}}
+		c.Shown = h.shortenView(v.Tail, c.Through, s, s.B%2 == 0)
+		h.compactSome(v, c)
 	case doRollUp:
 		if len(v.Summaries) == 0 {
 			return
@@ -135,35 +136,35 @@ func (h *history) step(s step) {
 		i := s.A % len(v.Summaries)
 		j := i + s.B%(len(v.Summaries)-i)
 		c.Summaries = []sessions.NewSummary{{StartSeq: v.Summaries[i].StartSeq, EndSeq: v.Summaries[j].EndSeq, Tokens: 50, Level: 1}}
-		c.Summaries[0].Text = h.summary(c.Summaries[0].StartSeq, c.Summaries[0].EndSeq, s.B)
-		h.compacts(v, c)
+		c.Summaries[0].Text = h.nextSummary(c.Summaries[0].StartSeq, c.Summaries[0].EndSeq, s.B)
+		h.compactSome(v, c)
 	case doOffload, doPrune:
-		c.Shown = h.shorten(v.Tail, c.Through, s, s.Do == doOffload)
-		h.compacts(v, c)
+		c.Shown = h.shortenView(v.Tail, c.Through, s, s.Do == doOffload)
+		h.compactSome(v, c)
 	case doUndo:
-		h.undoes(v)
+		h.undoSome(v)
 	case doRenew:
-		h.must(h.Store.Renew(h.ctx, h.lease))
+		h.mustSucceed(h.Store.Renew(h.ctx, h.lease))
 		h.before, h.marks, h.erased = nil, nil, false
 	case doRefused:
-		h.refused(v, c, s)
+		h.checkRefused(v, c, s)
 	case doErase:
-		h.erase(int64(1 + (s.A+10*s.B)%len(h.said)))
+		h.eraseSome(int64(1 + (s.A+10*s.B)%len(h.said)))
 	}
-	h.holds(s)
+	h.checkInvariants(s)
 }
 
-// say is a turn, with a tool result in it or without.
-func (h *history) say(s step, tool bool) {
+// addMessage is a turn, with a tool result in it or without.
+func (h *history) addMessage(s historyStep, tool bool) {
 	h.t.Helper()
-	m := message(len(h.said))
+	m := newMessage(len(h.said))
 	m.Text = []string{"你好", "{\"a\":1}", "x\r\n\ty", "😀 [Content unavailable]", " "}[s.A%5] + wordOf(len(h.said)+1)
 	a, err := h.Store.Accept(h.ctx, replicaA, h.key, m)
-	h.must(err)
+	h.mustSucceed(err)
 	h.lease = a.Lease
 	v, err := h.Store.Begin(h.ctx, h.lease, 1)
-	h.must(err)
-	t := answer(v)
+	h.mustSucceed(err)
+	t := newAnswer(v)
 	t.Reply = nil
 	if tool {
 		body := []string{bigBody, otherBody, bigBody + "!"}[s.B%3] // few, so that the same body comes again
@@ -173,7 +174,7 @@ func (h *history) say(s step, tool bool) {
 		}, t.Events...)
 	}
 	done, err := h.Store.Commit(h.ctx, h.lease, t)
-	h.must(err)
+	h.mustSucceed(err)
 	h.said = append(h.said, sessions.Event{Role: sessions.RoleUser, Content: m.Text, Tokens: 10})
 	for _, e := range t.Events {
 		h.said = append(h.said, sessions.Event{Role: e.Role, Content: e.Content, Tokens: e.Tokens})
@@ -183,8 +184,8 @@ func (h *history) say(s step, tool bool) {
 	}
 }
 
-// shorten shows some of the events after a place otherwise.
-func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bool) []sessions.Shown {
+// shortenView shows some of the events after a place otherwise.
+func (h *history) shortenView(tail []sessions.Event, after int64, s historyStep, offload bool) []sessions.Shown {
 	var shown []sessions.Shown
 	for _, e := range tail {
 		if e.Seq <= after || int(e.Seq)%3 != s.B%3 {
@@ -193,7 +194,7 @@ func (h *history) shorten(tail []sessions.Event, after int64, s step, offload bo
 		whole := h.said[e.Seq-1]
 		whole.Seq = e.Seq
 		if offload {
-			shown = append(shown, reference(whole))
+			shown = append(shown, blobReference(whole))
 		} else {
 			shown = append(shown, sessions.Shown{Seq: e.Seq, Text: fmt.Sprintf("[cut %d]", s.A), Tokens: 1})
 		}
@@ -210,8 +211,8 @@ func wordOf(seq int) string {
 	return string(word) + "q "
 }
 
-// summary has a line for the word of each message in a range.
-func (h *history) summary(first, last int64, n int) string {
+// nextSummary has a line for the word of each message in a range.
+func (h *history) nextSummary(first, last int64, n int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d to %d, %d", first, last, n)
 	for seq := first; seq <= last; seq++ {
@@ -222,17 +223,17 @@ func (h *history) summary(first, last int64, n int) string {
 	return text.String()
 }
 
-// erase wipes an event. No summary repeats it then; what else summaries repeat stays in them, and they stay in the view.
-func (h *history) erase(seq int64) {
+// eraseSome wipes an event. No summary repeats it then; what else summaries repeat stays in them, and they stay in the view.
+func (h *history) eraseSome(seq int64) {
 	h.t.Helper()
-	before, size := map[int64]sessions.Summary{}, h.view().Session.TotalTokens
+	before, size := map[int64]sessions.Summary{}, h.readView().Session.TotalTokens
 	for _, sum := range h.Summaries(h.T, h.key) {
 		before[sum.ID] = sum
 	}
 	done, err := h.Store.Erase(h.ctx, h.key, []int64{seq})
-	h.must(err)
+	h.mustSucceed(err)
 	h.lease, err = h.Store.Acquire(h.ctx, h.key, replicaA)
-	h.must(err)
+	h.mustSucceed(err)
 	h.said[seq-1].Content, h.said[seq-1].Tokens = sessions.ErasedText, sessions.ErasedTokens
 	h.before, h.marks, h.erased = nil, nil, true
 	changed := 0
@@ -256,50 +257,50 @@ func (h *history) erase(seq int64) {
 		if lost > 1 && (lines > 1 || sum.Text != sessions.ErasedText) {
 			h.t.Fatalf("erasing event %d took %d lines of\n%s\nleft is\n%s", seq, lost, old.Text, sum.Text)
 		}
-		h.told[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
+		h.texts[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
 	}
 	if done.Summaries+done.Healed != changed {
 		h.t.Fatalf("erasing event %d gave %+v, and changed %d summaries of the view", seq, done, changed)
 	}
-	if now := h.view().Session.TotalTokens; now > size+sessions.ErasedTokens*(changed+1) {
+	if now := h.readView().Session.TotalTokens; now > size+sessions.ErasedTokens*(changed+1) {
 		h.t.Fatalf("erasing event %d made a context of %d tokens one of %d", seq, size, now)
 	}
 }
 
-func (h *history) compacts(v sessions.View, c sessions.Compaction) {
+func (h *history) compactSome(v sessions.View, c sessions.Compaction) {
 	h.t.Helper()
-	h.before, h.marks = append(h.before, h.looks(v, len(h.said))), append(h.marks, len(h.said))
+	h.before, h.marks = append(h.before, h.checkView(v, len(h.said))), append(h.marks, len(h.said))
 	src, err := h.Store.OpenJob(h.ctx, h.lease, sessions.Job{Gen: c.Gen, From: c.From, Through: c.Through})
-	h.must(err)
+	h.mustSucceed(err)
 	for _, e := range src.Events {
 		if e.Content != h.said[e.Seq-1].Content || e.Blob != "" {
-			h.t.Fatalf("event %d is told as %q, want %q", e.Seq, e.Content, h.said[e.Seq-1].Content)
+			h.t.Fatalf("event %d is summarized as %q, want %q", e.Seq, e.Content, h.said[e.Seq-1].Content)
 		}
 	}
 	c.Source, c.Pinned = src.Hash, &sessions.Pinned{Text: fmt.Sprintf("pinned %d", len(h.before)%3)}
 	_, err = h.Store.Compact(h.ctx, h.lease, c)
-	h.must(err)
+	h.mustSucceed(err)
 }
 
-func (h *history) undoes(v sessions.View) {
+func (h *history) undoSome(v sessions.View) {
 	h.t.Helper()
 	_, err := h.Store.Undo(h.ctx, h.lease, 0, 0)
 	if len(h.before) == 0 {
 		if err == nil && !h.erased {
-			h.t.Fatalf("an undo took back what there is not, from\n%s", looks(v))
+			h.t.Fatalf("an undo took back what there is not, from\n%s", checkShown(v))
 		}
 		return
 	}
-	h.must(err)
+	h.mustSucceed(err)
 	n := len(h.before) - 1
-	if got := h.looks(h.view(), h.marks[n]); got != h.before[n] {
+	if got := h.checkView(h.readView(), h.marks[n]); got != h.before[n] {
 		h.t.Fatalf("after an undo the view is\n%s\nwant\n%s", got, h.before[n])
 	}
 	h.before, h.marks = h.before[:n], h.marks[:n]
 }
 
-// refused tries what must not be; the check after it finds what it changed.
-func (h *history) refused(v sessions.View, c sessions.Compaction, s step) {
+// checkRefused tries what must not be; the check after it finds what it changed.
+func (h *history) checkRefused(v sessions.View, c sessions.Compaction, s historyStep) {
 	h.t.Helper()
 	switch s.A % 4 {
 	case 0:
@@ -311,19 +312,19 @@ func (h *history) refused(v sessions.View, c sessions.Compaction, s step) {
 	case 3:
 		c.Summaries = []sessions.NewSummary{{StartSeq: c.Through + 2, EndSeq: c.Through + 3, Text: "gap"}}
 	}
-	c.Shown = h.shorten(v.Tail, c.Through, s, true)
+	c.Shown = h.shortenView(v.Tail, c.Through, s, true)
 	if _, err := h.Store.Compact(h.ctx, h.lease, c); err == nil {
 		h.t.Fatalf("a compaction that must not be was done: %+v", c)
 	}
-	if now := h.view(); looks(now) != looks(v) {
-		h.t.Fatalf("a refused compaction made of\n%s\nthe view\n%s", looks(v), looks(now))
+	if now := h.readView(); checkShown(now) != checkShown(v) {
+		h.t.Fatalf("a refused compaction made of\n%s\nthe view\n%s", checkShown(v), checkShown(now))
 	}
 }
 
 // check holds the session against what was said.
-func (h *history) holds(s step) {
+func (h *history) checkInvariants(s historyStep) {
 	h.t.Helper()
-	v := h.view()
+	v := h.readView()
 	st := v.Session
 	if st.Gen == h.last.Gen && st.CompactedSeq < h.last.CompactedSeq && s.Do != doUndo {
 		h.t.Fatalf("step %+v moved the cursor back from %d to %d", s, h.last.CompactedSeq, st.CompactedSeq)
@@ -343,7 +344,7 @@ func (h *history) holds(s step) {
 		if e.Seq != end+int64(i)+1 {
 			h.t.Fatalf("after step %+v the tail has event %d at %d after %d", s, e.Seq, i, end)
 		}
-		h.whole(e, needed)
+		h.checkWhole(e, needed)
 	}
 	if int(end)+len(v.Tail) != len(h.said) {
 		h.t.Fatalf("after step %+v the tail ends at %d, want %d", s, int(end)+len(v.Tail), len(h.said))
@@ -351,12 +352,12 @@ func (h *history) holds(s step) {
 	if got := h.Blobs(h.T, h.key); len(got) != len(needed) {
 		h.t.Fatalf("after step %+v the bodies %v are kept, want %d", s, got, len(needed))
 	}
-	h.logged(st)
-	h.readable(s)
+	h.checkLogged(st)
+	h.checkReadable(s)
 }
 
-// whole checks that what the view shows of an event leads to what was said.
-func (h *history) whole(e sessions.Event, needed map[string]bool) {
+// checkWhole checks that what the view shows of an event leads to what was said.
+func (h *history) checkWhole(e sessions.Event, needed map[string]bool) {
 	h.t.Helper()
 	want := h.said[e.Seq-1]
 	switch {
@@ -373,7 +374,7 @@ func (h *history) whole(e sessions.Event, needed map[string]bool) {
 }
 
 // log checks that the log has all that was said, and which of it is archived.
-func (h *history) logged(st sessions.Session) {
+func (h *history) checkLogged(st sessions.Session) {
 	h.t.Helper()
 	n := 0
 	for _, e := range h.Log(h.T, h.key) {
@@ -391,16 +392,16 @@ func (h *history) logged(st sessions.Session) {
 }
 
 // summaries checks that all that were ever in a view can still be read.
-func (h *history) readable(s step) {
+func (h *history) checkReadable(s historyStep) {
 	h.t.Helper()
 	now := map[int64]string{}
 	for _, sum := range h.Summaries(h.T, h.key) {
 		now[sum.ID] = fmt.Sprintf("%d-%d:%s", sum.StartSeq, sum.EndSeq, sum.Text)
 	}
-	for id, text := range h.told {
+	for id, text := range h.texts {
 		if now[id] != text {
 			h.t.Fatalf("after step %+v summary %d reads %q, want %q", s, id, now[id], text)
 		}
 	}
-	h.told = now
+	h.texts = now
 }

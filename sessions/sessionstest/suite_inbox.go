@@ -10,10 +10,10 @@ import (
 	"ebb/sessions"
 )
 
-func testAccept(b *bench) {
-	b.beat(replicaA)
-	first := b.accept(replicaA, 1)
-	second := b.accept(replicaA, 2)
+func testAccept(b *suite) {
+	b.sendBeat(replicaA)
+	first := b.acceptMessage(replicaA, 1)
+	second := b.acceptMessage(replicaA, 2)
 	if !first.New || !second.New || first.EventID >= second.EventID {
 		b.Errorf("two messages were stored as %+v and %+v: want both new, in order of arrival", first, second)
 	}
@@ -21,21 +21,21 @@ func testAccept(b *bench) {
 	if first.Lease != want {
 		b.Errorf("the first message took lease %+v, want %+v", first.Lease, want)
 	}
-	again := message(1)
+	again := newMessage(1)
 	again.Text = "changed"
 	a, err := b.Other.Accept(b.ctx, replicaA, key, again)
-	b.check(err)
+	b.checkError(err)
 	if a.New || a.EventID != first.EventID || a.Lease != want {
 		b.Errorf("a redelivered message was stored as %+v, want the old event %d and the old lease", a, first.EventID)
 	}
-	other, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot-2", "cidGroup==", ""), message(1))
-	b.check(err)
+	other, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot-2", "cidGroup==", ""), newMessage(1))
+	b.checkError(err)
 	if !other.New {
 		b.Error("the same message for another robot was taken for a redelivery")
 	}
-	v := b.begin(first.Lease, 10)
+	v := b.beginTurn(first.Lease, 10)
 	if len(v.Pending) != 2 || v.Pending[0].Content != "问题 1" {
-		b.Fatalf("pending are %v, want the two messages as they came first", contents(v.Pending))
+		b.Fatalf("pending are %v, want the two messages as they came first", eventContents(v.Pending))
 	}
 	e := v.Pending[0]
 	if e.SenderID != "staff-1" || e.SenderNick != "张三" || e.MsgID != "msg-1" || e.Role != sessions.RoleUser ||
@@ -48,40 +48,40 @@ func testAccept(b *bench) {
 	}
 }
 
-func testSession(b *bench) {
+func testSession(b *suite) {
 	_, err := b.Store.Session(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading a session that is not there")
-	l := b.held(2)
-	b.turn(l, 1)
-	want := b.begin(l, 0).Session
-	b.beat(replicaB)
+	b.wantError(err, sessions.ErrNotFound, "reading a session that is not there")
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 1)
+	want := b.beginTurn(l, 0).Session
+	b.sendBeat(replicaB)
 	got, err := b.Other.Session(b.ctx, key)
-	b.check(err)
+	b.checkError(err)
 	if got.Key != key || got.Lease != l || got.LastSeq != 2 || got.TotalTokens != 15 || got.Title != "Team" || got.FlushEpoch != -1 ||
 		!got.LastActiveAt.Equal(want.LastActiveAt) {
 		b.Errorf("another replica reads %+v, want %+v", got, want)
 	}
-	if v := b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].Attempts != 0 {
+	if v := b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].Attempts != 0 {
 		b.Errorf("reading the session changed what waits: %+v", v.Pending)
 	}
 }
 
-func testRefused(b *bench) {
-	l := b.held(1)
+func testRefused(b *suite) {
+	l := b.leaseWithMessages(1)
 	// Accepted, the next one like it would be lost as its double.
 	_, err := b.Store.Accept(b.ctx, replicaA, key, sessions.Message{Text: "no id"})
-	b.want(err, sessions.ErrRefused, "accepting a message without an id")
-	t := answer(b.begin(l, 10))
+	b.wantError(err, sessions.ErrRefused, "accepting a message without an id")
+	t := newAnswer(b.beginTurn(l, 10))
 	t.TakenTokens = nil
 	_, err = b.Store.Commit(b.ctx, l, t)
-	b.want(err, sessions.ErrRefused, "committing a message without its count")
-	if s := b.begin(l, 0).Session; s.LastSeq != 0 {
+	b.wantError(err, sessions.ErrRefused, "committing a message without its count")
+	if s := b.beginTurn(l, 0).Session; s.LastSeq != 0 {
 		b.Errorf("what was refused got place %d", s.LastSeq)
 	}
 }
 
-func testAcceptAtOnce(b *bench) {
-	b.beat(replicaA)
+func testAcceptAtOnce(b *suite) {
+	b.sendBeat(replicaA)
 	const workers, messages = 8, 10
 	var mu sync.Mutex
 	fresh := map[int]int{}
@@ -93,7 +93,7 @@ func testAcceptAtOnce(b *bench) {
 				store = b.Other
 			}
 			for n := range messages {
-				a, err := store.Accept(b.ctx, replicaA, key, message(n))
+				a, err := store.Accept(b.ctx, replicaA, key, newMessage(n))
 				if err != nil || a.EventID == 0 || a.Lease.Owner != replicaA {
 					b.Errorf("accepting message %d: %+v, %v", n, a, err)
 					return
@@ -112,13 +112,13 @@ func testAcceptAtOnce(b *bench) {
 			b.Errorf("message %d was new %d times, want once", n, fresh[n])
 		}
 	}
-	if got := len(b.begin(b.acquire(replicaA), 100).Pending); got != messages {
+	if got := len(b.beginTurn(b.acquireLease(replicaA), 100).Pending); got != messages {
 		b.Errorf("%d messages are pending, want %d", got, messages)
 	}
 }
 
-func testAcceptKind(b *bench) {
-	b.beat(replicaA)
+func testAcceptKind(b *suite) {
+	b.sendBeat(replicaA)
 	for i, tt := range []struct {
 		said []sessions.ConversationType
 		want sessions.ConversationType
@@ -131,123 +131,123 @@ func testAcceptKind(b *bench) {
 	} {
 		k := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprintf("kind-%d", i)), "")
 		for n, kind := range tt.said {
-			m := message(n + 1)
+			m := newMessage(n + 1)
 			m.ConversationType = kind
 			_, err := b.Store.Accept(b.ctx, replicaA, k, m)
-			b.check(err)
+			b.checkError(err)
 		}
 		s, err := b.Store.Session(b.ctx, k)
-		b.check(err)
+		b.checkError(err)
 		if s.ConversationType != tt.want {
 			b.Errorf("after frames that said %q the session's type is %q, want %q", tt.said, s.ConversationType, tt.want)
 		}
 	}
 }
 
-func testAcceptOddText(b *bench) {
-	b.beat(replicaA)
-	m := message(1)
+func testAcceptOddText(b *suite) {
+	b.sendBeat(replicaA)
+	m := newMessage(1)
 	m.Text, m.SenderNick = "zero\x00byte and \xff\xfe and \\u0000", "nick\x00"
 	m.Quote = &sessions.Quote{Text: "quoted\x00"}
 	_, err := b.Store.Accept(b.ctx, replicaA, key, m)
-	b.check(err)
-	long := message(2)
+	b.checkError(err)
+	long := newMessage(2)
 	for len(long.Text) < 300<<10 {
 		long.Text += long.Text
 	}
 	_, err = b.Store.Accept(b.ctx, replicaA, key, long)
-	b.check(err)
-	l := b.acquire(replicaA)
-	v := b.begin(l, 10)
+	b.checkError(err)
+	l := b.acquireLease(replicaA)
+	v := b.beginTurn(l, 10)
 	if len(v.Pending) != 1 || v.Pending[0].Message == nil || v.Pending[0].Message.Quote == nil {
 		b.Fatalf("the odd message lost its form: %+v", v.Pending)
 	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 10); len(v.Pending) != 1 || v.Pending[0].Content != long.Text {
+	b.commitTurn(l, newAnswer(v))
+	if v = b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].Content != long.Text {
 		b.Errorf("%d messages are pending, want the long one, whole", len(v.Pending))
 	}
 }
 
-func testAcceptLease(b *bench) {
-	b.beat(replicaA)
-	b.beat(replicaB)
-	l := b.accept(replicaA, 1).Lease
-	if got := b.accept(replicaB, 2).Lease; got != l {
+func testAcceptLease(b *suite) {
+	b.sendBeat(replicaA)
+	b.sendBeat(replicaB)
+	l := b.acceptMessage(replicaA, 1).Lease
+	if got := b.acceptMessage(replicaB, 2).Lease; got != l {
 		b.Errorf("a message at B for A's session shows lease %+v, want A's %+v", got, l)
 	}
 	b.Expire(b.T, replicaA)
-	if a := b.accept(replicaB, 2); a.New || a.Lease.Owner == replicaB {
+	if a := b.acceptMessage(replicaB, 2); a.New || a.Lease.Owner == replicaB {
 		b.Errorf("a redelivery took the lease: %+v", a)
 	}
 	want := sessions.Lease{Key: key, Owner: replicaB, Term: l.Term + 1}
-	if got := b.accept(replicaB, 3).Lease; got != want {
+	if got := b.acceptMessage(replicaB, 3).Lease; got != want {
 		b.Errorf("a message at B after A's death took lease %+v, want %+v", got, want)
 	}
-	if got := b.accept(replicaB, 4).Lease; got != want {
+	if got := b.acceptMessage(replicaB, 4).Lease; got != want {
 		b.Errorf("the next message changed the lease to %+v, want %+v", got, want)
 	}
 }
 
-func testWaiting(b *bench) {
-	b.beat(replicaA)
-	b.beat(replicaB)
+func testWaiting(b *suite) {
+	b.sendBeat(replicaA)
+	b.sendBeat(replicaB)
 	waiting := func(owner sessions.ReplicaID, want ...sessions.Key) {
 		b.Helper()
 		got, err := b.Other.Waiting(b.ctx, owner, 10)
-		b.check(err)
+		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("waiting for %s are %v, want %v", owner, got, want)
 		}
 	}
 	waiting(replicaA)
 	second := sessions.NewKey("robot", "cidSecond", "")
-	b.accept(replicaA, 1)
-	_, err := b.Store.Accept(b.ctx, replicaA, second, message(2))
-	b.check(err)
+	b.acceptMessage(replicaA, 1)
+	_, err := b.Store.Accept(b.ctx, replicaA, second, newMessage(2))
+	b.checkError(err)
 	waiting(replicaA, key, second)
 	waiting(replicaB)
 	if got, err := b.Store.Waiting(b.ctx, replicaA, 1); err != nil || !slices.Equal(got, []sessions.Key{key}) {
 		b.Errorf("of two waiting sessions the first is %v (%v), want the one that waits longest", got, err)
 	}
 
-	l := b.acquire(replicaA)
-	c := b.turn(l, 10)
+	l := b.acquireLease(replicaA)
+	c := b.runTurn(l, 10)
 	waiting(replicaA, second)
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second, key) // the reply may be unsent, and is younger than the second session's message
-	b.beat(replicaA)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.sendBeat(replicaA)
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	waiting(replicaA, second) // the reply's next try is not due
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(-time.Hour)}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(-time.Hour)}))
 	waiting(replicaA, second, key)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true}))
 	waiting(replicaA, second)
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second)
 }
 
-// A replica whose own sessions are all busy still hears of those that nobody has.
-func testWaitingOrphans(b *bench) {
-	b.beat(replicaA)
+// A replica whose own sessions are all busy still hears of sessions without an owner.
+func testWaitingOrphans(b *suite) {
+	b.sendBeat(replicaA)
 	accept := func(store sessions.Store, owner sessions.ReplicaID, id sessions.ConversationID) sessions.Key {
 		b.Helper()
 		k := sessions.NewKey("robot", id, "")
-		_, err := store.Accept(b.ctx, owner, k, message(1))
-		b.check(err)
+		_, err := store.Accept(b.ctx, owner, k, newMessage(1))
+		b.checkError(err)
 		return k
 	}
 	own := accept(b.Store, replicaA, "cidOwn")
 	own2 := accept(b.Store, replicaA, "cidOwn2")
-	b.beat(replicaB)
+	b.sendBeat(replicaB)
 	left := accept(b.Other, replicaB, "cidLeft")
-	b.beat("replica-c")
+	b.sendBeat("replica-c")
 	dead := accept(b.Other, "replica-c", "cidDead")
 	if n, err := b.Other.Resign(b.ctx, replicaB); n != 1 || err != nil {
 		b.Fatalf("B resigned %d leases (%v), want 1", n, err)
 	}
 	b.Expire(b.T, "replica-c")
 	got, err := b.Store.Waiting(b.ctx, replicaA, 10)
-	b.check(err)
+	b.checkError(err)
 	if want := []sessions.Key{left, dead, own, own2}; !slices.Equal(got, want) {
 		b.Errorf("waiting are %v, want %v: those that nobody has first", got, want)
 	}
@@ -256,10 +256,10 @@ func testWaitingOrphans(b *bench) {
 	}
 }
 
-func testListen(b *bench) {
-	b.beat(replicaA)
-	b.beat(replicaB)
-	b.accept(replicaA, 1)
+func testListen(b *suite) {
+	b.sendBeat(replicaA)
+	b.sendBeat(replicaB)
+	b.acceptMessage(replicaA, 1)
 	ctx, cancel := context.WithCancel(b.ctx)
 	woken := make(chan sessions.Key, 100)
 	done := make(chan error, 1)
@@ -276,12 +276,12 @@ func testListen(b *bench) {
 		}
 	}
 	expect("", "it listens now")
-	b.accept(replicaA, 2) // its own: no news to it
-	b.accept(replicaB, 3)
+	b.acceptMessage(replicaA, 2) // its own: no news to it
+	b.acceptMessage(replicaB, 3)
 	expect(key, "B stored a message for A's session")
-	b.accept(replicaB, 3) // a redelivery is no news
-	_, err := b.Store.Accept(b.ctx, replicaB, sessions.NewKey("robot", "cidB", ""), message(4))
-	b.check(err)
+	b.acceptMessage(replicaB, 3) // a redelivery is no news
+	_, err := b.Store.Accept(b.ctx, replicaB, sessions.NewKey("robot", "cidB", ""), newMessage(4))
+	b.checkError(err)
 	if n, err := b.Store.Resign(b.ctx, replicaB); n != 1 || err != nil {
 		b.Fatalf("B resigned %d leases (%v), want 1", n, err)
 	}
@@ -297,37 +297,37 @@ func testListen(b *bench) {
 	}
 }
 
-func testTakeover(b *bench) {
-	old := b.held(1)
-	b.beat(replicaB)
+func testTakeover(b *suite) {
+	old := b.leaseWithMessages(1)
+	b.sendBeat(replicaB)
 	_, err := b.Other.Acquire(b.ctx, key, replicaB)
-	b.want(err, sessions.ErrLeaseHeld, "acquiring a living replica's session")
+	b.wantError(err, sessions.ErrLeaseHeld, "acquiring a living replica's session")
 	_, err = b.Store.Acquire(b.ctx, sessions.NewKey("nobody", "nowhere", ""), replicaB)
-	b.want(err, sessions.ErrNotFound, "acquiring a session that is not there")
-	if again := b.acquire(replicaA); again != old {
+	b.wantError(err, sessions.ErrNotFound, "acquiring a session that is not there")
+	if again := b.acquireLease(replicaA); again != old {
 		b.Errorf("acquiring its own lease again gave %+v, want %+v", again, old)
 	}
 	b.Expire(b.T, replicaA)
-	if again := b.acquire(replicaA); again != old {
+	if again := b.acquireLease(replicaA); again != old {
 		b.Errorf("a late replica that nobody replaced got %+v, want its old lease %+v", again, old)
 	}
 	l, err := b.Other.Acquire(b.ctx, key, replicaB)
-	b.check(err)
+	b.checkError(err)
 	if l.Owner != replicaB || l.Term != old.Term+1 {
 		b.Errorf("the takeover gave %+v, want term %d of B", l, old.Term+1)
 	}
-	b.beat(replicaA)
+	b.sendBeat(replicaA)
 	_, err = b.Store.Acquire(b.ctx, key, replicaA)
-	b.want(err, sessions.ErrLeaseHeld, "acquiring after waking up late")
+	b.wantError(err, sessions.ErrLeaseHeld, "acquiring after waking up late")
 	if v, err := b.Other.Begin(b.ctx, l, 10); err != nil || len(v.Pending) != 1 {
 		b.Errorf("the new owner sees %d pending messages (%v), want 1", len(v.Pending), err)
 	}
 }
 
-func testLeaseRace(b *bench) {
-	b.accept("nobody", 1)
-	b.beat(replicaA)
-	b.beat(replicaB)
+func testLeaseRace(b *suite) {
+	b.acceptMessage("nobody", 1)
+	b.sendBeat(replicaA)
+	b.sendBeat(replicaB)
 	const rounds = 20
 	last := int64(1)
 	for round := range rounds {
@@ -346,7 +346,7 @@ func testLeaseRace(b *bench) {
 		if errs[winner] != nil {
 			b.Fatalf("round %d: nobody got the lease: %v, %v", round, errs[0], errs[1])
 		}
-		b.want(errs[1-winner], sessions.ErrLeaseHeld, fmt.Sprintf("round %d: the other replica", round))
+		b.wantError(errs[1-winner], sessions.ErrLeaseHeld, fmt.Sprintf("round %d: the other replica", round))
 		if leases[winner].Term != last+1 {
 			b.Fatalf("round %d: term went from %d to %d", round, last, leases[winner].Term)
 		}
@@ -354,35 +354,35 @@ func testLeaseRace(b *bench) {
 		if n, err := b.Store.Resign(b.ctx, leases[winner].Owner); n != 1 || err != nil {
 			b.Fatalf("round %d: resigned %d leases (%v), want 1", round, n, err)
 		}
-		b.beat(leases[winner].Owner)
+		b.sendBeat(leases[winner].Owner)
 	}
 }
 
-func testRelease(b *bench) {
-	l := b.held(1)
-	b.beat(replicaB)
+func testRelease(b *suite) {
+	l := b.leaseWithMessages(1)
+	b.sendBeat(replicaB)
 	old := l
 	old.Term--
-	b.check(b.Store.Release(b.ctx, old))
+	b.checkError(b.Store.Release(b.ctx, old))
 	_, err := b.Other.Acquire(b.ctx, key, replicaB)
-	b.want(err, sessions.ErrLeaseHeld, "acquiring after an old term was released")
-	b.check(b.Store.Release(b.ctx, l))
+	b.wantError(err, sessions.ErrLeaseHeld, "acquiring after an old term was released")
+	b.checkError(b.Store.Release(b.ctx, l))
 	_, err = b.Store.Commit(b.ctx, l, sessions.Turn{})
-	b.want(err, sessions.ErrLeaseLost, "committing after releasing")
+	b.wantError(err, sessions.ErrLeaseLost, "committing after releasing")
 	next, err := b.Other.Acquire(b.ctx, key, replicaB)
-	b.check(err)
+	b.checkError(err)
 	if next.Term != l.Term+1 {
 		b.Errorf("the next term is %d, want %d", next.Term, l.Term+1)
 	}
 }
 
-func testResign(b *bench) {
-	l := b.held(1)
+func testResign(b *suite) {
+	l := b.leaseWithMessages(1)
 	for i := range 3 {
-		_, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint(i)), ""), message(i))
-		b.check(err)
+		_, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint(i)), ""), newMessage(i))
+		b.checkError(err)
 	}
-	b.beat(replicaB)
+	b.sendBeat(replicaB)
 	if n, err := b.Store.Resign(b.ctx, replicaA); n != 4 || err != nil {
 		b.Errorf("resigned %d leases (%v), want 4", n, err)
 	}
@@ -390,44 +390,44 @@ func testResign(b *bench) {
 		b.Errorf("resigned %d leases (%v) the second time, want 0", n, err)
 	}
 	_, err := b.Store.Commit(b.ctx, l, sessions.Turn{})
-	b.want(err, sessions.ErrLeaseLost, "committing after resigning")
+	b.wantError(err, sessions.ErrLeaseLost, "committing after resigning")
 	got, err := b.Other.Waiting(b.ctx, replicaB, 10)
-	b.check(err)
+	b.checkError(err)
 	if len(got) != 4 {
 		b.Errorf("%d sessions wait for B after A resigned, want 4", len(got))
 	}
 	next, err := b.Other.Acquire(b.ctx, key, replicaB)
-	b.check(err)
+	b.checkError(err)
 	if next.Term != l.Term+1 {
 		b.Errorf("the next term is %d, want %d", next.Term, l.Term+1)
 	}
 }
 
-// A replica keeps the leases of sessions in which there is something to do, and gives up those of sessions at rest.
-func testRest(b *bench) {
+// A replica keeps the leases of sessions with work, and releases those of idle ones.
+func testRest(b *suite) {
 	keys := []sessions.Key{key, "robot/elsewhere"}
 	rest := func(owner sessions.ReplicaID, rest, unflushed time.Duration) int {
 		b.Helper()
 		freed, err := b.Store.Rest(b.ctx, owner, keys, rest, unflushed)
-		b.check(err)
+		b.checkError(err)
 		return len(freed)
 	}
-	l := b.held(1)
+	l := b.leaseWithMessages(1)
 	if n := rest(replicaA, 0, 0); n != 0 {
 		b.Error("the lease of a session with a waiting message was given up")
 	}
-	done := b.turn(l, 1)
+	done := b.runTurn(l, 1)
 	if n := rest(replicaA, 0, 0); n != 0 {
 		b.Error("the lease of a session with an unsent reply was given up")
 	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true}))
 	job := sessions.Job{Through: 2}
 	_, err := b.Store.OpenJob(b.ctx, l, job)
-	b.check(err)
+	b.checkError(err)
 	if n := rest(replicaA, 0, 0); n != 0 {
 		b.Error("the lease of a session with a compaction under way was given up")
 	}
-	b.compact(l, told(0, 2))
+	b.compactSession(l, newCompaction(0, 2))
 	for name, n := range map[string]int{
 		"another replica's":   rest(replicaB, 0, 0),
 		"an active session's": rest(replicaA, time.Hour, 0),
@@ -441,8 +441,8 @@ func testRest(b *bench) {
 		b.Errorf("%d leases were given up, want that of the session at rest", n)
 	}
 	_, err = b.Store.Begin(b.ctx, l, 0)
-	b.want(err, sessions.ErrLeaseLost, "going on with a lease that was given up")
-	if a := b.accept(replicaB, 2); a.Lease.Owner != replicaB {
+	b.wantError(err, sessions.ErrLeaseLost, "going on with a lease that was given up")
+	if a := b.acceptMessage(replicaB, 2); a.Lease.Owner != replicaB {
 		b.Errorf("the next message found the lease %+v, want it taken by the replica that accepted it", a.Lease)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"ebb/sessions"
 )
 
-func testJob(b *bench) {
-	l := b.held(4)
-	b.turn(l, 4)
+func testJob(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
 	_, err := b.Store.Job(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading a job where there is none")
+	b.wantError(err, sessions.ErrNotFound, "reading a job where there is none")
 	for name, bad := range map[string]sessions.Job{
 		"another generation": {Gen: 1, Through: 3},
 		"another cursor":     {From: 1, Through: 3},
@@ -19,14 +19,14 @@ func testJob(b *bench) {
 		"backwards":          {Through: -1},
 	} {
 		_, err := b.Store.OpenJob(b.ctx, l, bad)
-		b.want(err, sessions.ErrConflict, "opening a job of "+name)
+		b.wantError(err, sessions.ErrConflict, "opening a job of "+name)
 	}
 	job := sessions.Job{Through: 3, Version: "v1"}
-	b.want(b.Store.StageJob(b.ctx, l, job, []byte("s")), sessions.ErrConflict, "staging what was not opened")
+	b.wantError(b.Store.StageJob(b.ctx, l, job, []byte("s")), sessions.ErrConflict, "staging what was not opened")
 	src, err := b.Store.OpenJob(b.ctx, l, job)
-	b.check(err)
-	if contents(src.Events) != "1:user:问题 1 2:user:问题 2 3:user:问题 3 " || src.Hash == "" || src.Staged != nil {
-		b.Errorf("there is %q to tell, hash %q, staged %q", contents(src.Events), src.Hash, src.Staged)
+	b.checkError(err)
+	if eventContents(src.Events) != "1:user:问题 1 2:user:问题 2 3:user:问题 3 " || src.Hash == "" || src.Staged != nil {
+		b.Errorf("there is %q to tell, hash %q, staged %q", eventContents(src.Events), src.Hash, src.Staged)
 	}
 	for name, other := range map[string]sessions.Job{
 		"another end":          {Through: 4, Version: "v1"},
@@ -34,107 +34,107 @@ func testJob(b *bench) {
 		"another generation":   {Gen: 1, Through: 3, Version: "v1"},
 		"another place before": {From: 1, Through: 3, Version: "v1"},
 	} {
-		b.want(b.Store.StageJob(b.ctx, l, other, []byte("s")), sessions.ErrConflict, "staging a job of "+name)
+		b.wantError(b.Store.StageJob(b.ctx, l, other, []byte("s")), sessions.ErrConflict, "staging a job of "+name)
 	}
-	b.check(b.Store.StageJob(b.ctx, l, job, []byte("text\x00\xff")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text\x00\xff")))
 	got, err := b.Other.Job(b.ctx, key)
-	b.check(err)
+	b.checkError(err)
 	if want := (sessions.Job{Through: 3, Version: "v1", Attempts: 1, Staged: true}); got != want {
 		b.Errorf("the job is %+v, want %+v", got, want)
 	}
-	c := told(0, 3)
+	c := newCompaction(0, 3)
 	c.Source = src.Hash
-	b.compact(l, c)
+	b.compactSession(l, c)
 	_, err = b.Store.Job(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading the job after its compaction")
+	b.wantError(err, sessions.ErrNotFound, "reading the job after its compaction")
 }
 
-// What a crash left staged is found again, by the same job over the same events only.
-func testJobStaged(b *bench) {
-	l := b.held(4)
-	b.turn(l, 4)
+// A job that a crash left staged is found again, by the same job over the same events only.
+func testJobStaged(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
 	job := sessions.Job{Through: 3, Version: "v1"}
 	open := func(j sessions.Job, attempts int, staged string) sessions.Source {
 		b.Helper()
 		src, err := b.Store.OpenJob(b.ctx, l, j)
-		b.check(err)
+		b.checkError(err)
 		if string(src.Staged) != staged {
 			b.Errorf("job %+v finds %q staged, want %q", j, src.Staged, staged)
 		}
 		row, err := b.Store.Job(b.ctx, key)
-		b.check(err)
+		b.checkError(err)
 		if row.Attempts != attempts || row.Staged != (staged != "") || row.Through != j.Through || row.Version != j.Version {
 			b.Errorf("the row of job %+v is %+v, want attempt %d", j, row, attempts)
 		}
 		return src
 	}
 	first := open(job, 1, "")
-	b.check(b.Store.StageJob(b.ctx, l, job, []byte("text")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text")))
 	b.Expire(b.T, replicaA) // it died
-	b.beat(replicaB)
-	l = b.acquire(replicaB)
+	b.sendBeat(replicaB)
+	l = b.acquireLease(replicaB)
 	if again := open(job, 2, "text"); again.Hash != first.Hash {
 		b.Errorf("the same events have the hashes %s and %s", first.Hash, again.Hash)
 	}
 	job.Version = "v2"
 	open(job, 3, "")
-	b.check(b.Store.StageJob(b.ctx, l, job, []byte("new text")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("new text")))
 	open(sessions.Job{Through: 2, Version: "v2"}, 1, "")
 	open(job, 1, "") // the other job took its place
 }
 
-// P50: what was said otherwise meanwhile is not compacted as it had been told.
-func testJobEdited(b *bench) {
-	l := b.held(4)
-	b.turn(l, 4)
+// P50: events that changed since planning are not compacted.
+func testJobEdited(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
 	job := sessions.Job{Through: 3}
 	src, err := b.Store.OpenJob(b.ctx, l, job)
-	b.check(err)
-	b.check(b.Store.StageJob(b.ctx, l, job, []byte("text")))
+	b.checkError(err)
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text")))
 	b.Edit(b.T, key, 5, "edited behind the range")
 	b.Edit(b.T, key, 2, "[erased]")
-	c := told(0, 3)
+	c := newCompaction(0, 3)
 	c.Source = src.Hash
 	_, err = b.Store.Compact(b.ctx, l, c)
-	b.want(err, sessions.ErrConflict, "compacting what was edited since")
-	if v := b.begin(l, 0); v.Session.CompactedSeq != 0 || len(v.Summaries) != 0 || len(v.Tail) != 5 {
+	b.wantError(err, sessions.ErrConflict, "compacting what was edited since")
+	if v := b.beginTurn(l, 0); v.Session.CompactedSeq != 0 || len(v.Summaries) != 0 || len(v.Tail) != 5 {
 		b.Errorf("the refused compaction left %+v", v.Session)
 	}
 	again, err := b.Store.OpenJob(b.ctx, l, job)
-	b.check(err)
+	b.checkError(err)
 	if again.Staged != nil || again.Hash == src.Hash || again.Events[1].Content != "[erased]" {
-		b.Errorf("after the edit the job finds %q staged and %q to tell", again.Staged, contents(again.Events))
+		b.Errorf("after the edit the job finds %q staged and %q to tell", again.Staged, eventContents(again.Events))
 	}
 	b.Edit(b.T, key, 5, "edited behind the range again")
 	c.Source = again.Hash
-	b.compact(l, c)
+	b.compactSession(l, c)
 }
 
 // P52: of two workers at one range the one that lost the lease writes nothing.
-func testCompactRivals(b *bench) {
-	l := b.held(4)
-	b.turn(l, 4)
+func testCompactRivals(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 3})
-	b.check(err)
+	b.checkError(err)
 	b.Expire(b.T, replicaA)
-	b.beat(replicaB)
-	next := b.acquire(replicaB)
-	c := told(0, 3)
+	b.sendBeat(replicaB)
+	next := b.acquireLease(replicaB)
+	c := newCompaction(0, 3)
 	c.Source = src.Hash
 	other := c
 	other.Summaries = []sessions.NewSummary{{StartSeq: 1, EndSeq: 3, Text: "told by B", Tokens: 1}}
 	_, err = b.Other.OpenJob(b.ctx, next, sessions.Job{Through: 3})
-	b.check(err)
+	b.checkError(err)
 	var lost, won error
 	var wg sync.WaitGroup
 	wg.Go(func() { _, lost = b.Store.Compact(b.ctx, l, c) })
 	wg.Go(func() { _, won = b.Other.Compact(b.ctx, next, other) })
 	wg.Wait()
-	b.want(lost, sessions.ErrLeaseLost, "compacting after the lease was lost")
-	b.check(won)
-	v := b.begin(next, 0)
+	b.wantError(lost, sessions.ErrLeaseLost, "compacting after the lease was lost")
+	b.checkError(won)
+	v := b.beginTurn(next, 0)
 	rows, err := b.Store.Compactions(b.ctx, key, 10)
-	b.check(err)
+	b.checkError(err)
 	if len(v.Summaries) != 1 || v.Summaries[0].Text != "told by B" || v.Session.CompactionCount != 1 || len(rows) != 1 {
 		b.Errorf("the view has %+v after %d compactions, %d in the log; want that of the new owner alone",
 			v.Summaries, v.Session.CompactionCount, len(rows))
@@ -142,9 +142,9 @@ func testCompactRivals(b *bench) {
 }
 
 // P49: many at once, one of them commits.
-func testCompactRace(b *bench) {
-	l := b.held(4)
-	b.turn(l, 4)
+func testCompactRace(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
 	errs := make([]error, 8)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -152,7 +152,7 @@ func testCompactRace(b *bench) {
 		if i%2 == 1 {
 			store = b.Other
 		}
-		wg.Go(func() { _, errs[i] = store.Compact(b.ctx, l, told(0, int64(1+i%4))) })
+		wg.Go(func() { _, errs[i] = store.Compact(b.ctx, l, newCompaction(0, int64(1+i%4))) })
 	}
 	wg.Wait()
 	done := 0
@@ -164,7 +164,7 @@ func testCompactRace(b *bench) {
 			b.Errorf("one of many compactions gave %v", err)
 		}
 	}
-	v := b.begin(l, 0)
+	v := b.beginTurn(l, 0)
 	if done != 1 || len(v.Summaries) != 1 || v.Session.CompactionCount != 1 || v.Summaries[0].EndSeq != v.Session.CompactedSeq {
 		b.Errorf("%d compactions at once committed: the view has %+v, cursor %d", done, v.Summaries, v.Session.CompactedSeq)
 	}

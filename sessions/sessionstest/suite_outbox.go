@@ -7,26 +7,26 @@ import (
 	"ebb/sessions"
 )
 
-// unsent lists the open replies that a lease covers.
-func (b *bench) unsent(l sessions.Lease) []sessions.Outgoing {
+// unsentReplies lists the open replies that a lease covers.
+func (b *suite) unsentReplies(l sessions.Lease) []sessions.Outgoing {
 	b.Helper()
 	list, err := b.Store.Unsent(b.ctx, l)
-	b.check(err)
+	b.checkError(err)
 	return list
 }
 
-// claim takes replies for one try.
-func (b *bench) claim(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
+// claimReply takes replies for one try.
+func (b *suite) claimReply(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
 	b.Helper()
 	list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
-	b.check(err)
+	b.checkError(err)
 	return list
 }
 
-func testOutbox(b *bench) {
-	l := b.held(1)
-	out := b.turn(l, 1).Replies[0]
-	list := b.unsent(l)
+func testOutbox(b *suite) {
+	l := b.leaseWithMessages(1)
+	out := b.runTurn(l, 1).Replies[0]
+	list := b.unsentReplies(l)
 	if len(list) != 1 || list[0].ID != out.ID || list[0].Maybe || !list[0].NextAt.IsZero() || out.Attempts != 1 {
 		b.Fatalf("unsent are %+v, want the commit's reply, due and not resumed", list)
 	}
@@ -34,37 +34,38 @@ func testOutbox(b *bench) {
 		b.Errorf("the list has %+v, want the place and the key, and no words", r)
 	}
 	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: next}))
-	list = b.unsent(l)
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: next}))
+	list = b.unsentReplies(l)
 	if len(list) != 1 || list[0].Part != 2 || !list[0].NextAt.Equal(next) {
 		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v", list, next)
 	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
-	if list = b.unsent(l); len(list) != 0 {
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
+	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("after it was sent unsent are %+v", list)
 	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, NextAt: next}))
-	if list = b.unsent(l); len(list) != 0 {
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, NextAt: next}))
+	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a late word brought a sent reply back: %+v", list)
 	}
-	b.want(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
-	b.accept(replicaA, 2)
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.turn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
-	if list = b.unsent(l); len(list) != 0 {
+	b.wantError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
+	b.acceptMessage(replicaA, 2)
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
+	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a reply given up is still listed: %+v", list)
 	}
 }
 
-// A claim returns what is open, as it is now, and counts the try. A mark of an earlier try changes nothing after that.
-func testOutboxClaim(b *bench) {
-	l := b.held(3)
+// A claim returns the open parts as they are now, and counts the attempt. A mark of an earlier attempt changes nothing
+// after that.
+func testOutboxClaim(b *suite) {
+	l := b.leaseWithMessages(3)
 	var ids []int64
 	for range 3 {
-		ids = append(ids, b.turn(l, 1).Replies[0].ID)
+		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[1], Sent: true}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[1], Sent: true}))
 	for try := 2; try <= 3; try++ {
-		list := b.claim(l, "together", ids...)
+		list := b.claimReply(l, "together", ids...)
 		if len(list) != 2 || list[0].ID != ids[0] || list[1].ID != ids[2] {
 			b.Fatalf("claimed are %+v, want the first and the third", list)
 		}
@@ -78,66 +79,66 @@ func testOutboxClaim(b *bench) {
 		}
 	}
 	soon := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.want(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
-	list := b.unsent(l)
+	b.wantError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
+	list := b.unsentReplies(l)
 	if len(list) != 2 || !list[0].Maybe || list[0].Joint != "together" || list[0].Refusals != 0 {
 		b.Errorf("unsent are %+v, want the first in doubt, as a part of its message", list)
 	}
 	if list[1].Maybe || list[1].Joint != "" || list[1].Refusals != 1 {
 		b.Errorf("the refused reply is %+v, want it in no doubt, in no message, refused once", list[1])
 	}
-	if list := b.claim(l, "", ids[0]); len(list) != 1 || !list[0].Maybe || list[0].Joint != "" {
+	if list := b.claimReply(l, "", ids[0]); len(list) != 1 || !list[0].Maybe || list[0].Joint != "" {
 		b.Errorf("claimed alone is %+v, want it still in doubt", list)
 	}
-	if list := b.claim(l, "", ids[1], 1<<40); len(list) != 0 {
+	if list := b.claimReply(l, "", ids[1], 1<<40); len(list) != 0 {
 		b.Errorf("claimed are %+v, want none", list)
 	}
 }
 
 // A claim for a later part keeps how many parts arrived. A later claim that knows of fewer changes nothing, nor does one
 // with parts of another text.
-func testOutboxParts(b *bench) {
-	l := b.held(1)
-	reply := b.turn(l, 1).Replies[0]
+func testOutboxParts(b *suite) {
+	l := b.leaseWithMessages(1)
+	reply := b.runTurn(l, 1).Replies[0]
 	for _, c := range []struct {
 		known int
 		nonce string
 		want  int
 	}{{2, reply.Reply.Nonce, 2}, {0, reply.Reply.Nonce, 2}, {3, reply.Reply.Nonce, 3}, {4, "another", 3}} {
 		list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
-		b.check(err)
+		b.checkError(err)
 		if len(list) != 1 || list[0].Part != c.want {
 			b.Errorf("claimed with %d parts is %+v, want %d", c.known, list, c.want)
 		}
 	}
-	if list := b.unsent(l); len(list) != 1 || list[0].Part != 3 {
+	if list := b.unsentReplies(l); len(list) != 1 || list[0].Part != 3 {
 		b.Errorf("unsent is %+v, want three parts that arrived", list)
 	}
 }
 
 // A reply whose try was in flight when its replica died may have arrived; one that was not tried, or whose last try surely
 // failed, has not.
-func testOutboxResumed(b *bench) {
-	l := b.held(4)
-	first, second := b.turn(l, 1).Replies[0], b.turn(l, 1).Replies[0]
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
-	third := b.turn(l, 1).Replies[0]
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
-	b.claim(l, "", third.ID)
-	behind := b.commit(l, sessions.Turn{
-		Taken: []int64{b.begin(l, 1).Pending[0].ID}, TakenTokens: []int{1}, ReplyWaits: true,
+func testOutboxResumed(b *suite) {
+	l := b.leaseWithMessages(4)
+	first, second := b.runTurn(l, 1).Replies[0], b.runTurn(l, 1).Replies[0]
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	third := b.runTurn(l, 1).Replies[0]
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.claimReply(l, "", third.ID)
+	behind := b.commitTurn(l, sessions.Turn{
+		Taken: []int64{b.beginTurn(l, 1).Pending[0].ID}, TakenTokens: []int{1}, ReplyWaits: true,
 		Reply: &sessions.Reply{Text: "more", Nonce: "nonce-2", Target: sessions.Target{ConversationID: "cidGroup=="}},
 	}).Replies[0]
 	if behind.Attempts != 0 {
 		b.Errorf("a reply that waits was committed as %+v", behind)
 	}
 	b.Expire(b.T, replicaA)
-	b.beat(replicaB)
+	b.sendBeat(replicaB)
 	for _, owner := range []sessions.ReplicaID{replicaB, "replica-c"} {
-		l := b.acquire(owner)
-		list := b.unsent(l)
+		l := b.acquireLease(owner)
+		list := b.unsentReplies(l)
 		if len(list) != 4 || list[0].ID != first.ID || list[1].ID != second.ID || list[2].ID != third.ID || list[3].ID != behind.ID {
 			b.Fatalf("%s sees replies %+v, want all, oldest first", owner, list)
 		}
@@ -156,7 +157,7 @@ func testOutboxResumed(b *bench) {
 		if slices.ContainsFunc(list, func(o sessions.Outgoing) bool { return !o.Took }) {
 			b.Errorf("%s: the replies are %+v, want all taken over", owner, list)
 		}
-		if list = b.unsent(l); len(list) != 4 || list[0].Took || !list[0].Maybe {
+		if list = b.unsentReplies(l); len(list) != 4 || list[0].Took || !list[0].Maybe {
 			b.Errorf("%s: read again the replies are %+v, want its own, and still in doubt", owner, list)
 		}
 		b.Expire(b.T, owner)
@@ -165,23 +166,23 @@ func testOutboxResumed(b *bench) {
 
 // A reply that another replica had may be on its way; not where its sender has put it down, unless an earlier try
 // is in doubt.
-func testOutboxPutDown(b *bench) {
-	l := b.held(4)
+func testOutboxPutDown(b *suite) {
+	l := b.leaseWithMessages(4)
 	past := time.Now().Add(-time.Hour)
 	var ids []int64
 	for i := range 4 {
-		ids = append(ids, b.turn(l, 1).Replies[0].ID)
+		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 		if i < 3 { // the fourth was not tried
-			b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
+			b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
 		}
 	}
-	b.check(b.Store.PutDown(b.ctx, replicaB))
-	b.check(b.Store.PutDown(b.ctx, replicaA))
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
+	b.checkError(b.Store.PutDown(b.ctx, replicaB))
+	b.checkError(b.Store.PutDown(b.ctx, replicaA))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
 	b.Expire(b.T, replicaA)
-	b.beat(replicaB)
+	b.sendBeat(replicaB)
 	var got []bool
-	for _, o := range b.unsent(b.acquire(replicaB)) {
+	for _, o := range b.unsentReplies(b.acquireLease(replicaB)) {
 		got = append(got, o.Maybe)
 		if !o.Took || !o.NextAt.IsZero() {
 			b.Errorf("reply %+v, want it taken over and due", o)

@@ -8,40 +8,40 @@ import (
 
 const encrypted sessions.UserID = "$:LWCP_v1:$one"
 
-// staffed is a message whose frame had both ids of its sender.
-func staffed(n int, staff sessions.UserID) sessions.Message {
-	m := message(n)
+// withStaff is a message whose frame had both ids of its sender.
+func withStaff(n int, staff sessions.UserID) sessions.Message {
+	m := newMessage(n)
 	m.SenderID, m.StaffID, m.EncryptedID = staff, staff, encrypted
 	return m
 }
 
 // wantStaff checks what both replicas read of a sender id.
-func (b *bench) wantStaff(robot sessions.RobotCode, id, want sessions.UserID, why string) {
+func (b *suite) wantStaff(robot sessions.RobotCode, id, want sessions.UserID, why string) {
 	b.Helper()
 	for _, store := range []Storage{b.Store, b.Other} {
 		got, err := store.StaffOf(b.ctx, robot, id)
-		b.check(err)
+		b.checkError(err)
 		if got != want {
 			b.Errorf("sender id %s of robot %s has staff id %q, want %q: %s", id, robot, got, want, why)
 		}
 	}
 }
 
-func (b *bench) acceptAs(m sessions.Message) sessions.Accepted {
+func (b *suite) acceptAs(m sessions.Message) sessions.Accepted {
 	b.Helper()
 	a, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey(m.RobotCode, m.ConversationID, ""), m)
-	b.check(err)
+	b.checkError(err)
 	return a
 }
 
-func testStaffOf(b *bench) {
-	b.beat(replicaA)
+func testStaffOf(b *suite) {
+	b.sendBeat(replicaA)
 	b.wantStaff("robot", encrypted, "", "no frame had both ids")
-	alone := message(1)
+	alone := newMessage(1)
 	alone.SenderID, alone.EncryptedID = encrypted, encrypted
 	b.acceptAs(alone)
 	b.wantStaff("robot", encrypted, "", "the frame had no staff id")
-	again := staffed(1, "staff-9")
+	again := withStaff(1, "staff-9")
 	if a := b.acceptAs(again); a.New {
 		b.Fatal("a redelivered message was stored twice")
 	}
@@ -50,7 +50,7 @@ func testStaffOf(b *bench) {
 	var wg sync.WaitGroup
 	for n, store := range []Storage{b.Store, b.Other} { // at once, on two replicas
 		wg.Go(func() {
-			if a, err := store.Accept(b.ctx, replicaA, key, staffed(10+n, "staff-1")); err != nil || a.Clash {
+			if a, err := store.Accept(b.ctx, replicaA, key, withStaff(10+n, "staff-1")); err != nil || a.Clash {
 				b.Errorf("accepting a message with both ids: %+v, %v", a, err)
 			}
 		})
@@ -60,7 +60,7 @@ func testStaffOf(b *bench) {
 	b.wantStaff("robot", "$:LWCP_v1:$two", "", "this is another id")
 	b.wantStaff("robot-2", encrypted, "", "another robot may know another person by it")
 
-	other := staffed(20, "staff-7")
+	other := withStaff(20, "staff-7")
 	other.RobotCode = "robot-2"
 	if a := b.acceptAs(other); a.Clash {
 		b.Error("the same sender id of another robot is a clash")
@@ -69,12 +69,12 @@ func testStaffOf(b *bench) {
 	b.wantStaff("robot", encrypted, "staff-1", "each robot has its own people")
 }
 
-func testStaffClash(b *bench) {
-	b.beat(replicaA)
+func testStaffClash(b *suite) {
+	b.sendBeat(replicaA)
 	for n, want := range []bool{false, false, true, false, false} {
-		m := staffed(n+1, "staff-1")
+		m := withStaff(n+1, "staff-1")
 		if n == 2 || n == 4 {
-			m = staffed(n+1, "staff-2")
+			m = withStaff(n+1, "staff-2")
 		}
 		if a := b.acceptAs(m); a.Clash != want || !a.New {
 			b.Errorf("message %d of %s was accepted as %+v, want a new one and clash %v", n+1, m.StaffID, a, want)

@@ -16,13 +16,13 @@ var (
 	otherBody = strings.Repeat("other ", 5)
 )
 
-// tools answers message n after tool calls with the results given: a question, the calls, the results, the answer.
-func (b *bench) tools(n int, bodies ...string) sessions.Lease {
+// runTools answers message n after tool calls with the results given: a question, the calls, the results, the answer.
+func (b *suite) runTools(n int, bodies ...string) sessions.Lease {
 	b.Helper()
-	b.beat(replicaA)
-	b.accept(replicaA, n)
-	l := b.acquire(replicaA)
-	t := answer(b.begin(l, 1))
+	b.sendBeat(replicaA)
+	b.acceptMessage(replicaA, n)
+	l := b.acquireLease(replicaA)
+	t := newAnswer(b.beginTurn(l, 1))
 	calls := make([]sessions.ToolCall, 0, len(bodies))
 	results := make([]sessions.Event, 0, len(bodies))
 	for i, body := range bodies {
@@ -32,33 +32,33 @@ func (b *bench) tools(n int, bodies ...string) sessions.Lease {
 	}
 	t.Events = append([]sessions.Event{{Role: sessions.RoleAssistant, ToolCalls: calls, Tokens: 3}}, append(results, t.Events...)...)
 	t.TotalTokens += 3 + 200*len(bodies)
-	b.commit(l, t)
+	b.commitTurn(l, t)
 	return l
 }
 
-// offload shows events of the tail as references to their bodies.
-func (b *bench) offload(l sessions.Lease, seqs ...int64) sessions.Compacted {
+// offloadResults shows events of the tail as references to their bodies.
+func (b *suite) offloadResults(l sessions.Lease, seqs ...int64) sessions.Compacted {
 	b.Helper()
-	v := b.begin(l, 0)
+	v := b.beginTurn(l, 0)
 	c := sessions.Compaction{
 		Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Freed: 150 * len(seqs),
 		Log: sessions.LogEntry{Trigger: "offload", TokensBefore: v.Session.TotalTokens, TokensAfter: v.Session.TotalTokens - 150*len(seqs)},
 	}
 	for _, e := range v.Tail {
 		if slices.Contains(seqs, e.Seq) {
-			c.Shown = append(c.Shown, reference(e))
+			c.Shown = append(c.Shown, blobReference(e))
 		}
 	}
-	return b.compact(l, c)
+	return b.compactSession(l, c)
 }
 
-func reference(e sessions.Event) sessions.Shown {
+func blobReference(e sessions.Event) sessions.Shown {
 	blob := sessions.BlobOf(e.Content)
 	return sessions.Shown{Seq: e.Seq, Text: "Tool result is at: " + sessions.BlobPath(blob), Tokens: 50, Blob: blob}
 }
 
-// kept checks which bodies are kept, by what they say.
-func (b *bench) kept(bodies ...string) {
+// keptBlobs checks which bodies are kept, by what they say.
+func (b *suite) keptBlobs(bodies ...string) {
 	b.Helper()
 	var want []string
 	for _, body := range bodies {
@@ -70,16 +70,16 @@ func (b *bench) kept(bodies ...string) {
 	}
 }
 
-// P76: what was moved out of the view can be read, and is told as it was said.
-func testOffload(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
-	before := b.begin(l, 0)
-	if done := b.offload(l, 3, 4); done.BlobsDeleted != 0 {
+// P76: a result that was moved out of the view can be read, and is summarized in its original words.
+func testOffload(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
+	before := b.beginTurn(l, 0)
+	if done := b.offloadResults(l, 3, 4); done.BlobsDeleted != 0 {
 		b.Errorf("moving results out deleted %d bodies", done.BlobsDeleted)
 	}
-	v := b.begin(l, 0)
+	v := b.beginTurn(l, 0)
 	e := v.Tail[2]
-	if want := reference(before.Tail[2]); e.Content != want.Text || e.Blob != want.Blob || e.Tokens != 50 || e.ToolCallID != "call-1-0" {
+	if want := blobReference(before.Tail[2]); e.Content != want.Text || e.Blob != want.Blob || e.Tokens != 50 || e.ToolCallID != "call-1-0" {
 		b.Errorf("the view shows the result as %+v, want the reference to %s", e, want.Blob)
 	}
 	if s := v.Session; s.CompactionCount != 0 || !s.CompactedAt.IsZero() || s.CompactedSeq != 0 || len(v.Summaries) != 0 ||
@@ -87,7 +87,7 @@ func testOffload(b *bench) {
 		b.Errorf("nothing was told, but the session is %+v", s)
 	}
 	body, err := b.Other.Blob(b.ctx, key, e.Blob)
-	b.check(err)
+	b.checkError(err)
 	if body != bigBody {
 		b.Errorf("the result reads %q", body)
 	}
@@ -95,23 +95,23 @@ func testOffload(b *bench) {
 		b.Errorf("the log has the result as %+v, want it as it was said", log[2])
 	}
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
-	b.check(err)
+	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
 		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
 	}
 	for _, unknown := range []string{"", "no such", sessions.BlobOf("never said"), strings.ToUpper(e.Blob), "\x00"} {
 		_, err := b.Store.Blob(b.ctx, key, unknown)
-		b.want(err, sessions.ErrNotFound, fmt.Sprintf("reading the result %q", unknown))
+		b.wantError(err, sessions.ErrNotFound, fmt.Sprintf("reading the result %q", unknown))
 	}
 	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), e.Blob)
-	b.want(err, sessions.ErrNotFound, "reading another session's result")
+	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 }
 
 // A body that is kept no more, or spoilt, is had from the log, until that has it no more either.
-func testBlobLogged(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
-	before := b.begin(l, 0)
-	b.offload(l, 3, 4)
+func testBlobLogged(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
+	before := b.beginTurn(l, 0)
+	b.offloadResults(l, 3, 4)
 	gone, spoilt := sessions.BlobOf(bigBody), sessions.BlobOf(otherBody)
 	b.SpoilBlob(b.T, key, gone, "")
 	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
@@ -125,33 +125,33 @@ func testBlobLogged(b *bench) {
 	}
 	reads("while the view refers to it")
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
-	b.check(err)
+	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
 		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
 	}
-	b.compact(l, told(0, 5))
-	b.kept()
+	b.compactSession(l, newCompaction(0, 5))
+	b.keptBlobs()
 	reads("after it was told")
 	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), gone)
-	b.want(err, sessions.ErrNotFound, "reading another session's result")
+	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 	_, err = b.Store.Erase(b.ctx, key, []int64{3})
-	b.check(err)
+	b.checkError(err)
 	_, err = b.Store.Blob(b.ctx, key, gone)
-	b.want(err, sessions.ErrNotFound, "reading a result that was erased")
+	b.wantError(err, sessions.ErrNotFound, "reading a result that was erased")
 }
 
-// P76: a result of which neither body nor log is what was moved out is said to be unavailable, and the rest is told all
-// the same.
-func testBlobFaults(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
-	b.offload(l, 3, 4)
+// P76: a result that neither body nor log still holds is reported as unavailable, and the rest is summarized all the
+// same.
+func testBlobFaults(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
+	b.offloadResults(l, 3, 4)
 	gone, spoilt := sessions.BlobOf(bigBody), sessions.BlobOf(otherBody)
 	b.SpoilBlob(b.T, key, gone, "")
 	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
 	b.Edit(b.T, key, 3, bigBody+"?")
 	b.Edit(b.T, key, 4, otherBody+"?")
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
-	b.check(err)
+	b.checkError(err)
 	if got, want := src.Events[2], "[Content unavailable: "+sessions.BlobPath(gone)+"]"; got.Content != want || got.Blob != gone {
 		b.Errorf("the result that is gone is told as %q, want %q", got.Content, want)
 	}
@@ -159,32 +159,32 @@ func testBlobFaults(b *bench) {
 		b.Errorf("the result that is another one is told as %q, want %q", got.Content, want)
 	}
 	if len(src.Events) != 5 || src.Events[4].Content != "答复" {
-		b.Errorf("the rest is told as %q", contents(src.Events))
+		b.Errorf("the rest is told as %q", eventContents(src.Events))
 	}
 	for _, blob := range []string{gone, spoilt} {
 		_, err := b.Store.Blob(b.ctx, key, blob)
-		b.want(err, sessions.ErrNotFound, "reading a result that is gone or another one")
+		b.wantError(err, sessions.ErrNotFound, "reading a result that is gone or another one")
 	}
-	c := told(0, 5)
+	c := newCompaction(0, 5)
 	c.Source = src.Hash
-	b.compact(l, c) // the log has what it had when it was told
+	b.compactSession(l, c) // the log still has the source
 }
 
 // P77, P78: a body is kept as long as an event of the view refers to it, and no longer.
-func testBlobsCounted(b *bench) {
-	l := b.tools(1, bigBody, otherBody) // 1 to 5
-	b.tools(2, bigBody)                 // 6 to 9: the same result again
-	b.offload(l, 3, 4)
-	b.offload(l, 8)
-	b.kept(bigBody, otherBody)
-	c := told(0, 5)
+func testBlobsCounted(b *suite) {
+	l := b.runTools(1, bigBody, otherBody) // 1 to 5
+	b.runTools(2, bigBody)                 // 6 to 9: the same result again
+	b.offloadResults(l, 3, 4)
+	b.offloadResults(l, 8)
+	b.keptBlobs(bigBody, otherBody)
+	c := newCompaction(0, 5)
 	c.Log.Audit = `{"recall":1}`
-	if done := b.compact(l, c); done.BlobsDeleted != 1 {
+	if done := b.compactSession(l, c); done.BlobsDeleted != 1 {
 		b.Errorf("the compaction deleted %d bodies, want that which only told events referred to", done.BlobsDeleted)
 	}
-	b.kept(bigBody)
+	b.keptBlobs(bigBody)
 	rows, err := b.Store.Compactions(b.ctx, key, 1)
-	b.check(err)
+	b.checkError(err)
 	var audit struct {
 		Recall  int      `json:"recall"`
 		Deleted int      `json:"offloads_deleted"`
@@ -198,37 +198,37 @@ func testBlobsCounted(b *bench) {
 		b.Errorf("the result that the view refers to reads %q (%v)", body, err)
 	}
 	whole := sessions.Compaction{From: 5, Through: 5, Shown: []sessions.Shown{{Seq: 8, Text: "cleared", Tokens: 1}}}
-	if done := b.compact(l, whole); done.BlobsDeleted != 1 {
+	if done := b.compactSession(l, whole); done.BlobsDeleted != 1 {
 		b.Errorf("showing the result without a reference deleted %d bodies, want 1", done.BlobsDeleted)
 	}
-	b.kept()
-	if e := b.begin(l, 0).Tail[2]; e.Content != "cleared" || e.Blob != "" {
+	b.keptBlobs()
+	if e := b.beginTurn(l, 0).Tail[2]; e.Content != "cleared" || e.Blob != "" {
 		b.Errorf("the view shows %+v", e)
 	}
 }
 
 // P78: an attempt that is refused leaves no body behind.
-func testShownRefused(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
-	tail := b.begin(l, 0).Tail
-	lie := reference(tail[2])
+func testShownRefused(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
+	tail := b.beginTurn(l, 0).Tail
+	lie := blobReference(tail[2])
 	lie.Blob = sessions.BlobOf("what nobody said")
-	gap := sessions.Compaction{Through: 2, Summaries: summaries(2, 2), Shown: []sessions.Shown{reference(tail[2])}}
+	gap := sessions.Compaction{Through: 2, Summaries: newSummaries(2, 2), Shown: []sessions.Shown{blobReference(tail[2])}}
 	for name, bad := range map[string]sessions.Compaction{
-		"under another address": {Shown: []sessions.Shown{reference(tail[3]), lie}},
+		"under another address": {Shown: []sessions.Shown{blobReference(tail[3]), lie}},
 		"with a gap":            gap,
-		"in another generation": {Gen: 1, Shown: []sessions.Shown{reference(tail[2])}},
+		"in another generation": {Gen: 1, Shown: []sessions.Shown{blobReference(tail[2])}},
 	} {
 		_, err := b.Store.Compact(b.ctx, l, bad)
-		b.want(err, sessions.ErrConflict, "moving a result out "+name)
+		b.wantError(err, sessions.ErrConflict, "moving a result out "+name)
 	}
-	b.kept()
-	if got := b.begin(l, 0).Tail; contents(got) != contents(tail) {
-		b.Errorf("refused attempts left the view %q", contents(got))
+	b.keptBlobs()
+	if got := b.beginTurn(l, 0).Tail; eventContents(got) != eventContents(tail) {
+		b.Errorf("refused attempts left the view %q", eventContents(got))
 	}
 	// Events that no view shows any more, and some that there are not.
-	c := told(0, 4)
-	c.Shown = []sessions.Shown{reference(tail[2]), {Seq: 99, Text: "x"}, {Seq: 0, Text: "x"}, {Seq: -1, Text: "x"}}
-	b.compact(l, c)
-	b.kept()
+	c := newCompaction(0, 4)
+	c.Shown = []sessions.Shown{blobReference(tail[2]), {Seq: 99, Text: "x"}, {Seq: 0, Text: "x"}, {Seq: -1, Text: "x"}}
+	b.compactSession(l, c)
+	b.keptBlobs()
 }

@@ -9,13 +9,13 @@ import (
 	"ebb/sessions"
 )
 
-func testBeginOrder(b *bench) {
-	l := b.held(5)
-	if v := b.begin(l, 0); len(v.Pending) != 0 {
+func testBeginOrder(b *suite) {
+	l := b.leaseWithMessages(5)
+	if v := b.beginTurn(l, 0); len(v.Pending) != 0 {
 		b.Errorf("with limit 0 there are %d pending messages, want none", len(v.Pending))
 	}
-	v := b.begin(l, 3)
-	if got := contents(v.Pending); got != "0:user:问题 1 0:user:问题 2 0:user:问题 3 " {
+	v := b.beginTurn(l, 3)
+	if got := eventContents(v.Pending); got != "0:user:问题 1 0:user:问题 2 0:user:问题 3 " {
 		b.Errorf("a turn of three sees %q", got)
 	}
 	for _, e := range v.Pending {
@@ -23,18 +23,18 @@ func testBeginOrder(b *bench) {
 			b.Errorf("message %s has %d attempts and is %s, want 0 and pending", e.MsgID, e.Attempts, e.State)
 		}
 	}
-	b.commit(l, answer(v))
-	v = b.begin(l, 3)
-	if got := contents(v.Pending); got != "0:user:问题 4 0:user:问题 5 " {
+	b.commitTurn(l, newAnswer(v))
+	v = b.beginTurn(l, 3)
+	if got := eventContents(v.Pending); got != "0:user:问题 4 0:user:问题 5 " {
 		b.Errorf("the next turn sees %q", got)
 	}
-	if got := contents(v.Tail); got != "1:user:问题 1 2:user:问题 2 3:user:问题 3 4:assistant:答复 " {
+	if got := eventContents(v.Tail); got != "1:user:问题 1 2:user:问题 2 3:user:问题 3 4:assistant:答复 " {
 		b.Errorf("its tail is %q", got)
 	}
 }
 
-func testBeginSent(b *bench) {
-	b.beat(replicaA)
+func testBeginSent(b *suite) {
+	b.sendBeat(replicaA)
 	now := time.Now().Truncate(time.Millisecond)
 	for i, m := range []struct{ sent, received time.Time }{
 		{sent: now.Add(2 * time.Second)},
@@ -45,35 +45,35 @@ func testBeginSent(b *bench) {
 		{sent: now.AddDate(-1, 0, 0)}, // can't be true
 		{sent: now.AddDate(1, 0, 0), received: now.Add(-time.Second)},
 	} {
-		msg := message(i + 1)
+		msg := newMessage(i + 1)
 		msg.SentAt, msg.ReceivedAt = m.sent, m.received
 		_, err := b.Store.Accept(b.ctx, replicaA, key, msg)
-		b.check(err)
+		b.checkError(err)
 	}
-	l := b.acquire(replicaA)
-	v := b.begin(l, 6)
-	if got := contents(v.Pending); got != "0:user:问题 7 0:user:问题 5 0:user:问题 6 0:user:问题 4 0:user:问题 2 0:user:问题 3 " {
+	l := b.acquireLease(replicaA)
+	v := b.beginTurn(l, 6)
+	if got := eventContents(v.Pending); got != "0:user:问题 7 0:user:问题 5 0:user:问题 6 0:user:问题 4 0:user:问题 2 0:user:问题 3 " {
 		b.Fatalf("a turn of six sees %q", got)
 	}
-	// What arrives now and was sent before those stands behind them: they are in a turn.
-	late := message(8)
+	// A message that arrives now and was sent before those stands behind them: they are in a turn.
+	late := newMessage(8)
 	late.SentAt = now.Add(-time.Minute)
 	_, err := b.Store.Accept(b.ctx, replicaA, key, late)
-	b.check(err)
-	if again := b.begin(l, 6); contents(again.Pending) != contents(v.Pending) {
-		b.Errorf("the turn that is begun again sees %q", contents(again.Pending))
+	b.checkError(err)
+	if again := b.beginTurn(l, 6); eventContents(again.Pending) != eventContents(v.Pending) {
+		b.Errorf("the turn that is begun again sees %q", eventContents(again.Pending))
 	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 6); contents(v.Pending) != "0:user:问题 8 0:user:问题 1 " {
-		b.Errorf("the next turn sees %q", contents(v.Pending))
+	b.commitTurn(l, newAnswer(v))
+	if v = b.beginTurn(l, 6); eventContents(v.Pending) != "0:user:问题 8 0:user:问题 1 " {
+		b.Errorf("the next turn sees %q", eventContents(v.Pending))
 	}
 }
 
-func testCommitPlaces(b *bench) {
-	l := b.held(2)
-	v := b.begin(l, 10)
-	b.accept(replicaA, 3) // arrives while the turn runs
-	t := answer(v)
+func testCommitPlaces(b *suite) {
+	l := b.leaseWithMessages(2)
+	v := b.beginTurn(l, 10)
+	b.acceptMessage(replicaA, 3) // arrives while the turn runs
+	t := newAnswer(v)
 	slices.Reverse(t.Taken)
 	t.TakenTokens = []int{7, 8}
 	t.Events = []sessions.Event{
@@ -81,14 +81,14 @@ func testCommitPlaces(b *bench) {
 		{Role: sessions.RoleTool, ToolCallID: "c1", ToolName: "search", Content: "found", Tokens: 4},
 		{Role: sessions.RoleAssistant, Content: "done", Tokens: 5},
 	}
-	c := b.commit(l, t)
+	c := b.commitTurn(l, t)
 	if c.LastSeq != 5 || len(c.Replies) != 1 || c.Replies[0].Maybe || c.Replies[0].Reply.Text != "答复" {
 		b.Errorf("the commit gave %+v, want place 5 and its reply", c)
 	}
-	v = b.begin(l, 10)
+	v = b.beginTurn(l, 10)
 	want := "1:user:问题 2 2:user:问题 1 3:assistant: 4:tool:found 5:assistant:done "
-	if contents(v.Tail) != want {
-		b.Errorf("the view is %q, want %q", contents(v.Tail), want)
+	if eventContents(v.Tail) != want {
+		b.Errorf("the view is %q, want %q", eventContents(v.Tail), want)
 	}
 	var tokens []int
 	if w := v.Pending; len(w) != 1 || w[0].Message.Webhook == "" || w[0].Message.WebhookExpires.IsZero() {
@@ -109,58 +109,58 @@ func testCommitPlaces(b *bench) {
 		b.Errorf("the tool exchange was stored as %+v and %+v", call, result)
 	}
 	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-3" {
-		b.Errorf("pending is %q, want the message that came during the turn", contents(v.Pending))
+		b.Errorf("pending is %q, want the message that came during the turn", eventContents(v.Pending))
 	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 10); v.Tail[5].Content != "问题 3" || v.Session.LastSeq != 7 {
-		b.Errorf("the message that came during the turn stands at %q, want after its answer", contents(v.Tail))
+	b.commitTurn(l, newAnswer(v))
+	if v = b.beginTurn(l, 10); v.Tail[5].Content != "问题 3" || v.Session.LastSeq != 7 {
+		b.Errorf("the message that came during the turn stands at %q, want after its answer", eventContents(v.Tail))
 	}
 }
 
 // testCommitOutcome keeps the result of a command with its message, and with no other.
-func testCommitOutcome(b *bench) {
-	l := b.held(2)
-	first := answer(b.begin(l, 1))
+func testCommitOutcome(b *suite) {
+	l := b.leaseWithMessages(2)
+	first := newAnswer(b.beginTurn(l, 1))
 	first.Outcome = sessions.Previewed
-	b.commit(l, first)
-	b.turn(l, 1)
-	tail := b.begin(l, 1).Tail
+	b.commitTurn(l, first)
+	b.runTurn(l, 1)
+	tail := b.beginTurn(l, 1).Tail
 	if len(tail) != 4 || tail[0].Message.Outcome != sessions.Previewed || tail[2].Message.Outcome != "" || tail[2].Message.ID != "msg-2" {
 		b.Errorf("the messages after two turns: %+v, %+v", tail[0].Message, tail[2].Message)
 	}
 }
 
-func testCommitWhole(b *bench) {
-	l := b.held(2)
-	v := b.begin(l, 10)
-	t := answer(v)
-	b.commit(l, t)
-	before := contents(b.Log(b.T, key))
+func testCommitWhole(b *suite) {
+	l := b.leaseWithMessages(2)
+	v := b.beginTurn(l, 10)
+	t := newAnswer(v)
+	b.commitTurn(l, t)
+	before := eventContents(b.Log(b.T, key))
 	_, err := b.Store.Commit(b.ctx, l, t)
-	b.want(err, sessions.ErrConflict, "committing a turn twice")
-	b.accept(replicaA, 3)
-	mixed := answer(b.begin(l, 10))
+	b.wantError(err, sessions.ErrConflict, "committing a turn twice")
+	b.acceptMessage(replicaA, 3)
+	mixed := newAnswer(b.beginTurn(l, 10))
 	mixed.Taken, mixed.TakenTokens = append(mixed.Taken, t.Taken[0]), append(mixed.TakenTokens, 1)
 	_, err = b.Store.Commit(b.ctx, l, mixed)
-	b.want(err, sessions.ErrConflict, "taking a message that is answered")
+	b.wantError(err, sessions.ErrConflict, "taking a message that is answered")
 	dead := sessions.Turn{Dead: t.Taken[:1], Reply: t.Reply}
 	_, err = b.Store.Commit(b.ctx, l, dead)
-	b.want(err, sessions.ErrConflict, "setting an answered message aside")
-	if got := contents(b.Log(b.T, key)); got != before+"0:user:问题 3 " {
+	b.wantError(err, sessions.ErrConflict, "setting an answered message aside")
+	if got := eventContents(b.Log(b.T, key)); got != before+"0:user:问题 3 " {
 		b.Errorf("refused commits changed the log from %q to %q", before, got)
 	}
 	unsent, err := b.Store.Unsent(b.ctx, l)
-	b.check(err)
+	b.checkError(err)
 	if len(unsent) != 1 {
 		b.Errorf("there are %d replies, want that of the commit that worked", len(unsent))
 	}
-	if s := b.begin(l, 0).Session; s.LastSeq != 3 {
+	if s := b.beginTurn(l, 0).Session; s.LastSeq != 3 {
 		b.Errorf("the last place is %d, want 3", s.LastSeq)
 	}
 }
 
 // webhooksOf checks that no message but those in a state has a webhook.
-func (b *bench) webhooksOf(state sessions.State) {
+func (b *suite) webhooksOf(state sessions.State) {
 	b.Helper()
 	for _, e := range b.Log(b.T, key) {
 		if m := e.Message; m != nil && e.State != state && (m.Webhook != "" || !m.WebhookExpires.IsZero() || m.Text == "") {
@@ -169,41 +169,41 @@ func (b *bench) webhooksOf(state sessions.State) {
 	}
 }
 
-func testCommitDead(b *bench) {
-	l := b.held(3)
-	v := b.begin(l, 10)
-	t := answer(v)
+func testCommitDead(b *suite) {
+	l := b.leaseWithMessages(3)
+	v := b.beginTurn(l, 10)
+	t := newAnswer(v)
 	t.Taken, t.TakenTokens, t.Dead = t.Taken[1:2], t.TakenTokens[1:2], t.Taken[:1]
-	b.commit(l, t)
+	b.commitTurn(l, t)
 	b.webhooksOf(sessions.Pending)
-	v = b.begin(l, 10)
-	if contents(v.Tail) != "1:user:问题 2 2:assistant:答复 " || contents(v.Pending) != "0:user:问题 3 " {
-		b.Errorf("after setting a message aside the view is %q and pending %q", contents(v.Tail), contents(v.Pending))
+	v = b.beginTurn(l, 10)
+	if eventContents(v.Tail) != "1:user:问题 2 2:assistant:答复 " || eventContents(v.Pending) != "0:user:问题 3 " {
+		b.Errorf("after setting a message aside the view is %q and pending %q", eventContents(v.Tail), eventContents(v.Pending))
 	}
 	log := b.Log(b.T, key)
 	if log[0].State != sessions.Dead || log[0].Seq != 0 {
 		b.Errorf("the message set aside is %s at place %d, want dead without one", log[0].State, log[0].Seq)
 	}
-	if again := b.accept(replicaA, 1); again.New {
+	if again := b.acceptMessage(replicaA, 1); again.New {
 		b.Error("a redelivered dead letter came to life")
 	}
 }
 
-func testCommitCounters(b *bench) {
-	l := b.held(1)
-	t := answer(b.begin(l, 10))
+func testCommitCounters(b *suite) {
+	l := b.leaseWithMessages(1)
+	t := newAnswer(b.beginTurn(l, 10))
 	t.TotalTokens, t.ObservedTokens, t.Calibration = 1234, 1200, 1.25
-	b.commit(l, t)
-	s := b.begin(l, 0).Session
+	b.commitTurn(l, t)
+	s := b.beginTurn(l, 0).Session
 	if s.TotalTokens != 1234 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
 		b.Errorf("counters are total %d, observed %d up to %d, factor %v; want 1234, 1200 up to 1 (the answer was not in the prompt), 1.25",
 			s.TotalTokens, s.ObservedTokens, s.ObservedSeq, s.CalibrationFactor)
 	}
-	b.accept(replicaA, 2)
-	t = answer(b.begin(l, 10))
+	b.acceptMessage(replicaA, 2)
+	t = newAnswer(b.beginTurn(l, 10))
 	t.TotalTokens = 1300
-	b.commit(l, t)
-	s = b.begin(l, 0).Session
+	b.commitTurn(l, t)
+	s = b.beginTurn(l, 0).Session
 	if s.TotalTokens != 1300 || s.ObservedTokens != 1200 || s.ObservedSeq != 1 || s.CalibrationFactor != 1.25 {
 		b.Errorf("a silent provider changed the counters to %+v", s)
 	}
@@ -211,42 +211,42 @@ func testCommitCounters(b *bench) {
 
 // A session's day has each kind of work with its tokens and cost. Answers are not part of the upkeep that the day's limit
 // is about, and a turn that does not commit counts nothing.
-func testSpent(b *bench) {
-	l := b.held(3)
+func testSpent(b *suite) {
+	l := b.leaseWithMessages(3)
 	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}
 	want := func(upkeep int, usage sessions.Usage, want ...sessions.Spending) {
 		b.Helper()
 		got, err := b.Store.Spent(b.ctx, l.Key)
-		b.check(err)
+		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("spent today: %+v, want %+v", got, want)
 		}
-		if s := b.begin(l, 0).Session; s.SpentToday != upkeep || s.Usage != usage {
+		if s := b.beginTurn(l, 0).Session; s.SpentToday != upkeep || s.Usage != usage {
 			b.Errorf("upkeep took %d tokens today and everything %+v, want %d and %+v", s.SpentToday, s.Usage, upkeep, usage)
 		}
 	}
 	want(0, sessions.Usage{})
-	t := answer(b.begin(l, 1))
+	t := newAnswer(b.beginTurn(l, 1))
 	t.Usage, t.Cost = u, 0.5
-	b.commit(l, t)
+	b.commitTurn(l, t)
 	if _, err := b.Store.Commit(b.ctx, l, t); !errors.Is(err, sessions.ErrConflict) {
 		b.Errorf("to commit a turn twice gives %v", err)
 	}
 	stale := l
 	stale.Term--
-	if _, err := b.Store.Commit(b.ctx, stale, with(b.begin(l, 1), t)); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := b.Store.Commit(b.ctx, stale, withBlob(b.beginTurn(l, 1), t)); !errors.Is(err, sessions.ErrLeaseLost) {
 		b.Errorf("a commit without the lease gives %v", err)
 	}
 	turn := sessions.Spending{Kind: sessions.SpentTurn, Usage: u, Cost: 0.5}
 	want(0, u, turn)
-	t = with(b.begin(l, 1), t)
+	t = withBlob(b.beginTurn(l, 1), t)
 	t.Usage, t.Cost = sessions.Usage{}, 0 // no model was asked
-	b.commit(l, t)
+	b.commitTurn(l, t)
 	want(0, u, turn)
-	b.check(b.Store.Charge(b.ctx, l.Key, turn))
-	b.check(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
-	b.check(b.Store.Charge(b.ctx, "r/nobody", turn))
+	b.checkError(b.Store.Charge(b.ctx, l.Key, turn))
+	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
+	b.checkError(b.Store.Charge(b.ctx, "r/nobody", turn))
 	turn.Usage, turn.Cost = u.Add(u), 1
 	want(68, u.Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25},
 		sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2}, turn)
@@ -255,72 +255,72 @@ func testSpent(b *bench) {
 	}
 }
 
-// Figures come from providers, who say what they like. None is worth losing a turn or a compaction for.
-func testAbsurdFigures(b *bench) {
+// Figures come from providers, which may report anything. A bad figure must not lose a turn or a compaction.
+func testAbsurdFigures(b *suite) {
 	const absurd = 1 << 40
-	l := b.held(4)
-	t := answer(b.begin(l, 1))
+	l := b.leaseWithMessages(4)
+	t := newAnswer(b.beginTurn(l, 1))
 	t.TotalTokens, t.ObservedTokens, t.Calibration, t.Appended = absurd, absurd, math.Inf(1), absurd
 	t.TakenTokens[0], t.Events[0].Tokens = absurd, absurd
 	t.Usage = sessions.Usage{Prompt: math.MaxInt, Cached: math.MaxInt, Completion: math.MaxInt}
-	b.commit(l, t)
-	b.commit(l, with(b.begin(l, 1), t))
-	s := b.begin(l, 0).Session
+	b.commitTurn(l, t)
+	b.commitTurn(l, withBlob(b.beginTurn(l, 1), t))
+	s := b.beginTurn(l, 0).Session
 	if s.TotalTokens < math.MaxInt32 || s.ObservedTokens < math.MaxInt32 || s.CalibrationFactor != 1 || s.LastSeq != 4 {
 		b.Errorf("the session is %+v, want both turns, figures as large as they can be kept, and the factor as it was", s)
 	}
-	t = with(b.begin(l, 1), t)
-	b.compact(l, sessions.Compaction{
+	t = withBlob(b.beginTurn(l, 1), t)
+	b.compactSession(l, sessions.Compaction{
 		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "s", Tokens: absurd}}, Freed: -absurd, RearmTokens: absurd,
 		Shown: []sessions.Shown{{Seq: 3, Text: "short", Tokens: -absurd}},
 		Log:   sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
 	})
-	b.commit(l, t) // adds to what the compaction left
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
-	t = with(b.begin(l, 1), t)
+	b.commitTurn(l, t) // adds to what the compaction left
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
+	t = withBlob(b.beginTurn(l, 1), t)
 	t.TotalTokens, t.ObservedTokens, t.Calibration, t.ViewVersion = -5, -5, math.NaN(), 1
 	t.TakenTokens[0], t.Events[0].Tokens, t.Usage = -5, -5, sessions.Usage{Prompt: -5}
-	b.commit(l, t)
-	if s = b.begin(l, 0).Session; s.TotalTokens != 0 || s.CalibrationFactor != 1 || s.LastSeq != 8 {
+	b.commitTurn(l, t)
+	if s = b.beginTurn(l, 0).Session; s.TotalTokens != 0 || s.CalibrationFactor != 1 || s.LastSeq != 8 {
 		b.Errorf("after figures below nothing the session is %+v, want a total of 0 and the factor as it was", s)
 	}
 }
 
-// with is turn t over the messages that v shows.
-func with(v sessions.View, t sessions.Turn) sessions.Turn {
+// withBlob is turn t over the messages that v shows.
+func withBlob(v sessions.View, t sessions.Turn) sessions.Turn {
 	t.Taken = []int64{v.Pending[0].ID}
 	return t
 }
 
-func testToolRuns(b *bench) {
-	l := b.held(2)
-	first := b.begin(l, 1).Pending[0].ID
+func testToolRuns(b *suite) {
+	l := b.leaseWithMessages(2)
+	first := b.beginTurn(l, 1).Pending[0].ID
 	run := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c1", Name: "pay", Arguments: `{"amount":5}`}}
-	b.check(b.Store.RecordRun(b.ctx, l, run))
+	b.checkError(b.Store.RecordRun(b.ctx, l, run))
 	done := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c2", Name: "look", Arguments: `{}`}}
-	b.check(b.Store.RecordRun(b.ctx, l, done))
+	b.checkError(b.Store.RecordRun(b.ctx, l, done))
 	done.Finished, done.Result = true, "seen"
-	b.check(b.Store.RecordRun(b.ctx, l, done))
+	b.checkError(b.Store.RecordRun(b.ctx, l, done))
 
 	b.Expire(b.T, replicaA) // it died
-	b.beat(replicaB)
-	l = b.acquire(replicaB)
-	v := b.alone(l, 1)
+	b.sendBeat(replicaB)
+	l = b.acquireLease(replicaB)
+	v := b.beginAlone(l, 1)
 	if want := []sessions.ToolRun{run, done}; !slices.Equal(v.Runs, want) {
 		b.Errorf("the next attempt knows of runs %+v, want %+v", v.Runs, want)
 	}
-	b.commit(l, answer(v))
-	if v = b.begin(l, 10); len(v.Runs) != 0 {
+	b.commitTurn(l, newAnswer(v))
+	if v = b.beginTurn(l, 10); len(v.Runs) != 0 {
 		b.Errorf("the turn after the commit knows of runs %+v, want none", v.Runs)
 	}
 }
 
-func testFencing(b *bench) {
-	l := b.held(2)
-	t := answer(b.begin(l, 1))
-	reply := b.commit(l, t).Replies[0]
-	pending := b.begin(l, 1).Pending[0].ID
-	before := contents(b.Log(b.T, key))
+func testFencing(b *suite) {
+	l := b.leaseWithMessages(2)
+	t := newAnswer(b.beginTurn(l, 1))
+	reply := b.commitTurn(l, t).Replies[0]
+	pending := b.beginTurn(l, 1).Pending[0].ID
+	before := eventContents(b.Log(b.T, key))
 	for name, stale := range map[string]sessions.Lease{
 		"an old term":     {Key: key, Owner: replicaA, Term: l.Term - 1},
 		"a term to come":  {Key: key, Owner: replicaA, Term: l.Term + 1},
@@ -329,37 +329,37 @@ func testFencing(b *bench) {
 		"another session": {Key: "robot/elsewhere", Owner: replicaA, Term: l.Term},
 	} {
 		_, err := b.Store.Begin(b.ctx, stale, 10)
-		b.want(err, sessions.ErrLeaseLost, "beginning with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "beginning with "+name)
 		_, err = b.Store.BeginAlone(b.ctx, stale, 10)
-		b.want(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
-		b.want(err, sessions.ErrLeaseLost, "committing with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "committing with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{})
-		b.want(err, sessions.ErrLeaseLost, "committing nothing with "+name)
-		b.want(b.Store.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
+		b.wantError(err, sessions.ErrLeaseLost, "committing nothing with "+name)
+		b.wantError(b.Store.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
 			sessions.ErrLeaseLost, "recording a run with "+name)
-		_, err = b.Store.Compact(b.ctx, stale, told(0, 2))
-		b.want(err, sessions.ErrLeaseLost, "compacting with "+name)
+		_, err = b.Store.Compact(b.ctx, stale, newCompaction(0, 2))
+		b.wantError(err, sessions.ErrLeaseLost, "compacting with "+name)
 		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
-		b.want(err, sessions.ErrLeaseLost, "opening a job with "+name)
-		b.want(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "opening a job with "+name)
+		b.wantError(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
 		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
-		b.want(err, sessions.ErrLeaseLost, "undoing with "+name)
-		b.want(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
-		b.want(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
-		b.want(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
+		b.wantError(err, sessions.ErrLeaseLost, "undoing with "+name)
+		b.wantError(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
+		b.wantError(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
+		b.wantError(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
 		_, err = b.Store.Claim(b.ctx, stale, sessions.Try{IDs: []int64{reply.ID}})
-		b.want(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
 		_, err = b.Store.Unsent(b.ctx, stale)
-		b.want(err, sessions.ErrLeaseLost, "listing replies with "+name)
+		b.wantError(err, sessions.ErrLeaseLost, "listing replies with "+name)
 	}
-	if got := contents(b.Log(b.T, key)); got != before {
+	if got := eventContents(b.Log(b.T, key)); got != before {
 		b.Errorf("fenced writes changed the log from %q to %q", before, got)
 	}
-	v := b.begin(l, 10)
+	v := b.beginTurn(l, 10)
 	if len(v.Pending) != 1 || v.Pending[0].Attempts != 0 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
 		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
 	}
-	b.check(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true whoever holds the lease
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true for any holder of the lease
 }

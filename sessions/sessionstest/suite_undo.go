@@ -7,8 +7,8 @@ import (
 	"ebb/sessions"
 )
 
-// looks is all that a view shows, for comparing.
-func looks(v sessions.View) string {
+// checkShown is all that a view shows, for comparing.
+func checkShown(v sessions.View) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "gen %d after %d, told to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
 	for _, sum := range v.Summaries {
@@ -21,38 +21,38 @@ func looks(v sessions.View) string {
 	return s.String()
 }
 
-func (b *bench) undo(l sessions.Lease, rest int) sessions.LogEntry {
+func (b *suite) undoCompaction(l sessions.Lease, rest int) sessions.LogEntry {
 	b.Helper()
 	e, err := b.Store.Undo(b.ctx, l, 0, rest)
-	b.check(err)
+	b.checkError(err)
 	return e
 }
 
-func testUndo(b *bench) {
-	l := b.tools(1, bigBody, otherBody)
+func testUndo(b *suite) {
+	l := b.runTools(1, bigBody, otherBody)
 	_, err := b.Store.Undo(b.ctx, l, 0, 10)
-	b.want(err, sessions.ErrNotFound, "undoing nothing")
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+	b.wantError(err, sessions.ErrNotFound, "undoing nothing")
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
 	_, err = b.Store.Undo(b.ctx, l, 0, 10)
-	b.want(err, sessions.ErrNotFound, "undoing what failed")
-	first := b.begin(l, 0)
-	b.offload(l, 3, 4)
-	b.compact(l, sessions.Compaction{Pinned: &sessions.Pinned{Text: "pinned then"}})
-	second := b.begin(l, 0)
-	c := told(0, 3)
+	b.wantError(err, sessions.ErrNotFound, "undoing what failed")
+	first := b.beginTurn(l, 0)
+	b.offloadResults(l, 3, 4)
+	b.compactSession(l, sessions.Compaction{Pinned: &sessions.Pinned{Text: "pinned then"}})
+	second := b.beginTurn(l, 0)
+	c := newCompaction(0, 3)
 	c.Pinned = &sessions.Pinned{Text: "pinned since"}
 	c.Freed, c.Log = 40, sessions.LogEntry{Trigger: "manual", Policy: "token_budget", Mode: "summary_only", TokensBefore: 100, TokensAfter: 60}
-	b.compact(l, c)
-	b.kept(otherBody)
+	b.compactSession(l, c)
+	b.keptBlobs(otherBody)
 	_, err = b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 4})
-	b.check(err)
+	b.checkError(err)
 
-	entry := b.undo(l, 1000)
-	v := b.begin(l, 0)
-	if looks(v) != looks(second) {
-		b.Errorf("after the undo the view is\n%s\nwant\n%s", looks(v), looks(second))
+	entry := b.undoCompaction(l, 1000)
+	v := b.beginTurn(l, 0)
+	if checkShown(v) != checkShown(second) {
+		b.Errorf("after the undo the view is\n%s\nwant\n%s", checkShown(v), checkShown(second))
 	}
-	b.kept(bigBody, otherBody)
+	b.keptBlobs(bigBody, otherBody)
 	if s := v.Session; s.TotalTokens != second.Session.TotalTokens || s.RearmTokens != s.TotalTokens+1000 || s.CompactionCount != 1 {
 		b.Errorf("after the undo the session is %+v, want %d tokens and a rest of 1000 more", s, second.Session.TotalTokens)
 	}
@@ -61,9 +61,9 @@ func testUndo(b *bench) {
 		b.Errorf("the undo is logged as %+v", entry)
 	}
 	_, err = b.Store.Job(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading the job of a view that was left")
+	b.wantError(err, sessions.ErrNotFound, "reading the job of a view that was left")
 	rows, err := b.Store.Compactions(b.ctx, key, 10)
-	b.check(err)
+	b.checkError(err)
 	if len(rows) != 5 || rows[0].ID != entry.ID || rows[1].Undone.IsZero() || !rows[2].Undone.IsZero() {
 		b.Errorf("the log is %+v, want the undo, what it took back and, before that, what stands", rows)
 	}
@@ -76,46 +76,46 @@ func testUndo(b *bench) {
 		b.Errorf("the summaries are %+v, want the one, undone", all)
 	}
 
-	b.undo(l, 0)
-	b.undo(l, 0)
-	if v := b.begin(l, 0); looks(v) != looks(first) || v.Session.TotalTokens != first.Session.TotalTokens {
-		b.Errorf("after all undos the view is\n%s\nwant\n%s", looks(v), looks(first))
+	b.undoCompaction(l, 0)
+	b.undoCompaction(l, 0)
+	if v := b.beginTurn(l, 0); checkShown(v) != checkShown(first) || v.Session.TotalTokens != first.Session.TotalTokens {
+		b.Errorf("after all undos the view is\n%s\nwant\n%s", checkShown(v), checkShown(first))
 	}
-	b.kept()
+	b.keptBlobs()
 	_, err = b.Store.Undo(b.ctx, l, 0, 0)
-	b.want(err, sessions.ErrNotFound, "undoing once more")
-	b.compact(l, told(0, 3)) // what was undone can be done again
-	b.tells(l, "1-3:3:0 ")
+	b.wantError(err, sessions.ErrNotFound, "undoing once more")
+	b.compactSession(l, newCompaction(0, 3)) // what was undone can be done again
+	b.checkSummaries(l, "1-3:3:0 ")
 }
 
 // A turn that undoes may be begun again after it did, and must not undo more than was asked for.
-func testUndoOnce(b *bench) {
-	l := b.held(6)
-	b.turn(l, 6)
+func testUndoOnce(b *suite) {
+	l := b.leaseWithMessages(6)
+	b.runTurn(l, 6)
 	for through := range int64(4) {
-		b.compact(l, told(through, through+1))
+		b.compactSession(l, newCompaction(through, through+1))
 	}
-	b.accept(replicaA, 7)
-	asked := b.begin(l, 1).Pending[0].ID
+	b.acceptMessage(replicaA, 7)
+	asked := b.beginTurn(l, 1).Pending[0].ID
 	undo := func(store Storage, event int64, want string) sessions.LogEntry {
 		b.Helper()
 		e, err := store.Undo(b.ctx, l, event, 10)
-		b.check(err)
-		b.tells(l, want)
+		b.checkError(err)
+		b.checkSummaries(l, want)
 		return e
 	}
 	first := undo(b.Store, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
-	session, rows := b.begin(l, 0).Session, b.logRows(5)
+	session, rows := b.beginTurn(l, 0).Session, b.logRows(5)
 	b.Expire(b.T, replicaA) // it died before it could say so
-	b.beat(replicaB)
-	l = b.acquire(replicaB)
+	b.sendBeat(replicaB)
+	l = b.acquireLease(replicaB)
 	again := undo(b.Other, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
 	if again.ID != first.ID || again.StartSeq != first.StartSeq || again.EndSeq != first.EndSeq || again.Trigger != "undo" ||
 		again.TokensBefore != first.TokensBefore || again.TokensAfter != first.TokensAfter {
 		b.Errorf("asked again the undo was %+v, want that of before, %+v", again, first)
 	}
 	b.logRows(len(rows))
-	now := b.begin(l, 0).Session
+	now := b.beginTurn(l, 0).Session
 	if now.Lease = session.Lease; now != session {
 		b.Errorf("an undo that was done before made of the session\n%+v\nthis:\n%+v", session, now)
 	}
@@ -123,19 +123,19 @@ func testUndoOnce(b *bench) {
 		b.Errorf("what another message asks for was taken for done: %+v", other)
 	}
 	undo(b.Store, 0, "1-1:1:0 ")
-	undo(b.Store, 0, "") // nobody's message: each is one more
+	undo(b.Store, 0, "") // without a message's id each undo is a new one
 	undo(b.Store, asked, "")
 	_, err := b.Store.Undo(b.ctx, l, asked+2, 10)
-	b.want(err, sessions.ErrNotFound, "undoing what there is not")
-	b.compact(l, told(0, 1))
+	b.wantError(err, sessions.ErrNotFound, "undoing what there is not")
+	b.compactSession(l, newCompaction(0, 1))
 	undo(b.Store, asked+2, "") // it had undone nothing
 }
 
 // logRows are the rows of the compaction log, which must be n.
-func (b *bench) logRows(n int) []sessions.LogEntry {
+func (b *suite) logRows(n int) []sessions.LogEntry {
 	b.Helper()
 	rows, err := b.Store.Compactions(b.ctx, key, 100)
-	b.check(err)
+	b.checkError(err)
 	if len(rows) != n {
 		b.Errorf("the log has %d rows, want %d: %+v", len(rows), n, rows)
 	}
@@ -143,49 +143,49 @@ func (b *bench) logRows(n int) []sessions.LogEntry {
 }
 
 // An undo brings back what a summary had replaced, whatever was said since.
-func testUndoRollUp(b *bench) {
-	l := b.held(6)
-	b.turn(l, 6)
-	b.compact(l, told(0, 2))
-	b.compact(l, told(2, 4))
-	rolled := told(4, 5)
+func testUndoRollUp(b *suite) {
+	l := b.leaseWithMessages(6)
+	b.runTurn(l, 6)
+	b.compactSession(l, newCompaction(0, 2))
+	b.compactSession(l, newCompaction(2, 4))
+	rolled := newCompaction(4, 5)
 	rolled.Summaries = []sessions.NewSummary{
 		{StartSeq: 5, EndSeq: 5, Text: "five"}, {StartSeq: 1, EndSeq: 4, Text: "one to four", Level: 1},
 	}
 	rolled.Shown = []sessions.Shown{{Seq: 6, Text: "…", Tokens: 1}}
-	b.compact(l, rolled)
-	b.tells(l, "1-4:4:1 5-5:1:0 ")
-	b.accept(replicaA, 7)
-	b.turn(l, 1)
-	b.undo(l, 0)
-	b.tells(l, "1-2:2:0 3-4:2:0 ")
-	if got := contents(b.begin(l, 0).Tail); got != "5:user:问题 5 6:user:问题 6 7:assistant:答复 8:user:问题 7 9:assistant:答复 " {
+	b.compactSession(l, rolled)
+	b.checkSummaries(l, "1-4:4:1 5-5:1:0 ")
+	b.acceptMessage(replicaA, 7)
+	b.runTurn(l, 1)
+	b.undoCompaction(l, 0)
+	b.checkSummaries(l, "1-2:2:0 3-4:2:0 ")
+	if got := eventContents(b.beginTurn(l, 0).Tail); got != "5:user:问题 5 6:user:问题 6 7:assistant:答复 8:user:问题 7 9:assistant:答复 " {
 		b.Errorf("the tail is %q, want all that is told no more and what was said since", got)
 	}
-	b.compact(l, told(4, 8))
-	b.undo(l, 0)
-	b.undo(l, 0)
-	b.tells(l, "1-2:2:0 ")
+	b.compactSession(l, newCompaction(4, 8))
+	b.undoCompaction(l, 0)
+	b.undoCompaction(l, 0)
+	b.checkSummaries(l, "1-2:2:0 ")
 }
 
 // P15: a new generation starts with nothing of the old one, and nothing of the old one comes back.
-func testRenew(b *bench) {
-	l := b.tools(1, bigBody, otherBody) // 1 to 5
-	b.offload(l, 4)
-	c := told(0, 3)
+func testRenew(b *suite) {
+	l := b.runTools(1, bigBody, otherBody) // 1 to 5
+	b.offloadResults(l, 4)
+	c := newCompaction(0, 3)
 	c.Pinned, c.RearmTokens = &sessions.Pinned{Text: "pinned"}, 500
-	b.compact(l, c)
-	b.check(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
+	b.compactSession(l, c)
+	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
 	b.FailFlush(b.T, l, 2)
 	late, err := b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 5})
-	b.check(err)
-	log := contents(b.Log(b.T, key))
-	b.accept(replicaA, 2) // waits
+	b.checkError(err)
+	log := eventContents(b.Log(b.T, key))
+	b.acceptMessage(replicaA, 2) // waits
 
-	b.check(b.Store.Renew(b.ctx, l))
-	v := b.begin(l, 10)
+	b.checkError(b.Store.Renew(b.ctx, l))
+	v := b.beginTurn(l, 10)
 	if len(v.Summaries) != 0 || len(v.Tail) != 0 || len(v.Pending) != 1 {
-		b.Errorf("the new view is %s, %d waiting; want it empty but for the message that waits", looks(v), len(v.Pending))
+		b.Errorf("the new view is %s, %d waiting; want it empty but for the message that waits", checkShown(v), len(v.Pending))
 	}
 	if s := v.Session; s.Gen != 1 || s.BaseSeq != 5 || s.CompactedSeq != 5 || s.TotalTokens != 0 || s.RearmTokens != 0 ||
 		s.CompactFailures != 0 || s.CompactError != "" || s.FlushFailures != 0 || s.FlushEpoch != -1 || s.CompactionCount != 1 || s.Pinned != "pinned" {
@@ -194,51 +194,51 @@ func testRenew(b *bench) {
 	if all := b.Summaries(b.T, key); len(all) != 1 || all[0].Status != sessions.Closed {
 		b.Errorf("the summaries are %+v, want the one, closed", all)
 	}
-	if got := contents(b.Log(b.T, key)); got != log+"0:user:问题 2 " {
+	if got := eventContents(b.Log(b.T, key)); got != log+"0:user:问题 2 " {
 		b.Errorf("the log is %q, want all of %q", got, log)
 	}
-	b.kept()
+	b.keptBlobs()
 	_, err = b.Store.Job(b.ctx, key)
-	b.want(err, sessions.ErrNotFound, "reading the job of the old generation")
+	b.wantError(err, sessions.ErrNotFound, "reading the job of the old generation")
 	_, err = b.Store.Undo(b.ctx, l, 0, 0)
-	b.want(err, sessions.ErrNotFound, "undoing across generations")
-	stale := told(3, 5)
+	b.wantError(err, sessions.ErrNotFound, "undoing across generations")
+	stale := newCompaction(3, 5)
 	stale.Source = late.Hash
 	_, err = b.Store.Compact(b.ctx, l, stale)
-	b.want(err, sessions.ErrConflict, "committing a compaction of the old generation")
+	b.wantError(err, sessions.ErrConflict, "committing a compaction of the old generation")
 	stale.From, stale.Through = 5, 5
 	_, err = b.Store.Compact(b.ctx, l, stale)
-	b.want(err, sessions.ErrConflict, "committing an old generation's summary at the new cursor")
+	b.wantError(err, sessions.ErrConflict, "committing an old generation's summary at the new cursor")
 
-	b.commit(l, answer(v)) // 6 and 7
-	fresh := told(5, 6)
+	b.commitTurn(l, newAnswer(v)) // 6 and 7
+	fresh := newCompaction(5, 6)
 	fresh.Gen = 1
-	b.compact(l, fresh)
-	b.tells(l, "6-6:1:0 ")
-	b.undo(l, 0)
-	if v = b.begin(l, 0); contents(v.Tail) != "6:user:问题 2 7:assistant:答复 " || v.Session.CompactedSeq != 5 {
-		b.Errorf("after an undo the new generation's view is %s", looks(v))
+	b.compactSession(l, fresh)
+	b.checkSummaries(l, "6-6:1:0 ")
+	b.undoCompaction(l, 0)
+	if v = b.beginTurn(l, 0); eventContents(v.Tail) != "6:user:问题 2 7:assistant:答复 " || v.Session.CompactedSeq != 5 {
+		b.Errorf("after an undo the new generation's view is %s", checkShown(v))
 	}
 	_, err = b.Store.Undo(b.ctx, l, 0, 0)
-	b.want(err, sessions.ErrNotFound, "undoing across generations")
+	b.wantError(err, sessions.ErrNotFound, "undoing across generations")
 }
 
 // S13: a session's own settings stay through whatever happens to it, and go when they are taken back.
-func testConfigure(b *bench) {
-	l := b.held(1)
-	b.turn(l, 1)
-	if s := b.begin(l, 0).Session; s.Settings != "" {
+func testConfigure(b *suite) {
+	l := b.leaseWithMessages(1)
+	b.runTurn(l, 1)
+	if s := b.beginTurn(l, 0).Session; s.Settings != "" {
 		b.Errorf("a new session has the settings %q", s.Settings)
 	}
-	b.check(b.Store.Configure(b.ctx, l, `{"tail_turns": 4}`))
-	b.check(b.Store.Configure(b.ctx, l, `{"policy": "turns"}`))
-	b.compact(l, told(0, 2))
-	b.check(b.Store.Renew(b.ctx, l))
-	if s := b.begin(l, 0).Session; s.Settings != `{"policy": "turns"}` {
+	b.checkError(b.Store.Configure(b.ctx, l, `{"tail_turns": 4}`))
+	b.checkError(b.Store.Configure(b.ctx, l, `{"policy": "turns"}`))
+	b.compactSession(l, newCompaction(0, 2))
+	b.checkError(b.Store.Renew(b.ctx, l))
+	if s := b.beginTurn(l, 0).Session; s.Settings != `{"policy": "turns"}` {
 		b.Errorf("the settings are %q, want the newest", s.Settings)
 	}
-	b.check(b.Store.Configure(b.ctx, l, ""))
-	if s := b.begin(l, 0).Session; s.Settings != "" {
+	b.checkError(b.Store.Configure(b.ctx, l, ""))
+	if s := b.beginTurn(l, 0).Session; s.Settings != "" {
 		b.Errorf("settings that were taken back are %q", s.Settings)
 	}
 }

@@ -127,7 +127,7 @@ func (s *Server) acceptLocked(c *conn, p *push, ack Ack) {
 	s.wakeLocked()
 }
 
-// parseAck reads an ack as far as it can and names what is wrong with its shape.
+// parseAck reads an ack as far as it can and names the faults of its shape.
 func parseAck(text bool, b []byte) (Ack, []string) {
 	var ack Ack
 	var faults []string

@@ -22,7 +22,7 @@ const (
 	Closed   ConnState = "closed"
 )
 
-// conn is one stream connection. A reader runs in the handshake's handler, a writer in a goroutine of its own, which
+// conn is one stream connection. A reader runs in the handshake's handler and a writer in its own goroutine, which
 // keeps the frames of a connection in order while each waits for its latency.
 type conn struct {
 	s      *Server

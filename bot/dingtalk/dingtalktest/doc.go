@@ -1,5 +1,5 @@
 // Package dingtalktest is to DingTalk what httptest is to HTTP: a server on the loopback interface that behaves like the
-// open platform as far as a group bot meets it, misbehaves on command, and keeps a record of what the bot did wrong.
+// open platform towards a group bot. It misbehaves on command and keeps a record of the bot's faults.
 //
 //	s := dingtalktest.NewServer(t, dingtalktest.Fast())     // in a test; New(opts) and Close in a program
 //	// point api_base and oapi_base of the gateway at s.URL, client id dingsimapp0001, secret sim-secret
@@ -25,37 +25,37 @@
 //	webhook.go, openapi.go, media.go, cards.go  the sending side
 //	report.go       transcript and violations; wait.go: waits, replies, state
 //
-// # What is faithful
+// # Faithful parts
 //
-// The shapes of requests, frames and answers; single-use tickets that end after 90 s; a random choice among the live
-// connections that subscribed; `disconnect` with 10 s of silence before the socket ends; session webhooks that end after
-// 90 min; business errors inside a 200; the size and rate limits and their codes; tokens that stay the same while they are
-// valid; cards as a state machine. The official Go SDK is a client in this package's tests, the official Node SDK in
-// the conformance folder's program.
+// The shapes of requests, frames and answers are DingTalk's, and so are these rules: Tickets are single-use and end after
+// 90 s. A message goes to a random live connection that subscribed. `disconnect` comes 10 s before the socket ends.
+// Session webhooks end after 90 min. Business errors come inside a 200. Sizes and rates have their limits and codes. A token
+// stays the same while it is valid. Cards are a state machine. The official Go SDK is a client in this package's tests, the
+// official Node SDK in the conformance folder's program.
 //
-// # What cannot be faithful
+// # Guesses
 //
-// DingTalk documents little of what happens when something goes wrong, and no real one was asked. These are knobs with a
-// default taken from what people report, and a test must not lean on them: whether, when, how often and to which
-// connection a message is pushed again; how often pings and KEEPALIVE frames come and how long a connection lives; whether
-// messages wait while nobody is connected; any order between messages; the exact bodies of refusals to open and the
-// status of a refused handshake; whether the 20 replies a minute hold for session webhooks, and counted per what; whether
-// msgUuid makes a webhook reply idempotent; how long download codes live; what the monthly quotas count. Nothing here
-// renders markdown or cards as a client does, moderates content, or knows what a streaming call after the last one does
-// (it is reported, and changes nothing).
+// DingTalk documents little of its failures, and no real one was asked. These are knobs with a default taken from reports,
+// and a test must not lean on them: whether, when, how often and to which connection a message is pushed again; the rate of
+// pings and KEEPALIVE frames; the life of a connection.
+// The same holds for messages without a connection, for any order between messages, for the bodies of refusals to open and
+// for the status of a refused handshake. Guesses too are the scope of the 20 replies a minute and whether it holds for
+// session webhooks; whether msgUuid makes a webhook reply idempotent; the life of download codes; the monthly quotas.
+// Nothing here renders markdown or cards as a client does, or moderates content. A streaming call after the last one is
+// reported and changes nothing.
 //
-// # What is reported
+// # Violations
 //
-// The real platform does not tell a bot that it acknowledged the wrong frame, answered twice or left a card spinning.
-// Violations does, see the constants from AckUnknown on. Two are judgements: ReplyTwice means the same words for the same
-// message, or, when one of the two went by the open API, the same words with nobody having spoken in between; TokenWasted
-// means a token was fetched while the last was far from its end, was never refused, and no connection had been opened
-// for it, which might have been a new process's.
+// The real platform does not report to a bot that it acknowledged the wrong frame, answered twice or left a card spinning.
+// Violations does, see the constants from AckUnknown on. Two are judgements. ReplyTwice means the same words for the same
+// message; if one of the two went by the open API, the same words without a message of a person in between. TokenWasted
+// means a token that was fetched while the last was far from its end and never refused. A fetch after a new connection is
+// excused, since it may be a new process's.
 //
 // # Decisions
 //
 // One mutex guards all state, and one channel that is replaced at every change serves all waits: a simulator needs no
 // more, and it cannot deadlock. Timers keep to real time; Advance moves only the clock that expiries and rates are
 // measured by. Message and frame ids are random beyond the seed, since a gateway's database outlives a simulator and would
-// take a repeated id for a redelivery. A webhook belongs to one message, so that a reply tells which message it answers.
+// take a repeated id for a redelivery. A webhook belongs to one message, so that a reply names the message that it answers.
 package dingtalktest

@@ -34,7 +34,7 @@ type Message struct {
 	Robots []string `json:"robots"`
 	// CreatedAt overrides createAt, for late, early and skewed messages.
 	CreatedAt time.Time `json:"createdAt"`
-	// Copies pushes the message so many times at once, to different connections as far as there are; 0 means 1.
+	// Copies pushes this number of copies at once, to different connections as far as there are; 0 means 1.
 	Copies int `json:"copies"`
 
 	// Bare leaves the text as it is; else a group's text begins with the space that is left of the mention.
@@ -230,7 +230,7 @@ type Quote struct {
 	Legacy string `json:"legacy"`
 }
 
-// QuoteText quotes somebody's text.
+// QuoteText quotes a person's text.
 func QuoteText(msgID, senderID, text string) *Quote {
 	return &Quote{MsgType: "text", MsgID: msgID, SenderID: senderID, Content: map[string]any{"text": text}}
 }

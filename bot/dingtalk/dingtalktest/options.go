@@ -51,8 +51,8 @@ type Group struct {
 	Disbanded bool `json:"disbanded"`
 }
 
-// Options are the simulator's knobs. The zero value is a DingTalk as the field knows it; a duration of Never or a count of
-// Unlimited switches the knob off. Knobs marked "unconfirmed" stand for behaviour that nobody outside DingTalk can promise.
+// Options are the simulator's knobs. The zero value is a DingTalk as the field knows it; a duration of Never or a count
+// of Unlimited switches the knob off. Knobs marked "unconfirmed" stand for undocumented behaviour.
 type Options struct {
 	// Addr is the listening address, default "127.0.0.1:0".
 	Addr string
@@ -118,7 +118,7 @@ type Options struct {
 	MaxDeaf time.Duration
 	// CardIdle reports a card that is neither finished nor failed after so long without an update; default 60 s.
 	CardIdle time.Duration
-	// KeepMessages bounds what is remembered of acknowledged messages (for Redeliver); default 20,000. Replies are kept all.
+	// KeepMessages bounds the acknowledged messages that are kept for Redeliver; default 20,000. Replies are kept all.
 	KeepMessages int
 	// TranscriptLines bounds the transcript; default 50,000, the oldest go first.
 	TranscriptLines int

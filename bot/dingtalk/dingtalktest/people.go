@@ -12,7 +12,7 @@ func (s *Server) AddUser(u User) {
 	s.addUser(u)
 }
 
-// AddGroup makes a group known, or changes one; a group that somebody speaks in is made up when it is not.
+// AddGroup adds or changes a group. A message in an unknown group creates it.
 func (s *Server) AddGroup(g Group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func (e Entry) String() string {
 	return b.String()
 }
 
-// The kinds of violations: what a client did that DingTalk would not tell it about.
+// The kinds of violations: faults of a client that DingTalk does not report to it.
 const (
 	AckUnknown         = "ack-unknown"          // an ack for a frame that was never pushed
 	AckTwice           = "ack-twice"            // a second ack for one push
@@ -120,8 +120,8 @@ func (s *Server) Transcript() []Entry {
 	return append([]Entry(nil), s.transcript...)
 }
 
-// Violations are the client's breaches of the protocol so far, oldest first, and what is overdue at this moment: pushes
-// that should have been acknowledged by now and cards that were left spinning. With kinds, only those kinds.
+// Violations are the client's breaches of the protocol so far, oldest first. Overdue acknowledgements and cards that
+// were left spinning count too. With kinds, only those kinds.
 func (s *Server) Violations(kinds ...string) []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

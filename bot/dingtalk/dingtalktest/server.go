@@ -260,10 +260,10 @@ func (s *Server) latencyLocked() time.Duration {
 	return lo + time.Duration(s.rng.Int64N(int64(hi-lo)))
 }
 
-// wakeLocked tells every wait to look again. s.mu must be held.
+// wakeLocked makes every wait look again. s.mu must be held.
 func (s *Server) wakeLocked() {
 	if s.waiters == 0 {
-		return // most of the time nobody waits, and a channel for each line would be most of the cost
+		return // usually there is no wait, and a channel for each line would be most of the cost
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -391,7 +391,7 @@ func (s *Server) listenAgain() {
 	err := s.ln.unpause()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil { // somebody took the port meanwhile: try until it is free again
+	if err != nil { // another process took the port: try until it is free again
 		s.noteLocked(Entry{Kind: "fault", Detail: "listening again: " + err.Error()})
 		s.afterLocked(100*time.Millisecond, s.listenAgain)
 		return

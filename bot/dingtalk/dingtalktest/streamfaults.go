@@ -87,7 +87,7 @@ func (s *Server) chosenLocked(id string) []*conn {
 type DisconnectOptions struct {
 	// Conn is a connection's id; empty means every connection that is live.
 	Conn string
-	// Reason is told to the client; empty means "connection is expired".
+	// Reason is sent to the client; empty means "connection is expired".
 	Reason string
 	// NoMessageID leaves messageId out of the frame.
 	NoMessageID bool
@@ -288,8 +288,8 @@ type Frame struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// PushFrame sends a frame to one live connection, chosen as usual, whether it subscribed to the topic or not, and returns
-// the messageId, or "" without a connection. No particular answer is expected.
+// PushFrame sends a frame to one live connection, chosen as usual, with or without a subscription to the topic. It
+// returns the messageId, or "" without a connection. No particular answer is expected.
 func (s *Server) PushFrame(f Frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,9 +333,9 @@ type MalformedFrame struct {
 	Binary bool
 }
 
-// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a message that can be
-// understood all the same and ought to be answered: the one with createAt as a string, and the one of more than 1 MB.
-// The messages in them belong to no conversation of a Server; PlayMalformed sends frames that do.
+// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a readable message that
+// must be answered: one with createAt as a string, one of more than 1 MB. The messages in them belong to no
+// conversation of a Server; PlayMalformed sends frames that do.
 func MalformedFrames() []MalformedFrame {
 	return malformed(func() map[string]any {
 		return map[string]any{

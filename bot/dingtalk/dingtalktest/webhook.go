@@ -262,8 +262,8 @@ func (s *Server) postLocked(r Reply) {
 	s.noteLocked(Entry{Kind: "reply", MsgID: r.MsgID, Conversation: r.Conversation, Detail: r.Via + ": " + clip(r.Text)})
 }
 
-// repliedTwiceLocked reports a reply that was posted before: the same words for the same message, or the same words again,
-// by any way that does not name the message, with nobody having said anything in between.
+// repliedTwiceLocked reports a reply that was posted before: the same words for the same message. If the way names no
+// message, the same words count again unless a person spoke in between.
 func (s *Server) repliedTwiceLocked(r Reply) {
 	key := r.Conversation + "\x00" + r.Text
 	if i, ok := s.posted[key]; ok {

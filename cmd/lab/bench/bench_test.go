@@ -33,18 +33,18 @@ func TestBenchModelRepeatsWhatIsAskedAndNothingElse(t *testing.T) {
 		}
 		return r
 	}
-	got := m.reply(chat("system> s", "user> 张伟(u1): q0000001 旧的", "assistant> q0000001 好", "user> [clock]", "user> 张伟(u1): q0000002 a", "user> 李娜(u2): q0000003 b"))
+	got := m.replyTo(chat("system> s", "user> 张伟(u1): q0000001 旧的", "assistant> q0000001 好", "user> [clock]", "user> 张伟(u1): q0000002 a", "user> 李娜(u2): q0000003 b"))
 	if !strings.HasPrefix(got.Content(), "q0000002 q0000003 ") || strings.Contains(got.Content(), "q0000001") {
 		t.Errorf("the answer is %q", got.Content())
 	}
 	held := chat("user> 张伟(u1): q0000004 " + holdWord)
-	if got := m.reply(held); got.Content() != "" {
+	if got := m.replyTo(held); got.Content() != "" {
 		t.Errorf("a held question was answered: %q", got.Content())
 	}
 	if mark := <-m.held; mark != "q0000004" {
 		t.Errorf("held %q", mark)
 	}
-	if got := m.reply(held); !strings.HasPrefix(got.Content(), "q0000004") {
+	if got := m.replyTo(held); !strings.HasPrefix(got.Content(), "q0000004") {
 		t.Errorf("asked again, the answer is %q", got.Content())
 	}
 }

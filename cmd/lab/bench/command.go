@@ -26,23 +26,23 @@ type allCommand struct {
 // benchRow is one thing to measure, which may give several lines of the table.
 type benchRow struct {
 	name    string
-	measure func(*bench, context.Context) ([]rig.Figure, error)
+	measure func(*suite, context.Context) ([]rig.Figure, error)
 }
 
-// benchRows are in the order in which they are measured. What needs a quiet server comes first; ten thousand sessions
-// and a million entries come last.
+// benchRows are in the order of measurement. Rows that need a quiet server come first; ten thousand sessions and a
+// million entries come last.
 var benchRows = []benchRow{
-	{"commits", (*bench).commits},
-	{"turns", (*bench).turns},
-	{"latency", (*bench).latency},
-	{"history", (*bench).history},
-	{"tokens", (*bench).tokens},
-	{"upkeep", (*bench).upkeep},
-	{"replay", (*bench).replay},
-	{"takeover", (*bench).takeover},
-	{"restart", (*bench).restart},
-	{"memory", (*bench).memory},
-	{"search", (*bench).search},
+	{"commits", (*suite).measureCommits},
+	{"turns", (*suite).measureTurns},
+	{"latency", (*suite).measureLatency},
+	{"history", (*suite).measureHistory},
+	{"tokens", (*suite).measureTokens},
+	{"upkeep", (*suite).measureUpkeep},
+	{"replay", (*suite).measureReplay},
+	{"takeover", (*suite).measureTakeover},
+	{"restart", (*suite).measureRestart},
+	{"memory", (*suite).measureMemory},
+	{"search", (*suite).measureSearch},
 }
 
 // Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could
@@ -62,7 +62,7 @@ func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
 		return fmt.Errorf("bench: %w", err)
 	}
 	b.locomo = app.Getenv(replay.DataVariable)
-	head, err := b.machine(ctx)
+	head, err := b.describeMachine(ctx)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
@@ -123,9 +123,9 @@ func (c replayCommand) Run(ctx context.Context, app *rig.App) (err error) {
 	return nil
 }
 
-// replay is the row of the table: it says which targets are reached, and keeps every policy's figures for a table of
+// measureReplay is the row of the table: it says which targets are reached, and keeps every policy's figures for a table of
 // their own.
-func (b *bench) replay(ctx context.Context) ([]rig.Figure, error) {
+func (b *suite) measureReplay(ctx context.Context) ([]rig.Figure, error) {
 	c, err := replay.Compare(ctx, b.private, b.locomo)
 	if err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ const (
 	commitTurns = 24
 )
 
-// commits counts the durable commits that a turn waits for without a look into it: where one commit lasts so much
-// longer, a turn lasts so many times that much longer.
-func (b *bench) commits(ctx context.Context) (figures []rig.Figure, err error) {
+// measureCommits counts the durable commits that a turn waits for from outside: it slows each commit down and compares the
+// delay of a turn with that of one commit.
+func (b *suite) measureCommits(ctx context.Context) (figures []rig.Figure, err error) {
 	defer func() { err = rig.JoinStopError(err, b.yard.SlowCommits(context.WithoutCancel(ctx), 0)) }()
 	var turn, one [2]time.Duration
 	for i, slow := range []time.Duration{0, slowCommit} {
@@ -37,13 +37,13 @@ func (b *bench) commits(ctx context.Context) (figures []rig.Figure, err error) {
 	}
 	b.perTurn = rig.Ratio(float64(turn[1]-turn[0]), float64(one[1]-one[0]))
 	return []rig.Figure{
-		// The number is a whole one; what is measured beyond that is other work on the machine.
+		// The number is a whole one; the remainder is other work on the machine.
 		rig.Figure{Name: "durable commits a turn", Measured: fmt.Sprintf("%.1f", b.perTurn), Target: "<= 3"}.AtMost(math.Round(b.perTurn), 3),
 	}, nil
 }
 
 // plainCommits is how long one commit lasts on a connection of its own, the median of n.
-func (b *bench) plainCommits(ctx context.Context, n int) (time.Duration, error) {
+func (b *suite) plainCommits(ctx context.Context, n int) (time.Duration, error) {
 	yard, err := yardstick.Open(ctx, b.private.URL(), 1)
 	if err != nil {
 		return 0, err
@@ -61,7 +61,7 @@ func (b *bench) plainCommits(ctx context.Context, n int) (time.Duration, error) 
 }
 
 // plainTurns runs n turns in one conversation after another and returns the median.
-func (b *bench) plainTurns(ctx context.Context, n int) (took time.Duration, err error) {
+func (b *suite) plainTurns(ctx context.Context, n int) (took time.Duration, err error) {
 	in, err := b.openInside(ctx)
 	if err != nil {
 		return 0, err
@@ -71,7 +71,7 @@ func (b *bench) plainTurns(ctx context.Context, n int) (took time.Duration, err 
 	const conversations = 8
 	var all []time.Duration
 	for i := range n + conversations {
-		d, err := in.turn(ctx, sessions.ConversationID(fmt.Sprintf("cid-plain-%d-%d", b.fixtures, i%conversations)))
+		d, err := in.runTurn(ctx, sessions.ConversationID(fmt.Sprintf("cid-plain-%d-%d", b.fixtures, i%conversations)))
 		if err != nil {
 			return 0, err
 		}
@@ -91,8 +91,8 @@ const (
 
 var historySizes = [2]int{10, 10_000}
 
-// history compares a turn in a session with a short log to one with a long log, turn about, in time and in allocations.
-func (b *bench) history(ctx context.Context) (figures []rig.Figure, err error) {
+// measureHistory compares a turn in a session with a short log to one with a long log, turn about, in time and in allocations.
+func (b *suite) measureHistory(ctx context.Context) (figures []rig.Figure, err error) {
 	keys, err := b.seedHistories(ctx)
 	if err != nil {
 		return nil, err
@@ -110,13 +110,13 @@ func (b *bench) history(ctx context.Context) (figures []rig.Figure, err error) {
 	for round := range historyTurns {
 		for pair := range historyPairs {
 			for i := range historySizes {
-				before := allocated()
-				d, err := in.turn(ctx, keys[pair][i])
+				before := allocatedBytes()
+				d, err := in.runTurn(ctx, keys[pair][i])
 				if err != nil {
 					return nil, err
 				}
 				if round > 0 { // the first turn takes the lease
-					took[i], bytes[i] = append(took[i], d), append(bytes[i], allocated()-before)
+					took[i], bytes[i] = append(took[i], d), append(bytes[i], allocatedBytes()-before)
 				}
 			}
 		}
@@ -135,21 +135,21 @@ func (b *bench) history(ctx context.Context) (figures []rig.Figure, err error) {
 	}, nil
 }
 
-// allocated is the number of bytes that this process has allocated so far.
-func allocated() float64 {
+// allocatedBytes is the number of bytes that this process has allocated so far.
+func allocatedBytes() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.TotalAlloc)
 }
 
 // seedHistories writes the logs and their summaries, as turns and compactions would have left them.
-func (b *bench) seedHistories(ctx context.Context) (keys [historyPairs][len(historySizes)]sessions.ConversationID, err error) {
+func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(historySizes)]sessions.ConversationID, err error) {
 	for pair := range keys {
 		for i, size := range historySizes {
 			keys[pair][i] = sessions.ConversationID(fmt.Sprintf("cid-history-%d-%d", size, pair))
 			text := strings.Repeat("联调的进展：收单、退款、查询三条链路都通了。", 3)
-			s := seed{conversation: keys[pair][i], events: size, text: text, tokens: 60, total: 2000}
-			lease, err := b.plant(ctx, s)
+			s := sessionSeed{conversation: keys[pair][i], events: size, text: text, tokens: 60, total: 2000}
+			lease, err := b.plantSession(ctx, s)
 			if err != nil {
 				return keys, err
 			}
@@ -157,8 +157,8 @@ func (b *bench) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 			if _, err := b.store.Flush(ctx, lease, memory.Flush{Through: through, Last: true}); err != nil {
 				return keys, err
 			}
-			told := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: rig.SampleSummary, Tokens: 180}
-			if _, err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summaries: []sessions.NewSummary{told}}); err != nil {
+			summary := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: rig.SampleSummary, Tokens: 180}
+			if _, err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summaries: []sessions.NewSummary{summary}}); err != nil {
 				return keys, err
 			}
 		}
@@ -170,8 +170,8 @@ func (b *bench) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 // planter is the replica in whose name sessions are seeded.
 const planter sessions.ReplicaID = "planter"
 
-// seed is a session with a log as if people had talked.
-type seed struct {
+// sessionSeed is a session with a log as if people had talked.
+type sessionSeed struct {
 	conversation sessions.ConversationID
 	events       int
 	text         string // of each event
@@ -179,8 +179,8 @@ type seed struct {
 	total        int    // of the context
 }
 
-// plant writes a session. Its lease is the planter's until it resigns.
-func (b *bench) plant(ctx context.Context, s seed) (sessions.Lease, error) {
+// plantSession writes a session. Its lease is the planter's until it resigns.
+func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease, error) {
 	if _, err := b.store.Beat(ctx, planter); err != nil {
 		return sessions.Lease{}, err
 	}

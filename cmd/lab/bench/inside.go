@@ -18,25 +18,25 @@ import (
 	"ebb/sql"
 )
 
-// inside is a gateway in this very process, without DingTalk and model: what is left is Ebb and its database. It runs
-// one turn at a time, and each to its end, upkeep included.
-type inside struct {
+// insideGateway is a gateway in this very process, without DingTalk and model, so that Ebb and its database are measured
+// alone. It runs one turn at a time to its end, upkeep included.
+type insideGateway struct {
 	accept bot.Accept
-	signals
+	turnSignals
 	stop  func() error
 	asked int
 }
 
-// signals say how far the turn in hand has come. What the gateway does for other sessions, of a row before perhaps,
-// says nothing.
-type signals struct {
-	now  *atomic.Value // sessions.Key of the turn in hand
+// turnSignals report the progress of the current turn. The gateway's work for other sessions, perhaps of an earlier row, is
+// ignored.
+type turnSignals struct {
+	now  *atomic.Value // sessions.Key of the current turn
 	sent chan struct{}
 	done chan struct{}
 }
 
-// tell notes that a step of a session's turn is done.
-func (s signals) tell(key sessions.Key, step chan<- struct{}) {
+// signalStep notes that a step of a session's turn is done.
+func (s turnSignals) signalStep(key sessions.Key, step chan<- struct{}) {
 	if s.now.Load() != key {
 		return
 	}
@@ -47,14 +47,14 @@ func (s signals) tell(key sessions.Key, step chan<- struct{}) {
 }
 
 // openInside starts the gateway on a pool of its own.
-func (b *bench) openInside(ctx context.Context) (*inside, error) {
+func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 	store, err := sql.Open(ctx, sql.Options{URL: b.private.URL(), MaxConns: 4})
 	if err != nil {
 		return nil, err
 	}
-	in := &inside{signals: signals{&atomic.Value{}, make(chan struct{}, 1), make(chan struct{}, 1)}}
+	in := &insideGateway{turnSignals: turnSignals{&atomic.Value{}, make(chan struct{}, 1), make(chan struct{}, 1)}}
 	ready := make(chan bot.Accept, 1)
-	gateway, err := newInside(store, &insideTransport{ready, in.signals}, in.signals)
+	gateway, err := newInside(store, &insideTransport{ready, in.turnSignals}, in.turnSignals)
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -79,7 +79,7 @@ func (b *bench) openInside(ctx context.Context) (*inside, error) {
 }
 
 // newInside makes the gateway with the defaults of the configuration.
-func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, error) {
+func newInside(store *sql.Store, transport bot.Transport, s turnSignals) (*bot.Bot, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func newInside(store *sql.Store, transport bot.Transport, s signals) (*bot.Bot, 
 	})
 }
 
-// turn says one message and returns when it was answered, the reply marked and the upkeep done.
-func (in *inside) turn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
+// runTurn says one message and returns when it was answered, the reply marked and the upkeep done.
+func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
 	in.asked++
 	in.now.Store(sessions.NewKey(rig.RobotCode, conversation, ""))
 	began := time.Now()
@@ -121,7 +121,7 @@ func (in *inside) turn(ctx context.Context, conversation sessions.ConversationID
 // insideTransport gives its accept away and takes replies.
 type insideTransport struct {
 	ready chan<- bot.Accept
-	signals
+	turnSignals
 }
 
 // Run implements bot.Transport.
@@ -133,7 +133,7 @@ func (t *insideTransport) Run(ctx context.Context, accept bot.Accept) error {
 
 // Send implements bot.Transport.
 func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error) {
-	t.tell(o.Key, t.sent)
+	t.signalStep(o.Key, t.sent)
 	return bot.Sent{Via: "webhook", Part: 1}, nil
 }
 
@@ -143,13 +143,13 @@ func (t *insideTransport) Ready() bool { return true }
 // insideStore says when a reply is marked, which is the last that a turn does where nothing is to be compacted.
 type insideStore struct {
 	*sql.Store
-	signals
+	turnSignals
 }
 
 // Settle implements sessions.Outbox.
 func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
 	err := s.Store.Settle(ctx, r)
-	s.tell(r.Key, s.done)
+	s.signalStep(r.Key, s.done)
 	return err
 }
 

@@ -16,8 +16,8 @@ const (
 	memoryLimit  = 300 << 20
 )
 
-// memory has one gateway see ten thousand sessions, then has people talk in some of them.
-func (b *bench) memory(ctx context.Context) (figures []rig.Figure, err error) {
+// measureMemory has one gateway see ten thousand sessions, then has people talk in some of them.
+func (b *suite) measureMemory(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	g, err := r.startOne(ctx)
@@ -27,7 +27,7 @@ func (b *bench) memory(ctx context.Context) (figures []rig.Figure, err error) {
 	if err := r.AskOnce(ctx, 0, memoryActive); err != nil { // as many connections as it will have
 		return nil, err
 	}
-	before, err := g.usage(ctx)
+	before, err := g.readUsage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (b *bench) memory(ctx context.Context) (figures []rig.Figure, err error) {
 	go func() { talk <- r.AskPaced(ctx, memoryTime, memoryRate) }()
 	var resident float64
 	for rig.WaitUntil(ctx, time.Now().Add(memoryTime/10)) && time.Since(began) < memoryTime {
-		u, err := g.usage(ctx)
+		u, err := g.readUsage(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (b *bench) memory(ctx context.Context) (figures []rig.Figure, err error) {
 		return nil, err
 	}
 	rig.WaitUntil(ctx, time.Now().Add(time.Second)) // marks of replies and upkeep end
-	after, err := g.usage(ctx)
+	after, err := g.readUsage(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ func newBenchModel() *benchModel {
 // holdWord in a question makes the model hang the first time that it is asked.
 const holdWord = "#hold"
 
-// reply repeats the marks of what is asked; to a flush it gives two facts that nobody said before.
-func (m *benchModel) reply(r openaitest.Request) openaitest.Reply {
+// replyTo repeats the marks of its question; to a flush it gives two new facts.
+func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	switch r.Kind {
 	case openaitest.Flush:
 		n := m.facts.Add(1)
@@ -37,15 +37,15 @@ func (m *benchModel) reply(r openaitest.Request) openaitest.Reply {
 		return openaitest.Text(rig.SampleSummary)
 	}
 	asked := rig.MarksAsked(r.Messages)
-	if strings.Contains(r.Last().Content, holdWord) && m.first(asked) {
+	if strings.Contains(r.Last().Content, holdWord) && m.isFirst(asked) {
 		m.held <- asked
 		return openaitest.Hang()
 	}
 	return openaitest.Text(asked + " 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里，到时候再提醒大家。")
 }
 
-// first reports whether these marks come for the first time.
-func (m *benchModel) first(asked string) bool {
+// isFirst reports whether these marks come for the first time.
+func (m *benchModel) isFirst(asked string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.seen[asked]
@@ -53,8 +53,8 @@ func (m *benchModel) first(asked string) bool {
 	return !before
 }
 
-// usage counts tokens by the bytes, as quickly as that can be done.
-func (m *benchModel) usage(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
+// countUsage counts tokens by the bytes, as quickly as that can be done.
+func (m *benchModel) countUsage(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
 	n := 0
 	for _, msg := range r.Messages {
 		n += len(msg.Content)

@@ -21,15 +21,15 @@ const (
 	restartPause = 2 * time.Second // between the two
 )
 
-// takeover kills the gateway that has a message in hand and waits for the answer of the other one.
-func (b *bench) takeover(ctx context.Context) (figures []rig.Figure, err error) {
+// measureTakeover kills the gateway that holds a message and waits for the answer of the other one.
+func (b *suite) measureTakeover(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	ttl := config.Default().Cluster.LeaseTTL
 	var worst time.Duration
 	for round := range takeoverRounds {
-		for len(r.alive()) < 2 {
-			if _, err := r.start(ctx); err != nil {
+		for len(r.liveGateways()) < 2 {
+			if _, err := r.startGateway(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -66,8 +66,8 @@ func (b *bench) takeover(ctx context.Context) (figures []rig.Figure, err error) 
 	}.AtMost(worst.Seconds(), limit.Seconds())}, nil
 }
 
-// alive are the gateways that run.
-func (r *fixture) alive() []*rig.Process {
+// liveGateways are the gateways that run.
+func (r *fixture) liveGateways() []*rig.Process {
 	var out []*rig.Process
 	for _, c := range r.children {
 		if c.Alive() {
@@ -79,7 +79,7 @@ func (r *fixture) alive() []*rig.Process {
 
 // byReplica finds the gateway whose name a replica has in front of its random part.
 func (r *fixture) byReplica(id sessions.ReplicaID) *rig.Process {
-	for _, c := range r.alive() {
+	for _, c := range r.liveGateways() {
 		if strings.HasPrefix(string(id), c.Name+"-") {
 			return c
 		}
@@ -87,13 +87,13 @@ func (r *fixture) byReplica(id sessions.ReplicaID) *rig.Process {
 	return nil
 }
 
-// restart replaces two gateways one after the other while people talk.
-func (b *bench) restart(ctx context.Context) (figures []rig.Figure, err error) {
+// measureRestart replaces two gateways one after the other while people talk.
+func (b *suite) measureRestart(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
-	r.flush = config.Default().Shutdown.Flush // part of what is measured here
+	r.flush = config.Default().Shutdown.Flush // part of the measurement
 	for range 2 {
-		if _, err := r.start(ctx); err != nil {
+		if _, err := r.startGateway(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -104,20 +104,20 @@ func (b *bench) restart(ctx context.Context) (figures []rig.Figure, err error) {
 	talk := make(chan []*rig.Question, 1)
 	go func() { talk <- r.AskPaced(ctx, restartTime, restartRate) }()
 	rig.WaitUntil(ctx, began.Add(restartFirst))
-	spans, err := r.roll(ctx)
+	spans, err := r.replaceAll(ctx)
 	asked := <-talk
 	if err != nil {
 		return nil, err
 	}
-	return r.judge(ctx, asked, spans)
+	return r.restartFigures(ctx, asked, spans)
 }
 
-// roll replaces the two gateways and returns when that was.
-func (r *fixture) roll(ctx context.Context) ([]rig.Interval, error) {
+// replaceAll replaces the two gateways and returns when that was.
+func (r *fixture) replaceAll(ctx context.Context) ([]rig.Interval, error) {
 	var spans []rig.Interval
-	for _, old := range r.alive() {
+	for _, old := range r.liveGateways() {
 		s := rig.Interval{From: time.Now()}
-		if _, err := r.start(ctx); err != nil {
+		if _, err := r.startGateway(ctx); err != nil {
 			return nil, err
 		}
 		if err := old.Terminate(); err != nil {
@@ -133,8 +133,8 @@ func (r *fixture) roll(ctx context.Context) ([]rig.Interval, error) {
 	return spans, nil
 }
 
-// judge counts what was lost, what was answered twice, and how much longer replies took.
-func (r *fixture) judge(ctx context.Context, asked []*rig.Question, spans []rig.Interval) ([]rig.Figure, error) {
+// restartFigures counts what was lost, what was answered twice, and how much longer replies took.
+func (r *fixture) restartFigures(ctx context.Context, asked []*rig.Question, spans []rig.Interval) ([]rig.Figure, error) {
 	lost, twice := 0, 0
 	var calm, rolling []time.Duration
 	for _, q := range asked {

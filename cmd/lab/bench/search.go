@@ -33,9 +33,9 @@ const (
 // searchBuffers is the server's cache: what one would give to a database of three times its size.
 const searchBuffers = "1GB"
 
-// search fills a server of its own with a million entries and searches in them, right after that server was started
-// anew and again when it is warm: after as many other searches as are measured.
-func (b *bench) search(ctx context.Context) (figures []rig.Figure, err error) {
+// measureSearch fills a server of its own with a million entries. It measures right after a restart of the server and again
+// when it is warm: after as many other searches as are measured.
+func (b *suite) measureSearch(ctx context.Context) (figures []rig.Figure, err error) {
 	dir := filepath.Join(b.dir, "search")
 	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *bench) search(ctx context.Context) (figures []rig.Figure, err error) {
 	}
 	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
 	world := newSearchWorld()
-	if err := world.fill(ctx, private.URL()); err != nil {
+	if err := world.fillStore(ctx, private.URL()); err != nil {
 		return nil, err
 	}
 	if err := private.Stop(ctx); err != nil {
@@ -73,11 +73,11 @@ func (b *bench) search(ctx context.Context) (figures []rig.Figure, err error) {
 		{fmt.Sprintf("%d scopes over 10 k, warm", large), world.talks[:large], searchQueries, searchMost},
 	} {
 		if row.queries > searchCold {
-			if _, err := world.ask(ctx, s, row.talks, row.queries); err != nil {
+			if _, err := world.askQueries(ctx, s, row.talks, row.queries); err != nil {
 				return nil, err
 			}
 		}
-		took, err := world.ask(ctx, s, row.talks, row.queries)
+		took, err := world.askQueries(ctx, s, row.talks, row.queries)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +90,7 @@ func (b *bench) search(ctx context.Context) (figures []rig.Figure, err error) {
 	return figures, nil
 }
 
-// searchWorld is who talks, and in what words. Few words make up most of what is said, and few conversations are the
-// busy ones.
+// searchWorld draws conversations and words. Few words make up most of the text, and few conversations are busy.
 type searchWorld struct {
 	rand  *rand.Rand
 	words []string
@@ -109,7 +108,7 @@ func newSearchWorld() *searchWorld {
 	r := rand.New(rand.NewPCG(3, 14)) // the same figures each time, no secrets
 	w := &searchWorld{rand: r, often: rand.NewZipf(r, 1.1, 8, 29_999)}
 	for range 30_000 {
-		w.words = append(w.words, w.word())
+		w.words = append(w.words, w.drawWord())
 	}
 	var share []float64
 	sum := 0.0
@@ -128,8 +127,8 @@ func newSearchWorld() *searchWorld {
 
 const searchRobot sessions.RobotCode = "search"
 
-// word makes up a word: half of them are Chinese.
-func (w *searchWorld) word() string {
+// drawWord makes up a word: half of them are Chinese.
+func (w *searchWorld) drawWord() string {
 	var b strings.Builder
 	if w.rand.IntN(2) == 0 {
 		for range 2 {
@@ -144,16 +143,16 @@ func (w *searchWorld) word() string {
 	return b.String()
 }
 
-// say makes up a message: every third is of 1 to 4 KB, as pasted logs and answers of models are.
-func (w *searchWorld) say() string {
+// drawMessage makes up a message: every third is of 1 to 4 KB, as pasted logs and answers of models are.
+func (w *searchWorld) drawMessage() string {
 	if w.rand.IntN(3) == 0 {
-		return w.tell(150 + w.rand.IntN(450))
+		return w.drawText(150 + w.rand.IntN(450))
 	}
-	return w.tell(4 + w.rand.IntN(20))
+	return w.drawText(4 + w.rand.IntN(20))
 }
 
-// tell makes up a text of n words.
-func (w *searchWorld) tell(n int) string {
+// drawText makes up a text of n words.
+func (w *searchWorld) drawText(n int) string {
 	words := make([]string, n)
 	for i := range words {
 		words[i] = w.words[w.often.Uint64()]
@@ -161,7 +160,7 @@ func (w *searchWorld) tell(n int) string {
 	return strings.Join(words, " ")
 }
 
-func (w *searchWorld) fill(ctx context.Context, url string) error {
+func (w *searchWorld) fillStore(ctx context.Context, url string) error {
 	if _, err := sql.Migrate(ctx, url); err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 		for range searchMemories {
 			memories = append(memories, memory.Memory{
 				ID: int64(len(memories) + 1), Scope: memory.ScopeGroup, ScopeID: memory.GroupID(r.Robot, r.Conversation),
-				Kind: memory.KindFact, Content: w.tell(4 + w.rand.IntN(20)), SourceSession: r.Key, CreatedAt: searchBegan,
+				Kind: memory.KindFact, Content: w.drawText(4 + w.rand.IntN(20)), SourceSession: r.Key, CreatedAt: searchBegan,
 			})
 		}
 	}
@@ -190,7 +189,7 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 	if err := l.LoadMemories(ctx, memories); err != nil {
 		return err
 	}
-	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, w.events) }); err != nil {
+	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, w.drawEvents) }); err != nil {
 		return err
 	}
 	return l.LoadEnd(ctx)
@@ -198,8 +197,8 @@ func (w *searchWorld) fill(ctx context.Context, url string) error {
 
 var searchBegan = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
-// events are said in all conversations at once, as messages arrive: what one said lies far apart on disk.
-func (w *searchWorld) events(yield func(yardstick.LoadedEvent) bool) {
+// drawEvents are said in all conversations at once, as messages arrive: what one said lies far apart on disk.
+func (w *searchWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	left := w.talks
 	for place := int64(1); len(left) > 0; place++ {
 		for left[len(left)-1].last < place {
@@ -212,7 +211,7 @@ func (w *searchWorld) events(yield func(yardstick.LoadedEvent) bool) {
 			if place%4 == 0 {
 				e.Role, e.SenderID, e.SenderNick = sessions.RoleAssistant, "", ""
 			}
-			e.Content, e.CreatedAt = w.say(), searchBegan.Add(time.Duration(place)*10*time.Minute)
+			e.Content, e.CreatedAt = w.drawMessage(), searchBegan.Add(time.Duration(place)*10*time.Minute)
 			if len(t.kept) < 64 && w.rand.Int64N(t.last/64+1) == 0 {
 				t.kept = append(t.kept, e.Content)
 			}
@@ -223,8 +222,8 @@ func (w *searchWorld) events(yield func(yardstick.LoadedEvent) bool) {
 	}
 }
 
-// ask searches for things that were said: some words of a message, and one that others say too.
-func (w *searchWorld) ask(ctx context.Context, s *sql.Store, talks []*searchTalk, n int) ([]time.Duration, error) {
+// askQueries searches for things that were said: some words of a message, and one that others say too.
+func (w *searchWorld) askQueries(ctx context.Context, s *sql.Store, talks []*searchTalk, n int) ([]time.Duration, error) {
 	var took []time.Duration
 	for len(took) < n {
 		t := talks[w.rand.IntN(len(talks))]

@@ -16,8 +16,8 @@ const (
 	unbrokenBytes = 64 << 10
 )
 
-// tokens compares our counting with the library's own on prose, turn about, and times what the library is bad at.
-func (b *bench) tokens(ctx context.Context) ([]rig.Figure, error) {
+// measureTokens compares our counting with the library's own on prose, turn about, and times what the library is bad at.
+func (b *suite) measureTokens(ctx context.Context) ([]rig.Figure, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (b *bench) tokens(ctx context.Context) ([]rig.Figure, error) {
 	}
 	var ours, plain []time.Duration
 	for range tokensRounds {
-		ours = append(ours, timed(func() { counter.Count(text) }))
-		plain = append(plain, timed(func() { library.Count(text) }))
+		ours = append(ours, timeCall(func() { counter.Count(text) }))
+		plain = append(plain, timeCall(func() { library.Count(text) }))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -50,7 +50,7 @@ func (b *bench) tokens(ctx context.Context) ([]rig.Figure, error) {
 		unbroken := strings.Repeat(run, unbrokenBytes/len(run))
 		var took []time.Duration
 		for range 3 {
-			took = append(took, timed(func() { counter.Count(unbroken) }))
+			took = append(took, timeCall(func() { counter.Count(unbroken) }))
 		}
 		if m := rig.Median(took); m > worst {
 			worst, name = m, run
@@ -67,7 +67,7 @@ func (b *bench) tokens(ctx context.Context) ([]rig.Figure, error) {
 	}, nil
 }
 
-func timed(f func()) time.Duration {
+func timeCall(f func()) time.Duration {
 	began := time.Now()
 	f()
 	return time.Since(began)

@@ -9,9 +9,10 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// The load of the first rows: more conversations than are in hand at once, so that nobody speaks before being answered.
+// The load of the first rows: more conversations than messages in flight, so that each question waits for the answer
+// before it.
 const (
-	turnsConversations = 12 * rig.CrowdWorkers
+	turnsConversations = 12 * rig.MaxInFlight
 	turnsRounds        = 4
 	turnsSlice         = 2500 * time.Millisecond
 	ceilingSlice       = 1200 * time.Millisecond
@@ -22,9 +23,9 @@ const (
 	latencyBeside = 2 * time.Second
 )
 
-// turns measures how many turns a second go through the whole of Ebb, and beside it, slice by slice on the same server,
-// how often the same number of commits does.
-func (b *bench) turns(ctx context.Context) (figures []rig.Figure, err error) {
+// measureTurns measures turns per second end to end. Slice by slice on the same server it measures how often the same number
+// of commits succeeds.
+func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	g, err := r.startOne(ctx)
@@ -37,7 +38,7 @@ func (b *bench) turns(ctx context.Context) (figures []rig.Figure, err error) {
 	commits := b.turnCommits()
 	turns, seconds, cpu, units := 0, 0.0, time.Duration(0), 0.0
 	for range turnsRounds {
-		before, err := g.usage(ctx)
+		before, err := g.readUsage(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -45,12 +46,12 @@ func (b *bench) turns(ctx context.Context) (figures []rig.Figure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		after, err := g.usage(ctx)
+		after, err := g.readUsage(ctx)
 		if err != nil {
 			return nil, err
 		}
 		turns, seconds, cpu = turns+n, seconds+took.Seconds(), cpu+after.cpu-before.cpu
-		rate, err := b.ceiling(ctx, ceilingSlice, rig.CrowdWorkers, commits)
+		rate, err := b.commitCeiling(ctx, ceilingSlice, rig.MaxInFlight, commits)
 		if err != nil {
 			return nil, err
 		}
@@ -61,15 +62,15 @@ func (b *bench) turns(ctx context.Context) (figures []rig.Figure, err error) {
 	each := time.Duration(rig.Ratio(float64(cpu), float64(turns)))
 	return []rig.Figure{
 		rig.Figure{
-			Name: "turns/s end to end", Measured: fmt.Sprintf("%.0f turns/s, %d in flight", rate, rig.CrowdWorkers), Target: ">= 25 % of the ceiling",
+			Name: "turns/s end to end", Measured: fmt.Sprintf("%.0f turns/s, %d in flight", rate, rig.MaxInFlight), Target: ">= 25 % of the ceiling",
 			Ratio: fmt.Sprintf("%.0f %% of %.0f x %d commits/s", 100*share, units, commits),
 		}.AtLeast(share, 0.25),
 		rig.Figure{Name: "gateway CPU a turn", Measured: rig.FormatMillis(each), Target: "<= 1.5 ms"}.AtMost(float64(each), float64(1500*time.Microsecond)),
 	}, nil
 }
 
-// latency measures from the frame on the wire to the call of the webhook, at a rate that is well below what goes through.
-func (b *bench) latency(ctx context.Context) (figures []rig.Figure, err error) {
+// measureLatency measures from the frame on the wire to the call of the webhook, at a rate that is well below what goes through.
+func (b *suite) measureLatency(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	if _, err := r.startOne(ctx); err != nil {
@@ -102,16 +103,16 @@ func (b *bench) latency(ctx context.Context) (figures []rig.Figure, err error) {
 }
 
 // turnCommits is the number of durable commits of a turn, as measured or, in a run without that row, as designed.
-func (b *bench) turnCommits() int {
+func (b *suite) turnCommits() int {
 	if n := int(math.Round(b.perTurn)); n > 0 {
 		return n
 	}
 	return 3
 }
 
-// pacedCommits does what a turn cannot do without, and nothing else, at a rate: what is left of a turn's time then is
-// the machine's and the disk's.
-func (b *bench) pacedCommits(ctx context.Context, d time.Duration, rate, commits int) ([]time.Duration, error) {
+// pacedCommits makes only the commits of a turn, at a rate: the machine and the disk account for that part of a turn's
+// time.
+func (b *suite) pacedCommits(ctx context.Context, d time.Duration, rate, commits int) ([]time.Duration, error) {
 	var took []time.Duration
 	start := time.Now()
 	for i := range int(d.Seconds() * float64(rate)) {

@@ -20,9 +20,9 @@ const (
 	upkeepRate   = 50
 )
 
-// upkeep compares how long replies take with soft compactions running beside them, and without, slice by slice. Without
+// measureUpkeep compares how long replies take with soft compactions running beside them, and without, slice by slice. Without
 // them, as many turns are run in contexts that are nearly as large: only the upkeep differs.
-func (b *bench) upkeep(ctx context.Context) (figures []rig.Figure, err error) {
+func (b *suite) measureUpkeep(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	if err := r.plantLarge(ctx); err != nil {
@@ -36,15 +36,15 @@ func (b *bench) upkeep(ctx context.Context) (figures []rig.Figure, err error) {
 	}
 	var with, without []time.Duration
 	for round := range upkeepRounds {
-		calm, err := r.slice(ctx, "calm", round)
+		calm, err := r.runSlice(ctx, "calm", round)
 		if err != nil {
 			return nil, err
 		}
-		busy, err := r.slice(ctx, "ripe", round)
+		busy, err := r.runSlice(ctx, "ripe", round)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.compacted(ctx, round); err != nil {
+		if err := r.awaitCompacted(ctx, round); err != nil {
 			return nil, err
 		}
 		with, without = append(with, busy...), append(without, calm...)
@@ -72,12 +72,12 @@ func (r *fixture) plantLarge(ctx context.Context) error {
 	text := rig.LongMessages[2].Text + rig.LongMessages[0].Text
 	size := len(text) / rig.BytesPerToken // as the model will report it
 	for kind, share := range map[string]float64{"ripe": 1.05, "calm": c.FlushRatio * 0.9} {
-		s := seed{text: text, tokens: counter.Count(text), events: int(share * float64(c.AutoCompactThreshold) / float64(size))}
+		s := sessionSeed{text: text, tokens: counter.Count(text), events: int(share * float64(c.AutoCompactThreshold) / float64(size))}
 		s.total = s.events * size
 		for round := range upkeepRounds {
 			for i := range large {
 				s.conversation = sessions.ConversationID(r.ConversationID(largeName(kind, round, i)))
-				if _, err := r.plant(ctx, s); err != nil {
+				if _, err := r.plantSession(ctx, s); err != nil {
 					return err
 				}
 			}
@@ -89,8 +89,8 @@ func (r *fixture) plantLarge(ctx context.Context) error {
 	return r.yard.Tidy(ctx)
 }
 
-// slice has people talk in ordinary conversations, whose replies count, and once a second in a large one.
-func (r *fixture) slice(ctx context.Context, kind string, round int) ([]time.Duration, error) {
+// runSlice has people talk in ordinary conversations, whose replies count, and once a second in a large one.
+func (r *fixture) runSlice(ctx context.Context, kind string, round int) ([]time.Duration, error) {
 	began := time.Now()
 	talk := make(chan []*rig.Question, 1)
 	go func() { talk <- r.AskPaced(ctx, upkeepSlice, upkeepRate) }()
@@ -106,8 +106,8 @@ func (r *fixture) slice(ctx context.Context, kind string, round int) ([]time.Dur
 	return rig.WaitAll(ctx, asked)
 }
 
-// compacted waits until every ripe context of a round is compacted.
-func (r *fixture) compacted(ctx context.Context, round int) error {
+// awaitCompacted waits until every ripe context of a round is compacted.
+func (r *fixture) awaitCompacted(ctx context.Context, round int) error {
 	limit, stop := context.WithTimeoutCause(ctx, rig.AnswerTimeout, fmt.Errorf("a context was not compacted within %s", rig.AnswerTimeout))
 	defer stop()
 	for i := range large {

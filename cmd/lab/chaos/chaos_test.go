@@ -51,7 +51,7 @@ func wholeEvidence() *evidence {
 		lives: map[string]life{
 			"g1-1": {slot: "g1", started: at(-2000), killed: at(700)},
 			"g2-1": {slot: "g2", apart: []rig.Interval{{From: at(610), To: at(620)}, {From: at(630), To: at(640)}, {From: at(650), To: at(660)}}},
-			"g1-2": {slot: "g1", started: at(800), told: at(60_000), ended: at(62_000)},
+			"g1-2": {slot: "g1", started: at(800), stopRequested: at(60_000), ended: at(62_000)},
 		},
 		accounts: []sessions.Restart{{Replica: "g1-1-ABC", Ending: sessions.Killed}, {Replica: "g1-2-XYZ", Ending: sessions.Clean}},
 		again:    map[letterID]bool{{groupA, 1}: true},
@@ -96,7 +96,7 @@ func wholeEvidence() *evidence {
 
 func TestCheckerFindsNothingWhereEverythingWasKept(t *testing.T) {
 	t.Parallel()
-	f := wholeEvidence().judge()
+	f := wholeEvidence().checkAll()
 	if len(f.broken) > 0 {
 		t.Errorf("found %q", f.broken)
 	}
@@ -136,7 +136,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"an apology never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 3, 4) }, `1 replies to cid-b were marked as sent and 0 arrived: "模型服务现在很忙"`},
 		{"two apologies, one sent", func(e *evidence) { e.letters = append(e.letters, e.letters[3]) }, `2 replies to cid-b were marked as sent and 1 arrived`},
 		{"no reply left", func(e *evidence) { e.letters = slices.Delete(e.letters, 1, 2) }, "the answer of session robot/cid-a to [q0000003] left no reply"},
-		{"nothing told of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and told 0 people"},
+		{"nothing told of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and notified 0 people"},
 		{"sent in the wrong order", func(e *evidence) {
 			e.log = append(e.log[:5:5], append([]inspect.Logged{
 				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007", Content: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
@@ -169,7 +169,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"a reply given up", func(e *evidence) { e.open.GivenUp = 1 }, "1 replies were given up"},
 		{"set aside for nothing", func(e *evidence) { delete(e.lives, "g2-1") }, "message q0000006 was set aside after 1 troubles, want 3 at least"},
 		{"set aside by one in no trouble", func(e *evidence) {
-			e.lives["g1-3"] = life{slot: "g1", started: at(900), told: at(5000), ended: at(6000)}
+			e.lives["g1-3"] = life{slot: "g1", started: at(900), stopRequested: at(5000), ended: at(6000)}
 			e.asked = []inquiry{{"g1-3", []string{"q0000006"}, at(1000)}}
 		}, "message q0000006 was set aside, and g1-3, which asked for its answer, was in no trouble"},
 		{"erased words sent later", func(e *evidence) {
@@ -199,7 +199,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 			t.Parallel()
 			e := wholeEvidence()
 			tt.spoil(e)
-			if got := e.judge().broken; len(got) != 1 || !strings.Contains(got[0], tt.want) {
+			if got := e.checkAll().broken; len(got) != 1 || !strings.Contains(got[0], tt.want) {
 				t.Errorf("found %q, want only %q", got, tt.want)
 			}
 		})
@@ -217,7 +217,7 @@ func TestCheckerExcuses(t *testing.T) {
 		"the first stood still":         with("g1-1", func(l *life) { l.apart = []rig.Interval{{From: at(150), To: at(180)}} }),
 		"the second stood still before": with("g1-2", func(l *life) { l.apart = []rig.Interval{{From: at(-300), To: at(-100)}} }),
 		"the first was killed":          with("g1-1", func(l *life) { l.killed = at(150) }),
-		"the first left at once":        with("g1-1", func(l *life) { l.killed, l.told, l.twice = time.Time{}, at(150), true }),
+		"the first left at once":        with("g1-1", func(l *life) { l.killed, l.stopRequested, l.twice = time.Time{}, at(150), true }),
 		"an erasure takes the session": func(e *evidence) {
 			e.erased = []erasure{{touched: []string{"cid-b", "cid-a"}, begun: at(150), receipt: at(180)}}
 		},
@@ -228,7 +228,7 @@ func TestCheckerExcuses(t *testing.T) {
 			e := wholeEvidence()
 			e.both = both
 			excuse(e)
-			if got := e.judge().broken; len(got) > 0 {
+			if got := e.checkAll().broken; len(got) > 0 {
 				t.Errorf("found %q", got)
 			}
 		})
@@ -242,7 +242,7 @@ func TestCheckerExcusesAnErasedMessageThatWaited(t *testing.T) {
 	e.change("q0000006", func(r *remark) { r.wiped = true })
 	e.log[9].Content, e.letters = sessions.ErasedText, e.letters[:4]
 	delete(e.lives, "g2-1") // no trouble
-	if f := e.judge(); len(f.broken) > 0 || f.dead != 0 {
+	if f := e.checkAll(); len(f.broken) > 0 || f.dead != 0 {
 		t.Errorf("found %d dead letters and %q", f.dead, f.broken)
 	}
 }
@@ -286,12 +286,12 @@ func (e *evidence) change(mark string, f func(*remark)) {
 func TestPlanIsTheSeeds(t *testing.T) {
 	t.Parallel()
 	opt := Command{For: 5 * time.Minute, Seed: 7, Replicas: 3, Every: 2 * time.Second, Erase: 4 * time.Second}
-	first, again := planTroubles(opt), planTroubles(opt)
+	first, again := planFaults(opt), planFaults(opt)
 	if !slices.Equal(first, again) {
 		t.Error("two plans of one seed differ")
 	}
 	opt.Seed = 8
-	if slices.Equal(first, planTroubles(opt)) {
+	if slices.Equal(first, planFaults(opt)) {
 		t.Error("two seeds have the same plan")
 	}
 	kinds := map[string]bool{}
@@ -301,7 +301,7 @@ func TestPlanIsTheSeeds(t *testing.T) {
 			t.Errorf("a trouble that can't be made: %+v", x)
 		}
 	}
-	if len(kinds) < (len(troubles)+len(erasureKinds))*2/3 {
+	if len(kinds) < (len(faultKinds)+len(erasureKinds))*2/3 {
 		t.Errorf("%d troubles are of %d kinds only", len(first), len(kinds))
 	}
 }

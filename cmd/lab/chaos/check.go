@@ -23,17 +23,17 @@ type findings struct {
 	p50, p99                                                                   time.Duration
 }
 
-func (f *findings) broke(format string, args ...any) {
+func (f *findings) addBroken(format string, args ...any) {
 	if len(f.broken) < maxBroken {
 		f.broken = append(f.broken, fmt.Sprintf(format, args...))
 	}
 }
 
-// maxBroken bounds what is listed: one broken promise is enough.
+// maxBroken bounds the list: one broken promise is enough.
 const maxBroken = 100
 
-// judge holds what is stored and what was sent against what was said, and what gateways did against each other.
-func (e *evidence) judge() *findings {
+// checkAll compares stored and sent messages with those that people sent, and the gateways with each other.
+func (e *evidence) checkAll() *findings {
 	f := &findings{broken: e.broken, said: len(e.said), perhaps: len(e.again), p50: rig.Quantile(e.took, 0.5), p99: rig.Quantile(e.took, 0.99)}
 	for _, check := range []func(*evidence, *findings){
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
@@ -57,25 +57,25 @@ func (e *evidence) checkInbox(f *findings) {
 			continue
 		}
 		mark := string(l.MsgID)
-		if mark == "" && wiped(l.Content) {
+		if mark == "" && isWiped(l.Content) {
 			continue // of a person who was forgotten
 		}
 		if stored[mark]++; stored[mark] == 2 {
-			f.broke("message %s is in the log twice", mark)
+			f.addBroken("message %s is in the log twice", mark)
 		}
-		if l.State == sessions.Dead && !wiped(l.Content) {
+		if l.State == sessions.Dead && !isWiped(l.Content) {
 			f.dead++
 		}
 		u, known := e.said[mark]
 		if !known {
-			f.broke("message %s is in the log, which nobody said", mark)
+			f.addBroken("message %s is in the log, which nobody said", mark)
 			continue
 		}
 		if keyOf[u.thread] == "" && threadOf[l.Key] == "" {
 			keyOf[u.thread], threadOf[l.Key] = l.Key, u.thread
 		}
 		if keyOf[u.thread] != l.Key || threadOf[l.Key] != u.thread {
-			f.broke("message %s, said in %s, is in session %s", mark, u.thread, l.Key)
+			f.addBroken("message %s, said in %s, is in session %s", mark, u.thread, l.Key)
 		}
 	}
 	for _, mark := range slices.Sorted(maps.Keys(e.said)) {
@@ -84,13 +84,13 @@ func (e *evidence) checkInbox(f *findings) {
 		}
 		f.acked++
 		if stored[mark] == 0 && !e.said[mark].gone {
-			f.broke("message %s was acknowledged and is not in the log", mark)
+			f.addBroken("message %s was acknowledged and is not in the log", mark)
 		}
 	}
 }
 
-// checkOrder: what was acknowledged stands before whatever was sent after that. Of two messages that were on their way at
-// the same time either may be first.
+// checkOrder: an acknowledged message precedes every message sent after its acknowledgement. Two concurrent messages
+// may come in either order.
 func (e *evidence) checkOrder(f *findings) {
 	latest := map[sessions.Key]remark{} // said last of those taken so far
 	for _, l := range e.log {
@@ -99,7 +99,7 @@ func (e *evidence) checkOrder(f *findings) {
 		}
 		u := e.said[string(l.MsgID)]
 		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
-			f.broke("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
+			f.addBroken("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
 		}
 		if u.sent.After(latest[l.Key].sent) {
 			latest[l.Key] = u
@@ -135,12 +135,12 @@ func turnsOf(log []inspect.Logged) []loggedTurn {
 	return turns
 }
 
-// checkTurns: each message was taken by one turn, whose answer is for it and for nobody else. An answer that names no
-// message at all is a command's, or tells that the model failed.
+// checkTurns: one turn took each message, and its answer names no other message. An answer without a mark is a
+// command's, or reports that the model failed.
 func (e *evidence) checkTurns(f *findings) {
 	for _, l := range e.log {
 		if l.State == sessions.Pending {
-			f.broke("message %s is in the log, and no turn took it", l.MsgID)
+			f.addBroken("message %s is in the log, and no turn took it", l.MsgID)
 		}
 	}
 	for _, t := range turnsOf(e.log) {
@@ -148,23 +148,23 @@ func (e *evidence) checkTurns(f *findings) {
 		has := rig.MarkPattern.FindAllString(t.text, -1)
 		for _, mark := range has {
 			if !slices.Contains(t.asked, mark) && !e.said[mark].wiped {
-				f.broke("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, opening(t.text))
+				f.addBroken("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, shorten(t.text))
 			}
 		}
 		for _, mark := range t.asked {
 			switch command := e.said[mark].command; {
-			case wiped(t.text), mark == "", e.said[mark].wiped:
+			case isWiped(t.text), mark == "", e.said[mark].wiped:
 				f.wiped++
 			case strings.TrimSpace(t.text) == "":
-				f.broke("message %s was taken and not answered", mark)
+				f.addBroken("message %s was taken and not answered", mark)
 			case command && (len(t.asked) > 1 || len(has) > 0):
-				f.broke("the command %s was answered as if it were talk: %q", mark, opening(t.text))
+				f.addBroken("the command %s was answered as if it were talk: %q", mark, shorten(t.text))
 			case command:
 				f.commands++
 			case len(has) == 0:
 				f.apologies++
 			case !slices.Contains(has, mark):
-				f.broke("message %s is in a turn that does not answer it: %q", mark, opening(t.text))
+				f.addBroken("message %s is in a turn that does not answer it: %q", mark, shorten(t.text))
 			default:
 				f.answered++
 			}
@@ -172,8 +172,8 @@ func (e *evidence) checkTurns(f *findings) {
 	}
 }
 
-// opening is the beginning of a text.
-func opening(text string) string {
+// shorten is the beginning of a text.
+func shorten(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	rs := []rune(line)
 	return string(rs[:min(len(rs), 80)])
@@ -188,12 +188,12 @@ func (e *evidence) checkReplies(f *findings) {
 			u, known := e.said[mark]
 			switch {
 			case seen[mark]:
-				f.broke("a reply to %s has the answer to %s twice", r.Conversation, mark)
+				f.addBroken("a reply to %s has the answer to %s twice", r.Conversation, mark)
 				continue
 			case !known:
-				f.broke("an answer to %s was sent, which nobody said", mark)
+				f.addBroken("an answer to %s was sent, which nobody said", mark)
 			case u.place != r.Conversation:
-				f.broke("the answer to %s, said in %s, was sent to %s", mark, u.place, r.Conversation)
+				f.addBroken("the answer to %s, said in %s, was sent to %s", mark, u.place, r.Conversation)
 			}
 			seen[mark] = true
 			if _, before := first[mark]; !before {
@@ -206,16 +206,16 @@ func (e *evidence) checkReplies(f *findings) {
 		for _, mark := range rig.MarkPattern.FindAllString(t.text, -1) {
 			at, sent := first[mark]
 			if sent && at < latest[t.key] && slices.Contains(t.asked, mark) {
-				f.broke("the answer to message %s was sent before an earlier one of session %s", mark, t.key)
+				f.addBroken("the answer to message %s was sent before an earlier one of session %s", mark, t.key)
 			}
 			latest[t.key] = max(latest[t.key], at)
 		}
 	}
 }
 
-// checkLetters: each turn and each message that was set aside left a reply, and what gateways take for sent has arrived,
-// as often as it was left, and oftener only where a gateway said that this one may be. So are apologies and the answers to
-// commands found, which name no message.
+// checkLetters: each turn and each message set aside left a reply, and each reply that gateways count as sent has
+// arrived. It arrived more often only where a gateway logged that. Apologies and answers to commands name no message
+// and are found by their text.
 func (e *evidence) checkLetters(f *findings) {
 	type letter struct{ where, text string }
 	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
@@ -225,7 +225,7 @@ func (e *evidence) checkLetters(f *findings) {
 	for _, l := range e.letters {
 		text := strings.TrimSpace(l.Text)
 		spare[l.Key]++
-		if wiped(text) {
+		if isWiped(text) {
 			blank[l.Key]++ // of any turn: an erasure takes all replies that may repeat its words
 			continue
 		}
@@ -240,19 +240,19 @@ func (e *evidence) checkLetters(f *findings) {
 	for _, t := range turnsOf(e.log) {
 		k := letter{string(t.key), strings.TrimSpace(t.text)}
 		spare[t.key]--
-		if wiped(t.text) {
+		if isWiped(t.text) {
 			continue
 		}
 		if left[k]--; left[k] < 0 && blank[t.key] > 0 {
 			blank[t.key]--
 		} else if left[k] < 0 {
-			f.broke("the answer of session %s to %v left no reply: %q", t.key, t.asked, opening(t.text))
+			f.addBroken("the answer of session %s to %v left no reply: %q", t.key, t.asked, shorten(t.text))
 		}
 	}
 	dead := e.setAside()
 	for _, key := range slices.Sorted(maps.Keys(dead)) {
 		if spare[key] < len(dead[key]) {
-			f.broke("session %s set %d messages aside and told %d people", key, len(dead[key]), spare[key])
+			f.addBroken("session %s set %d messages aside and notified %d people", key, len(dead[key]), spare[key])
 		}
 	}
 	texts := map[string]string{}
@@ -262,12 +262,12 @@ func (e *evidence) checkLetters(f *findings) {
 	for l, n := range sent {
 		arrived := strings.Count(texts[l.where], l.text)
 		if arrived < n {
-			f.broke("%d replies to %s were marked as sent and %d arrived: %q", n, l.where, arrived, opening(l.text))
+			f.addBroken("%d replies to %s were marked as sent and %d arrived: %q", n, l.where, arrived, shorten(l.text))
 		}
 		if arrived > n && rig.MarkPattern.MatchString(l.text) { // other texts may stand within longer ones
 			f.doubled += arrived - n
 			if !counted[l] {
-				f.broke("a reply to %s arrived %d times in place of %d, and no gateway said that it may: %q", l.where, arrived, n, opening(l.text))
+				f.addBroken("a reply to %s arrived %d times in place of %d, and no gateway said that it may: %q", l.where, arrived, n, shorten(l.text))
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func (e *evidence) checkLetters(f *findings) {
 func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 	dead := map[sessions.Key]map[sessions.MessageID]bool{}
 	for _, l := range e.log {
-		if l.State != sessions.Dead || wiped(l.Content) {
+		if l.State != sessions.Dead || isWiped(l.Content) {
 			continue
 		}
 		if dead[l.Key] == nil {
@@ -288,26 +288,26 @@ func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 	return dead
 }
 
-// checkSetAside: no message was set aside that broke nothing. There was trouble as often as a message is tried, and each process
-// that asked the model for its answer met some while it had the turn. To be told to stop is none: a stop gives turns back.
+// checkSetAside: every message set aside had as many faults as it may have attempts. Each process that asked the model
+// for its answer met a fault while it had the turn. A clean stop is no fault: it gives turns back.
 func (e *evidence) checkSetAside(f *findings) {
 	for _, l := range e.log {
-		if l.State != sessions.Dead || wiped(l.Content) {
+		if l.State != sessions.Dead || isWiped(l.Content) {
 			continue
 		}
 		mark := string(l.MsgID)
 		life := rig.Interval{From: e.said[mark].pushed, To: endOfTime}
-		troubles := met(e.away, life) + met(e.rough, life)
+		troubles := countOverlaps(e.away, life) + countOverlaps(e.rough, life)
 		for _, process := range e.lives {
-			troubles += process.troubles(life)
+			troubles += process.countFaults(life)
 		}
 		if troubles < maxTries {
-			f.broke("message %s was set aside after %d troubles, want %d at least", mark, troubles, maxTries)
+			f.addBroken("message %s was set aside after %d troubles, want %d at least", mark, troubles, maxTries)
 		}
 		for _, q := range e.asked {
 			turn := rig.Interval{From: q.at, To: q.at.Add(chaosTurn + apartFor)}
-			if slices.Contains(q.marks, mark) && met(e.away, turn)+met(e.rough, turn)+e.lives[q.process].troubles(turn) == 0 {
-				f.broke("message %s was set aside, and %s, which asked for its answer, was in no trouble", mark, q.process)
+			if slices.Contains(q.marks, mark) && countOverlaps(e.away, turn)+countOverlaps(e.rough, turn)+e.lives[q.process].countFaults(turn) == 0 {
+				f.addBroken("message %s was set aside, and %s, which asked for its answer, was in no trouble", mark, q.process)
 			}
 		}
 	}
@@ -318,20 +318,20 @@ const maxTries = 3
 
 var endOfTime = time.Unix(1<<40, 0)
 
-// troubles counts what became of the process in a time that breaks a turn.
-func (l life) troubles(in rig.Interval) int {
-	n := met(l.apart, in)
+// countFaults counts what became of the process in a time that breaks a turn.
+func (l life) countFaults(in rig.Interval) int {
+	n := countOverlaps(l.apart, in)
 	if in.Contains(l.killed) {
 		n++
 	}
-	if l.twice && in.Contains(l.told) {
+	if l.twice && in.Contains(l.stopRequested) {
 		n++
 	}
 	return n
 }
 
-// met counts the spans that have something of a time.
-func met(spans []rig.Interval, in rig.Interval) (n int) {
+// countOverlaps counts the spans that have something of a time.
+func countOverlaps(spans []rig.Interval, in rig.Interval) (n int) {
 	for _, s := range spans {
 		if s.From.Before(in.To) && in.From.Before(s.To) {
 			n++
@@ -357,7 +357,7 @@ func (e *evidence) textsByPlace() map[string]*strings.Builder {
 func (e *evidence) checkTurnLines(f *findings) {
 	by := map[string][]turnLine{}
 	for _, t := range e.turns {
-		if !e.lives[t.process].stood(t.from, t.to) {
+		if !e.lives[t.process].wasApart(t.from, t.to) {
 			by[t.session] = append(by[t.session], t)
 		}
 	}
@@ -367,21 +367,21 @@ func (e *evidence) checkTurnLines(f *findings) {
 		for i := 1; i < len(turns); i++ {
 			last, t := turns[i-1], turns[i]
 			if t.from.Add(clockGrain).Before(last.to) {
-				f.broke("session %s: the turn of %s (%s) began %s before that of %s (%s) had ended", session, t.msgID, t.process,
+				f.addBroken("session %s: the turn of %s (%s) began %s before that of %s (%s) had ended", session, t.msgID, t.process,
 					last.to.Sub(t.from), last.msgID, last.process)
 			}
 		}
 	}
 	for _, p := range e.panics {
-		f.broke("a panic: %s", p)
+		f.addBroken("a panic: %s", p)
 	}
 }
 
 // clockGrain is how much later than its commit the line of a turn may be written on a machine that is busy.
 const clockGrain = 250 * time.Millisecond
 
-// checkTerms: one term of a session's lease is one process's; turns stand in the log in the order of their terms, whatever
-// any clock says; and what is stored is never behind a term that a gateway committed under.
+// checkTerms: one term of a session's lease belongs to one process. Turns stand in the log in the order of their terms,
+// and the stored term is never behind that of a committed turn.
 func (e *evidence) checkTerms(f *findings) {
 	type grant struct {
 		session string
@@ -395,16 +395,16 @@ func (e *evidence) checkTerms(f *findings) {
 			owner[g] = t.process
 		}
 		if owner[g] != t.process {
-			f.broke("session %s: %s and %s both committed under term %d", t.session, owner[g], t.process, t.term)
+			f.addBroken("session %s: %s and %s both committed under term %d", t.session, owner[g], t.process, t.term)
 		}
 		highest[t.session] = max(highest[t.session], t.term)
 	}
 	f.grants = len(owner)
 	latest := map[sessions.Key]int64{}
 	for _, t := range turnsOf(e.log) {
-		term, told := of[t.asked[0]]
-		if told && term < latest[t.key] {
-			f.broke("session %s: the turn of %s was committed under term %d, after one of term %d", t.key, t.asked[0], term, latest[t.key])
+		term, logged := of[t.asked[0]]
+		if logged && term < latest[t.key] {
+			f.addBroken("session %s: the turn of %s was committed under term %d, after one of term %d", t.key, t.asked[0], term, latest[t.key])
 		}
 		latest[t.key] = max(latest[t.key], term)
 	}
@@ -414,7 +414,7 @@ func (e *evidence) checkTerms(f *findings) {
 	}
 	for _, session := range slices.Sorted(maps.Keys(highest)) {
 		if stored[session] < highest[session] {
-			f.broke("session %s: a turn was committed under term %d, and the stored one is %d", session, highest[session], stored[session])
+			f.addBroken("session %s: a turn was committed under term %d, and the stored one is %d", session, highest[session], stored[session])
 		}
 	}
 }
@@ -425,9 +425,9 @@ func (e *evidence) checkOverlaps(f *findings) {
 	for _, o := range e.both {
 		first, second := e.lives[o.first.process], e.lives[o.second.process]
 		excused := slices.ContainsFunc(e.away, func(s rig.Interval) bool { return s.Contains(o.second.from) }) ||
-			e.erasing(o.conversation(), o.first.since, o.second.from) || first.stood(o.first.since, o.second.from) || second.stood(o.second.since, o.second.from) || first.goneBy(o.second.from)
+			e.erasedBetween(o.conversationID(), o.first.since, o.second.from) || first.wasApart(o.first.since, o.second.from) || second.wasApart(o.second.since, o.second.from) || first.goneBy(o.second.from)
 		if !excused {
-			f.broke("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
+			f.addBroken("%s has two turns at a time: %s asked %s after %s, whose answer was not ready", o.thread, o.second.process,
 				o.second.from.Sub(o.first.from), o.first.process)
 		}
 	}
@@ -436,7 +436,7 @@ func (e *evidence) checkOverlaps(f *findings) {
 // goneBy reports whether the process had been ended at a moment, or had waited for its turns as long as a stop does.
 func (l life) goneBy(at time.Time) bool {
 	ended := !l.killed.IsZero() && l.killed.Before(at) || !l.ended.IsZero() && l.ended.Before(at)
-	return ended || !l.told.IsZero() && (l.twice || l.told.Add(chaosDrain).Before(at))
+	return ended || !l.stopRequested.IsZero() && (l.twice || l.stopRequested.Add(chaosDrain).Before(at))
 }
 
 // checkAccounts: every process has its account, none is open at the end, and none lost anything.
@@ -450,17 +450,17 @@ func (e *evidence) checkAccounts(f *findings) {
 		l := e.lives[name]
 		switch {
 		case a.Figures.Lost != 0:
-			f.broke("process %s has lost %d messages, by its own account", name, a.Figures.Lost)
+			f.addBroken("process %s has lost %d messages, by its own account", name, a.Figures.Lost)
 		case a.Ending == sessions.Running:
-			f.broke("the account of %s is open, which has ended", name)
-		case a.Ending == sessions.Clean && l.told.IsZero():
-			f.broke("the account of %s says that it stopped cleanly, and nobody told it to", name)
+			f.addBroken("the account of %s is open, which has ended", name)
+		case a.Ending == sessions.Clean && l.stopRequested.IsZero():
+			f.addBroken("the account of %s says that it stopped cleanly, and it was not asked to", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.online)) {
 		// One that met a database which was away opens its account when it looks again.
-		if l := e.lives[name]; !has[name] && l.over().Sub(e.online[name]) > accountWithin {
-			f.broke("process %s served for %s and has no account", name, l.over().Sub(e.online[name]).Round(time.Second))
+		if l := e.lives[name]; !has[name] && l.endTime().Sub(e.online[name]) > accountWithin {
+			f.addBroken("process %s served for %s and has no account", name, l.endTime().Sub(e.online[name]).Round(time.Second))
 		}
 	}
 }
@@ -468,23 +468,23 @@ func (e *evidence) checkAccounts(f *findings) {
 // accountWithin is how long a process may serve without an account.
 const accountWithin = 15 * time.Second
 
-// over is when the process had ended, by whatever.
-func (l life) over() time.Time {
+// endTime is when the process had ended, by whatever.
+func (l life) endTime() time.Time {
 	if !l.killed.IsZero() {
 		return l.killed
 	}
 	return l.ended
 }
 
-// checkRest: no reply is left to be sent, none was given up, and nobody broke the protocol.
+// checkRest: no reply is unsent or given up, and no client broke the protocol.
 func (e *evidence) checkRest(f *findings) {
 	if n := e.open.Replies; n > 0 {
-		f.broke("%d replies are still to be sent", n)
+		f.addBroken("%d replies are still to be sent", n)
 	}
 	if n := e.open.GivenUp; n > 0 {
-		f.broke("%d replies were given up", n)
+		f.addBroken("%d replies were given up", n)
 	}
 	for _, v := range e.strange {
-		f.broke("protocol: %s", v)
+		f.addBroken("protocol: %s", v)
 	}
 }

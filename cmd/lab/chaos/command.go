@@ -17,7 +17,7 @@ import (
 // Command is lab chaos: it runs fault injection and checks that nothing was lost.
 type Command struct {
 	For      time.Duration `default:"30m" help:"How long to make trouble."`
-	Seed     uint64        `help:"Of the plan, which is the same for the same seed and length; 0: a new one."`
+	Seed     uint64        `help:"Seed of the plan, which is the same for the same seed and length; 0: a new one."`
 	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
@@ -41,27 +41,27 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	if err != nil {
 		return fmt.Errorf("chaos: %w", err)
 	}
-	w.announce()
-	if err := w.run(ctx); err != nil {
+	w.printPlan()
+	if err := w.runAll(ctx); err != nil {
 		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
 	}
-	e, err := w.evidence(ctx)
+	e, err := w.gatherEvidence(ctx)
 	if err != nil {
 		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
 	}
-	found := e.judge()
+	found := e.checkAll()
 	if c.Calm {
-		found.broken = append(found.broken, w.soaked(app.Stdout)...)
+		found.broken = append(found.broken, w.judgeUsage(app.Stdout)...)
 	}
-	w.report(app.Stdout, found)
+	w.printReport(app.Stdout, found)
 	if len(found.broken) > 0 {
 		return rig.ErrReported
 	}
 	return nil
 }
 
-// announce prints what is going to happen.
-func (w *chaos) announce() {
+// printPlan prints the plan.
+func (w *world) printPlan() {
 	c, scope, what := w.opt, "groups", fmt.Sprintf("%d troubles", len(w.plan))
 	if w.perMember() {
 		scope = "members of groups"
@@ -71,18 +71,18 @@ func (w *chaos) announce() {
 	}
 	keys := map[bool]string{false: "honoured", true: "ignored"}[w.keysIgnored()]
 	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %s connected, %g messages a second, sessions of %s, keys of replies %s\n",
-		c.Seed, c.For, what, c.Replicas, w.connections(), c.Rate, scope, keys)
+		c.Seed, c.For, what, c.Replicas, w.connectionCount(), c.Rate, scope, keys)
 }
 
-// run starts everything, makes trouble while people talk, and lets things come to rest.
-func (w *chaos) run(ctx context.Context) error {
+// runAll starts everything, makes trouble while people talk, and lets things come to rest.
+func (w *world) runAll(ctx context.Context) error {
 	for i := range w.opt.Replicas {
-		if err := w.slots[i].start(ctx); err != nil {
+		if err := w.slots[i].startProcess(ctx); err != nil {
 			return err
 		}
 	}
 	connected := w.opt.Replicas
-	if w.connections() == config.ConnectionsOne {
+	if w.connectionCount() == config.ConnectionsOne {
 		connected = 1
 	}
 	if err := w.sim.WaitConns(ctx, connected); err != nil {
@@ -93,27 +93,27 @@ func (w *chaos) run(ctx context.Context) error {
 	watching.Go(func() { w.watchTerms(watch) })
 	talk, stopTalk := context.WithCancel(ctx)
 	var talking sync.WaitGroup
-	talking.Go(func() { w.talk.run(talk, w.opt.Rate) })
+	talking.Go(func() { w.talk.talkUntilDone(talk, w.opt.Rate) })
 	erase, stopErasing := context.WithCancel(ctx)
 	defer stopErasing()
 	if w.opt.Calm {
-		talking.Go(func() { w.sample(talk) })
+		talking.Go(func() { w.sampleUsage(talk) })
 	}
 
 	began := time.Now()
 	defer func() {
-		w.took = fmt.Sprintf("%s to begin, %s of talk, %s to come to rest and stop", round(began.Sub(w.began)), w.opt.For, round(time.Since(began)-w.opt.For))
+		w.took = fmt.Sprintf("%s to begin, %s of talk, %s to come to rest and stop", roundDuration(began.Sub(w.began)), w.opt.For, roundDuration(time.Since(began)-w.opt.For))
 	}()
 	for _, t := range w.plan {
 		if !rig.WaitUntil(ctx, began.Add(t.at)) || time.Since(began) > w.opt.For {
 			break
 		}
-		w.do(erase, t)
+		w.injectFault(erase, t)
 	}
 	rig.WaitUntil(ctx, began.Add(w.opt.For))
 	stopTalk()
 	talking.Wait()
-	err := w.settle(ctx)
+	err := w.awaitIdle(ctx)
 	stopErasing()
 	w.erasures.running.Wait()
 	stopWatch()
@@ -121,21 +121,21 @@ func (w *chaos) run(ctx context.Context) error {
 	return errors.Join(err, context.Cause(ctx))
 }
 
-func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+func roundDuration(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
 // settleLimit is how long everything may take to come to rest when the trouble is over.
 const settleLimit = 45 * time.Second
 
-// settle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
-func (w *chaos) settle(ctx context.Context) error {
-	w.calm(ctx)
+// awaitIdle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
+func (w *world) awaitIdle(ctx context.Context) error {
+	w.endFaults(ctx)
 	limit, stop := context.WithTimeout(ctx, settleLimit)
 	defer stop()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	rest := ""
 	for {
-		left, err := w.unsettled(limit)
+		left, err := w.remainingWork(limit)
 		if limit.Err() == nil { // else it looked at a part alone
 			if rest = left; err != nil {
 				rest = err.Error()
@@ -150,22 +150,22 @@ func (w *chaos) settle(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			w.broke("nothing comes to rest within %s: %s", settleLimit, rest)
+			w.addBroken("nothing comes to rest within %s: %s", settleLimit, rest)
 			return w.stopAll(ctx)
 		}
 	}
 }
 
-// unsettled says what is still to be done, or nothing.
-func (w *chaos) unsettled(ctx context.Context) (string, error) {
+// remainingWork describes the remaining work; it is empty when all is done.
+func (w *world) remainingWork(ctx context.Context) (string, error) {
 	open, err := w.eye.Undone(ctx)
 	if err != nil {
 		return "", err
 	}
-	if owed := w.talk.owed(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
+	if owed := w.talk.countUnacked(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
 		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
 	}
-	if n := w.erasures.unfinished(); n > 0 {
+	if n := w.erasures.countOpen(); n > 0 {
 		return fmt.Sprintf("%d erasures without a receipt", n), nil
 	}
 	accounts, err := w.eye.Restarts(ctx)
@@ -173,7 +173,7 @@ func (w *chaos) unsettled(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, a := range accounts {
-		if name := processOf(a.Replica); a.Ending == sessions.Running && !w.serves(name) {
+		if name := processOf(a.Replica); a.Ending == sessions.Running && !w.isServing(name) {
 			return fmt.Sprintf("the account of %s is open, which has ended", name), nil
 		}
 	}
@@ -193,8 +193,8 @@ func (w *chaos) unsettled(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// serves reports whether a process is one of those that serve now.
-func (w *chaos) serves(process string) bool {
+// isServing reports whether a process is one of those that serve now.
+func (w *world) isServing(process string) bool {
 	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.child.Name == process && s.child.Alive() })
 }
 
@@ -206,9 +206,9 @@ const (
 )
 
 // stopAll ends the gateways cleanly, all at once; each must end by itself with exit code 0.
-func (w *chaos) stopAll(ctx context.Context) error {
+func (w *world) stopAll(ctx context.Context) error {
 	for _, s := range w.slots {
-		if err := s.tell(ctx, s.child); err != nil {
+		if err := s.requestStop(ctx, s.child); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"ebb/sessions"
 )
 
-// erasure is one request to erase and the words that it removes for good.
+// erasure is one request to erase, with the words that it removes permanently.
 type erasure struct {
 	kind    string   // forget last, forget me, forget fact
 	words   []string // numbers of facts: none may be seen after the receipt
@@ -40,8 +40,8 @@ type erasures struct {
 	people  int // scripted persons so far
 }
 
-// start runs a script in the background. It ends with ctx at the latest.
-func (e *erasures) start(ctx context.Context, script func(context.Context) error, failed func(error)) {
+// runScript runs a script in the background. It ends with ctx at the latest.
+func (e *erasures) runScript(ctx context.Context, script func(context.Context) error, failed func(error)) {
 	e.mu.Lock()
 	e.open++
 	e.mu.Unlock()
@@ -56,15 +56,15 @@ func (e *erasures) start(ctx context.Context, script func(context.Context) error
 	})
 }
 
-// unfinished is the number of scripts that have not ended.
-func (e *erasures) unfinished() int {
+// countOpen is the number of scripts that have not ended.
+func (e *erasures) countOpen() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open
 }
 
-// begin records a request to erase.
-func (e *erasures) begin(x erasure) *erasure {
+// beginRequest records a request to erase.
+func (e *erasures) beginRequest(x erasure) *erasure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.begun = time.Now()
@@ -72,15 +72,15 @@ func (e *erasures) begin(x erasure) *erasure {
 	return &x
 }
 
-// end records the receipt.
-func (e *erasures) end(x *erasure, at time.Time) {
+// endRequest records the receipt.
+func (e *erasures) endRequest(x *erasure, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.receipt = at
 }
 
-// void takes back a request that erased nothing.
-func (e *erasures) void(x *erasure) {
+// cancelRequest takes back a request that erased nothing.
+func (e *erasures) cancelRequest(x *erasure) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = slices.DeleteFunc(e.all, func(y *erasure) bool { return x == y })
@@ -94,8 +94,8 @@ func (e *erasures) newPerson() rig.Person {
 	return rig.Person{ID: fmt.Sprintf("u-script-%04d", e.people), Name: fmt.Sprintf("访客%04d", e.people)}
 }
 
-// known copies what is known of each erasure.
-func (e *erasures) known() []erasure {
+// copyAll copies the record of each erasure.
+func (e *erasures) copyAll() []erasure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := make([]erasure, 0, len(e.all))
@@ -105,15 +105,15 @@ func (e *erasures) known() []erasure {
 	return out
 }
 
-// hear records a reply that is not yet the receipt.
-func (e *erasures) hear(x *erasure, text string) {
+// recordReply records a reply that is not yet the receipt.
+func (e *erasures) recordReply(x *erasure, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.heard = text
 }
 
-// deletes reports whether some erasure deletes a session as a whole.
-func (e *erasures) deletes(key sessions.Key) bool {
+// deletesThread reports whether some erasure deletes a session as a whole.
+func (e *erasures) deletesThread(key sessions.Key) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.all, func(x *erasure) bool { return slices.Contains(x.gone, threadIn(key)) })
@@ -126,32 +126,32 @@ const answerWait = 10 * time.Second
 var factWords = regexp.MustCompile(`K\d{6}`)
 
 // eraseLast has a new member of a group say two things and take back the second.
-func (w *chaos) eraseLast(ctx context.Context, t trouble) error {
-	who, group := w.erasures.newPerson(), w.talk.group(t.n)
-	w.erasures.start(ctx, func(ctx context.Context) error {
+func (w *world) eraseLast(ctx context.Context, t fault) error {
+	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
+	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		first := w.talk.sayAs(who, group, talkText, nil)
 		w.awaitAnswer(ctx, group, first)
 		var word string
-		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.number(); return u.factText() }, func(u *remark) { u.wiped = true })
+		mark := w.talk.sayAs(who, group, func(u *remark) string { word = u.factNumber(); return u.factText() }, func(u *remark) { u.wiped = true })
 		w.awaitAnswer(ctx, group, mark)
 		if err := w.awaitStored(ctx, mark); err != nil {
 			return err
 		}
-		x := w.erasures.begin(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
-		again := func() error { w.talk.wipe(first); return nil } // a repeated command erases the first, where the one before came through
-		return w.erase(ctx, x, request{who: who, place: group, command: "/忘记上一条", again: again})
-	}, func(err error) { w.broke("forget last: %v", err) })
+		x := w.erasures.beginRequest(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
+		again := func() error { w.talk.markWiped(first); return nil } // a repeated command erases the first, where the one before came through
+		return w.runErasure(ctx, x, eraseRequest{who: who, place: group, command: "/忘记上一条", again: again})
+	}, func(err error) { w.addBroken("forget last: %v", err) })
 	return nil
 }
 
 // erasePerson has a new person speak in a group and in private, and then ask for everything to be forgotten. Another
 // message arrives while that happens.
-func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
-	who, group := w.erasures.newPerson(), w.talk.group(t.n)
+func (w *world) erasePerson(ctx context.Context, t fault) error {
+	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
 	private := dingtalktest.DirectConversation(who.ID)
-	w.erasures.start(ctx, func(ctx context.Context) error {
+	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		var words []string
-		note := func(u *remark) string { words = append(words, u.number()); return u.factText() }
+		note := func(u *remark) string { words = append(words, u.factNumber()); return u.factText() }
 		wiped := func(u *remark) { u.wiped, u.gone = true, true }
 		inGroup := w.talk.sayAs(who, group, note, wiped)
 		inPrivate := w.talk.sayAs(who, private, note, wiped)
@@ -160,24 +160,24 @@ func (w *chaos) erasePerson(ctx context.Context, t trouble) error {
 		if err := errors.Join(w.awaitStored(ctx, inGroup), w.awaitStored(ctx, inPrivate)); err != nil {
 			return err
 		}
-		ask := request{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
+		ask := eraseRequest{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
 		preview := func() error { _, err := w.askFor(ctx, ask, func(string) {}); return err }
 		if err := preview(); err != nil {
 			return err
 		}
-		x := w.erasures.begin(erasure{
+		x := w.erasures.beginRequest(erasure{
 			kind: "forget me", words: words, touched: []string{group, private}, gone: []string{private, group + " " + who.ID},
 		})
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
-		return w.erase(ctx, x, request{who: who, place: private, command: "/忘记我 确认", change: wiped, again: preview})
-	}, func(err error) { w.broke("forget me: %v", err) })
+		return w.runErasure(ctx, x, eraseRequest{who: who, place: private, command: "/忘记我 确认", change: wiped, again: preview})
+	}, func(err error) { w.addBroken("forget me: %v", err) })
 	return nil
 }
 
-// request is a command of a scripted person.
-type request struct {
+// eraseRequest is a command of a scripted person.
+type eraseRequest struct {
 	who            rig.Person
 	place, command string
 	want           *regexp.Regexp
@@ -192,19 +192,19 @@ var (
 	sayAgain       = regexp.MustCompile(`请稍后再|没有等待确认|已放在一边`) // to send it again, later or from its beginning
 )
 
-// erase sends a command and records its receipt.
-func (w *chaos) erase(ctx context.Context, x *erasure, ask request) error {
+// runErasure sends a command and records its receipt.
+func (w *world) runErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
 	ask.want = erasureReceipt
-	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.hear(x, text) })
+	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
 	if err == nil {
-		w.erasures.end(x, r.Time)
+		w.erasures.endRequest(x, r.Time)
 	}
 	return err
 }
 
 // askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try
 // again. Other replies to the person are passed to heard.
-func (w *chaos) askFor(ctx context.Context, ask request, heard func(string)) (dingtalktest.Reply, error) {
+func (w *world) askFor(ctx context.Context, ask eraseRequest, heard func(string)) (dingtalktest.Reply, error) {
 	private := ask.place == dingtalktest.DirectConversation(ask.who.ID)
 	for {
 		seen := len(w.sim.Replies(ask.place))
@@ -237,8 +237,8 @@ func (w *chaos) askFor(ctx context.Context, ask request, heard func(string)) (di
 }
 
 // awaitStored waits until a message is acknowledged: a command that overtakes it is about another one.
-func (w *chaos) awaitStored(ctx context.Context, mark string) error {
-	for !w.talk.acked(mark) {
+func (w *world) awaitStored(ctx context.Context, mark string) error {
+	for !w.talk.isAcked(mark) {
 		if !rig.WaitUntil(ctx, time.Now().Add(50*time.Millisecond)) {
 			return context.Cause(ctx)
 		}
@@ -247,63 +247,63 @@ func (w *chaos) awaitStored(ctx context.Context, mark string) error {
 }
 
 // awaitAnswer waits for the answer that names a message, for a while.
-func (w *chaos) awaitAnswer(ctx context.Context, place, mark string) {
+func (w *world) awaitAnswer(ctx context.Context, place, mark string) {
 	one, stop := context.WithTimeout(ctx, answerWait)
 	defer stop()
 	_, _ = w.sim.WaitReplyAfter(one, place, mark, 0) // a model that fails names none
 }
 
 // eraseFact forgets one fact of the newest: by an operator's command line, or by the person who said it.
-func (w *chaos) eraseFact(ctx context.Context, t trouble) error {
-	w.erasures.start(ctx, func(ctx context.Context) error {
+func (w *world) eraseFact(ctx context.Context, t fault) error {
+	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		all, err := w.listFacts(ctx)
 		if err != nil || len(all) == 0 {
 			return err
 		}
 		m := all[t.n%len(all)]
 		word := factWords.FindString(m.Content)
-		u, known := w.talk.wipe("q0" + word[1:])
+		u, known := w.talk.markWiped("q0" + word[1:])
 		if !known {
 			return fmt.Errorf("memory %d has a number that no message said: %s", m.ID, word)
 		}
-		x := w.erasures.begin(erasure{kind: "forget fact", words: []string{word}, touched: []string{u.place}})
+		x := w.erasures.beginRequest(erasure{kind: "forget fact", words: []string{word}, touched: []string{u.place}})
 		if i := slices.IndexFunc(chaosPeople, func(p rig.Person) bool { return p.ID == string(m.SaidBy) }); t.n%3 == 0 && i >= 0 {
 			return w.forgetByMember(ctx, x, m, chaosPeople[i], u.place)
 		}
 		return w.forgetByOperator(ctx, x, m.ID)
-	}, func(err error) { w.broke("forget fact: %v", err) })
+	}, func(err error) { w.addBroken("forget fact: %v", err) })
 	return nil
 }
 
 // forgetByMember has a person delete a fact of their own.
-func (w *chaos) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
+func (w *world) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
 	number := fmt.Sprintf("编号 %d", m.ID)
-	r, err := w.askFor(ctx, request{
+	r, err := w.askFor(ctx, eraseRequest{
 		who: who, place: place, command: fmt.Sprintf("/记忆 忘记 %d", m.ID),
 		want: regexp.MustCompile("已删除[^\n]*" + x.words[0] + "|" + number),
-	}, func(text string) { w.erasures.hear(x, text) })
+	}, func(text string) { w.erasures.recordReply(x, text) })
 	switch {
 	case err != nil:
 		return err
 	case strings.Contains(r.Text, "已删除"):
-		w.erasures.end(x, r.Time)
+		w.erasures.endRequest(x, r.Time)
 	default:
-		w.erasures.void(x) // another erasure came first, or it is not theirs here
+		w.erasures.cancelRequest(x) // another erasure came first, or it is not theirs here
 	}
 	return nil
 }
 
 // forgetByOperator deletes a fact by the command line, again where the database was in trouble.
-func (w *chaos) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
+func (w *world) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
 	for again := false; ; again = true {
 		out, err := w.runBot(ctx, "memory", "forget", strconv.FormatInt(id, 10), "--yes")
 		missing := strings.Contains(out, "there is no memory")
 		switch {
-		case err == nil, again && missing: // the try before may have come through
-			w.erasures.end(x, time.Now())
+		case err == nil, again && missing: // the attempt before may have succeeded
+			w.erasures.endRequest(x, time.Now())
 			return nil
 		case missing:
-			w.erasures.void(x)
+			w.erasures.cancelRequest(x)
 			return nil
 		}
 		if !rig.WaitUntil(ctx, time.Now().Add(500*time.Millisecond)) {
@@ -320,7 +320,7 @@ type listedFact struct {
 }
 
 // listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
-func (w *chaos) listFacts(ctx context.Context) ([]listedFact, error) {
+func (w *world) listFacts(ctx context.Context) ([]listedFact, error) {
 	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
 	if err != nil {
 		return nil, nil //nolint:nilerr // the database is in trouble
@@ -342,8 +342,8 @@ func (w *chaos) listFacts(ctx context.Context) ([]listedFact, error) {
 const operatorTimeout = 20 * time.Second
 
 // runBot runs a command of the program on the database and returns what it printed.
-func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
-	config, err := w.gatewayConfig("operator", w.address())
+func (w *world) runBot(ctx context.Context, args ...string) (string, error) {
+	config, err := w.gatewayConfig("operator", w.databaseURL())
 	if err != nil {
 		return "", err
 	}
@@ -360,7 +360,7 @@ func (w *chaos) runBot(ctx context.Context, args ...string) (string, error) {
 }
 
 // sayAs says one message of a script. text makes its words, change notes what becomes of them.
-func (t *chaosTalk) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
+func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
 	t.mu.Lock()
 	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
 	m := dingtalktest.Message{MsgID: u.mark, Sender: who.ID, SenderNick: who.Name}
@@ -380,15 +380,15 @@ func (t *chaosTalk) sayAs(who rig.Person, place string, text func(*remark) strin
 	return u.mark
 }
 
-// acked reports whether a message was acknowledged.
-func (t *chaosTalk) acked(mark string) bool {
+// isAcked reports whether a message was acknowledged.
+func (t *talkers) isAcked(mark string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.said[mark].acked.IsZero()
 }
 
-// wipe notes that a message may be erased from now on, and returns it.
-func (t *chaosTalk) wipe(mark string) (remark, bool) {
+// markWiped notes that a message may be erased from now on, and returns it.
+func (t *talkers) markWiped(mark string) (remark, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.said[mark]
@@ -399,8 +399,8 @@ func (t *chaosTalk) wipe(mark string) (remark, bool) {
 	return *u, true
 }
 
-// group is one of the groups in which people talk.
-func (t *chaosTalk) group(n int) string {
+// pickGroup is one of the groups in which people talk.
+func (t *talkers) pickGroup(n int) string {
 	groups := chaosConversations
 	if t.member {
 		groups = chaosMemberGroups
@@ -421,13 +421,13 @@ func talkText(u *remark) string {
 	return u.mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
 }
 
-// number is the number of the fact that a message may say.
-func (u *remark) number() string { return "K" + u.mark[2:] }
+// factNumber is the number of the fact that a message may say.
+func (u *remark) factNumber() string { return "K" + u.mark[2:] }
 
 // factText says a fact to remember.
 func (u *remark) factText() string {
 	n, _ := strconv.Atoi(u.mark[1:]) // digits
-	u.fact = fmt.Sprintf("编号%s的%s在%s%s", u.number(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
+	u.fact = fmt.Sprintf("编号%s的%s在%s%s", u.factNumber(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
 	return u.mark + " 通知大家，" + u.fact + "。"
 }
 

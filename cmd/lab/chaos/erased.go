@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// lateRequest is how long after an erasure a model may still be asked with what was read before it: a request is retried,
-// and a flush asks for its range in parts.
+// lateRequest bounds how long after an erasure a model may get requests with words read before it: requests are
+// retried, and a flush reads its range in parts.
 const lateRequest = 20 * time.Second
 
 // checkErased verifies that erased words are not sent, not asked and not stored after the receipt of their erasure.
@@ -19,19 +19,19 @@ func (e *evidence) checkErased(f *findings) {
 	for _, x := range e.erased {
 		f.erasures++
 		if x.receipt.IsZero() {
-			f.broke("%s of %v, asked for at %s, has no receipt; the last reply was %q", x.kind, x.words, x.begun.Format(time.TimeOnly), x.heard)
+			f.addBroken("%s of %v, asked for at %s, has no receipt; the last reply was %q", x.kind, x.words, x.begun.Format(time.TimeOnly), x.heard)
 			continue
 		}
 		for _, word := range x.words {
 			if r, seen := e.sentAfter(x, word); seen {
-				f.broke("%s: %s was erased and sent %s later to %s: %q", x.kind, word, r.after, r.place, r.text)
+				f.addBroken("%s: %s was erased and sent %s later to %s: %q", x.kind, word, r.after, r.place, r.text)
 			}
 			last, asked := e.requests[word]
-			if late := last.at.Sub(x.receipt); asked && late > lateRequest && !e.lives[last.process].stood(x.begun, last.at) {
-				f.broke("%s: %s was erased and %s asked a model with it %s later", x.kind, word, last.process, late.Round(time.Second))
+			if late := last.at.Sub(x.receipt); asked && late > lateRequest && !e.lives[last.process].wasApart(x.begun, last.at) {
+				f.addBroken("%s: %s was erased and %s asked a model with it %s later", x.kind, word, last.process, late.Round(time.Second))
 			}
 			if tables := e.remains[word]; len(tables) > 0 {
-				f.broke("%s: %s was erased and is still in %s", x.kind, word, strings.Join(tables, ", "))
+				f.addBroken("%s: %s was erased and is still in %s", x.kind, word, strings.Join(tables, ", "))
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 			continue
 		}
 		if !e.anyStood(r.Time.Add(-apartFor), r.Time) {
-			return lateReply{r.Time.Sub(x.receipt), r.Conversation, opening(r.Text)}, true
+			return lateReply{r.Time.Sub(x.receipt), r.Conversation, shorten(r.Text)}, true
 		}
 	}
 	return lateReply{}, false
@@ -61,7 +61,7 @@ func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 // anyStood reports whether some process was apart from the others at some time between two moments.
 func (e *evidence) anyStood(from, to time.Time) bool {
 	for _, l := range e.lives {
-		if l.stood(from, to) {
+		if l.wasApart(from, to) {
 			return true
 		}
 	}
@@ -73,7 +73,7 @@ func (e *evidence) checkKept(f *findings) {
 	for _, l := range e.log {
 		u, known := e.said[string(l.MsgID)]
 		if l.Role == sessions.RoleUser && known && !u.wiped && !u.command && !strings.Contains(l.Content, u.mark) {
-			f.broke("message %s of session %s was not to be erased, and reads %q", u.mark, l.Key, opening(l.Content))
+			f.addBroken("message %s of session %s was not to be erased, and reads %q", u.mark, l.Key, shorten(l.Content))
 		}
 	}
 }
@@ -97,17 +97,17 @@ func (e *evidence) checkFacts(f *findings) {
 		}
 		f.facts++
 		if n := kept[toRemember.FindStringSubmatch(fact)[1]]; n != 1 && !e.said[string(l.MsgID)].wiped {
-			f.broke("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
+			f.addBroken("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
 		}
 	}
 	for _, gap := range e.gaps {
-		f.broke("summaries do not tile the log: %s", gap)
+		f.addBroken("summaries do not tile the log: %s", gap)
 	}
 }
 
-// erasing reports whether an erasure that touches a conversation was under way at some time between two moments: it takes
+// erasedBetween reports whether an erasure that touches a conversation was under way at some time between two moments: it takes
 // sessions from their owners.
-func (e *evidence) erasing(conversation string, from, to time.Time) bool {
+func (e *evidence) erasedBetween(conversation string, from, to time.Time) bool {
 	return slices.ContainsFunc(e.erased, func(x erasure) bool {
 		end := x.receipt
 		if end.IsZero() {
@@ -133,8 +133,8 @@ var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
 
 func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
 
-// wiped reports whether a text is what an erasure left.
-func wiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }
+// isWiped reports whether a text is what an erasure left.
+func isWiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }
 
 // summary says how many erasures there were.
 func erasuresLine(all []erasure) string {

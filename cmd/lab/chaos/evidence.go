@@ -12,17 +12,17 @@ import (
 	"ebb/sql/inspect"
 )
 
-// evidence is all that is known when everything has ended, as plain data. What it proves is in chaos_check.go.
+// evidence is the record of a run that has ended, as plain data. The checks on it are in check.go.
 type evidence struct {
 	broken []string // promises that were seen broken before the end
 
-	// What people said, and what DingTalk has.
+	// Messages of people, and the record of DingTalk.
 	said    map[string]remark // by mark
 	took    []time.Duration
 	replies []dingtalktest.Reply     // in their order
 	strange []dingtalktest.Violation // of the protocol
 
-	// What is stored.
+	// Stored data.
 	log      []inspect.Logged
 	standing []inspect.Standing
 	terms    []sessions.Lease
@@ -32,7 +32,7 @@ type evidence struct {
 	open     inspect.Undone
 	accounts []sessions.Restart
 
-	// What gateways said and did.
+	// Logs and fates of gateways.
 	turns  []turnLine
 	panics []string
 	again  map[letterID]bool // replies that they say they sent again though they may have arrived
@@ -48,20 +48,20 @@ type evidence struct {
 	rough    []rig.Interval // while it, or the way to it, was so slow or broken that turns may have failed
 }
 
-// evidence gathers what is known. All gateways have ended.
-func (w *chaos) evidence(ctx context.Context) (*evidence, error) {
+// gatherEvidence gathers the record. All gateways have ended.
+func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		replies: w.sim.Replies(""),
-		// What a gateway that behaves would never say, whatever becomes of it.
+		// Log lines that no correct gateway writes under any fault.
 		strange: w.sim.Violations(
 			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		),
-		both: w.mind.overlaps(), asked: w.mind.inquiries(), lives: w.lives.all(),
-		erased: w.erasures.known(), requests: w.mind.wordsSeen(),
+		both: w.mind.copyOverlaps(), asked: w.mind.copyInquiries(), lives: w.lives.copyAll(),
+		erased: w.erasures.copyAll(), requests: w.mind.wordsSeen(),
 	}
-	e.said, e.took = w.talk.known()
-	w.book.testify(e)
+	e.said, e.took = w.talk.copyAll()
+	w.book.copyInto(e)
 	w.mu.Lock()
 	e.broken, e.away, e.rough = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough)
 	w.mu.Unlock()

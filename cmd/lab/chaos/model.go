@@ -14,8 +14,8 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// chaosModel is a model that repeats the marks of what it answers, saves every fact that it is shown, and fails where it
-// is told to.
+// chaosModel is a model that repeats the marks of the messages it answers, saves every fact in its requests, and fails
+// on demand.
 type chaosModel struct {
 	thread func(asked string) string // the session in which marks were said
 
@@ -48,8 +48,8 @@ type overlap struct {
 	first, second modelCall
 }
 
-// conversation is where the session is that has the two questions.
-func (o overlap) conversation() string {
+// conversationID is where the session is that has the two questions.
+func (o overlap) conversationID() string {
 	conversation, _, _ := strings.Cut(o.thread, " ")
 	return conversation
 }
@@ -58,15 +58,15 @@ func newChaosModel(rng *rand.Rand) *chaosModel {
 	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}}
 }
 
-// spoil makes half of the answers bad for a while.
-func (m *chaosModel) spoil(kind int, d time.Duration) {
+// spoilFor makes half of the answers bad for a while.
+func (m *chaosModel) spoilFor(kind int, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bad, m.until = kind, time.Now().Add(d)
 }
 
-// overlaps are the questions that met so far.
-func (m *chaosModel) overlaps() []overlap {
+// copyOverlaps are the questions that met so far.
+func (m *chaosModel) copyOverlaps() []overlap {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.both)
@@ -79,8 +79,8 @@ type inquiry struct {
 	at      time.Time // first
 }
 
-// inquiries are those so far, in no order.
-func (m *chaosModel) inquiries() []inquiry {
+// copyInquiries are those so far, in no order.
+func (m *chaosModel) copyInquiries() []inquiry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []inquiry
@@ -91,9 +91,9 @@ func (m *chaosModel) inquiries() []inquiry {
 	return all
 }
 
-// slip is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not
+// badReply is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not
 // for people.
-func (m *chaosModel) slip(r openaitest.Request, asked string, good openaitest.Reply) openaitest.Reply {
+func (m *chaosModel) badReply(r openaitest.Request, asked string, good openaitest.Reply) openaitest.Reply {
 	thread := m.thread(asked)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *chaosModel) slip(r openaitest.Request, asked string, good openaitest.Re
 	upkeep := bad == 6 // flushes and summaries alone are slow
 	if time.Now().After(m.until) || upkeep && r.Kind == openaitest.Chat || !upkeep && m.rng.IntN(2) == 0 {
 		took := time.Duration(20+m.rng.IntN(200)) * time.Millisecond
-		m.note(call, thread, took)
+		m.noteCall(call, thread, took)
 		return good.After(took)
 	}
 	switch bad {
@@ -120,15 +120,15 @@ func (m *chaosModel) slip(r openaitest.Request, asked string, good openaitest.Re
 		return good.BreakAfter(2)
 	case 4, 6:
 		took := time.Duration(m.rng.IntN(3000)) * time.Millisecond
-		m.note(call, thread, took)
+		m.noteCall(call, thread, took)
 		return good.After(took)
 	}
 	return good.EndAfter(3)
 }
 
-// note keeps a question in mind while its answer is on the way, and sees whether another process waits for one to the same
+// noteCall keeps a question in mind while its answer is on the way, and sees whether another process waits for one to the same
 // session. m.mu must be held.
-func (m *chaosModel) note(call modelCall, thread string, took time.Duration) {
+func (m *chaosModel) noteCall(call modelCall, thread string, took time.Duration) {
 	if thread == "" {
 		return
 	}
@@ -166,13 +166,13 @@ func askedWords(messages []openaitest.Message) string {
 	return strings.Join(words, " ")
 }
 
-func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
+func (m *chaosModel) replyTo(r openaitest.Request) openaitest.Reply {
 	m.noteWords(r)
 	switch r.Kind {
 	case openaitest.Flush:
-		return m.slip(r, "", openaitest.Calls("memory_save", saveFacts(r)))
+		return m.badReply(r, "", openaitest.Calls("memory_save", saveFacts(r)))
 	case openaitest.Summary:
-		return m.slip(r, "", openaitest.Text(rig.SampleSummary))
+		return m.badReply(r, "", openaitest.Text(rig.SampleSummary))
 	}
 	messages := slices.Clone(r.Messages)
 	for i := range messages {
@@ -183,7 +183,7 @@ func (m *chaosModel) reply(r openaitest.Request) openaitest.Reply {
 	if words := askedWords(messages); words != "" {
 		noted = "，" + words + " 记下了"
 	}
-	return m.slip(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
+	return m.badReply(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
 }
 
 // countText counts tokens by the bytes.
@@ -196,12 +196,12 @@ func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int
 }
 
 var (
-	beside     = regexp.MustCompile(`(?s)<<<.*?>>>`) // what memory and the log have on a question: nobody asks that
+	beside     = regexp.MustCompile(`(?s)<<<.*?>>>`) // hits from memory and the log, which are no question
 	knownFacts = regexp.MustCompile(`(?s)<<<known (\S+)\n.*?\nknown \S+>>>`)
 	toRemember = regexp.MustCompile(`编号(K\d{6})的[^。"\\\n]+`)
 )
 
-// saveFacts is the call that saves what a transcript says is to be remembered, but for what the model is told is known.
+// saveFacts is the call that saves the facts of a transcript, except those that the request lists as known.
 func saveFacts(r openaitest.Request) string {
 	var facts []map[string]string
 	seen := map[string]bool{}

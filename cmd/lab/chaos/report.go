@@ -9,8 +9,8 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// report prints what was done and what was found.
-func (w *chaos) report(out io.Writer, f *findings) {
+// printReport prints what was done and what was found.
+func (w *world) printReport(out io.Writer, f *findings) {
 	fmt.Fprintf(out, "\ntroubles:")
 	for _, kind := range slices.Sorted(maps.Keys(w.done)) {
 		fmt.Fprintf(out, "  %s %d", kind, w.done[kind])
@@ -27,7 +27,7 @@ from the first push to the answer: p50 %s, p99 %s
 %s
 `, f.said, f.acked, f.answered, f.commands, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts,
 		f.accounts, f.grants, f.resumed, f.redelivered, f.perhaps, f.doubled, rig.FormatMillis(f.p50), rig.FormatMillis(f.p99), w.took)
-	fmt.Fprintln(out, erasuresLine(w.erasures.known()))
+	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
 	for _, name := range slices.Sorted(maps.Keys(w.calmed)) {
 		c := w.calmed[name]
 		fmt.Fprintf(out, "%s at rest: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)

@@ -14,7 +14,7 @@ import (
 
 // slot is the place of one gateway: processes come and go in it, each under a name of its own.
 type slot struct {
-	*chaos
+	*world
 	name  string
 	child *rig.Process
 	link  *sqltest.Link
@@ -25,7 +25,7 @@ type slot struct {
 type life struct {
 	slot           string
 	started, ended time.Time
-	told           time.Time // asked to stop
+	stopRequested  time.Time // asked to stop
 	twice          bool      // and asked again: it leaves at once
 	killed         time.Time
 	apart          []rig.Interval // while it stood still or could not reach the database
@@ -38,7 +38,7 @@ type lives struct {
 	of map[string]*life
 }
 
-func (l *lives) change(process string, f func(*life)) {
+func (l *lives) changeLife(process string, f func(*life)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of[process] == nil {
@@ -47,8 +47,8 @@ func (l *lives) change(process string, f func(*life)) {
 	f(l.of[process])
 }
 
-// all copies what is known of each process.
-func (l *lives) all() map[string]life {
+// copyAll copies the record of each process.
+func (l *lives) copyAll() map[string]life {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[string]life{}
@@ -60,11 +60,11 @@ func (l *lives) all() map[string]life {
 	return out
 }
 
-// start starts a new process and does not wait for it to connect: it may find everything in ruins.
-func (s *slot) start(_ context.Context) error {
+// startProcess starts a new process and does not wait for it to connect: it may find everything in ruins.
+func (s *slot) startProcess(_ context.Context) error {
 	s.runs++
 	name := fmt.Sprintf("%s-%d", s.name, s.runs)
-	address, err := s.link.Address(s.address())
+	address, err := s.link.Address(s.databaseURL())
 	if err != nil {
 		return err
 	}
@@ -72,48 +72,48 @@ func (s *slot) start(_ context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.lives.change(name, func(l *life) { l.slot, l.started = s.name, time.Now() })
+	s.lives.changeLife(name, func(l *life) { l.slot, l.started = s.name, time.Now() })
 	c, err := rig.StartProcess(name, s.program, config, s.book)
 	if err != nil {
 		return err
 	}
 	s.child = c
-	go c.ReportLoss(func(err error) { s.broke("%v; its log ends with %q", err, s.book.last(c.Name)) })
+	go c.ReportLoss(func(err error) { s.addBroken("%v; its log ends with %q", err, s.book.newestLines(c.Name)) })
 	return nil
 }
 
 // stopLimit is how long a clean stop may take, here: drain and flush and the end of what a frozen database holds up.
 const stopLimit = 45 * time.Second
 
-// end waits for the end of a process that was told to stop. Told once, its exit code must be 0.
-func (w *chaos) end(ctx context.Context, c *rig.Process) {
+// awaitExit waits for the end of a process that was asked to stop. After one request its exit code must be 0.
+func (w *world) awaitExit(ctx context.Context, c *rig.Process) {
 	limit, stop := context.WithTimeout(ctx, stopLimit)
 	defer stop()
 	err := c.WaitExit(limit)
 	twice := false
-	w.lives.change(c.Name, func(l *life) { l.ended, l.exit, twice = time.Now(), c.Err, l.twice })
+	w.lives.changeLife(c.Name, func(l *life) { l.ended, l.exit, twice = time.Now(), c.Err, l.twice })
 	late := c.Alive()
 	if late {
 		_ = c.Kill() // it has ended then
 	}
-	begun := len(w.book.last(c.Name)) > 0 // a process without a line may end before it heeds signals
+	begun := len(w.book.newestLines(c.Name)) > 0 // a process without a line may end before it heeds signals
 	if err != nil && ctx.Err() == nil && (late || !twice && begun) {
-		w.broke("%v; its log ends with %q", err, w.book.last(c.Name))
+		w.addBroken("%v; its log ends with %q", err, w.book.newestLines(c.Name))
 	}
 }
 
-// tell asks a process to stop and waits for its end in the background.
-func (s *slot) tell(ctx context.Context, c *rig.Process) error {
-	s.lives.change(c.Name, func(l *life) { l.told = time.Now() })
+// requestStop asks a process to stop and waits for its end in the background.
+func (s *slot) requestStop(ctx context.Context, c *rig.Process) error {
+	s.lives.changeLife(c.Name, func(l *life) { l.stopRequested = time.Now() })
 	if err := c.Terminate(); err != nil {
 		return err
 	}
-	s.leaving.Go(func() { s.end(ctx, c) })
+	s.leaving.Go(func() { s.awaitExit(ctx, c) })
 	return nil
 }
 
-// freeze stops a process for a while, as a machine does that swaps or is migrated. It returns at once.
-func (s *slot) freeze(c *rig.Process, d time.Duration) {
+// freezeFor stops a process for a while, as a machine does that swaps or is migrated. It returns at once.
+func (s *slot) freezeFor(c *rig.Process, d time.Duration) {
 	pid := c.PID()
 	if syscall.Kill(pid, syscall.SIGSTOP) != nil {
 		return
@@ -125,16 +125,16 @@ func (s *slot) freeze(c *rig.Process, d time.Duration) {
 // setApart notes that a process can't know what happens, for a while from now on.
 func (s *slot) setApart(c *rig.Process, d time.Duration) {
 	now := time.Now()
-	s.lives.change(c.Name, func(l *life) { l.apart = append(l.apart, rig.Interval{From: now, To: now.Add(d + time.Second)}) })
+	s.lives.changeLife(c.Name, func(l *life) { l.apart = append(l.apart, rig.Interval{From: now, To: now.Add(d + time.Second)}) })
 }
 
-// kill ends the process as the kernel would.
-func (s *slot) kill() error {
-	s.lives.change(s.child.Name, func(l *life) { l.killed = time.Now() })
+// killProcess ends the process as the kernel would.
+func (s *slot) killProcess() error {
+	s.lives.changeLife(s.child.Name, func(l *life) { l.killed = time.Now() })
 	return s.child.Kill()
 }
 
-// stood reports whether the process was apart from the others at some time between two moments.
-func (l life) stood(from, to time.Time) bool {
+// wasApart reports whether the process was apart from the others at some time between two moments.
+func (l life) wasApart(from, to time.Time) bool {
 	return slices.ContainsFunc(l.apart, func(s rig.Interval) bool { return s.From.Before(to) && from.Before(s.To) })
 }

@@ -25,7 +25,7 @@ type figures struct {
 }
 
 // figuresOf reads the figures of a gateway.
-func (w *chaos) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
+func (w *world) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.book.adminOf(c.Name)+"/metrics", nil)
@@ -92,20 +92,20 @@ func sampleEvery(whole time.Duration) time.Duration {
 	return max(time.Second, min(time.Minute, whole/30))
 }
 
-// sample looks at what is taken, again and again, and prints a line each time.
-func (w *chaos) sample(ctx context.Context) {
+// sampleUsage measures usage periodically and prints a line each time.
+func (w *world) sampleUsage(ctx context.Context) {
 	began := time.Now()
 	for next := began; ; {
 		next = next.Add(sampleEvery(w.opt.For))
 		if !rig.WaitUntil(ctx, next) {
 			return
 		}
-		s, err := w.look(ctx)
+		s, err := w.takeSample(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			w.broke("a sample: %v", err)
+			w.addBroken("a sample: %v", err)
 			continue
 		}
 		s.at = time.Since(began)
@@ -114,7 +114,7 @@ func (w *chaos) sample(ctx context.Context) {
 	}
 }
 
-func (w *chaos) look(ctx context.Context) (sample, error) {
+func (w *world) takeSample(ctx context.Context) (sample, error) {
 	s := sample{gateways: map[string]figures{}, tables: map[string]inspect.TableSize{}}
 	for _, g := range w.slots {
 		f, err := w.figuresOf(ctx, g.child)
@@ -163,10 +163,10 @@ func (s sample) String() string {
 	return b.String()
 }
 
-// What counts as flat. The first quarter is for warming up: caches, pools and the heap find their size. Of the rest, the
-// second half is held against the first.
+// Limits of flat usage. The first quarter is for warming up: caches, pools and the heap find their size. The second
+// half of the rest is compared with its first half.
 const (
-	warmUp          = 4         // one of so many parts
+	warmUp          = 4         // one of this number of parts
 	flatRSS         = 1.10      // times, by the median,
 	flatRSSRoom     = 8 * mega  // and so much: a heap breathes
 	flatGoroutines  = 10        // more, by the median
@@ -180,8 +180,8 @@ const (
 	fewestSamples   = 2 * warmUp
 )
 
-// soaked prints whether what gateways and tables take is flat, and returns what is not.
-func (w *chaos) soaked(out io.Writer) []string {
+// judgeUsage prints whether the usage of gateways and tables is flat, and returns the breaches.
+func (w *world) judgeUsage(out io.Writer) []string {
 	lines, broken := judgeSoak(w.samples)
 	fmt.Fprintf(out, "\nsecond half against first, after a quarter to warm up (flat: memory <= x %.2f + %d MB, goroutines <= + %d, files <= + %d,\n"+
 		"a table's growth by 1,000 turns <= x %.2f + %d KB, its share of dead rows <= + %.0f %% or below %.0f %%)\n",
@@ -192,7 +192,7 @@ func (w *chaos) soaked(out io.Writer) []string {
 	return broken
 }
 
-// judgeSoak compares the two halves of a soak: a line for each thing looked at, and what is not flat.
+// judgeSoak compares the two halves of a soak: a line for each quantity, and the breaches.
 func judgeSoak(samples []sample) (lines, broken []string) {
 	if len(samples) < fewestSamples {
 		return nil, []string{fmt.Sprintf("a soak of %d samples tells nothing", len(samples))}
@@ -216,10 +216,10 @@ func judgeSoak(samples []sample) (lines, broken []string) {
 		if second[len(second)-1].tables[name].Bytes < mega {
 			continue // nothing to speak of
 		}
-		a, b := growth(first, name), growth(append(first[len(first)-1:len(first):len(first)], second...), name)
+		a, b := tableGrowth(first, name), tableGrowth(append(first[len(first)-1:len(first):len(first)], second...), name)
 		room := max(flatGrowthRoom, flatGrowthLeast*1000/float64(max(1, second[len(second)-1].turns-second[0].turns)))
 		note(b <= a*flatGrowth+room, "%s: grows %.0f KB, then %.0f KB by 1,000 turns", name, a/1024, b/1024)
-		da, db := dead(first, name), dead(second, name)
+		da, db := deadShare(first, name), deadShare(second, name)
 		note(db <= max(da+flatDead, flatDeadShare), "%s: %.0f %% of its rows are dead, then %.0f %%", name, 100*da, 100*db)
 	}
 	return lines, broken
@@ -237,15 +237,15 @@ func medianOf(samples []sample, gateway string) figures {
 	}
 }
 
-// growth is by how many bytes a table grew in a thousand turns.
-func growth(samples []sample, table string) float64 {
+// tableGrowth is by how many bytes a table grew in a thousand turns.
+func tableGrowth(samples []sample, table string) float64 {
 	a, b := samples[0], samples[len(samples)-1]
 	turns := float64(max(1, b.turns-a.turns))
 	return float64(b.tables[table].Bytes-a.tables[table].Bytes) * 1000 / turns
 }
 
-// dead is the largest share of dead rows that a table had, where they were many.
-func dead(samples []sample, table string) float64 {
+// deadShare is the largest share of dead rows that a table had, where they were many.
+func deadShare(samples []sample, table string) float64 {
 	worst := 0.0
 	for _, s := range samples {
 		if t := s.tables[table]; t.Dead >= flatDeadRoom {

@@ -12,11 +12,11 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// remark is one message that somebody said, and what DingTalk knows of it.
+// remark is one message of a person, and its state at DingTalk.
 type remark struct {
 	mark    string // stands in the text, unless that is a command; it is the message's id too
 	place   string // the conversation
-	thread  string // what is one session: the conversation, or one member of it
+	thread  string // the session: the conversation, or one member of it
 	command bool
 	fact    string // what it says that is to be remembered
 	wiped   bool   // an erasure is about it: its words may be gone
@@ -27,8 +27,8 @@ type remark struct {
 	answered      bool
 }
 
-// chaosTalk is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
-type chaosTalk struct {
+// talkers is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
+type talkers struct {
 	sim    *dingtalktest.Server
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -49,25 +49,25 @@ const (
 	chaosMemberGroups  = 3
 )
 
-func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *chaosTalk {
+func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *talkers {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	t := &chaosTalk{
+	t := &talkers{
 		sim: sim, rng: rng, noisy: noisy, member: member, stop: stop, ended: make(chan struct{}), said: map[string]*remark{},
 	}
 	go func() {
 		defer close(t.ended)
-		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { t.note(e); return false })
+		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { t.noteEntry(e); return false })
 	}()
 	return t
 }
 
-func (t *chaosTalk) close() {
+func (t *talkers) close() {
 	t.stop()
 	<-t.ended
 }
 
-// note takes from the transcript what was acknowledged, and when a message was answered.
-func (t *chaosTalk) note(e dingtalktest.Entry) {
+// noteEntry takes from the transcript what was acknowledged, and when a message was answered.
+func (t *talkers) noteEntry(e dingtalktest.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.said[e.MsgID]
@@ -87,15 +87,15 @@ func (t *chaosTalk) note(e dingtalktest.Entry) {
 	}
 }
 
-// owed is the number of messages that DingTalk has no 200 for.
-func (t *chaosTalk) owed() int {
+// countUnacked is the number of messages that DingTalk has no 200 for.
+func (t *talkers) countUnacked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open
 }
 
-// known copies what is known of each message.
-func (t *chaosTalk) known() (said map[string]remark, took []time.Duration) {
+// copyAll copies the record of each message.
+func (t *talkers) copyAll() (said map[string]remark, took []time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	said = make(map[string]remark, len(t.said))
@@ -105,8 +105,8 @@ func (t *chaosTalk) known() (said map[string]remark, took []time.Duration) {
 	return said, append([]time.Duration(nil), t.took...)
 }
 
-// run says something rate times a second, at random moments, until ctx ends.
-func (t *chaosTalk) run(ctx context.Context, rate float64) {
+// talkUntilDone says something rate times a second, at random moments, until ctx ends.
+func (t *talkers) talkUntilDone(ctx context.Context, rate float64) {
 	for {
 		t.mu.Lock()
 		pause := t.rng.ExpFloat64() / rate
@@ -114,7 +114,7 @@ func (t *chaosTalk) run(ctx context.Context, rate float64) {
 		if !rig.WaitUntil(ctx, time.Now().Add(time.Duration(pause*float64(time.Second)))) {
 			return
 		}
-		t.say()
+		t.sayNext()
 	}
 }
 
@@ -133,10 +133,10 @@ var (
 	chaosDeeds  = []string{"由李娜值守", "每周三凌晨备份", "保留九十天", "限流八百", "走专线", "双人复核", "迁移到新盘"}
 )
 
-// say says one message somewhere.
-func (t *chaosTalk) say() {
+// sayNext says one message somewhere.
+func (t *talkers) sayNext() {
 	t.mu.Lock()
-	u, m := t.draw()
+	u, m := t.drawMessage()
 	u.sent = time.Now()
 	t.said[u.mark], t.order = u, append(t.order, u.mark)
 	t.open++
@@ -144,8 +144,8 @@ func (t *chaosTalk) say() {
 	t.sim.Say(m)
 }
 
-// draw makes up the next message. t.mu must be held.
-func (t *chaosTalk) draw() (*remark, dingtalktest.Message) {
+// drawMessage makes up the next message. t.mu must be held.
+func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 	n := len(t.order) + 1
 	mark := fmt.Sprintf("q%07d", n)
 	who := chaosPeople[t.rng.IntN(len(chaosPeople))]
@@ -175,13 +175,13 @@ func (t *chaosTalk) draw() (*remark, dingtalktest.Message) {
 		m.Text = talkText(u)
 	}
 	if t.noisy && !command {
-		t.roughen(&m)
+		t.roughenMessage(&m)
 	}
 	return u, m
 }
 
-// roughen makes a few messages come in copies, or long. t.mu must be held.
-func (t *chaosTalk) roughen(m *dingtalktest.Message) {
+// roughenMessage makes a few messages come in copies, or long. t.mu must be held.
+func (t *talkers) roughenMessage(m *dingtalktest.Message) {
 	switch t.rng.IntN(60) {
 	case 0, 1:
 		m.Copies = 3
@@ -192,8 +192,8 @@ func (t *chaosTalk) roughen(m *dingtalktest.Message) {
 	}
 }
 
-// some are a few of the messages said so far.
-func (t *chaosTalk) some(n int) []string {
+// someMarks are a few of the messages said so far.
+func (t *talkers) someMarks(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []string
@@ -204,7 +204,7 @@ func (t *chaosTalk) some(n int) []string {
 }
 
 // threadOf is the session in which the messages with these marks were said.
-func (t *chaosTalk) threadOf(asked string) string {
+func (t *talkers) threadOf(asked string) string {
 	mark, _, _ := strings.Cut(asked, " ")
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,9 +22,9 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// chaos is a world that goes wrong: gateways as processes on one PostgreSQL, which are killed, stopped and cut off while
-// people talk. Whatever happens in it, what it promised must hold; see chaos_check.go.
-type chaos struct {
+// world runs gateways as processes on one PostgreSQL and kills, stops and cuts them off while people talk. The promises
+// of check.go must hold all the same.
+type world struct {
 	opt     Command
 	dir     string // temporary, with all that is written
 	program string
@@ -34,15 +34,15 @@ type chaos struct {
 	sim      *dingtalktest.Server
 	model    *openaitest.Server
 	mind     *chaosModel
-	book     *chaosBook
-	talk     *chaosTalk
+	book     *logRecord
+	talk     *talkers
 	eye      *inspect.Inspector
 	slots    []*slot
-	plan     []trouble
+	plan     []fault
 	lives    lives
 	erasures erasures
 
-	leaving sync.WaitGroup // processes that were told to stop
+	leaving sync.WaitGroup // processes that were asked to stop
 
 	mu      sync.Mutex
 	private *localpg.Server // nil while it is stopped
@@ -51,14 +51,14 @@ type chaos struct {
 	apart   []rig.Interval     // while the database was in trouble: a living replica may be taken for dead then
 	rough   []rig.Interval     // while statements were cut off, hung or took long
 	broken  []string           // promises that were seen broken before the end
-	calmed  map[string]figures // of each gateway when all was done, before it was told to stop
+	calmed  map[string]figures // of each gateway when all work was done, before it was asked to stop
 	samples []sample
 	took    string // what the run spent its time with
 }
 
-// openChaos builds a world; no gateway runs in it yet. What it returns may be closed whatever the error.
-func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *chaos, err error) {
-	w = &chaos{
+// openChaos builds the stand-ins and the database, without a gateway. The caller closes the result even after an error.
+func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *world, err error) {
+	w = &world{
 		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
 		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
 	}
@@ -78,7 +78,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 		return w, err
 	}
 	if !opt.Calm {
-		w.plan = planTroubles(opt)
+		w.plan = planFaults(opt)
 	}
 	w.sim = dingtalktest.New(dingtalktest.Options{
 		Seed: opt.Seed, LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited, OpensPerMinute: 100_000,
@@ -86,12 +86,12 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000, IgnoreMsgUUID: w.keysIgnored(),
 	})
 	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
-	w.model = openaitest.New(openaitest.Options{Reply: w.mind.reply, Usage: countText, KeepRequests: 1})
+	w.model = openaitest.New(openaitest.Options{Reply: w.mind.replyTo, Usage: countText, KeepRequests: 1})
 	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
 	w.mind.thread = w.talk.threadOf
 	for i := range opt.Replicas {
-		s := &slot{chaos: w, name: fmt.Sprintf("g%d", i+1)}
-		if s.link, err = sqltest.NewLink(ctx, func() string { return sqltest.SocketOf(w.address()) }); err != nil {
+		s := &slot{world: w, name: fmt.Sprintf("g%d", i+1)}
+		if s.link, err = sqltest.NewLink(ctx, func() string { return sqltest.SocketOf(w.databaseURL()) }); err != nil {
 			return w, err
 		}
 		w.slots = append(w.slots, s)
@@ -100,7 +100,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 }
 
 // close ends what still runs and deletes what was written.
-func (w *chaos) close(ctx context.Context) error {
+func (w *world) close(ctx context.Context) error {
 	var err error
 	for _, s := range w.slots {
 		if s.child != nil && s.child.Alive() {
@@ -128,7 +128,7 @@ func (w *chaos) close(ctx context.Context) error {
 	return err
 }
 
-func (w *chaos) startPostgres(ctx context.Context) error {
+func (w *world) startPostgres(ctx context.Context) error {
 	p, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.dir, "pg")})
 	if err != nil {
 		return err
@@ -139,22 +139,22 @@ func (w *chaos) startPostgres(ctx context.Context) error {
 	return nil
 }
 
-// address is where PostgreSQL is, or was last.
-func (w *chaos) address() string {
+// databaseURL is where PostgreSQL is, or was last.
+func (w *world) databaseURL() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.url
 }
 
 // perMember reports whether each member of a group has a session of their own in this run: the seed decides.
-func (w *chaos) perMember() bool { return w.opt.Seed%3 == 0 }
+func (w *world) perMember() bool { return w.opt.Seed%3 == 0 }
 
-// keysIgnored reports whether DingTalk shows a reply again that it has shown, as the seed decides: nobody promises that it
-// looks at their keys.
-func (w *chaos) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
+// keysIgnored reports whether DingTalk repeats a reply with a known key, as the seed decides: the documentation
+// promises no deduplication.
+func (w *world) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
 
-// connections is how many gateways are connected to DingTalk, as the seed decides.
-func (w *chaos) connections() string {
+// connectionCount is how many gateways are connected to DingTalk, as the seed decides.
+func (w *world) connectionCount() string {
 	if w.opt.Seed/4%4 == 1 {
 		return config.ConnectionsOne
 	}
@@ -162,7 +162,7 @@ func (w *chaos) connections() string {
 }
 
 // stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.
-func (w *chaos) stopPostgres(ctx context.Context, within time.Duration) error {
+func (w *world) stopPostgres(ctx context.Context, within time.Duration) error {
 	w.mu.Lock()
 	p := w.private
 	w.private = nil
@@ -175,8 +175,8 @@ func (w *chaos) stopPostgres(ctx context.Context, within time.Duration) error {
 	return p.Stop(ctx)
 }
 
-// broke notes that a promise was broken.
-func (w *chaos) broke(format string, args ...any) {
+// addBroken notes that a promise was broken.
+func (w *world) addBroken(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.broken) < maxBroken {
@@ -185,12 +185,12 @@ func (w *chaos) broke(format string, args ...any) {
 }
 
 // gatewayConfig is small enough in all things for a flush and a compaction to come soon.
-func (w *chaos) gatewayConfig(name, database string) (string, error) {
+func (w *world) gatewayConfig(name, database string) (string, error) {
 	type object = map[string]any
 	c := object{
 		"dingtalk": object{
 			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
-			"connections": w.connections(),
+			"connections": w.connectionCount(),
 		},
 		"llm": object{"models": []object{{
 			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
@@ -219,7 +219,7 @@ const (
 )
 
 // watchTerms looks at the leases again and again: the term of none may fall.
-func (w *chaos) watchTerms(ctx context.Context) {
+func (w *world) watchTerms(ctx context.Context) {
 	seen := map[sessions.Key]int64{}
 	for rig.WaitUntil(ctx, time.Now().Add(100*time.Millisecond)) {
 		one, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -229,8 +229,8 @@ func (w *chaos) watchTerms(ctx context.Context) {
 			continue // the database is away: part of the trouble
 		}
 		for _, l := range leases {
-			if l.Term < seen[l.Key] && !w.erasures.deletes(l.Key) {
-				w.broke("session %s: the lease's term fell from %d to %d", l.Key, seen[l.Key], l.Term)
+			if l.Term < seen[l.Key] && !w.erasures.deletesThread(l.Key) {
+				w.addBroken("session %s: the lease's term fell from %d to %d", l.Key, seen[l.Key], l.Term)
 			}
 			seen[l.Key] = l.Term
 		}

@@ -13,16 +13,16 @@ import (
 	"ebb/sessions"
 )
 
-// begin starts the first gateway.
-func (s *story) begin(ctx context.Context) (err error) {
-	s.first, err = s.start(ctx, "A")
+// beginStory starts the first gateway.
+func (s *story) beginStory(ctx context.Context) (err error) {
+	s.first, err = s.startGateway(ctx, "A")
 	return err
 }
 
-// talk plants the facts, and has one of them told again while it still stands in the context.
-func (s *story) talk(ctx context.Context) error {
+// talkAboutFacts plants the facts, and asks for one of them while it still stands in the context.
+func (s *story) talkAboutFacts(ctx context.Context) error {
 	for _, f := range plantedFacts {
-		if _, err := s.ask(ctx, f.Utterance); err != nil {
+		if _, err := s.askAs(ctx, f.Utterance); err != nil {
 			return err
 		}
 	}
@@ -33,8 +33,8 @@ func (s *story) talk(ctx context.Context) error {
 // the compaction.
 const nearMarks = demoThreshold * 2 / 3
 
-// more says the next piece of chatter and returns the session after its answer.
-func (s *story) more(ctx context.Context, tokens int) (sessions.Session, error) {
+// fillContext says the next piece of chatter and returns the session after its answer.
+func (s *story) fillContext(ctx context.Context, tokens int) (sessions.Session, error) {
 	from := &s.remarks
 	if tokens < nearMarks && len(s.minutes) > 0 {
 		from = &s.minutes
@@ -44,54 +44,54 @@ func (s *story) more(ctx context.Context, tokens int) (sessions.Session, error) 
 	}
 	u := (*from)[0]
 	*from = (*from)[1:]
-	if _, err := s.ask(ctx, u); err != nil {
+	if _, err := s.askAs(ctx, u); err != nil {
 		return sessions.Session{}, err
 	}
-	row, err := s.session(ctx)
+	row, err := s.readSession(ctx)
 	if err == nil {
-		s.show.context(row.TotalTokens)
+		s.show.showContext(row.TotalTokens)
 	}
 	return row, err
 }
 
-// grow talks until the context is at the mark of the flush.
-func (s *story) grow(ctx context.Context) error {
+// growTo talks until the context is at the mark of the flush.
+func (s *story) growTo(ctx context.Context) error {
 	s.minutes, s.remarks = rig.LongMessages, rig.ShortMessages
-	row, err := s.session(ctx)
+	row, err := s.readSession(ctx)
 	for err == nil && row.TotalTokens < int(demoThreshold*demoFlushRatio) && row.FlushCount == 0 {
-		row, err = s.more(ctx, row.TotalTokens)
+		row, err = s.fillContext(ctx, row.TotalTokens)
 	}
 	return err
 }
 
-// flush waits for the flush and checks that every planted fact is in memory, before anything was compacted.
-func (s *story) flush(ctx context.Context) error {
+// awaitFlush waits for the flush and checks that every planted fact is in memory, before anything was compacted.
+func (s *story) awaitFlush(ctx context.Context) error {
 	if _, err := s.book.WaitLine(ctx, s.first.Name, "Executing memory flush"); err != nil {
 		return err
 	}
-	row, err := s.until(ctx, "a memory flush", func(r sessions.Session) bool { return r.FlushCount > 0 })
+	row, err := s.awaitState(ctx, "a memory flush", func(r sessions.Session) bool { return r.FlushCount > 0 })
 	if err != nil {
 		return err
 	}
 	if row.CompactionCount > 0 {
 		return fmt.Errorf("expected the flush before any compaction, got %d compactions", row.CompactionCount)
 	}
-	facts, lines, err := s.fresh(ctx)
+	facts, lines, err := s.newMemories(ctx)
 	if err != nil {
 		return err
 	}
-	s.show.happened(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 rows saved", withCommas(row.TotalTokens), len(facts)), lines...)
+	s.show.showAction(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 rows saved", withCommas(row.TotalTokens), len(facts)), lines...)
 	for _, f := range plantedFacts {
-		if !remembered(facts, f.proof) {
+		if !describeMemory(facts, f.proof) {
 			return fmt.Errorf("expected a memory that holds %q, got %q", f.proof, lines)
 		}
 	}
-	return s.pause(ctx, 2500*time.Millisecond)
+	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
-// fresh lists what is in memory, and in words what of it was not shown yet.
-func (s *story) fresh(ctx context.Context) (all []memory.Memory, words []string, err error) {
-	all, err = s.memories(ctx)
+// newMemories lists the facts in memory, and the words of those that were not shown yet.
+func (s *story) newMemories(ctx context.Context) (all []memory.Memory, words []string, err error) {
+	all, err = s.listMemories(ctx)
 	for _, m := range all[min(s.known, len(all)):] {
 		words = append(words, fmt.Sprintf("[%s] %s", m.Kind, m.Content))
 	}
@@ -99,7 +99,7 @@ func (s *story) fresh(ctx context.Context) (all []memory.Memory, words []string,
 	return all, words, err
 }
 
-func remembered(facts []memory.Memory, words string) bool {
+func describeMemory(facts []memory.Memory, words string) bool {
 	for _, m := range facts {
 		if strings.Contains(m.Content, words) {
 			return true
@@ -108,17 +108,17 @@ func remembered(facts []memory.Memory, words string) bool {
 	return false
 }
 
-// compact talks on until the context is compacted, and checks the compaction log against the gateway's own line, and
+// awaitCompaction talks on until the context is compacted, and checks the compaction log against the gateway's own line, and
 // that no event was lost by it.
-func (s *story) compact(ctx context.Context) error {
-	row, err := s.session(ctx)
+func (s *story) awaitCompaction(ctx context.Context) error {
+	row, err := s.readSession(ctx)
 	for err == nil && row.TotalTokens < demoThreshold && row.CompactionCount == 0 {
-		row, err = s.more(ctx, row.TotalTokens)
+		row, err = s.fillContext(ctx, row.TotalTokens)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := s.until(ctx, "a compaction", func(r sessions.Session) bool { return r.CompactionCount > 0 }); err != nil {
+	if _, err := s.awaitState(ctx, "a compaction", func(r sessions.Session) bool { return r.CompactionCount > 0 }); err != nil {
 		return err
 	}
 	line, err := s.book.WaitLine(ctx, s.first.Name, "Compaction completed")
@@ -139,18 +139,18 @@ func (s *story) compact(ctx context.Context) error {
 	case line.IntField("tokens_before") != e.TokensBefore || line.IntField("tokens_after") != e.TokensAfter:
 		return fmt.Errorf("expected the gateway's log to say %d -> %d tokens, got %s", e.TokensBefore, e.TokensAfter, line.Raw)
 	}
-	s.show.happened(
+	s.show.showAction(
 		fmt.Sprintf("压缩 compaction：%s → %s tokens", withCommas(e.TokensBefore), withCommas(e.TokensAfter)),
 		fmt.Sprintf("第 %d–%d 条进了摘要 events %d–%d are told by a summary; flush: %s", e.StartSeq, e.EndSeq, e.StartSeq, e.EndSeq, e.FlushOutcome))
 	if err := s.checkLog(ctx); err != nil {
 		return err
 	}
-	return s.pause(ctx, 2500*time.Millisecond)
+	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
 // checkLog checks that all that was said is still in the event log.
 func (s *story) checkLog(ctx context.Context) error {
-	events, err := s.events(ctx)
+	events, err := s.countEvents(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (s *story) checkLog(ctx context.Context) error {
 	return nil
 }
 
-// events are the messages in the log, by id.
-func (s *story) events(ctx context.Context) (map[string]sessions.Event, error) {
+// countEvents are the messages in the log, by id.
+func (s *story) countEvents(ctx context.Context) (map[string]sessions.Event, error) {
 	list, err := s.store.Events(ctx, s.key, 0, 10_000)
 	if err != nil {
 		return nil, err
@@ -177,10 +177,10 @@ func (s *story) events(ctx context.Context) (map[string]sessions.Event, error) {
 	return all, nil
 }
 
-// recall asks for a fact whose own words have left the context.
-func (s *story) recall(ctx context.Context) error {
+// askRecall asks for a fact whose own words have left the context.
+func (s *story) askRecall(ctx context.Context) error {
 	fact := plantedFacts[0]
-	events, err := s.events(ctx)
+	events, err := s.countEvents(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,116 +190,116 @@ func (s *story) recall(ctx context.Context) error {
 	if err := s.askFor(ctx, recallQuestion, fact.proof, "记忆"); err != nil {
 		return err
 	}
-	s.show.happened("凭记忆答对 answered from memory：" + fact.proof)
-	return s.pause(ctx, 2*time.Second)
+	s.show.showAction("凭记忆答对 answered from memory：" + fact.proof)
+	return s.pauseFor(ctx, 2*time.Second)
 }
 
-// roll starts the second gateway, stops the first one in the middle of a turn, and says something in between.
-func (s *story) roll(ctx context.Context) (err error) {
-	if s.second, err = s.start(ctx, "B"); err != nil {
+// rollGateway starts the second gateway, stops the first one in the middle of a turn, and says something in between.
+func (s *story) rollGateway(ctx context.Context) (err error) {
+	if s.second, err = s.startGateway(ctx, "B"); err != nil {
 		return err
 	}
-	s.model.Add(openaitest.WhenFunc(asking(inFlight), slowly(1500*time.Millisecond)).Times(1))
-	flying, err := s.say(ctx, inFlight)
+	s.model.Add(openaitest.WhenFunc(matchQuestion(inFlight), answerSlowly(1500*time.Millisecond)).Times(1))
+	flying, err := s.sayAs(ctx, inFlight)
 	if err != nil {
 		return err
 	}
-	if _, err := s.model.Wait(ctx, asking(inFlight)); err != nil {
+	if _, err := s.model.Wait(ctx, matchQuestion(inFlight)); err != nil {
 		return fmt.Errorf("expected a turn to be in flight: %w", err)
 	}
 	if err := s.first.Terminate(); err != nil {
 		return err
 	}
-	s.show.replica("A", s.first.PID(), "SIGTERM", true)
+	s.show.showReplica("A", s.first.PID(), "SIGTERM", true)
 	drain, err := s.book.WaitLine(ctx, "A", "Draining")
 	if err != nil {
 		return err
 	}
-	s.show.replica("A", s.first.PID(), "收尾 draining", true)
-	s.show.happened(fmt.Sprintf("A 收到 SIGTERM，还有 %d 轮在答 · A got SIGTERM with %d turn in flight", drain.IntField("turns"), drain.IntField("turns")))
-	between, err := s.say(ctx, inBetween)
+	s.show.showReplica("A", s.first.PID(), "收尾 draining", true)
+	s.show.showAction(fmt.Sprintf("A 收到 SIGTERM，还有 %d 轮在答 · A got SIGTERM with %d turn in flight", drain.IntField("turns"), drain.IntField("turns")))
+	between, err := s.sayAs(ctx, inBetween)
 	if err != nil {
 		return err
 	}
-	if _, err := s.answer(ctx, flying); err != nil {
+	if _, err := s.awaitAnswer(ctx, flying); err != nil {
 		return err
 	}
-	if err := s.stopped(ctx); err != nil {
+	if err := s.awaitStop(ctx); err != nil {
 		return err
 	}
-	if _, err := s.answer(ctx, between); err != nil {
+	if _, err := s.awaitAnswer(ctx, between); err != nil {
 		return err
 	}
-	return s.pause(ctx, 1500*time.Millisecond)
+	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// stopped checks how the first gateway ended: its summary line, and exit code 0.
-func (s *story) stopped(ctx context.Context) error {
+// awaitStop checks how the first gateway ended: its summary line, and exit code 0.
+func (s *story) awaitStop(ctx context.Context) error {
 	sum, err := s.book.WaitLine(ctx, "A", "Shutdown memory flush summary")
 	if err != nil {
 		return err
 	}
 	if sum.IntField("sessions") != 1 || sum.IntField("owed") != 0 {
-		return fmt.Errorf("expected the summary of the stop to tell of 1 session and nothing owed, got %s", sum.Raw)
+		return fmt.Errorf("expected the summary of the stop to count 1 session and nothing owed, got %s", sum.Raw)
 	}
 	if err := s.first.WaitExit(ctx); err != nil {
 		return err
 	}
-	s.show.replica("A", s.first.PID(), "已退出 exit 0", false)
-	facts, lines, err := s.fresh(ctx)
+	s.show.showReplica("A", s.first.PID(), "已退出 exit 0", false)
+	facts, lines, err := s.newMemories(ctx)
 	if err != nil {
 		return err
 	}
-	s.show.happened(fmt.Sprintf("A exit 0 · Shutdown memory flush summary: sessions %d, flushed %d, memories %d, owed %d",
+	s.show.showAction(fmt.Sprintf("A exit 0 · Shutdown memory flush summary: sessions %d, flushed %d, memories %d, owed %d",
 		sum.IntField("sessions"), sum.IntField("flushed"), sum.IntField("memories"), sum.IntField("owed")), lines...)
-	if !remembered(facts, inFlight.Text) {
+	if !describeMemory(facts, inFlight.Text) {
 		return fmt.Errorf("expected the stop to save %q, which was said since the last flush, got %q", inFlight.Text, lines)
 	}
 	return nil
 }
 
-// afterRoll asks the second gateway for a fact that was told to the first.
+// afterRoll asks the second gateway for a fact from the time of the first.
 func (s *story) afterRoll(ctx context.Context) error {
 	if err := s.askFor(ctx, afterRestart, plantedFacts[2].proof); err != nil {
 		return err
 	}
-	s.show.happened("重启后仍记得 remembered after the restart：" + plantedFacts[2].proof)
-	return s.pause(ctx, 1500*time.Millisecond)
+	s.show.showAction("重启后仍记得 remembered after the restart：" + plantedFacts[2].proof)
+	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// kill ends the second gateway at once, in the middle of a turn whose message it has just acknowledged, and has a third
+// killGateway ends the second gateway at once, in the middle of a turn whose message it has just acknowledged, and has a third
 // one answer it.
-func (s *story) kill(ctx context.Context) (err error) {
-	s.model.Add(openaitest.WhenFunc(asking(beforeKill), never).Times(1))
-	id, err := s.say(ctx, beforeKill)
+func (s *story) killGateway(ctx context.Context) (err error) {
+	s.model.Add(openaitest.WhenFunc(matchQuestion(beforeKill), neverAnswer).Times(1))
+	id, err := s.sayAs(ctx, beforeKill)
 	if err != nil {
 		return err
 	}
-	if _, err := s.model.Wait(ctx, asking(beforeKill)); err != nil {
+	if _, err := s.model.Wait(ctx, matchQuestion(beforeKill)); err != nil {
 		return fmt.Errorf("expected a turn to be in flight: %w", err)
 	}
 	if err := s.second.Kill(); err != nil {
 		return err
 	}
-	if n := len(s.replies()[id]); n > 0 {
+	if n := len(s.repliesByMessage()[id]); n > 0 {
 		return fmt.Errorf("expected no answer before the kill, got %d", n)
 	}
-	s.show.replica("B", s.second.PID(), "kill -9", false)
-	s.show.happened("B 确认了消息，没答完就被 kill -9 · B was killed with the message acknowledged and not answered")
+	s.show.showReplica("B", s.second.PID(), "kill -9", false)
+	s.show.showAction("B 确认了消息，没答完就被 kill -9 · B was killed with the message acknowledged and not answered")
 	if err := s.dingtalk.WaitNoConns(ctx); err != nil {
 		return err
 	}
-	s.show.happened("C 启动，等 B 的租约到期（" + demoLeaseTTL + "）· C starts and waits for B's lease to run out")
-	if s.third, err = s.start(ctx, "C"); err != nil {
+	s.show.showAction("C 启动，等 B 的租约到期（" + demoLeaseTTL + "）· C starts and waits for B's lease to run out")
+	if s.third, err = s.startGateway(ctx, "C"); err != nil {
 		return err
 	}
-	text, err := s.answer(ctx, id)
+	text, err := s.awaitAnswer(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(text, "Alex") {
 		return fmt.Errorf("expected the answer to %q to hold %q, got %q", beforeKill.Text, "Alex", text)
 	}
-	s.show.happened("C 接手，答了那条消息 · C took over and answered it")
-	return s.pause(ctx, 1500*time.Millisecond)
+	s.show.showAction("C 接手，答了那条消息 · C took over and answered it")
+	return s.pauseFor(ctx, 1500*time.Millisecond)
 }

@@ -18,7 +18,7 @@ type Command struct {
 	Once bool `help:"End after the story; exit code 1 when an expectation fails."`
 }
 
-// Run plays the story with real gateway processes, then, unless told otherwise, makes the terminal a member of the group.
+// Run plays the story with real gateway processes. Without Once it then makes the terminal a member of the group.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	if err := app.CheckProgram(); err != nil {
 		return err
@@ -29,19 +29,19 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	work, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	w := newShow(app.Stdout, app.Getenv)
-	w.intro()
+	w.printIntro()
 	stopClock := w.runClock()
-	w.caption("启动 PostgreSQL 与替身 · starting PostgreSQL and the stand-ins")
+	w.showCaption("启动 PostgreSQL 与替身 · starting PostgreSQL and the stand-ins")
 	stage, err := openStage(work, app.Program, w, lost)
 	defer func() { err = errors.Join(err, stage.close(ctx)) }()
 	s := &story{stage: stage}
 	if err == nil {
-		err = s.play(work)
+		err = s.playAll(work)
 	}
 	stopClock()
-	w.stop()
+	w.stopDrawing()
 	if err == nil && !c.Once {
-		if err = s.converse(work, app.Stdin, app.Stdout); ctx.Err() != nil {
+		if err = s.converseWith(work, app.Stdin, app.Stdout); ctx.Err() != nil {
 			return nil // a signal is as good a way to leave as any
 		}
 	}
@@ -67,8 +67,8 @@ func printLog(out io.Writer, lines []string) {
 }
 
 // runClock draws the scene again from time to time until the returned function is called.
-func (s *show) runClock() (stop func()) {
-	if !s.live() {
+func (s *screen) runClock() (stop func()) {
+	if !s.isTerminal() {
 		return func() {}
 	}
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -81,7 +81,7 @@ func (s *show) runClock() (stop func()) {
 			case <-done:
 				return
 			case <-t.C:
-				s.draw()
+				s.drawScene()
 			}
 		}
 	}()
@@ -91,7 +91,7 @@ func (s *show) runClock() (stop func()) {
 	}
 }
 
-// stopOnBrokenPipe ends the demo when whoever reads its output has gone. Without it the system would end the process at
+// stopOnBrokenPipe ends the demo when the reader of its output has gone. Otherwise the system would end the process at
 // once, and leave PostgreSQL and the gateways behind.
 func stopOnBrokenPipe(cancel context.CancelCauseFunc) (undo func()) {
 	broken := make(chan os.Signal, 1)

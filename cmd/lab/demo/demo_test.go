@@ -132,7 +132,7 @@ func TestDemoGatewayDies(t *testing.T) {
 	}
 	defer s.model.Close()
 	defer s.dingtalk.Close()
-	_, err := s.start(ctx, "A")
+	_, err := s.startGateway(ctx, "A")
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || !strings.Contains(cause.Error(), "gateway A ended by itself: exit status 1") {
 		t.Errorf("got %v and the cause %v", err, cause)
@@ -148,7 +148,7 @@ func TestDemoConfig(t *testing.T) {
 	}
 	defer s.model.Close()
 	defer s.dingtalk.Close()
-	path, err := s.config("A")
+	path, err := s.writeGatewayConfig("A")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,14 +214,14 @@ func TestSummaryIsTakenFromTheRequest(t *testing.T) {
 	if !strings.Contains(r.Messages[0].Content, "summary") {
 		t.Error("the recorded request was changed")
 	}
-	if !asking(recallQuestion)(r) || asking(beforeKill)(r) {
+	if !matchQuestion(recallQuestion)(r) || matchQuestion(beforeKill)(r) {
 		t.Error("asking does not tell questions apart")
 	}
 }
 
 func TestReadable(t *testing.T) {
 	t.Parallel()
-	if got := readable("@u-zhangwei @u-you \n\n好的。\n"); got != "@张伟 @你 \n\n好的。" {
+	if got := readableText("@u-zhangwei @u-you \n\n好的。\n"); got != "@张伟 @你 \n\n好的。" {
 		t.Errorf("got %q", got)
 	}
 }

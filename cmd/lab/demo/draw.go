@@ -18,61 +18,61 @@ const (
 // cells measures text as terminals do: Chinese characters take two columns, lines and blocks one, whatever the locale.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// palette colours pieces of text; each function adds no columns.
-type palette struct{ bold, dim, good, warn, bad, name func(string) string }
+// colorPalette colours pieces of text; each function adds no columns.
+type colorPalette struct{ bold, dim, good, warn, bad, name func(string) string }
 
-func newPalette(color bool) palette {
+func newPalette(color bool) colorPalette {
 	sgr := func(code string) func(string) string {
 		if !color {
 			return func(s string) string { return s }
 		}
 		return func(s string) string { return "\x1b[" + code + "m" + s + "\x1b[0m" }
 	}
-	return palette{bold: sgr("1"), dim: sgr("2"), good: sgr("32"), warn: sgr("33"), bad: sgr("31"), name: sgr("36")}
+	return colorPalette{bold: sgr("1"), dim: sgr("2"), good: sgr("32"), warn: sgr("33"), bad: sgr("31"), name: sgr("36")}
 }
 
-// What is real in the demo and what is not, said on every screen.
+// The real parts of the demo and its stand-ins, named on every screen.
 const (
 	honestChinese = "真的：网关进程、PostgreSQL、信号。替身：钉钉是模拟器，模型照脚本答话，非大模型"
 	honestEnglish = "Real: gateways, PostgreSQL, signals. Simulated: DingTalk. Scripted: the model."
 )
 
-// render draws a scene into at most rows-1 lines (the cursor stands on one more), none wider than columns.
-func render(s scene, columns, rows int, p palette) []string {
+// renderScene draws a scene into at most rows-1 lines (the cursor stands on one more), none wider than columns.
+func renderScene(s scene, columns, rows int, p colorPalette) []string {
 	w := min(max(columns, minColumns), maxColumns) - 1
 	rows = min(max(rows, minRows), maxRows)
 	title := "Ebb · 不忘事的钉钉群机器人 · demo"
 	clock := fmt.Sprintf("%3d s", int(s.Elapsed/time.Second))
 	lines := []string{
-		p.bold(pad(title, w-cells.StringWidth(clock))) + p.dim(clock),
-		p.dim(fit(honestChinese, w)),
-		p.dim(fit(honestEnglish, w)),
+		p.bold(padWidth(title, w-cells.StringWidth(clock))) + p.dim(clock),
+		p.dim(fitWidth(honestChinese, w)),
+		p.dim(fitWidth(honestEnglish, w)),
 		"",
-		p.bold(fit("▶ "+s.Caption, w)),
+		p.bold(fitWidth("▶ "+s.Caption, w)),
 	}
-	lines = append(lines, gauge(s, w, p)...)
-	foot := footer(s, w, p)
+	lines = append(lines, renderGauge(s, w, p)...)
+	foot := renderFooter(s, w, p)
 	room := rows - 1 - len(lines) - len(foot)
 	if s.Table == nil { // the closing table needs the room
 		talk := room/2 - 1
-		lines = append(lines, heading("群聊 group: "+demoGroupTitle, w, p))
-		lines = append(lines, conversation(s.Said, talk, w, p)...)
+		lines = append(lines, renderHeading("群聊 group: "+demoGroupTitle, w, p))
+		lines = append(lines, renderConversation(s.Said, talk, w, p)...)
 		room -= talk + 1
 	}
-	lines = append(lines, heading("发生了什么 what happened", w, p))
-	lines = append(lines, happenings(s.Happened, room-1, w, p)...)
+	lines = append(lines, renderHeading("发生了什么 what happened", w, p))
+	lines = append(lines, renderHappenings(s.Happened, room-1, w, p)...)
 	return append(lines, foot...)
 }
 
-func heading(text string, w int, p palette) string {
+func renderHeading(text string, w int, p colorPalette) string {
 	text = "── " + text + " "
 	return p.dim(text + strings.Repeat("─", max(0, w-cells.StringWidth(text))))
 }
 
-// gauge shows how full the context is, with the marks of flush and compaction.
-func gauge(s scene, w int, p palette) []string {
+// renderGauge shows how full the context is, with the marks of flush and compaction.
+func renderGauge(s scene, w int, p colorPalette) []string {
 	if s.Threshold <= 0 {
-		return []string{"", fit("上下文 context: -", w), "", ""}
+		return []string{"", fitWidth("上下文 context: -", w), "", ""}
 	}
 	percent := s.Tokens * 100 / s.Threshold
 	label := fmt.Sprintf("上下文 context  %s / %s tokens  %d%%", withCommas(s.Tokens), withCommas(s.Threshold), percent)
@@ -90,18 +90,18 @@ func gauge(s scene, w int, p palette) []string {
 	marks := strings.Repeat(" ", compact) + "▲ 100%"
 	if words := "整理记忆 flush 90% "; flush >= cells.StringWidth(words) {
 		marks = strings.Repeat(" ", flush-cells.StringWidth(words)) + words + "▲"
-		marks = pad(marks, compact) + "▲ 100%"
+		marks = padWidth(marks, compact) + "▲ 100%"
 	}
 	return []string{
 		"",
-		pad(label, w-cells.StringWidth(hundred)) + p.dim(hundred),
+		padWidth(label, w-cells.StringWidth(hundred)) + p.dim(hundred),
 		color(strings.Repeat("█", full)) + p.dim(strings.Repeat("░", w-full)),
-		p.dim(fit(marks, w)),
+		p.dim(fitWidth(marks, w)),
 	}
 }
 
-// conversation shows the last n lines of the group.
-func conversation(said []spoken, n, w int, p palette) []string {
+// renderConversation shows the last n lines of the group.
+func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	const names = 8
 	lines := make([]string, 0, n)
 	for _, s := range said[max(0, len(said)-n):] {
@@ -109,18 +109,18 @@ func conversation(said []spoken, n, w int, p palette) []string {
 		if s.Bot {
 			name = p.good
 		}
-		lines = append(lines, name(pad(fit(s.Who, names-1), names))+fit(oneLine(s.Text), w-names))
+		lines = append(lines, name(padWidth(fitWidth(s.Who, names-1), names))+fitWidth(oneLine(s.Text), w-names))
 	}
-	return fill(lines, n)
+	return fillWidth(lines, n)
 }
 
-// happenings shows the last n lines of what the gateway did; the newest is whole as far as there is room.
-func happenings(happened []happening, n, w int, p palette) []string {
+// renderHappenings shows the last n lines of what the gateway did; the newest is whole as far as there is room.
+func renderHappenings(happened []sceneAction, n, w int, p colorPalette) []string {
 	var lines []string
 	for _, h := range happened {
-		lines = append(lines, p.warn("●")+" "+fit(h.Text, w-2))
+		lines = append(lines, p.warn("●")+" "+fitWidth(h.Text, w-2))
 		for _, d := range h.Details {
-			lines = append(lines, p.dim("   "+fit(oneLine(d), w-3)))
+			lines = append(lines, p.dim("   "+fitWidth(oneLine(d), w-3)))
 		}
 	}
 	if len(happened) > 0 {
@@ -129,32 +129,32 @@ func happenings(happened []happening, n, w int, p palette) []string {
 			return lines[:n]
 		}
 	}
-	return fill(lines[max(0, len(lines)-n):], n)
+	return fillWidth(lines[max(0, len(lines)-n):], n)
 }
 
-// footer shows processes and figures, or the closing table.
-func footer(s scene, w int, p palette) []string {
+// renderFooter shows processes and figures, or the closing table.
+func renderFooter(s scene, w int, p colorPalette) []string {
 	if s.Table != nil {
-		lines := []string{heading("结果 result", w, p)}
+		lines := []string{renderHeading("结果 result", w, p)}
 		for _, r := range s.Table {
 			lines = append(lines, drawRow(r, p))
 		}
-		return append(lines, p.bold(fit(s.Verdict, w)))
+		return append(lines, p.bold(fitWidth(s.Result, w)))
 	}
 	c := s.Counts
 	figures := fmt.Sprintf("已确认 acked %d · 已答 answered %d · 待答 waiting %d · 重复 doubled %d",
-		c.Acked, c.Answered, c.waiting(), c.Doubled)
+		c.Acked, c.Answered, c.unanswered(), c.Doubled)
 	more := fmt.Sprintf("整理 flushes %d · 压缩 compactions %d · 记忆 memories %d · 违规 violations %d",
 		c.Flushes, c.Compactions, c.Memories, c.Violations)
-	return []string{heading("网关进程 gateways: "+replicaLine(s.Replicas), w, p), fit(figures, w), fit(more, w)}
+	return []string{renderHeading("网关进程 gateways: "+replicaLine(s.Replicas), w, p), fitWidth(figures, w), fitWidth(more, w)}
 }
 
-func drawRow(r tableRow, p palette) string {
+func drawRow(r tableRow, p colorPalette) string {
 	mark := p.good("✔")
 	if !r.Good {
 		mark = p.bad("✘")
 	}
-	return mark + " " + pad(r.Label, 42) + fmt.Sprintf("%6s", r.Value)
+	return mark + " " + padWidth(r.Label, 42) + fmt.Sprintf("%6s", r.Value)
 }
 
 func replicaLine(replicas []replicaState) string {
@@ -171,13 +171,13 @@ func replicaLine(replicas []replicaState) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// fit cuts a text to at most w columns.
-func fit(s string, w int) string { return cells.Truncate(s, max(0, w), "…") }
+// fitWidth cuts a text to at most w columns.
+func fitWidth(s string, w int) string { return cells.Truncate(s, max(0, w), "…") }
 
-// pad cuts or fills a text to exactly w columns.
-func pad(s string, w int) string { return cells.FillRight(fit(s, w), max(0, w)) }
+// padWidth cuts or fills a text to exactly w columns.
+func padWidth(s string, w int) string { return cells.FillRight(fitWidth(s, w), max(0, w)) }
 
-func fill(lines []string, n int) []string {
+func fillWidth(lines []string, n int) []string {
 	for len(lines) < n {
 		lines = append(lines, "")
 	}

@@ -13,20 +13,20 @@ func sampleScene() scene {
 	return scene{
 		Elapsed: 23 * time.Second, Caption: "滚动重启：B 上线，A 收到 SIGTERM · rolling restart",
 		Tokens: 2861, FlushAt: 3600, Threshold: 4000,
-		Said: []spoken{
+		Said: []spokenLine{
 			{Who: "李娜", Text: "已经看不见的一句"},
 			{Who: "李娜", Text: "请问支付网关的发布日期定在哪天？"},
 			{Who: "Ebb", Text: "@李娜 记忆里有：张伟：大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。", Bot: true},
 			{Who: "张伟", Text: "灰度定在 5 月 19 日上午十点，\n先放 5% 的流量。"},
 			{Who: "一个名字很长的人", Text: "ok"},
 		},
-		Happened: []happening{
+		Happened: []sceneAction{
 			{Text: "记忆整理 memory flush：3,797 tokens 时存下 4 条 rows saved", Details: []string{"[task] 李娜：这次发布由我李娜负责"}},
 			{Text: "压缩 compaction：4,202 → 2,672 tokens", Details: []string{"第 1–18 条进了摘要"}},
 			{Text: "A 收到 SIGTERM，还有 1 轮在答"},
 		},
 		Replicas: []replicaState{{Name: "A", State: "收尾 draining", Alive: true}, {Name: "B", State: "运行 running", Alive: true}},
-		Counts:   counts{Acked: 18, Answered: 17, Flushes: 1, Compactions: 1, Memories: 4},
+		Counts:   storyCounts{Acked: 18, Answered: 17, Flushes: 1, Compactions: 1, Memories: 4},
 	}
 }
 
@@ -58,7 +58,7 @@ Ebb     @李娜 记忆里有：张伟：大家好，支付网关 2.4 的发布�
 
 func TestRenderScreen(t *testing.T) {
 	t.Parallel()
-	got := "\n" + strings.Join(render(sampleScene(), 80, 24, newPalette(false)), "\n") + "\n"
+	got := "\n" + strings.Join(renderScene(sampleScene(), 80, 24, newPalette(false)), "\n") + "\n"
 	for i, line := range strings.Split(got, "\n") {
 		want := strings.Split(sampleScreen+"\n", "\n")
 		if i >= len(want) || strings.TrimRight(line, " ") != want[i] {
@@ -73,14 +73,14 @@ var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func TestRenderStaysInside(t *testing.T) {
 	t.Parallel()
 	full := sampleScene()
-	full.Said = append(full.Said, spoken{Who: strings.Repeat("名", 90), Text: strings.Repeat("字word 👩‍👩‍👧 é", 60)})
-	full.Happened = append(full.Happened, happening{Text: strings.Repeat("很长 ", 99), Details: strings.Split(strings.Repeat("一行 a line,", 30), ",")})
+	full.Said = append(full.Said, spokenLine{Who: strings.Repeat("名", 90), Text: strings.Repeat("字word 👩‍👩‍👧 é", 60)})
+	full.Happened = append(full.Happened, sceneAction{Text: strings.Repeat("很长 ", 99), Details: strings.Split(strings.Repeat("一行 a line,", 30), ",")})
 	full.Tokens = 99_999
 	ended := full
-	ended.Table, ended.Verdict = closingTable(counts{Acked: 3, Answered: 2, Doubled: 1}), strings.Repeat("结论", 80)
+	ended.Table, ended.Result = closingTable(storyCounts{Acked: 3, Answered: 2, Doubled: 1}), strings.Repeat("结论", 80)
 	for name, s := range map[string]scene{"empty": {}, "sample": sampleScene(), "full": full, "ended": ended} {
 		for _, size := range [][2]int{{60, 24}, {61, 25}, {80, 24}, {99, 30}, {100, 40}, {240, 70}} {
-			lines := render(s, size[0], size[1], newPalette(false))
+			lines := renderScene(s, size[0], size[1], newPalette(false))
 			if len(lines) >= size[1] {
 				t.Errorf("%s at %v: %d lines, want fewer than %d", name, size, len(lines), size[1])
 			}
@@ -89,7 +89,7 @@ func TestRenderStaysInside(t *testing.T) {
 					t.Errorf("%s at %v: line %d has %d columns: %q", name, size, i, w, l)
 				}
 			}
-			colored := strings.Join(render(s, size[0], size[1], newPalette(true)), "\n")
+			colored := strings.Join(renderScene(s, size[0], size[1], newPalette(true)), "\n")
 			if sgr.ReplaceAllString(colored, "") != strings.Join(lines, "\n") {
 				t.Errorf("%s at %v: colour changes the text", name, size)
 			}
@@ -112,13 +112,13 @@ func TestGaugeMarks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := scene{Tokens: tt.tokens, FlushAt: 3600, Threshold: 4000}
-			if bar := gauge(s, 79, newPalette(true))[2]; !strings.HasPrefix(bar, tt.color+"█") {
+			if bar := renderGauge(s, 79, newPalette(true))[2]; !strings.HasPrefix(bar, tt.color+"█") {
 				t.Errorf("got the bar %q, want it to begin with %q", bar, tt.color)
 			}
 		})
 	}
 	// The bar reaches a mark exactly when the context does.
-	lines := gauge(scene{Tokens: 3600, FlushAt: 3600, Threshold: 4000}, 79, newPalette(false))
+	lines := renderGauge(scene{Tokens: 3600, FlushAt: 3600, Threshold: 4000}, 79, newPalette(false))
 	mark := cells.StringWidth(lines[3][:strings.Index(lines[3], "▲")])
 	if full := strings.Count(lines[2], "█"); full != mark {
 		t.Errorf("at the flush the bar has %d columns, and its mark stands at %d", full, mark)
@@ -127,19 +127,19 @@ func TestGaugeMarks(t *testing.T) {
 
 func TestClosingTable(t *testing.T) {
 	t.Parallel()
-	good := counts{Acked: 20, Answered: 20, Flushes: 2, Compactions: 1, Memories: 6}
+	good := storyCounts{Acked: 20, Answered: 20, Flushes: 2, Compactions: 1, Memories: 6}
 	for _, tt := range []struct {
 		name   string
-		change func(*counts)
+		change func(*storyCounts)
 		bad    []string
 	}{
-		{"as expected", func(*counts) {}, nil},
-		{"a message lost", func(c *counts) { c.Answered-- }, []string{"answered", "lost"}},
-		{"answered twice", func(c *counts) { c.Doubled++ }, []string{"answered twice"}},
-		{"nothing flushed", func(c *counts) { c.Flushes, c.Memories = 0, 0 }, []string{"memory flushes", "memories"}},
-		{"nothing compacted", func(c *counts) { c.Compactions = 0 }, []string{"compactions"}},
-		{"protocol broken", func(c *counts) { c.Violations = 1 }, []string{"protocol violations"}},
-		{"illegal request", func(c *counts) { c.Illegal = 1 }, []string{"illegal model requests"}},
+		{"as expected", func(*storyCounts) {}, nil},
+		{"a message lost", func(c *storyCounts) { c.Answered-- }, []string{"answered", "lost"}},
+		{"answered twice", func(c *storyCounts) { c.Doubled++ }, []string{"answered twice"}},
+		{"nothing flushed", func(c *storyCounts) { c.Flushes, c.Memories = 0, 0 }, []string{"memory flushes", "memories"}},
+		{"nothing compacted", func(c *storyCounts) { c.Compactions = 0 }, []string{"compactions"}},
+		{"protocol broken", func(c *storyCounts) { c.Violations = 1 }, []string{"protocol violations"}},
+		{"illegal request", func(c *storyCounts) { c.Illegal = 1 }, []string{"illegal model requests"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,23 +168,23 @@ func TestShowDrawsInPlace(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	size := [2]int{80, 24}
-	s := &show{out: &out, size: func() (int, int) { return size[0], size[1] }, began: time.Now(), palette: newPalette(false)}
-	s.said("张伟", "第一句", false)
+	s := &screen{out: &out, size: func() (int, int) { return size[0], size[1] }, began: time.Now(), palette: newPalette(false)}
+	s.showMessage("张伟", "第一句", false)
 	first := strings.Count(out.String(), "\n")
 	out.Reset()
-	s.said("李娜", "第二句", false)
+	s.showMessage("李娜", "第二句", false)
 	if got := out.String(); !strings.HasPrefix(got, "\x1b[23A\r") || first != 23 || strings.Count(got, "\n") != 23 {
 		t.Errorf("got %d lines and then %q, want 23 and 23 more over them", first, got)
 	}
 	out.Reset()
 	size = [2]int{100, 30}
-	s.draw()
+	s.drawScene()
 	if got := out.String(); !strings.HasPrefix(got, "\x1b[2J\x1b[H\r") {
 		t.Errorf("got %q after a change of size, want a clear screen", got)
 	}
-	s.stop()
+	s.stopDrawing()
 	out.Reset()
-	s.said("Alex", "nobody sees it", false)
+	s.showMessage("Alex", "nobody sees it", false)
 	if out.Len() > 0 {
 		t.Errorf("got %q after the end, want nothing", out.String())
 	}
@@ -195,13 +195,13 @@ func TestShowPrintsLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := newShow(&out, func(string) string { return "" })
-	s.intro()
-	s.caption("开始 begin")
-	s.said("张伟", "两行\n并成一行", false)
-	s.happened("压缩 compaction", "4,202 → 2,672")
-	s.update(func(c *scene) { c.Threshold = 4000 })
-	s.context(3600)
-	s.end(closingTable(counts{Acked: 1, Answered: 1, Flushes: 1, Compactions: 1, Memories: 1}), "✔ done")
+	s.printIntro()
+	s.showCaption("开始 begin")
+	s.showMessage("张伟", "两行\n并成一行", false)
+	s.showAction("压缩 compaction", "4,202 → 2,672")
+	s.updateScene(func(c *scene) { c.Threshold = 4000 })
+	s.showContext(3600)
+	s.printEnd(closingTable(storyCounts{Acked: 1, Answered: 1, Flushes: 1, Compactions: 1, Memories: 1}), "✔ done")
 	for _, want := range []string{
 		honestChinese + "\n", honestEnglish + "\n", "== 开始 begin\n", "张伟: 两行 并成一行\n", "● 压缩 compaction\n", "     4,202 → 2,672\n",
 		"3,600 / 4,000 tokens, 90%]\n", "丢失 lost                                      0\n", "✔ done\n",
@@ -210,7 +210,7 @@ func TestShowPrintsLines(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if strings.ContainsAny(out.String(), "\x1b\r") || s.live() {
+	if strings.ContainsAny(out.String(), "\x1b\r") || s.isTerminal() {
 		t.Errorf("control characters for no terminal:\n%q", out.String())
 	}
 }

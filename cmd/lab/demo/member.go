@@ -21,13 +21,13 @@ You are in the group now: what you type is said to the bot. Commands: /memory,
 /status, /compact, /help; /quit or Ctrl-D ends.
 `
 
-// converse makes whoever types a member of the group, until the input or ctx ends.
-func (s *story) converse(ctx context.Context, in io.Reader, out io.Writer) error {
+// converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
+func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, memberHelp)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
 	for {
-		if err := s.prompt(ctx, out); err != nil {
+		if err := s.printPrompt(ctx, out); err != nil {
 			return err
 		}
 		select {
@@ -43,7 +43,7 @@ func (s *story) converse(ctx context.Context, in io.Reader, out io.Writer) error
 			case line == "/quit":
 				return nil
 			case line != "":
-				if err := s.exchange(ctx, out, line); err != nil {
+				if err := s.exchangeLine(ctx, out, line); err != nil {
 					return err
 				}
 			}
@@ -51,9 +51,9 @@ func (s *story) converse(ctx context.Context, in io.Reader, out io.Writer) error
 	}
 }
 
-// prompt shows how full the context is, and who is asked.
-func (s *story) prompt(ctx context.Context, out io.Writer) error {
-	row, err := s.session(ctx)
+// printPrompt shows how full the context is, and who is asked.
+func (s *story) printPrompt(ctx context.Context, out io.Writer) error {
+	row, err := s.readSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (s *story) prompt(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// exchange says one line to the group and prints the answer.
-func (s *story) exchange(ctx context.Context, out io.Writer, line string) error {
+// exchangeLine says one line to the group and prints the answer.
+func (s *story) exchangeLine(ctx context.Context, out io.Writer, line string) error {
 	one, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no answer within %s", answerWithin))
 	defer stop()
 	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: you.ID, Text: line})
@@ -72,7 +72,7 @@ func (s *story) exchange(ctx context.Context, out io.Writer, line string) error 
 	if err != nil {
 		return fmt.Errorf("%w: %w", context.Cause(one), err)
 	}
-	fmt.Fprintf(out, "%s %s\n", s.show.palette.good(demoBotName+":"), afterMention.ReplaceAllString(readable(reply.Text), "$1 "))
+	fmt.Fprintf(out, "%s %s\n", s.show.palette.good(demoBotName+":"), afterMention.ReplaceAllString(readableText(reply.Text), "$1 "))
 	return nil
 }
 

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/term"
 )
 
-// show is the demo's one way to the screen: on a terminal the scene is drawn in place, elsewhere what happens is
+// screen is the demo's one way to the screen: on a terminal the scene is drawn in place, elsewhere what happens is
 // printed, a line each. Its methods may be called from any goroutine.
-type show struct {
+type screen struct {
 	out     io.Writer
 	size    func() (columns, rows int) // nil: no terminal
-	palette palette
+	palette colorPalette
 	began   time.Time
 
 	mu    sync.Mutex
@@ -28,8 +28,8 @@ type show struct {
 }
 
 // newShow looks at where the output goes: a terminal that is large enough is drawn on.
-func newShow(out io.Writer, getenv func(string) string) *show {
-	s := &show{out: out, began: time.Now(), palette: newPalette(false)}
+func newShow(out io.Writer, getenv func(string) string) *screen {
+	s := &screen{out: out, began: time.Now(), palette: newPalette(false)}
 	file, ok := out.(*os.File)
 	if !ok || !isatty.IsTerminal(file.Fd()) || getenv("TERM") == "dumb" {
 		return s
@@ -47,11 +47,11 @@ func newShow(out io.Writer, getenv func(string) string) *show {
 	return s
 }
 
-// live reports whether somebody watches a terminal: then the story goes at the pace of a reader.
-func (s *show) live() bool { return s.size != nil }
+// isTerminal reports whether the output is a terminal: then the story goes at the pace of a reader.
+func (s *screen) isTerminal() bool { return s.size != nil }
 
-// update changes the scene and draws it again.
-func (s *show) update(change func(*scene)) {
+// updateScene changes the scene and draws it again.
+func (s *screen) updateScene(change func(*scene)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.scene)
@@ -59,9 +59,9 @@ func (s *show) update(change func(*scene)) {
 }
 
 // Draw draws the scene again, for its clock.
-func (s *show) draw() { s.update(func(*scene) {}) }
+func (s *screen) drawScene() { s.updateScene(func(*scene) {}) }
 
-func (s *show) drawLocked() {
+func (s *screen) drawLocked() {
 	if s.size == nil || s.ended {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *show) drawLocked() {
 	columns, rows := s.size()
 	var b strings.Builder
 	if shape := [2]int{columns, rows}; shape != s.shape {
-		if s.shape != [2]int{} { // lines may have been wrapped: begin anew
+		if s.shape != [2]int{} { // lines may have been wrapped: draw from the top
 			b.WriteString("\x1b[2J\x1b[H")
 			s.drawn = 0
 		}
@@ -78,7 +78,7 @@ func (s *show) drawLocked() {
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
-	lines := render(s.scene, columns, rows, s.palette)
+	lines := renderScene(s.scene, columns, rows, s.palette)
 	for _, l := range lines {
 		b.WriteString("\r" + l + "\x1b[K\n")
 	}
@@ -88,14 +88,14 @@ func (s *show) drawLocked() {
 }
 
 // printLocked writes one line with its time, where nothing is drawn.
-func (s *show) printLocked(indent, text string) {
+func (s *screen) printLocked(indent, text string) {
 	if s.size == nil && !s.ended {
-		fmt.Fprintf(s.out, "%5.1fs  %s%s\n", time.Since(s.began).Seconds(), indent, fit(oneLine(text), 150))
+		fmt.Fprintf(s.out, "%5.1fs  %s%s\n", time.Since(s.began).Seconds(), indent, fitWidth(oneLine(text), 150))
 	}
 }
 
-// intro says what is real, where it is not on the screen anyway.
-func (s *show) intro() {
+// printIntro names the real parts, where the screen does not.
+func (s *screen) printIntro() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.size == nil {
@@ -104,26 +104,26 @@ func (s *show) intro() {
 	s.drawLocked()
 }
 
-// caption says what comes now.
-func (s *show) caption(text string) {
-	s.update(func(c *scene) {
+// showCaption says what comes now.
+func (s *screen) showCaption(text string) {
+	s.updateScene(func(c *scene) {
 		c.Caption = text
 		s.printLocked("", "== "+text)
 	})
 }
 
-// said adds a line to the conversation.
-func (s *show) said(who, text string, bot bool) {
-	s.update(func(c *scene) {
-		c.Said = append(c.Said, spoken{Who: who, Text: text, Bot: bot})
+// showMessage adds a line to the conversation.
+func (s *screen) showMessage(who, text string, bot bool) {
+	s.updateScene(func(c *scene) {
+		c.Said = append(c.Said, spokenLine{Who: who, Text: text, Bot: bot})
 		s.printLocked("", who+": "+text)
 	})
 }
 
-// happened tells what the gateway did.
-func (s *show) happened(text string, details ...string) {
-	s.update(func(c *scene) {
-		c.Happened = append(c.Happened, happening{Text: text, Details: details})
+// showAction shows an action of the gateway.
+func (s *screen) showAction(text string, details ...string) {
+	s.updateScene(func(c *scene) {
+		c.Happened = append(c.Happened, sceneAction{Text: text, Details: details})
 		s.printLocked("", "● "+text)
 		for _, d := range details {
 			s.printLocked("     ", d)
@@ -131,17 +131,17 @@ func (s *show) happened(text string, details ...string) {
 	})
 }
 
-// context tells the size of the context, for those who see no gauge.
-func (s *show) context(tokens int) {
-	s.update(func(c *scene) {
+// showContext prints the size of the context where there is no gauge.
+func (s *screen) showContext(tokens int) {
+	s.updateScene(func(c *scene) {
 		c.Tokens = tokens
 		s.printLocked("     ", fmt.Sprintf("[上下文 context %s / %s tokens, %d%%]", withCommas(tokens), withCommas(c.Threshold), tokens*100/max(1, c.Threshold)))
 	})
 }
 
-// replica tells the state of a gateway process.
-func (s *show) replica(name string, pid int, state string, alive bool) {
-	s.update(func(c *scene) {
+// showReplica shows the state of a gateway process.
+func (s *screen) showReplica(name string, pid int, state string, alive bool) {
+	s.updateScene(func(c *scene) {
 		now := replicaState{Name: name, PID: pid, State: state, Alive: alive}
 		for i := range c.Replicas {
 			if c.Replicas[i].Name == name {
@@ -153,22 +153,22 @@ func (s *show) replica(name string, pid int, state string, alive bool) {
 	})
 }
 
-// end shows the closing table and the verdict; nothing is drawn after that.
-func (s *show) end(table []tableRow, verdict string) {
-	s.update(func(c *scene) { c.Table, c.Verdict, c.Caption = table, verdict, "结束 the end" })
+// printEnd shows the closing table and the result; nothing is drawn after that.
+func (s *screen) printEnd(table []tableRow, result string) {
+	s.updateScene(func(c *scene) { c.Table, c.Result, c.Caption = table, result, "结束 the end" })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.size == nil {
 		for _, r := range table {
 			fmt.Fprintln(s.out, drawRow(r, s.palette))
 		}
-		fmt.Fprintln(s.out, verdict)
+		fmt.Fprintln(s.out, result)
 	}
 	s.ended = true
 }
 
-// stop ends the drawing, so that what is printed next stands under it.
-func (s *show) stop() {
+// stopDrawing ends the drawing, so that later output stands under it.
+func (s *screen) stopDrawing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true

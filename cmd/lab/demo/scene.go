@@ -5,27 +5,27 @@ import "time"
 // scene is all that the demo's screen shows at one moment. It is plain data: the story fills it in, render draws it.
 type scene struct {
 	Elapsed   time.Duration
-	Caption   string // what is being shown now
+	Caption   string // the current step
 	Tokens    int    // of the group's context as it would be sent now
 	FlushAt   int    // tokens at which memory is flushed
 	Threshold int    // tokens at which the context is compacted; 0: not known yet
-	Said      []spoken
-	Happened  []happening
+	Said      []spokenLine
+	Happened  []sceneAction
 	Replicas  []replicaState
-	Counts    counts
+	Counts    storyCounts
 	Table     []tableRow // the closing table; nil until then
-	Verdict   string
+	Result    string
 }
 
-// spoken is one line of the conversation.
-type spoken struct {
+// spokenLine is one line of the conversation.
+type spokenLine struct {
 	Who  string
 	Text string
 	Bot  bool
 }
 
-// happening is something that the gateway did, with lines that say more.
-type happening struct {
+// sceneAction is something that the gateway did, with lines that say more.
+type sceneAction struct {
 	Text    string
 	Details []string
 }
@@ -38,8 +38,8 @@ type replicaState struct {
 	Alive bool
 }
 
-// counts are the figures that the closing table is made of.
-type counts struct {
+// storyCounts are the figures that the closing table is made of.
+type storyCounts struct {
 	Acked       int // messages that the gateway acknowledged
 	Answered    int // of those, the ones with a reply
 	Doubled     int // of those, the ones with more than one
@@ -50,8 +50,8 @@ type counts struct {
 	Illegal     int // requests that no model provider would take
 }
 
-// waiting is the number of acknowledged messages that have no reply, yet or for ever.
-func (c counts) waiting() int { return c.Acked - c.Answered }
+// unanswered is the number of acknowledged messages that have no reply, yet or for ever.
+func (c storyCounts) unanswered() int { return c.Acked - c.Answered }
 
 // tableRow is one line of the closing table.
 type tableRow struct {
@@ -61,12 +61,12 @@ type tableRow struct {
 }
 
 // closingTable sets the figures out; lost is what still waits when the story has ended.
-func closingTable(c counts) []tableRow {
+func closingTable(c storyCounts) []tableRow {
 	row := func(label string, n int, good bool) tableRow { return tableRow{label, withCommas(n), good} }
 	return []tableRow{
 		row("消息已确认 messages acknowledged", c.Acked, c.Acked > 0),
 		row("已回答 answered", c.Answered, c.Answered == c.Acked),
-		row("丢失 lost", c.waiting(), c.waiting() == 0),
+		row("丢失 lost", c.unanswered(), c.unanswered() == 0),
 		row("重复回答 answered twice", c.Doubled, c.Doubled == 0),
 		row("记忆整理 memory flushes", c.Flushes, c.Flushes > 0),
 		row("压缩 compactions", c.Compactions, c.Compactions > 0),

@@ -31,14 +31,14 @@ func demoPeople() (users []dingtalktest.User, ids []string) {
 	return users, ids
 }
 
-// planted is a fact that is said early, and the words by which it is known again.
-type planted struct {
+// plantedFact is a fact that is said early, and the words by which it is known again.
+type plantedFact struct {
 	rig.Utterance
 	proof string
 }
 
 // facts are said first and asked for last.
-var plantedFacts = []planted{
+var plantedFacts = []plantedFact{
 	{rig.Utterance{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"}, "5 月 20 日"},
 	{rig.Utterance{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"}, "回滚由 Alex 负责"},
 	{rig.Utterance{Speaker: rig.Alex, Text: "供应商的对账订单号是 PO-20260315-7781，5 月 18 日截止。"}, "PO-20260315-7781"},
@@ -55,7 +55,7 @@ var (
 	beforeKill     = rig.Utterance{Speaker: rig.Zhang, Text: "回滚由谁负责？"}
 )
 
-// fromMemory answers as the stand-in does, from a request without its summaries. They tell the planted facts too; the
+// fromMemory answers as the stand-in does, from a request without its summaries. They repeat the planted facts, and the
 // beat is to show that memory holds them by itself.
 func fromMemory(r openaitest.Request) openaitest.Reply {
 	messages := make([]openaitest.Message, len(r.Messages))
@@ -69,16 +69,16 @@ func fromMemory(r openaitest.Request) openaitest.Reply {
 
 var summaryBlock = regexp.MustCompile(`(?s)<<<summary .*?\nsummary [^\n]*>>>\n?`)
 
-// slowly answers as the stand-in does, so late that a signal comes first.
-func slowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
+// answerSlowly answers as the stand-in does, so late that a signal comes first.
+func answerSlowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
 	return func(r openaitest.Request) openaitest.Reply { return openaitest.Persona(r).After(d) }
 }
 
-// never takes a request and does not answer: its gateway will be gone before.
-func never(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
+// neverAnswer takes a request and does not answer: its gateway will be gone before.
+func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
-// asking matches a chat request whose newest message is u.
-func asking(u rig.Utterance) openaitest.Matcher {
+// matchQuestion matches a chat request whose newest message is u.
+func matchQuestion(u rig.Utterance) openaitest.Matcher {
 	return func(r openaitest.Request) bool {
 		last := ""
 		for _, m := range r.Messages {

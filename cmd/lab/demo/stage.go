@@ -33,7 +33,7 @@ const (
 
 // stage is what the story plays on: a PostgreSQL, the two stand-ins, and gateway processes.
 type stage struct {
-	show     *show
+	show     *screen
 	dir      string // temporary, with all that the demo writes
 	program  string
 	private  *localpg.Server
@@ -47,9 +47,9 @@ type stage struct {
 	key      sessions.Key
 }
 
-// openStage builds everything but the gateways. It may be closed whatever the error. lost is called when a gateway ends
-// that nobody ended.
-func openStage(ctx context.Context, program string, w *show, lost func(error)) (s *stage, err error) {
+// openStage builds everything but the gateways. The caller closes the result even after an error. lost is called when a
+// gateway ends by itself.
+func openStage(ctx context.Context, program string, w *screen, lost func(error)) (s *stage, err error) {
 	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
 	if s.dir, err = os.MkdirTemp("", "ebb-demo-"); err != nil {
 		return s, fmt.Errorf("making a folder for the demo: %w", err)
@@ -80,8 +80,8 @@ func (s *stage) openStandIns() {
 		Users: users, Groups: []dingtalktest.Group{{ID: string(demoGroup), Title: demoGroupTitle, Members: ids}},
 		RedeliverAfter: 3 * time.Second, RedeliverMax: 3, WebhookPerMinute: demoPerMinute,
 	})
-	o := openaitest.Options{Steps: []openaitest.Script{openaitest.WhenFunc(asking(recallQuestion), fromMemory)}}
-	if s.show.live() {
+	o := openaitest.Options{Steps: []openaitest.Script{openaitest.WhenFunc(matchQuestion(recallQuestion), fromMemory)}}
+	if s.show.isTerminal() {
 		o.Latency = 250 * time.Millisecond
 	}
 	s.model = openaitest.New(o)
@@ -110,8 +110,8 @@ func (s *stage) close(ctx context.Context) error {
 	return err
 }
 
-// config writes the config file of one gateway and returns its path.
-func (s *stage) config(name string) (string, error) {
+// writeGatewayConfig writes the config file of one gateway and returns its path.
+func (s *stage) writeGatewayConfig(name string) (string, error) {
 	type object = map[string]any
 	c := object{
 		"dingtalk": object{
@@ -133,10 +133,10 @@ func (s *stage) config(name string) (string, error) {
 	return rig.WriteConfig(s.dir, name, c)
 }
 
-// start starts a gateway and waits until DingTalk has a connection to it.
-func (s *stage) start(ctx context.Context, name string) (*rig.Process, error) {
+// startGateway starts a gateway and waits until DingTalk has a connection to it.
+func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, error) {
 	live := s.dingtalk.State().Live
-	config, err := s.config(name)
+	config, err := s.writeGatewayConfig(name)
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +146,16 @@ func (s *stage) start(ctx context.Context, name string) (*rig.Process, error) {
 	}
 	s.children = append(s.children, c)
 	go c.ReportLoss(s.lost)
-	s.show.replica(name, c.PID(), "启动中 starting", true)
+	s.show.showReplica(name, c.PID(), "启动中 starting", true)
 	if err := s.dingtalk.WaitConns(ctx, live+1); err != nil {
 		return nil, fmt.Errorf("gateway %s does not connect: %w", name, err)
 	}
-	s.show.replica(name, c.PID(), "运行 running", true)
+	s.show.showReplica(name, c.PID(), "运行 running", true)
 	return c, nil
 }
 
-// session reads the group's session; before the first message it is empty.
-func (s *stage) session(ctx context.Context) (sessions.Session, error) {
+// readSession reads the group's session; before the first message it is empty.
+func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
 	row, err := s.store.Session(ctx, s.key)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Session{Key: s.key}, nil
@@ -163,8 +163,8 @@ func (s *stage) session(ctx context.Context) (sessions.Session, error) {
 	return row, err
 }
 
-// memories lists what is remembered for the group, the oldest first.
-func (s *stage) memories(ctx context.Context) ([]memory.Memory, error) {
+// listMemories lists the facts of the group, the oldest first.
+func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
 	list, err := s.store.Pinned(ctx, r, 1000)
 	slices.Reverse(list)
@@ -179,11 +179,11 @@ func (s *stage) replyTo(ctx context.Context, msgID string) (dingtalktest.Reply, 
 	if err != nil {
 		return dingtalktest.Reply{}, err
 	}
-	return s.replies()[msgID][0], nil
+	return s.repliesByMessage()[msgID][0], nil
 }
 
-// replies are the replies in the group so far, by the message that they answer.
-func (s *stage) replies() map[string][]dingtalktest.Reply {
+// repliesByMessage are the replies in the group so far, by the message that they answer.
+func (s *stage) repliesByMessage() map[string][]dingtalktest.Reply {
 	all := map[string][]dingtalktest.Reply{}
 	for _, r := range s.dingtalk.Replies(string(demoGroup)) {
 		all[r.MsgID] = append(all[r.MsgID], r)

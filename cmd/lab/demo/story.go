@@ -23,31 +23,31 @@ type story struct {
 	third            *rig.Process      // gateway C, which stays
 }
 
-// beat is one part of the story, with the time within which everything in it has to have happened.
-type beat struct {
+// storyBeat is one part of the story, with the time within which everything in it has to have happened.
+type storyBeat struct {
 	name    string // in errors
 	caption string
 	limit   time.Duration
 	run     func(context.Context) error
 }
 
-// play runs the whole story. The error names the beat and the expectation that failed.
-func (s *story) play(ctx context.Context) error {
+// playAll runs the whole story. The error names the beat and the expectation that failed.
+func (s *story) playAll(ctx context.Context) error {
 	s.ids = map[string]string{}
-	s.show.update(func(c *scene) { c.Threshold, c.FlushAt = demoThreshold, int(demoThreshold*demoFlushRatio) })
-	beats := []beat{
-		{"start", "启动网关 A · gateway A starts", 30 * time.Second, s.begin},
-		{"talk", "三个人在群里说话，先说四件要紧的事 · three people talk; four facts come first", 40 * time.Second, s.talk},
-		{"growth", "话越来越多，上下文涨到 90% · more talk, the context grows to 90%", 60 * time.Second, s.grow},
-		{"flush", "90%：先把要紧的事存进记忆 · memory is flushed before anything is cut", 30 * time.Second, s.flush},
-		{"compaction", "100%：旧的部分压缩成摘要 · the older part becomes a summary", 60 * time.Second, s.compact},
-		{"recall", "原话已不在上下文里，还记得吗 · the words are gone; does it remember?", 30 * time.Second, s.recall},
-		{"rolling restart", "滚动重启：B 上线，A 收到 SIGTERM · rolling restart", 60 * time.Second, s.roll},
+	s.show.updateScene(func(c *scene) { c.Threshold, c.FlushAt = demoThreshold, int(demoThreshold*demoFlushRatio) })
+	beats := []storyBeat{
+		{"start", "启动网关 A · gateway A starts", 30 * time.Second, s.beginStory},
+		{"talk", "三个人在群里说话，先说四件要紧的事 · three people talk; four facts come first", 40 * time.Second, s.talkAboutFacts},
+		{"growth", "话越来越多，上下文涨到 90% · more talk, the context grows to 90%", 60 * time.Second, s.growTo},
+		{"flush", "90%：先把要紧的事存进记忆 · memory is flushed before anything is cut", 30 * time.Second, s.awaitFlush},
+		{"compaction", "100%：旧的部分压缩成摘要 · the older part becomes a summary", 60 * time.Second, s.awaitCompaction},
+		{"recall", "原话已不在上下文里，还记得吗 · the words are gone; does it remember?", 30 * time.Second, s.askRecall},
+		{"rolling restart", "滚动重启：B 上线，A 收到 SIGTERM · rolling restart", 60 * time.Second, s.rollGateway},
 		{"memory after the restart", "重启之后问早先的事 · a question about the time before the restart", 30 * time.Second, s.afterRoll},
-		{"kill", "kill -9：刚确认的消息不会丢 · an acknowledged message survives kill -9", 60 * time.Second, s.kill},
+		{"kill", "kill -9：刚确认的消息不会丢 · an acknowledged message survives kill -9", 60 * time.Second, s.killGateway},
 	}
 	for _, b := range beats {
-		s.show.caption(b.caption)
+		s.show.showCaption(b.caption)
 		one, stop := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("it took longer than %s", b.limit))
 		err := b.run(one)
 		stop()
@@ -55,16 +55,16 @@ func (s *story) play(ctx context.Context) error {
 			return fmt.Errorf("expectation failed in %q: %w", b.name, err)
 		}
 	}
-	if err := s.closing(ctx); err != nil {
+	if err := s.printClosing(ctx); err != nil {
 		return fmt.Errorf("expectation failed in %q: %w", "result", err)
 	}
 	return nil
 }
 
-// say puts a message into the group and waits until the gateway has acknowledged it.
-func (s *story) say(ctx context.Context, u rig.Utterance) (string, error) {
+// sayAs puts a message into the group and waits until the gateway has acknowledged it.
+func (s *story) sayAs(ctx context.Context, u rig.Utterance) (string, error) {
 	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: u.Speaker.ID, Text: u.Text})
-	s.show.said(u.Speaker.Name, u.Text, false)
+	s.show.showMessage(u.Speaker.Name, u.Text, false)
 	ack, err := s.dingtalk.WaitAck(ctx, id)
 	if err != nil {
 		return "", err
@@ -74,36 +74,36 @@ func (s *story) say(ctx context.Context, u rig.Utterance) (string, error) {
 	}
 	s.said = append(s.said, id)
 	s.ids[u.Text] = id
-	return id, s.refresh(ctx)
+	return id, s.refreshScene(ctx)
 }
 
-// answer waits for the reply to a message and shows it.
-func (s *story) answer(ctx context.Context, id string) (string, error) {
+// awaitAnswer waits for the reply to a message and shows it.
+func (s *story) awaitAnswer(ctx context.Context, id string) (string, error) {
 	r, err := s.replyTo(ctx, id)
 	if err != nil {
 		return "", fmt.Errorf("expected an answer: %w", err)
 	}
-	text := oneLine(readable(r.Text))
-	s.show.said(demoBotName, text, true)
-	return text, s.refresh(ctx)
+	text := oneLine(readableText(r.Text))
+	s.show.showMessage(demoBotName, text, true)
+	return text, s.refreshScene(ctx)
 }
 
-// ask says something and waits for the answer, then leaves the viewer time to read.
-func (s *story) ask(ctx context.Context, u rig.Utterance) (string, error) {
-	id, err := s.say(ctx, u)
+// askAs says something and waits for the answer, then leaves the viewer time to read.
+func (s *story) askAs(ctx context.Context, u rig.Utterance) (string, error) {
+	id, err := s.sayAs(ctx, u)
 	if err != nil {
 		return "", err
 	}
-	text, err := s.answer(ctx, id)
+	text, err := s.awaitAnswer(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	return text, s.pause(ctx, 650*time.Millisecond)
+	return text, s.pauseFor(ctx, 650*time.Millisecond)
 }
 
 // askFor asks a question whose answer has to hold some words.
 func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) error {
-	text, err := s.ask(ctx, u)
+	text, err := s.askAs(ctx, u)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) er
 	return nil
 }
 
-// pause lets a viewer look. Where nobody watches a terminal there is no pause.
-func (s *story) pause(ctx context.Context, d time.Duration) error {
-	if !s.show.live() {
+// pauseFor lets a viewer look. It returns at once where the output is no terminal.
+func (s *story) pauseFor(ctx context.Context, d time.Duration) error {
+	if !s.show.isTerminal() {
 		return ctx.Err()
 	}
 	t := time.NewTimer(d)
@@ -130,17 +130,17 @@ func (s *story) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// until polls the session until it is as wanted.
-func (s *story) until(ctx context.Context, what string, done func(sessions.Session) bool) (sessions.Session, error) {
+// awaitState polls the session until it is as wanted.
+func (s *story) awaitState(ctx context.Context, what string, done func(sessions.Session) bool) (sessions.Session, error) {
 	for {
-		row, err := s.session(ctx)
+		row, err := s.readSession(ctx)
 		if err == nil && done(row) {
-			return row, s.refresh(ctx)
+			return row, s.refreshScene(ctx)
 		}
 		if err == nil {
 			err = fmt.Errorf("the session has %d tokens, %d flushes, %d compactions", row.TotalTokens, row.FlushCount, row.CompactionCount)
 		}
-		s.show.update(func(c *scene) { c.Tokens = row.TotalTokens })
+		s.show.updateScene(func(c *scene) { c.Tokens = row.TotalTokens })
 		select {
 		case <-time.After(40 * time.Millisecond):
 		case <-ctx.Done():
@@ -149,21 +149,21 @@ func (s *story) until(ctx context.Context, what string, done func(sessions.Sessi
 	}
 }
 
-// refresh takes the figures of the moment to the screen.
-func (s *story) refresh(ctx context.Context) error {
-	row, err := s.session(ctx)
+// refreshScene takes the figures of the moment to the screen.
+func (s *story) refreshScene(ctx context.Context) error {
+	row, err := s.readSession(ctx)
 	if err != nil {
 		return err
 	}
-	facts, err := s.memories(ctx)
+	facts, err := s.listMemories(ctx)
 	if err != nil {
 		return err
 	}
-	c := counts{
+	c := storyCounts{
 		Acked: len(s.said), Flushes: row.FlushCount, Compactions: row.CompactionCount, Memories: len(facts),
 		Violations: len(s.dingtalk.Violations()), Illegal: len(s.model.Illegal()),
 	}
-	replies := s.replies()
+	replies := s.repliesByMessage()
 	for _, id := range s.said {
 		if n := len(replies[id]); n > 0 {
 			c.Answered++
@@ -172,19 +172,19 @@ func (s *story) refresh(ctx context.Context) error {
 			}
 		}
 	}
-	s.show.update(func(sc *scene) { sc.Counts, sc.Tokens = c, row.TotalTokens })
+	s.show.updateScene(func(sc *scene) { sc.Counts, sc.Tokens = c, row.TotalTokens })
 	return nil
 }
 
-// closing shows the figures and checks each of them.
-func (s *story) closing(ctx context.Context) error {
-	if err := s.refresh(ctx); err != nil {
+// printClosing shows the figures and checks each of them.
+func (s *story) printClosing(ctx context.Context) error {
+	if err := s.refreshScene(ctx); err != nil {
 		return err
 	}
 	var table []tableRow
-	s.show.update(func(c *scene) { table = closingTable(c.Counts) })
+	s.show.updateScene(func(c *scene) { table = closingTable(c.Counts) })
 	for _, v := range s.dingtalk.Violations() {
-		s.show.happened("违规 violation", v.String())
+		s.show.showAction("违规 violation", v.String())
 	}
 	var bad []string
 	for _, r := range table {
@@ -194,15 +194,15 @@ func (s *story) closing(ctx context.Context) error {
 	}
 	took := time.Since(s.show.began).Seconds()
 	if len(bad) > 0 {
-		s.show.end(table, fmt.Sprintf("✘ 不符合预期 not as expected, %.0f s", took))
+		s.show.printEnd(table, fmt.Sprintf("✘ 不符合预期 not as expected, %.0f s", took))
 		return fmt.Errorf("not as expected: %s", strings.Join(bad, "; "))
 	}
-	s.show.end(table, fmt.Sprintf("✔ 全部符合预期，用时 %.0f 秒 · everything as expected, %.0f s", took, took))
+	s.show.printEnd(table, fmt.Sprintf("✔ 全部符合预期，用时 %.0f 秒 · everything as expected, %.0f s", took, took))
 	return nil
 }
 
-// readable is a reply as a member of the group reads it: with names where mentions are ids.
-func readable(text string) string {
+// readableText is a reply as a member of the group reads it: with names where mentions are ids.
+func readableText(text string) string {
 	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
 		text = strings.ReplaceAll(text, "@"+p.ID, "@"+p.Name)
 	}

@@ -87,10 +87,10 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		return err
 	}
 	defer s.Close()
-	if err := talks.load(ctx, private.URL()); err != nil {
+	if err := talks.loadTalk(ctx, private.URL()); err != nil {
 		return err
 	}
-	rows, err := talks.ask(ctx, s, queries, bufio.NewWriter(out))
+	rows, err := talks.askQuery(ctx, s, queries, bufio.NewWriter(out))
 	if err != nil {
 		return err
 	}
@@ -111,13 +111,13 @@ type evalTalks struct {
 	list     []*evalTalk
 	byName   map[string]*evalTalk
 	memories [][]string       // ids of the documents that memories are of, by their id from 1 on
-	same     map[string]int64 // memories by conversation and words: nobody is told the same twice
+	same     map[string]int64 // memories by conversation and words, since a fact is stored once
 	docs     map[string]int
 }
 
 const evalRobot sessions.RobotCode = "eval"
 
-func (t *evalTalks) add(set string, d evalDoc) error {
+func (t *evalTalks) addLine(set string, d evalDoc) error {
 	at, err := evalTime(d.Time)
 	switch {
 	case d.Conv == "" || d.ID == "":
@@ -174,8 +174,8 @@ func evalTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("ts %q is no time such as 2026-01-31T08:30:00", text)
 }
 
-// load stores the conversations, each as a session of its own.
-func (t *evalTalks) load(ctx context.Context, url string) error {
+// loadTalk stores the conversations, each as a session of its own.
+func (t *evalTalks) loadTalk(ctx context.Context, url string) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
 		return err
@@ -217,8 +217,8 @@ type evalLine struct {
 	MS   float64  `json:"ms"`
 }
 
-// ask searches for each query and writes what was found. It returns the rows of a table.
-func (t *evalTalks) ask(ctx context.Context, s *sql.Store, queries []evalQuery, out *bufio.Writer) ([][]string, error) {
+// askQuery searches for each query and writes what was found. It returns the rows of a table.
+func (t *evalTalks) askQuery(ctx context.Context, s *sql.Store, queries []evalQuery, out *bufio.Writer) ([][]string, error) {
 	took := make(map[string][]time.Duration)
 	empty := make(map[string]int)
 	var sets []string

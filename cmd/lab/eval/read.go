@@ -30,7 +30,7 @@ func readEval(dir string) (*evalTalks, []evalQuery, error) {
 			return fmt.Errorf("a document %q came before", d.ID)
 		}
 		ids[d.ID] = true
-		return talks.add(set, d)
+		return talks.addLine(set, d)
 	})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%s: no file there ends with %s", dir, evalDocs)
@@ -67,23 +67,23 @@ func readEval(dir string) (*evalTalks, []evalQuery, error) {
 	return talks, queries, err
 }
 
-// evalDecode reads a line, and says what is wrong with it in words of the format rather than of Go.
+// evalDecode reads a line, and describes faults in words of the format rather than of Go.
 func evalDecode(line []byte, to any, fields string) error {
 	err := json.Unmarshal(line, to)
 	kind, wrong := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case wrong && kind.Field != "":
-		return fmt.Errorf("%s: got %s, want a string", kind.Field, article(kind.Value))
+		return fmt.Errorf("%s: got %s, want a string", kind.Field, withArticle(kind.Value))
 	case wrong:
-		return fmt.Errorf("got %s, want an object with %s", article(kind.Value), fields)
+		return fmt.Errorf("got %s, want an object with %s", withArticle(kind.Value), fields)
 	case err != nil:
 		return fmt.Errorf("want an object with %s: %w", fields, err)
 	}
 	return nil
 }
 
-// article is the kind of a JSON value, as the decoder calls it, in a sentence.
-func article(kind string) string {
+// withArticle is the kind of a JSON value, as the decoder calls it, in a sentence.
+func withArticle(kind string) string {
 	kind, _, _ = strings.Cut(kind, " ") // of a number the decoder adds which
 	switch kind {
 	case "array":
@@ -107,7 +107,7 @@ func checkOut(dir, out string) error {
 		return errors.Join(errors.New("--out: want the name of a file"), err)
 	case info != nil && info.IsDir():
 		return fmt.Errorf("--out %s: is a folder, want the name of a file", out)
-	case strings.HasSuffix(out, ".jsonl") && within(dir, out):
+	case strings.HasSuffix(out, ".jsonl") && isWithin(dir, out):
 		return fmt.Errorf("--out %s: is a .jsonl among the data in --data; name a file elsewhere", out)
 	case info == nil || !info.Mode().IsRegular():
 		return nil
@@ -139,8 +139,8 @@ func checkOut(dir, out string) error {
 	return nil
 }
 
-// within tells whether a file is, or would be, in a folder or below it.
-func within(dir, file string) bool {
+// isWithin reports whether a file is, or would be, in a folder or below it.
+func isWithin(dir, file string) bool {
 	whole := func(path string) string {
 		if abs, err := filepath.Abs(path); err == nil {
 			path = abs

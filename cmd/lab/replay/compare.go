@@ -16,12 +16,12 @@ import (
 	"ebb/sql/localpg"
 )
 
-// result is what one policy came to over all talks.
-type result struct {
+// policyResult is what one policy came to over all talks.
+type policyResult struct {
 	name  string
 	group resultGroup
-	bill  bill // with summaries that copy every identifier
-	worn  bill // with summaries that miss one in ten, for what becomes of identifiers; empty where that was not run
+	bill  policyBill // with summaries that copy every identifier
+	worn  policyBill // with summaries that miss one in ten, for what becomes of identifiers; empty where that was not run
 }
 
 // resultGroup says how a result was come by.
@@ -47,23 +47,23 @@ const (
 	budgetAtEight     = "token_budget, 8k"
 )
 
-// contenders are our policies with their defaults, at budgets where they act on conversations of this length.
-func contenders() []contender {
-	at := func(name, policy string, threshold, tail int) contender {
+// ourPolicies are our policies with their defaults, at budgets where they act on conversations of this length.
+func ourPolicies() []ourPolicy {
+	at := func(name, policy string, threshold, tail int) ourPolicy {
 		c := config.Default().Agent.Compaction
 		c.Policy, c.TailMessages = policy, tail
-		// What is left of the window after a compaction keeps its proportion to the threshold.
+		// The remainder of the window after a compaction keeps its proportion to the threshold.
 		c.MaxHistoryShare *= float64(threshold) / float64(c.AutoCompactThreshold)
 		c.AutoCompactThreshold = threshold
-		return contender{name: name, settings: c.Settings(compaction.Policies)}
+		return ourPolicy{name: name, settings: c.Settings(compaction.Policies)}
 	}
-	worn := func(c contender) contender {
+	worn := func(c ourPolicy) ourPolicy {
 		c.worn = true
 		return c
 	}
 	const own = 0 // the policy's own tail
 	whole := config.Default().Agent.Compaction.AutoCompactThreshold
-	return []contender{
+	return []ourPolicy{
 		at("sliding_window, no cooldown", "sliding_window", whole, own), // which can't pass in a replay
 		at("archive", "archive", whole, own),
 		at("turns", "turns", whole, own),
@@ -78,22 +78,22 @@ func contenders() []contender {
 }
 
 // simulateAll replays the talks under the policies that are written down.
-func simulateAll(talks []talk) []result {
-	var out []result
-	for _, p := range peers() {
-		r := result{name: p.name, group: p.group}
+func simulateAll(talks []recordedTalk) []policyResult {
+	var out []policyResult
+	for _, p := range peerPolicies() {
+		r := policyResult{name: p.name, group: p.group}
 		for _, t := range talks {
-			r.bill.add(simulate(t, p, 1))
-			r.worn.add(simulate(t, p, missingTenth))
+			r.bill.addBill(simulateTalk(t, p, 1))
+			r.worn.addBill(simulateTalk(t, p, missingTenth))
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// runAll replays the talks through the engine, several at once, each on a database of its own: gateways that share one
-// take up each other's sessions in the background, and pay for their flushes and compactions.
-func runAll(ctx context.Context, server *localpg.Server, talks []talk, all []contender) (out []result, err error) {
+// runAll replays the talks through the engine, several at once, each on a database of its own. Gateways on one database
+// would take up each other's sessions in the background and pay for their flushes and compactions.
+func runAll(ctx context.Context, server *localpg.Server, talks []recordedTalk, all []ourPolicy) (out []policyResult, err error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
@@ -106,12 +106,12 @@ func runAll(ctx context.Context, server *localpg.Server, talks []talk, all []con
 	if _, err := sql.Migrate(ctx, template); err != nil {
 		return nil, err
 	}
-	out = make([]result, len(all))
-	bills := make([][2]bill, len(all)*len(talks))
+	out = make([]policyResult, len(all))
+	bills := make([][2]policyBill, len(all)*len(talks))
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(replayInHand)
 	for i, c := range all {
-		out[i] = result{name: c.name, group: groupEngine}
+		out[i] = policyResult{name: c.name, group: groupEngine}
 		for j, t := range talks {
 			for k, copied := range []float64{1, missingTenth} {
 				if k > 0 && !c.worn {
@@ -131,15 +131,15 @@ func runAll(ctx context.Context, server *localpg.Server, talks []talk, all []con
 	}
 	for i := range bills {
 		r := &out[i/len(talks)]
-		r.bill.add(bills[i][0])
-		r.worn.add(bills[i][1])
+		r.bill.addBill(bills[i][0])
+		r.worn.addBill(bills[i][1])
 	}
 	return out, nil
 }
 
-// named are the bills by name.
-func (c Comparison) named() map[string]bill {
-	out := map[string]bill{}
+// billsByName are the bills by name.
+func (c Comparison) billsByName() map[string]policyBill {
+	out := map[string]policyBill{}
 	for _, r := range c.results {
 		out[r.name] = r.bill
 	}
@@ -148,20 +148,20 @@ func (c Comparison) named() map[string]bill {
 
 // Figures holds our policies against what was promised.
 func (c Comparison) Figures() []rig.Figure {
-	all := c.named()
+	all := c.billsByName()
 	seed, balanced, budget := all[windowSeed], all[balancedAsItComes], all[budgetAtEight]
-	share := func(what string, b bill, limit float64) rig.Figure {
-		got := rig.Ratio(b.cost(targetPrice), seed.cost(targetPrice))
+	share := func(what string, b policyBill, limit float64) rig.Figure {
+		got := rig.Ratio(b.totalCost(targetPrice), seed.totalCost(targetPrice))
 		return rig.Figure{
-			Name: "cost of " + what, Measured: fmt.Sprintf("%.0f k, the fixed window %.0f k", b.cost(targetPrice)/1000, seed.cost(targetPrice)/1000),
+			Name: "cost of " + what, Measured: fmt.Sprintf("%.0f k, the fixed window %.0f k", b.totalCost(targetPrice)/1000, seed.totalCost(targetPrice)/1000),
 			Ratio: fmt.Sprintf("%.2f x", got), Target: fmt.Sprintf("<= %.2f x", limit),
 		}.AtMost(got, limit)
 	}
-	calls := rig.Ratio(float64(balanced.extra()), float64(seed.extra()))
+	calls := rig.Ratio(float64(balanced.extraCalls()), float64(seed.extraCalls()))
 	figures := []rig.Figure{
 		share(balancedAsItComes, balanced, 0.5),
 		rig.Figure{
-			Name: "extra calls of " + balancedAsItComes, Measured: fmt.Sprintf("%d, the fixed window %d", balanced.extra(), seed.extra()),
+			Name: "extra calls of " + balancedAsItComes, Measured: fmt.Sprintf("%d, the fixed window %d", balanced.extraCalls(), seed.extraCalls()),
 			Ratio: fmt.Sprintf("%.3f x", calls), Target: "<= 0.125 x",
 		}.AtMost(calls, 0.125),
 		share(budgetAtEight, budget, 0.6),
@@ -172,14 +172,14 @@ func (c Comparison) Figures() []rig.Figure {
 			Name: "cached share of " + name, Measured: fmt.Sprintf("%.1f %%", 100*cached), Ratio: "-", Target: ">= 95 %",
 		}.AtLeast(cached, 0.95))
 	}
-	return append(append(figures, c.coverage()), equalTails(all)...)
+	return append(append(figures, c.coverageFigure()), equalTails(all)...)
 }
 
-// coverage is that of our worst policy.
-func (c Comparison) coverage() rig.Figure {
+// coverageFigure is that of our worst policy.
+func (c Comparison) coverageFigure() rig.Figure {
 	worst, name := 2.0, ""
 	for _, r := range c.results {
-		if share := r.bill.covered.share(); r.group == groupEngine && share < worst {
+		if share := r.bill.covered.shareOf(); r.group == groupEngine && share < worst {
 			worst, name = share, r.name
 		}
 	}
@@ -189,17 +189,17 @@ func (c Comparison) coverage() rig.Figure {
 }
 
 // equalTails compares with each peer at its own raw tail.
-func equalTails(all map[string]bill) []rig.Figure {
+func equalTails(all map[string]policyBill) []rig.Figure {
 	var figures []rig.Figure
 	for _, pair := range [][2]string{
 		{balancedAtFour, picoclawDefault}, {balancedAtEight, nanobotDefault}, {budgetAtEight, pomelobotAtEight},
 	} {
 		ours, theirs := all[pair[0]], all[pair[1]]
-		got := rig.Ratio(ours.cost(targetPrice), theirs.cost(targetPrice))
+		got := rig.Ratio(ours.totalCost(targetPrice), theirs.totalCost(targetPrice))
 		figures = append(figures, rig.Figure{
 			Name: pair[0] + " against " + pair[1],
-			Measured: fmt.Sprintf("%.0f k against %.0f k; %.0f %% against %.0f %% covered", ours.cost(targetPrice)/1000, theirs.cost(targetPrice)/1000,
-				100*ours.covered.share(), 100*theirs.covered.share()),
+			Measured: fmt.Sprintf("%.0f k against %.0f k; %.0f %% against %.0f %% covered", ours.totalCost(targetPrice)/1000, theirs.totalCost(targetPrice)/1000,
+				100*ours.covered.shareOf(), 100*theirs.covered.shareOf()),
 			Ratio: fmt.Sprintf("%.2f x", got), Target: "<= 1.05 x",
 		}.AtMost(got, 1.05))
 	}
@@ -217,21 +217,21 @@ func (c Comparison) FormatTable() string {
 	}
 	head = append(head, "x window", "tail >=", "mean tail", "covered", "identifiers", "largest")
 	rows := [][]string{head}
-	seed := c.named()[windowSeed].cost(targetPrice)
+	seed := c.billsByName()[windowSeed].totalCost(targetPrice)
 	for _, r := range c.results {
 		b := r.bill
 		row := []string{
-			r.name, thousands(b.spend[callMain].prompt), fmt.Sprintf("%.1f %%", 100*b.cachedShare()),
+			r.name, formatThousands(b.spend[callMain].prompt), fmt.Sprintf("%.1f %%", 100*b.cachedShare()),
 		}
 		for _, kind := range []callKind{callSummary, callFlush} {
-			row = append(row, fmt.Sprint(b.spend[kind].calls), thousands(int(b.spend[kind].cost(targetPrice))))
+			row = append(row, fmt.Sprint(b.spend[kind].calls), formatThousands(int(b.spend[kind].totalCost(targetPrice))))
 		}
 		row = append(row, fmt.Sprint(b.inline))
 		for _, price := range cachePrices {
-			row = append(row, thousands(int(b.cost(price))))
+			row = append(row, formatThousands(int(b.totalCost(price))))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.2f", rig.Ratio(b.cost(targetPrice), seed)), fmt.Sprint(b.tailMin),
-			fmt.Sprintf("%.0f", b.meanTail()), fmt.Sprintf("%.1f %%", 100*b.covered.share()), r.worn.survival(), fmt.Sprint(b.largest)))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", rig.Ratio(b.totalCost(targetPrice), seed)), fmt.Sprint(b.tailMin),
+			fmt.Sprintf("%.0f", b.meanTail()), fmt.Sprintf("%.1f %%", 100*b.covered.shareOf()), r.worn.formatSurvival(), fmt.Sprint(b.largest)))
 	}
 	return fmt.Sprintf("cost replay of %s, in thousands of uncached input tokens; output counts %dfold\n%s"+
 		"calls: summaries and repairs; waits: calls before a reply; tail: raw messages at the least, tokens on average;\n"+
@@ -239,8 +239,8 @@ func (c Comparison) FormatTable() string {
 		c.source, outputPrice, rig.FormatTable(rows), strings.Join(strings.Fields(strings.Trim(fmt.Sprint(survivedAfter), "[]")), "/"))
 }
 
-// survival is the part of identifiers that is still there.
-func (b bill) survival() string {
+// formatSurvival is the part of identifiers that is still there.
+func (b policyBill) formatSurvival() string {
 	var parts []string
 	for _, n := range survivedAfter {
 		t := b.survived[n-1]
@@ -248,22 +248,22 @@ func (b bill) survival() string {
 			parts = append(parts, "-")
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%.0f", 100*t.share()))
+		parts = append(parts, fmt.Sprintf("%.0f", 100*t.shareOf()))
 	}
 	return strings.Join(parts, "/") + " %"
 }
 
-func thousands(tokens int) string { return fmt.Sprintf("%.0f", float64(tokens)/1000) }
+func formatThousands(tokens int) string { return fmt.Sprintf("%.0f", float64(tokens)/1000) }
 
 // Comparison is a replay of all policies.
 type Comparison struct {
 	source  string // of the talks
-	results []result
+	results []policyResult
 }
 
 // Compare replays every policy on databases of one server: dialogues from a folder, or synthetic ones where none is named.
 func Compare(ctx context.Context, server *localpg.Server, folder string) (Comparison, error) {
-	talks, source := synthesize(synthTalks), "synthetic conversations"
+	talks, source := synthesizeTalks(synthTalks), "synthetic conversations"
 	if folder != "" {
 		var err error
 		if talks, err = readTalks(folder); err != nil {
@@ -275,7 +275,7 @@ func Compare(ctx context.Context, server *localpg.Server, folder string) (Compar
 	for _, t := range talks {
 		messages += len(t.said)
 	}
-	engine, err := runAll(ctx, server, talks, contenders())
+	engine, err := runAll(ctx, server, talks, ourPolicies())
 	if err != nil {
 		return Comparison{}, err
 	}

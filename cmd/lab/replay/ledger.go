@@ -6,12 +6,12 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// What a request takes, by the rule of this replay: the same for every policy, whoever sends the request.
+// Sizes of requests, by the rule of this replay: the same for every policy.
 const (
 	systemTokens  = 1500 // system prompt and tools
 	bytesPerBlock = 4    // bytes of text a token
 	blockOverhead = 4    // tokens of a message besides its text
-	instruction   = 600  // tokens of what a simulated policy tells its summariser
+	instruction   = 600  // tokens of a simulated policy's instruction to its summarizer
 	outputPrice   = 4    // of an output token, in uncached input tokens
 )
 
@@ -26,13 +26,13 @@ func blockTokens(text string) int {
 	return (len(text)+bytesPerBlock-1)/bytesPerBlock + blockOverhead
 }
 
-// block is a piece of a request that a provider's cache takes whole or not at all.
-type block struct {
+// promptBlock is a piece of a request that a provider's cache takes whole or not at all.
+type promptBlock struct {
 	id     string // two blocks with the same id are the same bytes
 	tokens int
 }
 
-// callKind tells the calls apart whose prefixes are compared, and that are reported apart.
+// callKind separates calls whose prefixes are compared and reported on their own.
 type callKind int
 
 const (
@@ -42,28 +42,30 @@ const (
 	callKinds
 )
 
-// spend is what calls of one kind took, in tokens.
-type spend struct {
+// callSpend is what calls of one kind took, in tokens.
+type callSpend struct {
 	calls, prompt, cached, output int
 }
 
-func (s *spend) add(o spend) {
+func (s *callSpend) addSpend(o callSpend) {
 	s.calls, s.prompt, s.cached, s.output = s.calls+o.calls, s.prompt+o.prompt, s.cached+o.cached, s.output+o.output
 }
 
-// uncached is the input that is paid in full, and the output: cost units that no cache price changes.
-func (s spend) uncached() float64 { return float64(s.prompt - s.cached + outputPrice*s.output) }
+// uncachedCost is the input that is paid in full, and the output: cost units that no cache price changes.
+func (s callSpend) uncachedCost() float64 { return float64(s.prompt - s.cached + outputPrice*s.output) }
 
-// cost is in units of one uncached input token.
-func (s spend) cost(price float64) float64 { return s.uncached() + price*float64(s.cached) }
+// totalCost is in units of one uncached input token.
+func (s callSpend) totalCost(price float64) float64 {
+	return s.uncachedCost() + price*float64(s.cached)
+}
 
-// tally counts how many of some things are there.
-type tally struct{ there, of int }
+// shareCount counts how many of some things are there.
+type shareCount struct{ there, of int }
 
-func (t *tally) add(o tally) { t.there, t.of = t.there+o.there, t.of+o.of }
+func (t *shareCount) addCount(o shareCount) { t.there, t.of = t.there+o.there, t.of+o.of }
 
-// share is the part that is there; 1 of nothing.
-func (t tally) share() float64 {
+// shareOf is the part that is there; 1 of nothing.
+func (t shareCount) shareOf() float64 {
 	if t.of == 0 {
 		return 1
 	}
@@ -73,77 +75,77 @@ func (t tally) share() float64 {
 // agesKept is how many compactions an identifier's way is followed.
 const agesKept = 20
 
-// bill is what one policy came to.
-type bill struct {
-	spend    [callKinds]spend
+// policyBill is what one policy came to.
+type policyBill struct {
+	spend    [callKinds]callSpend
 	inline   int // calls that a reply had to wait for
 	largest  int // tokens of the largest main request
 	tailMin  int // messages that are raw in a request, at the least, once something is not; 0: nothing ever left
-	tail     tally
-	covered  tally           // past messages that a request shows raw or in a summary
-	survived [agesKept]tally // identifiers that are in the request so many compactions after their message left it
+	tail     shareCount
+	covered  shareCount           // past messages that a request shows raw or in a summary
+	survived [agesKept]shareCount // by compactions since their message left the request: identifiers that a summary still has
 }
 
-// add joins the bills of two conversations.
-func (b *bill) add(o bill) {
+// addBill joins the bills of two conversations.
+func (b *policyBill) addBill(o policyBill) {
 	for k := range b.spend {
-		b.spend[k].add(o.spend[k])
+		b.spend[k].addSpend(o.spend[k])
 	}
 	b.inline, b.largest = b.inline+o.inline, max(b.largest, o.largest)
 	b.lowTail(o.tailMin)
-	b.tail.add(o.tail)
-	b.covered.add(o.covered)
+	b.tail.addCount(o.tail)
+	b.covered.addCount(o.covered)
 	for i := range b.survived {
-		b.survived[i].add(o.survived[i])
+		b.survived[i].addCount(o.survived[i])
 	}
 }
 
-func (b *bill) lowTail(messages int) {
+func (b *policyBill) lowTail(messages int) {
 	if b.tailMin == 0 || messages > 0 && messages < b.tailMin {
 		b.tailMin = messages
 	}
 }
 
-// cost is of all calls. The replies' own output is left out: it is the same for every policy.
-func (b bill) cost(price float64) float64 {
+// totalCost is of all calls. The replies' own output is left out: it is the same for every policy.
+func (b policyBill) totalCost(price float64) float64 {
 	sum := 0.0
 	for _, s := range b.spend {
-		sum += s.cost(price)
+		sum += s.totalCost(price)
 	}
 	return sum
 }
 
-// extra is the number of calls besides those of the conversation itself.
-func (b bill) extra() int { return b.spend[callSummary].calls + b.spend[callFlush].calls }
+// extraCalls is the number of calls besides those of the conversation itself.
+func (b policyBill) extraCalls() int { return b.spend[callSummary].calls + b.spend[callFlush].calls }
 
 // cachedShare is the part of the conversation's own prompts that the cache held.
-func (b bill) cachedShare() float64 {
-	return tally{b.spend[callMain].cached, b.spend[callMain].prompt}.share()
+func (b policyBill) cachedShare() float64 {
+	return shareCount{b.spend[callMain].cached, b.spend[callMain].prompt}.shareOf()
 }
 
 // meanTail is the raw part of a request, in tokens.
-func (b bill) meanTail() float64 { return rig.Ratio(float64(b.tail.there), float64(b.tail.of)) }
+func (b policyBill) meanTail() float64 { return rig.Ratio(float64(b.tail.there), float64(b.tail.of)) }
 
-// meter writes the bill of one conversation.
-type meter struct {
-	bill
-	last   [callKinds][]block
+// billMeter writes the bill of one conversation.
+type billMeter struct {
+	policyBill
+	last   [callKinds][]promptBlock
 	epoch  int         // compactions so far
 	left   map[int]int // message: epoch in which it was first not raw
 	marked int         // epoch in which identifiers were last looked for
 }
 
-func newMeter() *meter { return &meter{left: map[int]int{}} }
+func newMeter() *billMeter { return &billMeter{left: map[int]int{}} }
 
-// call accounts a request: what it has in common with the one before of its kind is cached.
-func (m *meter) call(kind callKind, request []block, output int) {
+// recordCall accounts a request: what it has in common with the one before of its kind is cached.
+func (m *billMeter) recordCall(kind callKind, request []promptBlock, output int) {
 	m.callAfter(kind, m.last[kind], request, output)
 	m.last[kind] = request
 }
 
 // callAfter is call for a request whose prefix the cache has from another one.
-func (m *meter) callAfter(kind callKind, before, request []block, output int) {
-	s := spend{calls: 1, output: output}
+func (m *billMeter) callAfter(kind callKind, before, request []promptBlock, output int) {
+	s := callSpend{calls: 1, output: output}
 	same := true
 	for i, b := range request {
 		s.prompt += b.tokens
@@ -155,32 +157,32 @@ func (m *meter) callAfter(kind callKind, before, request []block, output int) {
 		s.output = 0
 		m.largest = max(m.largest, s.prompt)
 	}
-	m.spend[kind].add(s)
+	m.spend[kind].addSpend(s)
 }
 
-// shown is what a main request has of the messages before it.
-type shown struct {
-	past     int               // messages
-	raw      int               // the newest of them, as they were said
-	rawTotal int               // tokens of those
-	told     map[int]bool      // messages that a summary in the request goes back to
-	holds    func(string) bool // reports whether an identifier is in a summary
+// shownMessages is what a main request has of the messages before it.
+type shownMessages struct {
+	past       int               // messages
+	raw        int               // the newest of them, as they were said
+	rawTotal   int               // tokens of those
+	summarized map[int]bool      // messages that a summary in the request goes back to
+	holds      func(string) bool // reports whether an identifier is in a summary
 }
 
-// see accounts what a main request shows of talk.
-func (m *meter) see(t talk, s shown) {
+// recordShown accounts what a main request shows of talk.
+func (m *billMeter) recordShown(t recordedTalk, s shownMessages) {
 	from := s.past - s.raw
-	m.tail.add(tally{s.rawTotal, 1})
+	m.tail.addCount(shareCount{s.rawTotal, 1})
 	if from > 0 {
 		m.lowTail(s.raw)
 	}
 	covered := s.raw
 	for i := range from {
-		if s.told[i] {
+		if s.summarized[i] {
 			covered++
 		}
 	}
-	m.covered.add(tally{covered, s.past})
+	m.covered.addCount(shareCount{covered, s.past})
 	if m.marked == m.epoch { // identifiers only die in a compaction
 		return
 	}
@@ -200,12 +202,12 @@ func (m *meter) see(t talk, s shown) {
 		if s.holds(t.said[i].mark) {
 			alive = 1
 		}
-		m.survived[age].add(tally{alive, 1})
+		m.survived[age].addCount(shareCount{alive, 1})
 	}
 }
 
-// told joins the messages that summaries go back to.
-func told(sets ...map[int]bool) map[int]bool {
+// unionSets joins the sets of summarized messages.
+func unionSets(sets ...map[int]bool) map[int]bool {
 	out := map[int]bool{}
 	for _, set := range sets {
 		for i := range set {
@@ -216,7 +218,7 @@ func told(sets ...map[int]bool) map[int]bool {
 }
 
 // tokensOf sums blocks.
-func tokensOf(blocks []block) int {
+func tokensOf(blocks []promptBlock) int {
 	n := 0
 	for _, b := range blocks {
 		n += b.tokens
@@ -224,5 +226,5 @@ func tokensOf(blocks []block) int {
 	return n
 }
 
-// chain joins blocks without touching those it is given.
-func chain(parts ...[]block) []block { return slices.Concat(parts...) }
+// joinBlocks joins blocks without touching those it is given.
+func joinBlocks(parts ...[]promptBlock) []promptBlock { return slices.Concat(parts...) }

@@ -24,57 +24,56 @@ import (
 // countingModel answers one conversation as it was recorded, writes summaries by a rule instead of by thinking, and
 // accounts every request that the engine really sends.
 type countingModel struct {
-	talk
+	recordedTalk
 	most   int     // tokens of a summary that does not continue another
 	copied float64 // probability with which a summary copies an identifier
 
 	mu        sync.Mutex
-	meter     *meter
+	meter     *billMeter
 	coin      *rand.Rand
 	next      int  // the message that is asked now
-	waiting   bool // somebody waits for the answer
-	digests   []account
+	waiting   bool // a person waits for the answer
+	digests   []summaryRecord
 	reference string // of the last request: summaries and pinned memory
 	wrong     error  // the first request that does not show what was said
 }
 
-// account is what a summary of ours goes back to.
-type account struct {
-	lines []string
-	told  map[int]bool
-	keys  []string
+// summaryRecord is what a summary of ours goes back to.
+type summaryRecord struct {
+	lines   []string
+	sources map[int]bool
+	keys    []string
 }
 
-func newCountingModel(t talk, most int, copied float64) *countingModel {
+func newCountingModel(t recordedTalk, most int, copied float64) *countingModel {
 	return &countingModel{
-		talk: t, most: most, copied: copied, meter: newMeter(),
+		recordedTalk: t, most: most, copied: copied, meter: newMeter(),
 		coin: rand.New(rand.NewPCG(11, uint64(len(t.said)))),
 	}
 }
 
-// ask says that message i is on its way.
-func (m *countingModel) ask(i int) {
+// expectMessage says that message i is on its way.
+func (m *countingModel) expectMessage(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next, m.waiting = i, true
 }
 
-// answered says that nobody waits for what the model is asked from now on.
-func (m *countingModel) answered() {
+// noteAnswered notes that the requests from now on delay no reply.
+func (m *countingModel) noteAnswered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting = false
 }
 
-// bill is what the conversation has come to.
-func (m *countingModel) bill() (bill, error) {
+// finalBill is what the conversation has come to.
+func (m *countingModel) finalBill() (policyBill, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.meter.bill, m.wrong
+	return m.meter.policyBill, m.wrong
 }
 
-// Generate implements bot.Model. Requests are told apart as the engine makes them: a flush is forced to call its tool,
-// and a summary is offered none.
+// Generate implements bot.Model. A flush is forced to call its tool, and a summary is offered none.
 func (m *countingModel) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,27 +82,27 @@ func (m *countingModel) Generate(_ context.Context, r bot.Request) (bot.Response
 	}
 	switch {
 	case r.Force != "":
-		return m.flush(r)
+		return m.replyFlush(r)
 	case len(r.Tools) == 0:
-		return m.summary(r)
+		return m.writeSummary(r)
 	}
-	return m.chat(r), nil
+	return m.replyChat(r), nil
 }
 
 // blocksOf are the blocks of a request. The reference message is several: it grows at its end.
-func blocksOf(messages []bot.ChatMessage) []block {
-	blocks := []block{{"system " + messages[0].Content, systemTokens}}
+func blocksOf(messages []bot.ChatMessage) []promptBlock {
+	blocks := []promptBlock{{"system " + messages[0].Content, systemTokens}}
 	for _, msg := range messages[1:] {
 		if !isReference(msg) {
-			blocks = append(blocks, block{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
+			blocks = append(blocks, promptBlock{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
 			continue
 		}
 		for i, part := range strings.Split(msg.Content, "\n<<<") {
 			if i == 0 {
-				blocks = append(blocks, block{part, blockTokens(part)})
+				blocks = append(blocks, promptBlock{part, blockTokens(part)})
 				continue
 			}
-			blocks = append(blocks, block{part, blockTokens(part) - blockOverhead})
+			blocks = append(blocks, promptBlock{part, blockTokens(part) - blockOverhead})
 		}
 	}
 	return blocks
@@ -114,11 +113,11 @@ func isReference(msg bot.ChatMessage) bool {
 	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
 }
 
-// chat gives the recorded reply.
-func (m *countingModel) chat(r bot.Request) bot.Response {
+// replyChat gives the recorded reply.
+func (m *countingModel) replyChat(r bot.Request) bot.Response {
 	blocks := blocksOf(r.Messages)
 	before := m.meter.spend[callMain]
-	m.meter.call(callMain, blocks, 0)
+	m.meter.recordCall(callMain, blocks, 0)
 	reference, raw := "", r.Messages[1:]
 	if isReference(raw[0]) {
 		reference, raw = raw[0].Content, raw[1:]
@@ -126,12 +125,12 @@ func (m *countingModel) chat(r bot.Request) bot.Response {
 	if reference != m.reference {
 		m.reference, m.meter.epoch = reference, m.meter.epoch+1
 	}
-	s := shown{past: m.next, told: m.toldIn(reference), holds: func(mark string) bool { return strings.Contains(reference, mark) }}
-	// What is asked stands last; lines with the time stand between what was said.
+	s := shownMessages{past: m.next, summarized: m.summarizedIn(reference), holds: func(mark string) bool { return strings.Contains(reference, mark) }}
+	// The question stands last; lines with the time stand between the messages.
 	for i := len(raw) - 2; i >= 0; i-- {
 		at := m.next - s.raw - 1
 		if at >= 0 && raw[i].Content == m.said[at].text {
-			s.raw, s.rawTotal = s.raw+1, s.rawTotal+m.said[at].tokens()
+			s.raw, s.rawTotal = s.raw+1, s.rawTotal+m.said[at].tokenCount()
 			continue
 		}
 		if !strings.HasPrefix(raw[i].Content, "[") {
@@ -142,7 +141,7 @@ func (m *countingModel) chat(r bot.Request) bot.Response {
 	if last := raw[len(raw)-1].Content; last != m.said[m.next].text && m.wrong == nil {
 		m.wrong = fmt.Errorf("%s: the request for message %d asks %q", m.name, m.next, last)
 	}
-	m.meter.see(m.talk, s)
+	m.meter.recordShown(m.recordedTalk, s)
 	after := m.meter.spend[callMain]
 	reply := m.said[m.next+1].text
 	return bot.Response{
@@ -153,22 +152,22 @@ func (m *countingModel) chat(r bot.Request) bot.Response {
 	}
 }
 
-// aside accounts a request that is not the conversation's own.
-func (m *countingModel) aside(kind callKind, r bot.Request, output string) sessions.Usage {
-	var blocks []block
+// recordAside accounts a request that is not the conversation's own.
+func (m *countingModel) recordAside(kind callKind, r bot.Request, output string) sessions.Usage {
+	var blocks []promptBlock
 	for _, msg := range r.Messages {
-		blocks = append(blocks, block{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
+		blocks = append(blocks, promptBlock{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
 	}
 	if m.waiting {
 		m.meter.inline++
 	}
 	before := m.meter.spend[kind]
-	m.meter.call(kind, blocks, blockTokens(output)-blockOverhead)
+	m.meter.recordCall(kind, blocks, blockTokens(output)-blockOverhead)
 	after := m.meter.spend[kind]
 	return sessions.Usage{Prompt: after.prompt - before.prompt, Cached: after.cached - before.cached, Completion: after.output - before.output}
 }
 
-// What the counting model reads in requests for summaries.
+// Parts of requests for summaries.
 var (
 	digestTag   = regexp.MustCompile(`Account no\. (\d+) of what was said`)
 	headingLine = regexp.MustCompile(`(?m)^(#+ [^(\n]*[^(\n ])`)
@@ -176,17 +175,17 @@ var (
 	targetWords = regexp.MustCompile(`(?:About |约 ?)(\d+)`)
 )
 
-// toldIn are the messages that the summaries in a text go back to.
-func (m *countingModel) toldIn(text string) map[int]bool {
+// summarizedIn are the messages that the summaries in a text go back to.
+func (m *countingModel) summarizedIn(text string) map[int]bool {
 	var sets []map[int]bool
 	for _, d := range m.digestsIn(text) {
-		sets = append(sets, d.told)
+		sets = append(sets, d.sources)
 	}
-	return told(sets...)
+	return unionSets(sets...)
 }
 
-func (m *countingModel) digestsIn(text string) []account {
-	var out []account
+func (m *countingModel) digestsIn(text string) []summaryRecord {
+	var out []summaryRecord
 	for _, tag := range digestTag.FindAllStringSubmatch(text, -1) {
 		if n, err := strconv.Atoi(tag[1]); err == nil && n > 0 && n <= len(m.digests) {
 			out = append(out, m.digests[n-1])
@@ -213,8 +212,8 @@ func transcriptIn(text string) []transcriptLine {
 	return out
 }
 
-// own notes a request about what was not said in this conversation: its cost belongs to another bill.
-func (m *countingModel) own(lines []transcriptLine) {
+// checkOwn notes a request about what was not said in this conversation: its cost belongs to another bill.
+func (m *countingModel) checkOwn(lines []transcriptLine) {
 	for _, l := range lines {
 		if i := int(l.N) - 1; m.wrong == nil && (i < 0 || i >= len(m.said) || m.said[i].text != l.Text) {
 			m.wrong = fmt.Errorf("%s: a request about another conversation shows %q as message %d", m.name, l.Text, i)
@@ -222,8 +221,8 @@ func (m *countingModel) own(lines []transcriptLine) {
 	}
 }
 
-// repair writes a summary again with what was missing in it.
-func (m *countingModel) repair(r bot.Request, draft, input string) (bot.Response, error) {
+// repairSummary writes a summary again with what was missing in it.
+func (m *countingModel) repairSummary(r bot.Request, draft, input string) (bot.Response, error) {
 	text := strings.TrimRight(draft, "\n")
 	var missing []string
 	for line := range strings.SplitSeq(input, "\n") {
@@ -232,7 +231,7 @@ func (m *countingModel) repair(r bot.Request, draft, input string) (bot.Response
 			missing = append(missing, finding.Missing)
 		}
 	}
-	if more := m.pass(missing); len(more) > 0 {
+	if more := m.copyMarks(missing); len(more) > 0 {
 		text += "\n" + strings.Join(more, ", ")
 	}
 	for _, tag := range digestTag.FindAllStringSubmatch(draft, -1) {
@@ -240,33 +239,33 @@ func (m *countingModel) repair(r bot.Request, draft, input string) (bot.Response
 			m.digests[n-1].keys = append(m.digests[n-1].keys, missing...)
 		}
 	}
-	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.aside(callSummary, r, text)}, nil
+	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
-// summary tells what it is given in a quarter of its length, and copies identifiers. A summary that continues or joins
-// others is as long as they and the quarter together, up to the cap of such.
-func (m *countingModel) summary(r bot.Request) (bot.Response, error) {
+// writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins others is as
+// long as they and the quarter together, up to a cap.
+func (m *countingModel) writeSummary(r bot.Request) (bot.Response, error) {
 	system, input := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
 	for _, part := range fenced.FindAllStringSubmatch(input, -1) {
 		if part[1] == "draft" {
-			return m.repair(r, part[2], input)
+			return m.repairSummary(r, part[2], input)
 		}
 	}
 	earlier, lines := m.digestsIn(input), transcriptIn(input)
-	m.own(lines)
-	d := account{told: map[int]bool{}}
+	m.checkOwn(lines)
+	d := summaryRecord{sources: map[int]bool{}}
 	size, source, limit := 0, 0, m.most
 	for _, e := range earlier {
 		limit = rollingCap
-		d.lines, d.told = append(d.lines, e.lines...), told(d.told, e.told)
+		d.lines, d.sources = append(d.lines, e.lines...), unionSets(d.sources, e.sources)
 		d.keys = append(d.keys, e.keys...)
 		size += blockTokens(strings.Join(e.lines, "\n") + strings.Join(e.keys, ", "))
 	}
 	for _, l := range lines {
-		if m.toldBefore(int(l.N) - 1) {
-			limit = rollingCap // told again, from what was said
+		if m.sourcesBefore(int(l.N) - 1) {
+			limit = rollingCap // summarized again from the messages
 		}
-		d.told[int(l.N)-1] = true
+		d.sources[int(l.N)-1] = true
 		source += blockTokens(l.Text)
 		d.keys = append(d.keys, keysOf(l)...)
 	}
@@ -276,21 +275,21 @@ func (m *countingModel) summary(r bot.Request) (bot.Response, error) {
 		}
 	}
 	size = min(limit, size+source/summaryParts)
-	d.keys = m.pass(d.keys)
+	d.keys = m.copyMarks(d.keys)
 	for _, l := range lines {
-		d.lines = append(d.lines, briefly(l, size-blockTokens(strings.Join(d.keys, ", ")), source))
+		d.lines = append(d.lines, shortenMessage(l, size-blockTokens(strings.Join(d.keys, ", ")), source))
 	}
 	m.digests = append(m.digests, d)
-	text := d.write(len(m.digests), headingLine.FindAllString(system, -1), size)
-	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.aside(callSummary, r, text)}, nil
+	text := d.writeText(len(m.digests), headingLine.FindAllString(system, -1), size)
+	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
-func (m *countingModel) toldBefore(i int) bool {
-	return slices.ContainsFunc(m.digests, func(d account) bool { return d.told[i] })
+func (m *countingModel) sourcesBefore(i int) bool {
+	return slices.ContainsFunc(m.digests, func(d summaryRecord) bool { return d.sources[i] })
 }
 
-// pass copies each identifier once, with the model's probability.
-func (m *countingModel) pass(keys []string) []string {
+// copyMarks copies each identifier once, with the model's probability.
+func (m *countingModel) copyMarks(keys []string) []string {
 	var out []string
 	for _, k := range keys {
 		if !slices.Contains(out, k) && m.coin.Float64() < m.copied {
@@ -300,9 +299,8 @@ func (m *countingModel) pass(keys []string) []string {
 	return out
 }
 
-// briefly is a message's part of a summary of so many tokens of a source: its first words, without those that might be
-// half an identifier.
-func briefly(l transcriptLine, size, source int) string {
+// shortenMessage is a message's part of a summary: its first words, without those that might be half an identifier.
+func shortenMessage(l transcriptLine, size, source int) string {
 	room := len(l.Text) * max(0, size) / max(1, source)
 	var b strings.Builder
 	for word := range strings.FieldsSeq(l.Text) {
@@ -317,9 +315,9 @@ func briefly(l transcriptLine, size, source int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// write sets a summary under the headings that it was asked for, in about size tokens: what there is no room for is left
+// writeText sets a summary under the headings that it was asked for, in about size tokens: what there is no room for is left
 // out from the oldest on.
-func (a account) write(number int, headings []string, size int) string {
+func (a summaryRecord) writeText(number int, headings []string, size int) string {
 	if len(headings) == 0 {
 		headings = []string{"## What was said"}
 	}
@@ -337,11 +335,11 @@ func (a account) write(number int, headings []string, size int) string {
 	return head + body + tail
 }
 
-// flush saves some of what it is given as facts, about as much as such a call takes.
-func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
+// replyFlush saves some of what it is given as facts, about as much as such a call takes.
+func (m *countingModel) replyFlush(r bot.Request) (bot.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
-	m.own(lines)
+	m.checkOwn(lines)
 	s := draft.Save{Nothing: len(lines) == 0}
 	for i := range min(facts, len(lines)) {
 		l := lines[i*len(lines)/facts]
@@ -353,7 +351,7 @@ func (m *countingModel) flush(r bot.Request) (bot.Response, error) {
 	}
 	calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: string(arguments)}}
 	return bot.Response{
-		ToolCalls: calls, Finish: bot.FinishTools, Model: "counting", Usage: m.aside(callFlush, r, string(arguments)),
+		ToolCalls: calls, Finish: bot.FinishTools, Model: "counting", Usage: m.recordAside(callFlush, r, string(arguments)),
 	}, nil
 }
 

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// digest is a summary as a simulated policy makes it: its size, the messages that it goes back to, and the identifiers
+// peerSummary is a summary as a simulated policy makes it: its size, the messages that it goes back to, and the identifiers
 // that it still has.
-type digest struct {
-	block
-	told  map[int]bool
-	marks []string
+type peerSummary struct {
+	promptBlock
+	sources map[int]bool
+	marks   []string
 }
 
-// Sizes of summaries, in tokens: a quarter of what they tell, up to a cap.
+// Sizes of summaries, in tokens: a quarter of their sources, up to a cap.
 const (
 	summaryParts = 4
 	rollingCap   = 800 // of one that replaces the last
@@ -24,11 +24,11 @@ const (
 
 // simulation is one conversation under a policy that is written down below instead of run.
 type simulation struct {
-	talk
-	*meter
+	recordedTalk
+	*billMeter
 	coin      *rand.Rand
 	copied    float64 // probability with which a summary copies an identifier
-	summaries []digest
+	summaries []peerSummary
 	first     int // the first raw message
 	now       int // messages said so far
 	made      int // summaries
@@ -37,18 +37,18 @@ type simulation struct {
 	lastAt    time.Time
 }
 
-// peer is a policy to simulate. Both functions may be nil.
-type peer struct {
+// peerPolicy is a policy to simulate. Both functions may be nil.
+type peerPolicy struct {
 	name   string
 	group  resultGroup
 	before func(*simulation) // a message has come: now is what was said before it
 	after  func(*simulation) // it is answered
 }
 
-// simulate replays a talk under a policy.
-func simulate(t talk, p peer, copied float64) bill {
+// simulateTalk replays a talk under a policy.
+func simulateTalk(t recordedTalk, p peerPolicy, copied float64) policyBill {
 	s := &simulation{
-		talk: t, meter: newMeter(), copied: copied,
+		recordedTalk: t, billMeter: newMeter(), copied: copied,
 		coin: rand.New(rand.NewPCG(7, uint64(len(t.said)))), lastAt: t.said[0].at,
 	}
 	for i := 0; i+1 < len(t.said); i += 2 {
@@ -57,84 +57,84 @@ func simulate(t talk, p peer, copied float64) bill {
 			p.before(s)
 		}
 		s.waiting = false
-		s.call(callMain, s.prompt(i+1), 0)
-		s.see(t, shown{past: i, raw: i - s.first, rawTotal: tokensOf(s.raw(i)), told: s.told(), holds: s.holds})
+		s.recordCall(callMain, s.buildPrompt(i+1), 0)
+		s.recordShown(t, shownMessages{past: i, raw: i - s.first, rawTotal: tokensOf(s.rawBlocks(i)), summarized: s.summarizedSet(), holds: s.hasMark})
 		s.now = i + 2
 		if p.after != nil {
 			p.after(s)
 		}
 	}
-	return s.bill
+	return s.policyBill
 }
 
-// raw are the messages that are not summarised, up to message end.
-func (s *simulation) raw(end int) []block { return s.messages(s.first, end) }
+// rawBlocks are the messages that are not summarised, up to message end.
+func (s *simulation) rawBlocks(end int) []promptBlock { return s.messageBlocks(s.first, end) }
 
-func (s *simulation) messages(from, end int) []block {
-	var out []block
+func (s *simulation) messageBlocks(from, end int) []promptBlock {
+	var out []promptBlock
 	for i := from; i < end; i++ {
-		out = append(out, block{fmt.Sprintf("message %d", i), s.said[i].tokens()})
+		out = append(out, promptBlock{fmt.Sprintf("message %d", i), s.said[i].tokenCount()})
 	}
 	return out
 }
 
-// prompt is a main request whose last message is that before end.
-func (s *simulation) prompt(end int) []block {
-	out := []block{{"system", systemTokens}}
+// buildPrompt is a main request whose last message is that before end.
+func (s *simulation) buildPrompt(end int) []promptBlock {
+	out := []promptBlock{{"system", systemTokens}}
 	for _, d := range s.summaries {
-		out = append(out, d.block)
+		out = append(out, d.promptBlock)
 	}
-	return append(out, s.raw(end)...)
+	return append(out, s.rawBlocks(end)...)
 }
 
-// size is the prompt so far, in tokens.
-func (s *simulation) size() int { return tokensOf(s.prompt(s.now)) }
+// promptSize is the prompt so far, in tokens.
+func (s *simulation) promptSize() int { return tokensOf(s.buildPrompt(s.now)) }
 
-func (s *simulation) told() map[int]bool {
+func (s *simulation) summarizedSet() map[int]bool {
 	var sets []map[int]bool
 	for _, d := range s.summaries {
-		sets = append(sets, d.told)
+		sets = append(sets, d.sources)
 	}
-	return told(sets...)
+	return unionSets(sets...)
 }
 
-func (s *simulation) holds(mark string) bool {
-	return slices.ContainsFunc(s.summaries, func(d digest) bool { return slices.Contains(d.marks, mark) })
+func (s *simulation) hasMark(mark string) bool {
+	return slices.ContainsFunc(s.summaries, func(d peerSummary) bool { return slices.Contains(d.marks, mark) })
 }
 
-// tell makes a summary of so many tokens of the messages from first to end and of earlier summaries. It costs nothing yet.
-func (s *simulation) tell(tokens, first, end int, earlier ...digest) digest {
+// makeSummary makes a summary of the given size from messages first to end and earlier summaries. Its call is paid separately.
+func (s *simulation) makeSummary(tokens, first, end int, earlier ...peerSummary) peerSummary {
 	s.made++
-	d := digest{block: block{fmt.Sprintf("summary %d", s.made), tokens}, told: map[int]bool{}}
+	d := peerSummary{promptBlock: promptBlock{fmt.Sprintf("summary %d", s.made), tokens}, sources: map[int]bool{}}
 	pass := func(mark string) {
 		if mark != "" && s.coin.Float64() < s.copied {
 			d.marks = append(d.marks, mark)
 		}
 	}
 	for _, e := range earlier {
-		for i := range e.told {
-			d.told[i] = true
+		for i := range e.sources {
+			d.sources[i] = true
 		}
 		for _, mark := range e.marks {
 			pass(mark)
 		}
 	}
 	for i := first; i < end; i++ {
-		d.told[i] = true
+		d.sources[i] = true
 		pass(s.said[i].mark)
 	}
 	return d
 }
 
-// pay accounts a call with a prompt of its own.
-func (s *simulation) pay(input []block, output int) {
-	s.call(callSummary, chain([]block{{"instruction", instruction}}, input), output)
+// payCall accounts a call with a prompt of its own.
+func (s *simulation) payCall(input []promptBlock, output int) {
+	s.recordCall(callSummary, joinBlocks([]promptBlock{{"instruction", instruction}}, input), output)
 	s.noteWaiting()
 }
 
 // payOnPrefix accounts a call that is the conversation's own request with an instruction behind it.
 func (s *simulation) payOnPrefix(kind callKind, end, instruct, output int) {
-	s.callAfter(kind, s.last[callMain], chain(s.prompt(end), []block{{"instruction", instruct}}), output)
+	s.callAfter(kind, s.last[callMain], joinBlocks(s.buildPrompt(end), []promptBlock{{"instruction", instruct}}), output)
 	s.noteWaiting()
 }
 
@@ -144,17 +144,17 @@ func (s *simulation) noteWaiting() {
 	}
 }
 
-// roll tells the messages up to end in one summary that replaces the last.
-func (s *simulation) roll(end int) {
-	source := s.messages(s.first, end)
-	var input []block
+// rollSummary summarizes the messages up to end in one summary that replaces the last.
+func (s *simulation) rollSummary(end int) {
+	source := s.messageBlocks(s.first, end)
+	var input []promptBlock
 	size := tokensOf(source) / summaryParts
 	for _, d := range s.summaries {
-		input, size = append(input, d.block), size+d.tokens
+		input, size = append(input, d.promptBlock), size+d.tokens
 	}
-	d := s.tell(min(rollingCap, size), s.first, end, s.summaries...)
-	s.pay(chain(input, source), d.tokens)
-	s.summaries, s.first, s.epoch = []digest{d}, end, s.epoch+1
+	d := s.makeSummary(min(rollingCap, size), s.first, end, s.summaries...)
+	s.payCall(joinBlocks(input, source), d.tokens)
+	s.summaries, s.first, s.epoch = []peerSummary{d}, end, s.epoch+1
 }
 
 // windowTail is how many messages the sliding window leaves raw.
@@ -162,25 +162,25 @@ const windowTail = 40
 
 // slidingWindow is the fixed window with its seed's numbers: batches of window messages, or after the cooldown as few as
 // least, and a tail that stays raw.
-func slidingWindow(name string, window, least int, cooldown time.Duration) peer {
-	return peer{name: name, after: func(s *simulation) {
+func slidingWindow(name string, window, least int, cooldown time.Duration) peerPolicy {
+	return peerPolicy{name: name, after: func(s *simulation) {
 		for _, total := range []int{s.now - 1, s.now} { // both messages of the turn are looked at as they come
 			end := total - windowTail
 			delta := end - s.first
 			now := s.said[total-1].at
 			if delta >= window || cooldown > 0 && delta >= least && now.Sub(s.lastAt) >= cooldown {
-				s.roll(end)
+				s.rollSummary(end)
 				s.lastAt = now
 			}
 		}
 	}}
 }
 
-// picoclaw summarises all but the last four messages once there are more than twenty. More than ten messages are told in
-// halves, which are merged: what was summarised before is in neither.
-func picoclaw() peer {
+// picoclawPolicy summarizes all but the last four messages once there are more than twenty. It summarizes more than ten
+// messages in halves and merges these; the merge has no earlier summary.
+func picoclawPolicy() peerPolicy {
 	const most, keep, halved = 20, 4, 10
-	return peer{
+	return peerPolicy{
 		name: picoclawDefault, group: groupPeer,
 		after: func(s *simulation) {
 			end := (s.now - keep) / 2 * 2 // a person's message begins what stays
@@ -188,20 +188,20 @@ func picoclaw() peer {
 				return
 			}
 			if end-s.first <= halved {
-				s.roll(end)
+				s.rollSummary(end)
 				return
 			}
-			var halves []digest
+			var halves []peerSummary
 			middle := (s.first + end) / 2
 			for _, r := range [][2]int{{s.first, middle}, {middle, end}} {
-				source := s.messages(r[0], r[1])
-				d := s.tell(tokensOf(source)/summaryParts, r[0], r[1])
-				s.pay(source, d.tokens)
+				source := s.messageBlocks(r[0], r[1])
+				d := s.makeSummary(tokensOf(source)/summaryParts, r[0], r[1])
+				s.payCall(source, d.tokens)
 				halves = append(halves, d)
 			}
-			d := s.tell(min(rollingCap, halves[0].tokens+halves[1].tokens), end, end, halves...)
-			s.pay([]block{halves[0].block, halves[1].block}, d.tokens)
-			s.summaries, s.first, s.epoch = []digest{d}, end, s.epoch+1
+			d := s.makeSummary(min(rollingCap, halves[0].tokens+halves[1].tokens), end, end, halves...)
+			s.payCall([]promptBlock{halves[0].promptBlock, halves[1].promptBlock}, d.tokens)
+			s.summaries, s.first, s.epoch = []peerSummary{d}, end, s.epoch+1
 		},
 	}
 }
@@ -216,10 +216,10 @@ const (
 	nanobotHistory = 8000 // tokens of entries that a prompt shows
 )
 
-// entry tells the messages up to end in one entry beside the others, asked for behind the conversation's own prefix. A
-// prompt shows the newest entries only.
-func (s *simulation) entry(end int) {
-	d := s.tell(min(segmentCap, tokensOf(s.messages(s.first, end))/summaryParts), s.first, end)
+// addEntry summarizes the messages up to end in one more entry, by a call on the conversation's own prefix. A prompt shows
+// the newest entries only.
+func (s *simulation) addEntry(end int) {
+	d := s.makeSummary(min(segmentCap, tokensOf(s.messageBlocks(s.first, end))/summaryParts), s.first, end)
 	s.payOnPrefix(callSummary, s.now, instruction, d.tokens)
 	s.summaries, s.first, s.epoch = append(s.summaries, d), end, s.epoch+1
 	for len(s.summaries) > nanobotEntries || len(s.summaries) > 1 && s.summaryTokens() > nanobotHistory {
@@ -236,52 +236,52 @@ func (s *simulation) summaryTokens() int {
 }
 
 // nanobotTokens is nanobot where its window is what limits it: at the limit it summarises until half of it is free.
-func nanobotTokens(limit int) peer {
+func nanobotTokens(limit int) peerPolicy {
 	shrink := func(s *simulation) {
-		if s.size() < limit {
+		if s.promptSize() < limit {
 			return
 		}
 		for range nanobotRounds {
-			over := s.size() - limit/2
+			over := s.promptSize() - limit/2
 			end, freed := s.first, 0
 			for end+2 <= s.now-nanobotKeep && freed < over {
-				freed += tokensOf(s.messages(end, end+2))
+				freed += tokensOf(s.messageBlocks(end, end+2))
 				end += 2
 			}
 			if over <= 0 || end == s.first {
 				return
 			}
-			s.entry(end)
+			s.addEntry(end)
 		}
 	}
-	return peer{name: fmt.Sprintf("nanobot, tokens at %dk", limit/1000), group: groupPeer, before: shrink, after: shrink}
+	return peerPolicy{name: fmt.Sprintf("nanobot, tokens at %dk", limit/1000), group: groupPeer, before: shrink, after: shrink}
 }
 
-// nanobotIdler is nanobot as it comes: all but eight messages are summarised when nobody has spoken for a while. With
-// dream its entries become one memory when it is idle for hours.
-func nanobotIdler(dream bool) peer {
-	p := peer{name: nanobotDefault, group: groupPeer}
+// nanobotIdler is nanobot by default: it summarizes all but eight messages after an idle time. With dream its entries
+// become one memory after hours.
+func nanobotIdler(dream bool) peerPolicy {
+	p := peerPolicy{name: nanobotDefault, group: groupPeer}
 	if dream {
 		p.name = "nanobot, idle + Dream"
 	}
 	p.before = func(s *simulation) {
-		if s.gap(s.now) < nanobotIdle {
+		if s.gapBefore(s.now) < nanobotIdle {
 			return
 		}
-		s.waiting = false // while nobody waits
+		s.waiting = false // without delay for a person
 		if s.now-s.first > nanobotKeep {
-			s.entry((s.now - nanobotKeep) / 2 * 2)
+			s.addEntry((s.now - nanobotKeep) / 2 * 2)
 		}
-		if !dream || len(s.summaries) == 0 || s.gap(s.now) < 2*time.Hour {
+		if !dream || len(s.summaries) == 0 || s.gapBefore(s.now) < 2*time.Hour {
 			return
 		}
-		var input []block
+		var input []promptBlock
 		for _, d := range s.summaries {
-			input = append(input, d.block)
+			input = append(input, d.promptBlock)
 		}
-		d := s.tell(min(nanobotDream, s.summaryTokens()), s.now, s.now, s.summaries...)
-		s.pay(input, d.tokens)
-		s.summaries = []digest{d}
+		d := s.makeSummary(min(nanobotDream, s.summaryTokens()), s.now, s.now, s.summaries...)
+		s.payCall(input, d.tokens)
+		s.summaries = []peerSummary{d}
 	}
 	return p
 }
@@ -297,12 +297,12 @@ const (
 	budgetAt     = 8000 // tokens, for those who act on a budget
 )
 
-// pomelobot is flush before compaction as its text has it: memory is flushed at nine tenths of the threshold, once a
-// cycle, and at the threshold all but the newest part of the budget is told in one rolling summary.
-func pomelobot(threshold int) peer {
+// pomelobotPolicy is flush before compaction as its text has it: memory is flushed once a cycle, at nine tenths of the
+// threshold. At the threshold one rolling summary takes all but the newest part of the budget.
+func pomelobotPolicy(threshold int) peerPolicy {
 	recent := int(budgetRecent * float64(int(budgetShare*float64(threshold))-systemTokens-budgetSlack))
 	check := func(s *simulation) {
-		size := s.size()
+		size := s.promptSize()
 		if float64(size) >= budgetFlush*float64(threshold) && s.flushed <= s.epoch {
 			s.payOnPrefix(callFlush, s.now, flushInput, flushOutput)
 			s.flushed = s.epoch + 1
@@ -311,15 +311,15 @@ func pomelobot(threshold int) peer {
 			return
 		}
 		end, kept := s.now, 0
-		for end > s.first && kept+s.said[end-1].tokens() <= recent {
+		for end > s.first && kept+s.said[end-1].tokenCount() <= recent {
 			end--
-			kept += s.said[end].tokens()
+			kept += s.said[end].tokenCount()
 		}
 		if end > s.first {
-			s.roll(end)
+			s.rollSummary(end)
 		}
 	}
-	return peer{
+	return peerPolicy{
 		name: fmt.Sprintf("pomelobot, %dk", threshold/1000), group: groupPeer,
 		before: check, after: check,
 	}
@@ -339,17 +339,17 @@ const (
 // seedCooldown is the time that the sliding window's seed gives.
 const seedCooldown = 900 * time.Second
 
-// peers are the simulated policies, baselines first.
-func peers() []peer {
-	return []peer{
+// peerPolicies are the simulated policies, baselines first.
+func peerPolicies() []peerPolicy {
+	return []peerPolicy{
 		{name: nothingAtAll},
 		slidingWindow(everyMessage, 1, 1, 0),
 		slidingWindow(windowSeed, 12, 1, seedCooldown),
 		slidingWindow(windowHalfway, 12, 6, seedCooldown),
-		picoclaw(),
+		picoclawPolicy(),
 		nanobotTokens(budgetAt),
 		nanobotIdler(false),
 		nanobotIdler(true),
-		pomelobot(budgetAt),
+		pomelobotPolicy(budgetAt),
 	}
 }

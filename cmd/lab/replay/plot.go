@@ -39,18 +39,18 @@ var plotGroups = map[resultGroup]string{
 	groupEngine:   "Ebb (the real engine) · Ebb（真实引擎）",
 }
 
-// parts are the three parts of a bar, in cost units.
-func (b bill) parts() [3]float64 {
+// barParts are the three parts of a bar, in cost units.
+func (b policyBill) barParts() [3]float64 {
 	main := b.spend[callMain]
 	return [3]float64{
-		main.uncached(), targetPrice * float64(main.cached),
-		b.spend[callSummary].cost(targetPrice) + b.spend[callFlush].cost(targetPrice),
+		main.uncachedCost(), targetPrice * float64(main.cached),
+		b.spend[callSummary].totalCost(targetPrice) + b.spend[callFlush].totalCost(targetPrice),
 	}
 }
 
 // DrawSVG draws what every policy costs as an SVG. The same figures are the same bytes.
 func (c Comparison) DrawSVG() string {
-	longest := plotCeiling * c.named()[windowSeed].cost(targetPrice)
+	longest := plotCeiling * c.billsByName()[windowSeed].totalCost(targetPrice)
 	var bars strings.Builder
 	y, group := plotTop, resultGroup(-1)
 	for _, r := range c.results {
@@ -59,7 +59,7 @@ func (c Comparison) DrawSVG() string {
 			y += plotGroup
 			fmt.Fprintf(&bars, `<text x="24" y="%d" class="group">%s</text>`+"\n", y-9, html.EscapeString(plotGroups[group]))
 		}
-		bars.WriteString(r.bar(y, longest))
+		bars.WriteString(r.drawBar(y, longest))
 		y += plotRow
 	}
 	height := y + plotBottom
@@ -77,8 +77,8 @@ text { font-family: "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsof
 <text x="24" y="36" class="title">What compaction policies cost · 各压缩策略的成本</text>
 <text x="24" y="60" class="small">%s; cost in thousands of uncached input tokens, a cached one at %v, an output one at %d · 单位：千个未命中缓存的输入 token</text>
 `, plotWidth, height, plotWidth, height, plotWidth, height, html.EscapeString(c.source), targetPrice, outputPrice)
-	s.WriteString(legend())
-	s.WriteString(c.scale(longest, y))
+	s.WriteString(drawLegend())
+	s.WriteString(c.drawScale(longest, y))
 	s.WriteString(bars.String())
 	for i, line := range []string{
 		"x: of the sliding window 12/40/900/30 · covered: past messages that a request shows raw or in a summary · tail: mean raw tokens",
@@ -91,12 +91,12 @@ text { font-family: "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsof
 	return s.String()
 }
 
-// bar is one policy's line of the plot.
-func (r result) bar(y int, longest float64) string {
+// drawBar is one policy's line of the plot.
+func (r policyResult) drawBar(y int, longest float64) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, `<text x="%d" y="%d" class="name">%s</text>`+"\n", plotLeft-10, y+14, html.EscapeString(r.name))
-	x, total := float64(plotLeft), r.bill.cost(targetPrice)
-	for i, part := range r.bill.parts() {
+	x, total := float64(plotLeft), r.bill.totalCost(targetPrice)
+	for i, part := range r.bill.barParts() {
 		width := min(part/longest*plotBars, plotLeft+plotBars-x)
 		if width <= 0 {
 			continue
@@ -111,8 +111,8 @@ func (r result) bar(y int, longest float64) string {
 	return s.String()
 }
 
-// legend names the parts of a bar.
-func legend() string {
+// drawLegend names the parts of a bar.
+func drawLegend() string {
 	var s strings.Builder
 	x := 24
 	for _, p := range plotParts {
@@ -122,8 +122,8 @@ func legend() string {
 	return s.String()
 }
 
-// scale draws lines through the bars, and what else there is to know of a policy at their right.
-func (c Comparison) scale(longest float64, bottom int) string {
+// drawScale draws lines through the bars, and what else there is to know of a policy at their right.
+func (c Comparison) drawScale(longest float64, bottom int) string {
 	var s strings.Builder
 	step := 500_000.0
 	for longest/step > 8 {
@@ -140,13 +140,13 @@ func (c Comparison) scale(longest float64, bottom int) string {
 	columns := []struct {
 		at   int
 		name string
-		of   func(bill) string
+		of   func(policyBill) string
 	}{
-		{plotLeft + plotBars + 110, "x", func(b bill) string {
-			return fmt.Sprintf("%.2f", rig.Ratio(b.cost(targetPrice), c.named()[windowSeed].cost(targetPrice)))
+		{plotLeft + plotBars + 110, "x", func(b policyBill) string {
+			return fmt.Sprintf("%.2f", rig.Ratio(b.totalCost(targetPrice), c.billsByName()[windowSeed].totalCost(targetPrice)))
 		}},
-		{plotLeft + plotBars + 175, "covered", func(b bill) string { return fmt.Sprintf("%.0f %%", 100*b.covered.share()) }},
-		{plotLeft + plotBars + 240, "tail", func(b bill) string { return fmt.Sprintf("%.0f", b.meanTail()) }},
+		{plotLeft + plotBars + 175, "covered", func(b policyBill) string { return fmt.Sprintf("%.0f %%", 100*b.covered.shareOf()) }},
+		{plotLeft + plotBars + 240, "tail", func(b policyBill) string { return fmt.Sprintf("%.0f", b.meanTail()) }},
 	}
 	for _, column := range columns {
 		fmt.Fprintf(&s, `<text x="%d" y="%d" class="group" text-anchor="end">%s</text>`+"\n", column.at, plotTop+4, column.name)

@@ -10,7 +10,7 @@ import (
 
 // someComparison has figures of all three groups.
 func someComparison() Comparison {
-	talks := synthesize(1)
+	talks := synthesizeTalks(1)
 	c := Comparison{source: "1 <talk>", results: simulateAll(talks)}
 	ours := c.results[0]
 	ours.name, ours.group = balancedAsItComes, groupEngine

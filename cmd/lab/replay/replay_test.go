@@ -20,16 +20,16 @@ import (
 
 func TestPrefixesAreCachedWholeBlockByWholeBlock(t *testing.T) {
 	t.Parallel()
-	of := func(ids ...string) []block {
-		var out []block
+	of := func(ids ...string) []promptBlock {
+		var out []promptBlock
 		for _, id := range ids {
-			out = append(out, block{id, 10})
+			out = append(out, promptBlock{id, 10})
 		}
 		return out
 	}
 	for _, tt := range []struct {
 		name         string
-		before, then []block
+		before, then []promptBlock
 		cached       int
 	}{
 		{"the first request", nil, of("a", "b"), 0},
@@ -40,26 +40,26 @@ func TestPrefixesAreCachedWholeBlockByWholeBlock(t *testing.T) {
 		{"shorter than before", of("a", "b", "c"), of("a", "b"), 20},
 	} {
 		m := newMeter()
-		m.call(callMain, tt.before, 0)
-		m.spend = [callKinds]spend{}
-		m.call(callMain, tt.then, 99)
+		m.recordCall(callMain, tt.before, 0)
+		m.spend = [callKinds]callSpend{}
+		m.recordCall(callMain, tt.then, 99)
 		if got := m.spend[callMain]; got.cached != tt.cached || got.prompt != 10*len(tt.then) || got.output != 0 {
 			t.Errorf("%s: %+v, want %d tokens cached", tt.name, got, tt.cached)
 		}
 	}
 	m := newMeter()
-	m.call(callMain, of("a", "b"), 0)
-	m.call(callSummary, of("a", "b"), 5)
-	if got := m.spend[callSummary]; got.cached != 0 || got.cost(0.1) != 20+outputPrice*5 {
-		t.Errorf("another kind of request found %d tokens cached and costs %v", got.cached, got.cost(0.1))
+	m.recordCall(callMain, of("a", "b"), 0)
+	m.recordCall(callSummary, of("a", "b"), 5)
+	if got := m.spend[callSummary]; got.cached != 0 || got.totalCost(0.1) != 20+outputPrice*5 {
+		t.Errorf("another kind of request found %d tokens cached and costs %v", got.cached, got.totalCost(0.1))
 	}
 }
 
 func TestCostCountsCachedInputAtItsPrice(t *testing.T) {
 	t.Parallel()
-	s := spend{prompt: 1000, cached: 900, output: 50}
+	s := callSpend{prompt: 1000, cached: 900, output: 50}
 	for price, want := range map[float64]float64{0: 300, 0.1: 390, 1: 1200} {
-		if got := s.cost(price); got != want {
+		if got := s.totalCost(price); got != want {
 			t.Errorf("at %v it costs %v, want %v", price, got, want)
 		}
 	}
@@ -67,32 +67,32 @@ func TestCostCountsCachedInputAtItsPrice(t *testing.T) {
 
 func TestSimulatedPoliciesDoWhatTheirFactsSay(t *testing.T) {
 	t.Parallel()
-	one := synthesize(1)[0]
-	all := map[string]bill{}
-	for _, p := range peers() {
-		all[p.name] = simulate(one, p, 1)
+	one := synthesizeTalks(1)[0]
+	all := map[string]policyBill{}
+	for _, p := range peerPolicies() {
+		all[p.name] = simulateTalk(one, p, 1)
 	}
 	gaps := 0
 	for i := range one.said {
-		if one.gap(i) > time.Hour {
+		if one.gapBefore(i) > time.Hour {
 			gaps++
 		}
 	}
-	if b := all[nothingAtAll]; b.extra() != 0 || b.tailMin != 0 || b.covered.share() != 1 || b.largest < 20_000 {
+	if b := all[nothingAtAll]; b.extraCalls() != 0 || b.tailMin != 0 || b.covered.shareOf() != 1 || b.largest < 20_000 {
 		t.Errorf("without compaction: %+v", b)
 	}
-	if b := all[everyMessage]; b.extra() != synthMessages-40 || b.tailMin != 40 {
-		t.Errorf("a summary for every message: %d calls, tail %d", b.extra(), b.tailMin)
+	if b := all[everyMessage]; b.extraCalls() != synthMessages-40 || b.tailMin != 40 {
+		t.Errorf("a summary for every message: %d calls, tail %d", b.extraCalls(), b.tailMin)
 	}
 	// A batch of twelve at a time, and what is left of one at every gap.
-	if b := all[windowSeed]; b.extra() < (synthMessages-40)/12 || b.extra() > (synthMessages-40)/12+gaps || b.tailMin < 40 || b.covered.share() != 1 {
-		t.Errorf("sliding window: %d calls, tail %d, %.2f covered", b.extra(), b.tailMin, b.covered.share())
+	if b := all[windowSeed]; b.extraCalls() < (synthMessages-40)/12 || b.extraCalls() > (synthMessages-40)/12+gaps || b.tailMin < 40 || b.covered.shareOf() != 1 {
+		t.Errorf("sliding window: %d calls, tail %d, %.2f covered", b.extraCalls(), b.tailMin, b.covered.shareOf())
 	}
-	if b := all[picoclawDefault]; b.extra() < 3*synthMessages/20 || b.tailMin != 4 || b.covered.share() > 0.2 {
-		t.Errorf("picoclaw: %d calls, tail %d, %.2f covered: it forgets", b.extra(), b.tailMin, b.covered.share())
+	if b := all[picoclawDefault]; b.extraCalls() < 3*synthMessages/20 || b.tailMin != 4 || b.covered.shareOf() > 0.2 {
+		t.Errorf("picoclaw: %d calls, tail %d, %.2f covered: it forgets", b.extraCalls(), b.tailMin, b.covered.shareOf())
 	}
-	if b := all[nanobotDefault]; b.extra() != gaps || b.tailMin != 8 || b.covered.share() != 1 {
-		t.Errorf("nanobot: %d calls for %d gaps, tail %d, %.2f covered", b.extra(), gaps, b.tailMin, b.covered.share())
+	if b := all[nanobotDefault]; b.extraCalls() != gaps || b.tailMin != 8 || b.covered.shareOf() != 1 {
+		t.Errorf("nanobot: %d calls for %d gaps, tail %d, %.2f covered", b.extraCalls(), gaps, b.tailMin, b.covered.shareOf())
 	}
 	b := all[pomelobotAtEight]
 	if summaries, flushes := b.spend[callSummary].calls, b.spend[callFlush].calls; summaries == 0 || flushes < summaries || flushes > summaries+1 {
@@ -105,33 +105,33 @@ func TestSimulatedPoliciesDoWhatTheirFactsSay(t *testing.T) {
 
 func TestIdentifiersWearAwayWhereSummariesMissSome(t *testing.T) {
 	t.Parallel()
-	one := synthesize(1)[0]
+	one := synthesizeTalks(1)[0]
 	p := slidingWindow("", 12, 6, 0)
-	if b := simulate(one, p, 1); b.survived[14].of == 0 || b.survived[14].share() != 1 {
+	if b := simulateTalk(one, p, 1); b.survived[14].of == 0 || b.survived[14].shareOf() != 1 {
 		t.Errorf("with perfect summaries %+v are left after 15", b.survived[14])
 	}
-	b := simulate(one, p, missingTenth)
-	if first, last := b.survived[0].share(), b.survived[14].share(); first < 0.6 || last >= first {
+	b := simulateTalk(one, p, missingTenth)
+	if first, last := b.survived[0].shareOf(), b.survived[14].shareOf(); first < 0.6 || last >= first {
 		t.Errorf("with careless summaries %.2f are left after one compaction and %.2f after 15", first, last)
 	}
 }
 
 func TestSyntheticTalksHaveTheShapeOfRecordedOnes(t *testing.T) {
 	t.Parallel()
-	a, again := synthesize(2), synthesize(2)
+	a, again := synthesizeTalks(2), synthesizeTalks(2)
 	tokens, marks, gaps := 0, 0, 0
 	for i, m := range a[0].said {
 		if m != again[0].said[i] {
 			t.Fatalf("message %d differs from one time to the next", i)
 		}
-		tokens += m.tokens()
+		tokens += m.tokenCount()
 		if m.mark != "" {
 			marks++
 			if !strings.Contains(m.text, m.mark) || i%2 != 0 {
 				t.Errorf("message %d has no mark of the person's: %q", i, m.text)
 			}
 		}
-		if a[0].gap(i) > time.Hour {
+		if a[0].gapBefore(i) > time.Hour {
 			gaps++
 		}
 	}
@@ -168,7 +168,7 @@ func TestRecordedTalksAreReadFromTheirFolder(t *testing.T) {
 	if err != nil || len(talks) != 2 || len(talks[0].said) != 2 || talks[1].said[1].text != "y" {
 		t.Fatalf("got %+v, %v", talks, err)
 	}
-	if talks[0].gap(1) != 0 {
+	if talks[0].gapBefore(1) != 0 {
 		t.Error("a reply is taken to have come days after its question")
 	}
 	if err := os.WriteFile(file, []byte(text+"{\n"), 0o600); err != nil {
@@ -182,7 +182,7 @@ func TestRecordedTalksAreReadFromTheirFolder(t *testing.T) {
 // A bill with another conversation's requests in it is no measurement.
 func TestReplayFailsOverARequestAboutAnotherConversation(t *testing.T) {
 	t.Parallel()
-	talks := synthesize(2)
+	talks := synthesizeTalks(2)
 	for name, tools := range map[string]string{"flush": draft.SaveTool, "summary": ""} {
 		for i, whose := range talks {
 			m := newCountingModel(talks[0], segmentCap, 1)
@@ -194,7 +194,7 @@ func TestReplayFailsOverARequestAboutAnotherConversation(t *testing.T) {
 			if _, err := m.Generate(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.bill(); (err != nil) != (i == 1) {
+			if _, err := m.finalBill(); (err != nil) != (i == 1) {
 				t.Errorf("%s of conversation %d on the bill of conversation 0: error %v", name, i, err)
 			}
 		}
@@ -216,11 +216,11 @@ func TestReplaysShareNoDatabase(t *testing.T) {
 	if _, err := sql.Migrate(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
-	talks := synthesize(2)
+	talks := synthesizeTalks(2)
 	for i := range talks {
 		talks[i].said = talks[i].said[:4]
 	}
-	results, err := runAll(t.Context(), server, talks, contenders()[:2])
+	results, err := runAll(t.Context(), server, talks, ourPolicies()[:2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,10 +242,10 @@ func TestReplaysShareNoDatabase(t *testing.T) {
 // P84
 func TestBalancedCostsHalfOfTheSlidingWindow(t *testing.T) {
 	t.Parallel()
-	one := synthesize(1)
-	seed := simulate(one[0], slidingWindow(windowSeed, 12, 1, seedCooldown), 1)
-	var balanced contender
-	for _, c := range contenders() {
+	one := synthesizeTalks(1)
+	seed := simulateTalk(one[0], slidingWindow(windowSeed, 12, 1, seedCooldown), 1)
+	var balanced ourPolicy
+	for _, c := range ourPolicies() {
 		if c.name == balancedAsItComes {
 			balanced = c
 		}
@@ -255,20 +255,20 @@ func TestBalancedCostsHalfOfTheSlidingWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := balanced.replay(t.Context(), sqltest.URL(t), counter, one[0])
+	b, err := balanced.replayTalk(t.Context(), sqltest.URL(t), counter, one[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ours, theirs := b.cost(targetPrice), seed.cost(targetPrice); ours > 0.5*theirs {
+	if ours, theirs := b.totalCost(targetPrice), seed.totalCost(targetPrice); ours > 0.5*theirs {
 		t.Errorf("it costs %.0f, the sliding window %.0f", ours, theirs)
 	}
-	if ours, theirs := b.extra(), seed.extra(); 8*ours > theirs {
+	if ours, theirs := b.extraCalls(), seed.extraCalls(); 8*ours > theirs {
 		t.Errorf("it makes %d calls, the sliding window %d", ours, theirs)
 	}
 	if share := b.cachedShare(); share < 0.95 {
 		t.Errorf("%.3f of its prompts are cached", share)
 	}
-	if b.covered.share() != 1 || b.tailMin < 40 || b.spend[callSummary].calls == 0 {
-		t.Errorf("%.3f covered, %d messages raw at the least, %d summaries", b.covered.share(), b.tailMin, b.spend[callSummary].calls)
+	if b.covered.shareOf() != 1 || b.tailMin < 40 || b.spend[callSummary].calls == 0 {
+		t.Errorf("%.3f covered, %d messages raw at the least, %d summaries", b.covered.shareOf(), b.tailMin, b.spend[callSummary].calls)
 	}
 }

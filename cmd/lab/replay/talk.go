@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// talk is one recorded conversation between a person and an assistant. Messages alternate, the person's first, so that
+// recordedTalk is one recorded conversation between a person and an assistant. Messages alternate, the person's first, so that
 // every message of a person's is followed by the reply that a model gave.
-type talk struct {
+type recordedTalk struct {
 	name string
-	said []said
+	said []talkMessage
 }
 
-// said is one message of a talk.
-type said struct {
+// talkMessage is one message of a talk.
+type talkMessage struct {
 	text string
 	at   time.Time
 	mark string // the identifier that was planted in the text; empty for most
 }
 
-// tokens is what a message takes in a request, by the rule of this replay.
-func (s said) tokens() int { return blockTokens(s.text) }
+// tokenCount is what a message takes in a request, by the rule of this replay.
+func (s talkMessage) tokenCount() int { return blockTokens(s.text) }
 
-// Where the replay finds its talks.
+// The source of recorded talks.
 const (
 	DataVariable = "EBB_LOCOMO"
 	locomoFile   = "locomo.docs.jsonl"
@@ -41,7 +41,7 @@ const markEvery = 20
 
 // readTalks reads LoCoMo's dialogues from wherever below a folder they are. Two people speak in them; their messages are
 // taken in turn as the person's and the assistant's.
-func readTalks(folder string) ([]talk, error) {
+func readTalks(folder string) ([]recordedTalk, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() == locomoFile {
@@ -52,7 +52,7 @@ func readTalks(folder string) ([]talk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for dialogues: %w", err)
 	}
-	var talks []talk
+	var talks []recordedTalk
 	for _, path := range files {
 		more, err := readTalkFile(path)
 		if err != nil {
@@ -64,12 +64,12 @@ func readTalks(folder string) ([]talk, error) {
 		return nil, fmt.Errorf("looking for dialogues: there is no %s with any below %s", locomoFile, folder)
 	}
 	for i := range talks {
-		talks[i].plant(i)
+		talks[i].plantMarks(i)
 	}
 	return talks, nil
 }
 
-func readTalkFile(path string) (talks []talk, err error) {
+func readTalkFile(path string) (talks []recordedTalk, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -89,17 +89,17 @@ func readTalkFile(path string) (talks []talk, err error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if len(talks) == 0 || talks[len(talks)-1].name != doc.Conv {
-			talks = append(talks, talk{name: doc.Conv})
+			talks = append(talks, recordedTalk{name: doc.Conv})
 		}
 		t := &talks[len(talks)-1]
-		t.said = append(t.said, said{text: doc.Text, at: at})
+		t.said = append(t.said, talkMessage{text: doc.Text, at: at})
 	}
 	return talks, lines.Err()
 }
 
-// plant puts an identifier in every so many messages of the person's, for the replay to look for later. A message at
-// the end that nobody answered is dropped, and a reply comes when its question does: nobody waits for it for days.
-func (t *talk) plant(number int) {
+// plantMarks puts an identifier in every markEvery-th message, for the replay to look for later. A last message without a
+// reply is dropped, and a reply gets the time of its question.
+func (t *recordedTalk) plantMarks(number int) {
 	t.said = t.said[:len(t.said)/2*2]
 	for i := 1; i < len(t.said); i += 2 {
 		t.said[i].at = t.said[i-1].at
@@ -110,8 +110,8 @@ func (t *talk) plant(number int) {
 	}
 }
 
-// gap is how long nobody had spoken before message i.
-func (t talk) gap(i int) time.Duration {
+// gapBefore is the silence before message i.
+func (t recordedTalk) gapBefore(i int) time.Duration {
 	if i == 0 {
 		return 0
 	}
@@ -126,10 +126,10 @@ const (
 	synthLongest  = 32
 )
 
-// synthesize makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. The same
+// synthesizeTalks makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. The same
 // number of them is the same text on every machine.
-func synthesize(talks int) []talk {
-	out := make([]talk, talks)
+func synthesizeTalks(talks int) []recordedTalk {
+	out := make([]recordedTalk, talks)
 	for i := range out {
 		r := rand.New(rand.NewPCG(2026, uint64(i)))
 		at := time.Date(2026, 3, 1+i, 9, 0, 0, 0, time.UTC)
@@ -137,16 +137,16 @@ func synthesize(talks int) []talk {
 		sitting := 0 // messages left of it
 		for n := range synthMessages {
 			if sitting == 0 {
-				sitting = (synthShortest + r.IntN(synthLongest-synthShortest+1)) / 2 * 2 // nobody leaves a question unanswered
+				sitting = (synthShortest + r.IntN(synthLongest-synthShortest+1)) / 2 * 2 // every question has an answer
 				if n > 0 {
 					at = at.Add(time.Duration(24+r.IntN(200)) * time.Hour)
 				}
 			}
 			sitting--
 			at = at.Add(time.Duration(20+r.IntN(40)) * time.Second)
-			out[i].said = append(out[i].said, said{text: synthText(r), at: at})
+			out[i].said = append(out[i].said, talkMessage{text: synthText(r), at: at})
 		}
-		out[i].plant(i)
+		out[i].plantMarks(i)
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func (e usageError) Unwrap() error { return e.error }
 // UsageError marks an error of the command line.
 func UsageError(err error) error { return usageError{err} }
 
-// ErrReported ends a command with exit code 1 when its output already says what is wrong.
+// ErrReported ends a command with exit code 1 when its output already describes the failure.
 var ErrReported = errors.New("reported")
 
 // CheckProgram reports a bot that is not there before anything is started.

@@ -43,7 +43,7 @@ func StartProcess(name, program, config string, book logReader) (*Process, error
 		}
 	}
 	cmd.Stderr = out
-	// Of a group of its own: a Ctrl-C at the terminal is for the demo, which ends the gateways in its own order.
+	// A group of its own: a Ctrl-C at the terminal is for lab, which ends the gateways in its own order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
@@ -104,7 +104,7 @@ func (c *Process) WaitExit(ctx context.Context) error {
 	return nil
 }
 
-// ReportLoss calls lost when the process ends without having been told to: nothing that is waited for will come then.
+// ReportLoss calls lost when the process ends without a request to stop, so that no caller waits for it.
 func (c *Process) ReportLoss(lost func(error)) {
 	<-c.exited
 	if !c.stopping.Load() {

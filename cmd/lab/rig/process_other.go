@@ -4,5 +4,5 @@ package rig
 
 import "syscall"
 
-// endWithDemo does nothing here: a gateway outlives a demo that is killed, and not one that ends in any other way.
-func endWithDemo(*syscall.SysProcAttr) {}
+// endWithParent does nothing here: a gateway outlives a parent that is killed, and not one that ends in any other way.
+func endWithParent(*syscall.SysProcAttr) {}

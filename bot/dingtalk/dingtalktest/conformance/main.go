@@ -1,6 +1,7 @@
-// Command conformance runs DingTalk's official Node SDK against the simulator and checks that both sides agree: opening,
-// callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped connection and redelivery, with no violation of
-// the protocol reported. It needs node and npm, installs the SDK into a temporary folder, and ends with 0 when all holds.
+// Command conformance runs DingTalk's official Node SDK against the simulator and checks that both sides agree. It
+// covers opening, callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped connection and redelivery, and
+// expects no reported violation. It needs node and npm, installs the SDK into a temporary folder, and ends with 0 when
+// all holds.
 package main
 
 import (
@@ -105,7 +106,7 @@ func startClient(ctx context.Context, dir, url string, log io.Writer) (func() er
 		return nil, fmt.Errorf("starting node: %w", err)
 	}
 	return func() error {
-		_ = stdin.Close() // node may have gone by itself, which Wait tells
+		_ = stdin.Close() // node may have ended by itself, which Wait reports
 		if err := node.Wait(); err != nil {
 			return fmt.Errorf("the Node client: %w", err)
 		}

@@ -18,8 +18,8 @@ import (
 
 // fixture is what one row plays on: stand-ins of its own, people who talk, and gateways as processes.
 type fixture struct {
-	*bench
-	*rig.Crowd
+	*suite
+	*rig.Askers
 	name     string
 	dingtalk *dingtalktest.Server
 	model    *openaitest.Server
@@ -36,18 +36,18 @@ type gatewayProcess struct {
 	admin string
 }
 
-// openFixture starts stand-ins without limits and without latency. The context that it returns ends with the rig, and when a
-// gateway ends that was not told to.
-func (b *bench) openFixture(ctx context.Context) (*fixture, context.Context) {
+// openFixture starts stand-ins without limits and without latency. The returned context ends with the fixture, and when
+// a gateway ends by itself.
+func (b *suite) openFixture(ctx context.Context) (*fixture, context.Context) {
 	b.fixtures++
-	r := &fixture{bench: b, name: fmt.Sprintf("rig%d", b.fixtures), script: newBenchModel(), book: rig.NewLogBook(), flush: time.Millisecond}
+	r := &fixture{suite: b, name: fmt.Sprintf("rig%d", b.fixtures), script: newBenchModel(), book: rig.NewLogBook(), flush: time.Millisecond}
 	ctx, r.lost = context.WithCancelCause(ctx)
 	r.dingtalk = dingtalktest.New(dingtalktest.Options{
 		LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited,
 		RedeliverAfter: 3 * time.Second, RedeliverMax: 3,
 	})
-	r.model = openaitest.New(openaitest.Options{Reply: r.script.reply, Usage: r.script.usage, KeepRequests: 1, Lean: true})
-	r.Crowd = rig.NewCrowd(ctx, r.dingtalk, r.name)
+	r.model = openaitest.New(openaitest.Options{Reply: r.script.replyTo, Usage: r.script.countUsage, KeepRequests: 1, Lean: true})
+	r.Askers = rig.NewAskers(ctx, r.dingtalk, r.name)
 	return r, ctx
 }
 
@@ -55,7 +55,7 @@ func (b *bench) openFixture(ctx context.Context) (*fixture, context.Context) {
 func (r *fixture) close(ctx context.Context) error {
 	err := rig.StopProcesses(ctx, r.children, 20*time.Second)
 	r.lost(nil)
-	r.Crowd.Close()
+	r.Askers.Close()
 	r.model.Close()
 	r.dingtalk.Close()
 	return err
@@ -64,8 +64,8 @@ func (r *fixture) close(ctx context.Context) error {
 // startLimit is how long a gateway may take to connect.
 const startLimit = 30 * time.Second
 
-// start starts a gateway and waits until it is connected.
-func (r *fixture) start(ctx context.Context) (*gatewayProcess, error) {
+// startGateway starts a gateway and waits until it is connected.
+func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	name := fmt.Sprintf("%s-%c", r.name, 'a'+len(r.children))
 	live := r.dingtalk.State().Live
 	config, err := r.gatewayConfig(name)
@@ -93,41 +93,41 @@ func (r *fixture) start(ctx context.Context) (*gatewayProcess, error) {
 
 // startOne starts the row's one gateway and lets it answer a first message, which opens its connections.
 func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
-	g, err := r.start(ctx)
+	g, err := r.startGateway(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return g, r.Ask("first", "").Wait(ctx)
 }
 
-// usage is what a gateway takes of the machine.
-type usage struct {
+// processUsage is what a gateway takes of the machine.
+type processUsage struct {
 	cpu        time.Duration // of its whole life
 	resident   float64       // bytes
 	goroutines int
 }
 
-// usage reads the gateway's own figures, which it has from the system.
-func (g *gatewayProcess) usage(ctx context.Context) (usage, error) {
+// readUsage reads the gateway's own figures, which it has from the system.
+func (g *gatewayProcess) readUsage(ctx context.Context) (processUsage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+"/metrics", nil)
 	if err != nil {
-		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
 	}
 	defer resp.Body.Close()
 	u, err := parseUsage(resp.Body)
 	if err != nil {
-		return usage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
 	}
 	return u, nil
 }
 
-// parseUsage picks three figures out of the text that Prometheus is given. Where the system tells no process its CPU
-// time, there is none to report.
-func parseUsage(text io.Reader) (usage, error) {
+// parseUsage picks three figures out of the Prometheus text. They are missing on a system that gives a process no CPU
+// time.
+func parseUsage(text io.Reader) (processUsage, error) {
 	found := map[string]float64{}
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
@@ -137,14 +137,14 @@ func parseUsage(text io.Reader) (usage, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usage{}, err
+		return processUsage{}, err
 	}
 	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines"} {
 		if _, ok := found[name]; !ok {
-			return usage{}, fmt.Errorf("there is no %s on this system", name)
+			return processUsage{}, fmt.Errorf("there is no %s on this system", name)
 		}
 	}
-	return usage{
+	return processUsage{
 		cpu:        time.Duration(found["process_cpu_seconds_total"] * float64(time.Second)),
 		resident:   found["process_resident_memory_bytes"],
 		goroutines: int(found["go_goroutines"]),

@@ -7,7 +7,7 @@ import (
 
 func TestEachCountsWhatWentWell(t *testing.T) {
 	t.Parallel()
-	c := &Crowd{}
+	c := &Askers{}
 	n, err := c.runWorkers(3, func(worker, i int) (bool, error) { return i < worker, nil })
 	if n != 0+1+2 || err != nil {
 		t.Errorf("got %d, %v", n, err)

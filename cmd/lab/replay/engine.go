@@ -20,8 +20,8 @@ import (
 	"ebb/sql/localpg"
 )
 
-// contender is a policy that the engine really runs.
-type contender struct {
+// ourPolicy is a policy that the engine really runs.
+type ourPolicy struct {
 	name     string
 	settings compaction.Settings
 	worn     bool    // run it once more with summaries that miss identifiers
@@ -43,33 +43,33 @@ type replayRig struct {
 const replayTemplate = "replay_template"
 
 // replayAlone replays a conversation on a database that is created for it.
-func (c contender) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t talk) (b bill, err error) {
+func (c ourPolicy) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t recordedTalk) (b policyBill, err error) {
 	name := "replay_" + strings.ToLower(rand.Text())
 	database, err := server.NewDatabase(ctx, name, replayTemplate)
 	if err != nil {
-		return bill{}, err
+		return policyBill{}, err
 	}
 	defer func() { err = errors.Join(err, server.DropDatabase(context.WithoutCancel(ctx), name)) }()
-	return c.replay(ctx, database, counter, t)
+	return c.replayTalk(ctx, database, counter, t)
 }
 
-// replay has the engine hold a whole conversation and returns what it came to.
-func (c contender) replay(ctx context.Context, database string, counter *tokens.Counter, t talk) (b bill, err error) {
-	r, err := c.open(ctx, database, counter, t)
+// replayTalk has the engine hold a whole conversation and returns what it came to.
+func (c ourPolicy) replayTalk(ctx context.Context, database string, counter *tokens.Counter, t recordedTalk) (b policyBill, err error) {
+	r, err := c.openEngine(ctx, database, counter, t)
 	if err != nil {
-		return bill{}, err
+		return policyBill{}, err
 	}
 	defer func() { err = rig.JoinStopError(err, r.stop()) }()
 	for i := 0; i+1 < len(t.said); i += 2 {
-		if err := r.say(ctx, i); err != nil {
-			return bill{}, fmt.Errorf("message %d of %s under %s: %w", i, t.name, c.name, err)
+		if err := r.sayMessage(ctx, i); err != nil {
+			return policyBill{}, fmt.Errorf("message %d of %s under %s: %w", i, t.name, c.name, err)
 		}
 	}
-	return r.bill()
+	return r.finalBill()
 }
 
-// open starts the gateway on a pool of its own. The replay measures no time: its commits need not wait for the disk.
-func (c contender) open(ctx context.Context, database string, counter *tokens.Counter, t talk) (*replayRig, error) {
+// openEngine starts the gateway on a pool of its own. The replay measures no time: its commits need not wait for the disk.
+func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tokens.Counter, t recordedTalk) (*replayRig, error) {
 	store, err := openHasty(ctx, database)
 	if err != nil {
 		return nil, err
@@ -121,11 +121,11 @@ func openHasty(ctx context.Context, database string) (*sql.Store, error) {
 	return sql.Open(ctx, sql.Options{URL: u.String(), MaxConns: 3})
 }
 
-// say says message i, waits for its answer, and then until the gateway has nothing left to do.
-func (r *replayRig) say(ctx context.Context, i int) error {
+// sayMessage says message i, waits for its answer, and then until the gateway has nothing left to do.
+func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, rig.AnswerTimeout, errors.New("it is not done in time"))
 	defer cancel()
-	r.ask(i)
+	r.expectMessage(i)
 	err := r.accept(ctx, sessions.Message{
 		RobotCode: rig.RobotCode, ConversationID: sessions.ConversationID(r.id), ConversationType: sessions.Private,
 		ID: sessions.MessageID(fmt.Sprintf("%s-%d", r.id, i)), SenderID: "u1", StaffID: "u1", SenderNick: "Alex",
@@ -159,7 +159,7 @@ func (t replayTransport) Run(ctx context.Context, accept bot.Accept) error {
 
 // Send implements bot.Transport.
 func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (bot.Sent, error) {
-	t.model.answered()
+	t.model.noteAnswered()
 	select {
 	case t.sent <- struct{}{}:
 	case <-ctx.Done():

@@ -20,8 +20,8 @@ import (
 // benchConns is the size of a gateway's pool: the default of database.max_conns.
 const benchConns = 16
 
-// bench is what all rows share: a PostgreSQL that waits for its disk, and the means to ask it directly.
-type bench struct {
+// suite is what all rows share: a PostgreSQL that waits for its disk, and the means to ask it directly.
+type suite struct {
 	dir      string // temporary, with all that is written
 	program  string
 	private  *localpg.Server
@@ -34,9 +34,9 @@ type bench struct {
 	appendix string // what a row has to say besides its figures
 }
 
-// openBench starts PostgreSQL. What it returns may be closed whatever the error.
-func openBench(ctx context.Context, program string) (b *bench, err error) {
-	b = &bench{program: program}
+// openBench starts PostgreSQL. The caller closes the result even after an error.
+func openBench(ctx context.Context, program string) (b *suite, err error) {
+	b = &suite{program: program}
 	if b.dir, err = os.MkdirTemp("", "ebb-bench-"); err != nil {
 		return b, fmt.Errorf("making a folder: %w", err)
 	}
@@ -58,7 +58,7 @@ func openBench(ctx context.Context, program string) (b *bench, err error) {
 }
 
 // close takes everything down and away.
-func (b *bench) close(ctx context.Context) error {
+func (b *suite) close(ctx context.Context) error {
 	if b.store != nil {
 		b.store.Close()
 	}
@@ -77,8 +77,8 @@ func (b *bench) close(ctx context.Context) error {
 	return err
 }
 
-// machine is the line above the table: without it figures say nothing.
-func (b *bench) machine(ctx context.Context) (string, error) {
+// describeMachine is the line above the table: without it figures say nothing.
+func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	version, durable, err := b.yard.Server(ctx)
 	if err != nil {
 		return "", err
@@ -104,8 +104,8 @@ func (b *bench) machine(ctx context.Context) (string, error) {
 	return line + "\nsimulator, model (latency 0) and PostgreSQL run on the same cores", nil
 }
 
-// ceiling has workers commit for a while, commits by commits, and returns how many such units there were in a second.
-func (b *bench) ceiling(ctx context.Context, d time.Duration, workers, commits int) (float64, error) {
+// commitCeiling has workers commit for a while, commits by commits, and returns how many such units there were in a second.
+func (b *suite) commitCeiling(ctx context.Context, d time.Duration, workers, commits int) (float64, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var mu sync.Mutex

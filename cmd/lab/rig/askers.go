@@ -11,9 +11,9 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// Crowd are people who talk in many conversations at once. Every message carries a mark of its own, and the model's
-// answer repeats the marks of what it answers: so each answer is found again, even where several were given together.
-type Crowd struct {
+// Askers are people who talk in many conversations at once. Every message carries a mark, and the model's answer
+// repeats the marks of its questions, so that each answer is found even where one answer serves several.
+type Askers struct {
 	sim    *dingtalktest.Server
 	prefix string // of its conversations
 	stop   context.CancelFunc
@@ -53,14 +53,14 @@ func (q *Question) Wait(ctx context.Context) error {
 	}
 }
 
-// CrowdWorkers is how many messages a crowd that waits for answers keeps in flight.
-const CrowdWorkers = 32
+// MaxInFlight is how many messages a crowd that waits for answers keeps in flight.
+const MaxInFlight = 32
 
 var MarkPattern = regexp.MustCompile(`q\d{7}`)
 
-func NewCrowd(ctx context.Context, sim *dingtalktest.Server, prefix string) *Crowd {
+func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *Askers {
 	ctx, stop := context.WithCancel(ctx)
-	c := &Crowd{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
+	c := &Askers{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
 	go func() {
 		defer close(c.ended)
 		// Looks at each line once and never finds what it looks for: it ends with ctx.
@@ -69,13 +69,13 @@ func NewCrowd(ctx context.Context, sim *dingtalktest.Server, prefix string) *Cro
 	return c
 }
 
-func (c *Crowd) Close() {
+func (c *Askers) Close() {
 	c.stop()
 	<-c.ended
 }
 
 // noteEntry takes the two moments of a question from the transcript.
-func (c *Crowd) noteEntry(e dingtalktest.Entry) {
+func (c *Askers) noteEntry(e dingtalktest.Entry) {
 	if e.Kind != "push" && e.Kind != "reply" {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *Crowd) noteEntry(e dingtalktest.Entry) {
 }
 
 // Ask says something in a conversation.
-func (c *Crowd) Ask(conversation, text string) *Question {
+func (c *Askers) Ask(conversation, text string) *Question {
 	c.mu.Lock()
 	c.n++
 	q := &Question{mark: fmt.Sprintf("q%07d", c.n), done: make(chan struct{})}
@@ -112,30 +112,30 @@ func (c *Crowd) Ask(conversation, text string) *Question {
 	return q
 }
 
-// ConversationID is the id of one of the crowd's conversations.
-func (c *Crowd) ConversationID(name string) string { return "cid-" + c.prefix + "-" + name }
+// ConversationID is the id of one of the askers' conversations.
+func (c *Askers) ConversationID(name string) string { return "cid-" + c.prefix + "-" + name }
 
 // ConversationName is the name of the nth of the ordinary conversations.
 func ConversationName(n int) string { return fmt.Sprintf("n%05d", n) }
 
-// RunClosedLoop keeps crowdWorkers messages in hand for a while: whoever got an answer speaks again, in the next of its
-// conversations. It returns when all are answered.
-func (c *Crowd) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
+// RunClosedLoop keeps MaxInFlight messages in flight for a while: each worker asks again after its answer, in the next
+// of its conversations. It returns when all are answered.
+func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
 	began := time.Now()
-	turns, err = c.runWorkers(CrowdWorkers, func(worker, i int) (bool, error) {
+	turns, err = c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
 		if time.Since(began) >= d {
 			return false, nil
 		}
-		n := (worker + i*CrowdWorkers) % (conversations - conversations%CrowdWorkers)
+		n := (worker + i*MaxInFlight) % (conversations - conversations%MaxInFlight)
 		return true, c.Ask(ConversationName(n), "").Wait(ctx)
 	})
 	return turns, time.Since(began), err
 }
 
-// AskOnce says one message in each of so many conversations, from first on.
-func (c *Crowd) AskOnce(ctx context.Context, first, conversations int) error {
-	_, err := c.runWorkers(CrowdWorkers, func(worker, i int) (bool, error) {
-		n := worker + i*CrowdWorkers
+// AskOnce asks one question in each of a number of conversations, from first on.
+func (c *Askers) AskOnce(ctx context.Context, first, conversations int) error {
+	_, err := c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
+		n := worker + i*MaxInFlight
 		if n >= conversations {
 			return false, nil
 		}
@@ -145,7 +145,7 @@ func (c *Crowd) AskOnce(ctx context.Context, first, conversations int) error {
 }
 
 // runWorkers runs step again and again in every worker, until it says that it is over or fails. It returns how often it went well.
-func (c *Crowd) runWorkers(workers int, step func(worker, i int) (more bool, err error)) (int, error) {
+func (c *Askers) runWorkers(workers int, step func(worker, i int) (more bool, err error)) (int, error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
@@ -168,11 +168,12 @@ func (c *Crowd) runWorkers(workers int, step func(worker, i int) (more bool, err
 	return sum, errors.Join(errs...)
 }
 
-// PacedConversations are so many that nobody speaks before being answered, at the rates that are asked for.
+// PacedConversations are enough that each question is answered before the next one of its conversation, at the rates of
+// the benchmarks.
 const PacedConversations = 200
 
 // AskPaced says rate messages a second for a while, whatever comes back, in one conversation after another, round and round.
-func (c *Crowd) AskPaced(ctx context.Context, d time.Duration, rate int) []*Question {
+func (c *Askers) AskPaced(ctx context.Context, d time.Duration, rate int) []*Question {
 	var asked []*Question
 	began := time.Now()
 	for i := range int(d.Seconds() * float64(rate)) {

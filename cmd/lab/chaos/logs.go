@@ -15,15 +15,15 @@ import (
 	"ebb/sessions"
 )
 
-// chaosBook reads the logs of all gateways and keeps of them what the checker has to know.
-type chaosBook struct {
+// logRecord reads the logs of all gateways and keeps of them what the checker has to know.
+type logRecord struct {
 	mu     sync.Mutex
 	turns  []turnLine
 	tails  map[string][]string // by process: the newest lines
 	counts map[string]int      // lines by message, of warnings and worse
 	panics []string
 	again  map[letterID]bool    // replies that a gateway says it sent again though they may have arrived before
-	admin  map[string]string    // by process: where it tells its figures
+	admin  map[string]string    // by process: the address of its metrics
 	online map[string]time.Time // by process: when DingTalk first had a connection to it
 }
 
@@ -40,20 +40,20 @@ type letterID struct {
 	id  int64
 }
 
-func newChaosBook() *chaosBook {
-	return &chaosBook{
+func newChaosBook() *logRecord {
+	return &logRecord{
 		tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
 	}
 }
 
-// What a gateway says when it sent a reply again that may have arrived.
+// Log lines for a reply that was sent again and may have arrived twice.
 const mayBeDoubled = "Reply may have arrived before, sent it again"
 
-func (b *chaosBook) ReadLog(process string, r io.Reader) error {
+func (b *logRecord) ReadLog(process string, r io.Reader) error {
 	for in := bufio.NewReader(r); ; {
 		raw, err := in.ReadString('\n')
 		if raw = strings.TrimSpace(raw); raw != "" {
-			b.add(process, raw)
+			b.addLine(process, raw)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -64,7 +64,7 @@ func (b *chaosBook) ReadLog(process string, r io.Reader) error {
 	}
 }
 
-func (b *chaosBook) add(process, raw string) {
+func (b *logRecord) addLine(process, raw string) {
 	var l struct {
 		Level, Message, Session, Kind, Admin string
 		MsgID                                string `json:"msg_id"`
@@ -98,22 +98,22 @@ func (b *chaosBook) add(process, raw string) {
 	}
 }
 
-// last are the newest lines of a process.
-func (b *chaosBook) last(process string) []string {
+// newestLines are the newest lines of a process.
+func (b *logRecord) newestLines(process string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.tails[process]...)
 }
 
-// adminOf is the address at which a process tells its figures.
-func (b *chaosBook) adminOf(process string) string {
+// adminOf is the address of a process's metrics.
+func (b *logRecord) adminOf(process string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.admin[process]
 }
 
-// testify hands over what the logs have.
-func (b *chaosBook) testify(e *evidence) {
+// copyInto hands over what the logs have.
+func (b *logRecord) copyInto(e *evidence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e.turns, e.panics, e.again, e.online = slices.Clone(b.turns), slices.Clone(b.panics), maps.Clone(b.again), maps.Clone(b.online)

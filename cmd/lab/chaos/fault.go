@@ -1,0 +1,322 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/cmd/lab/rig"
+)
+
+// fault is one thing that goes wrong.
+type fault struct {
+	at   time.Duration // since the beginning
+	kind string
+	slot int           // of which gateway
+	d    time.Duration // for how long
+	n    int           // which of its kinds, or how many
+}
+
+// chaosKind is one kind of trouble, which comes as often as its weight says.
+type chaosKind struct {
+	kind   string
+	weight int
+	make   func(*world, context.Context, fault) error
+}
+
+// faultKinds are what can go wrong.
+var faultKinds = []chaosKind{
+	{"kill", 24, (*world).killGateway},
+	{"kill all", 2, (*world).killAll},
+	{"stop", 12, (*world).replaceGateway},
+	{"stop twice", 3, (*world).stopTwice},
+	{"stop frozen", 4, (*world).stopFrozen},
+	{"freeze", 10, (*world).freezeGateway},
+	{"network cut", 10, (*world).cutNetwork},
+	{"network slow", 5, (*world).slowNetwork},
+	{"postgres restart", 3, (*world).restartPostgres},
+	{"postgres crash", 2, (*world).crashPostgres},
+	{"postgres cut", 5, (*world).cutPostgres},
+	{"postgres stall", 4, (*world).stallPostgres},
+	{"stream", 12, (*world).spoilStream},
+	{"all half-open", 2, (*world).halfOpenAll},
+	{"webhook", 12, (*world).spoilWebhook},
+	{"webhooks expire", 3, (*world).expireWebhooks},
+	{"model", 8, (*world).spoilModel},
+	{"redeliver", 6, (*world).redeliverMessages},
+	{"burst", 4, (*world).sendBurst},
+}
+
+// erasureKinds are requests to erase, which come beside the troubles.
+var erasureKinds = []chaosKind{
+	{"forget last", 3, (*world).eraseLast},
+	{"forget me", 2, (*world).erasePerson},
+	{"forget fact", 3, (*world).eraseFact},
+}
+
+// planFaults draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
+// the troubles is the machine's.
+func planFaults(opt Command) []fault {
+	plan := append(
+		drawFaults(opt, faultKinds, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
+		drawFaults(opt, erasureKinds, opt.Erase, rand.New(rand.NewPCG(opt.Seed, 4)))...,
+	)
+	slices.SortStableFunc(plan, func(x, y fault) int { return cmp.Compare(x.at, y.at) })
+	return plan
+}
+
+// drawFaults draws troubles of some kinds, one after each interval on average.
+func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.Rand) []fault {
+	if every == 0 {
+		return nil
+	}
+	sum := 0
+	for _, t := range kinds {
+		sum += t.weight
+	}
+	var plan []fault
+	for at := every; at < opt.For; at += every/2 + time.Duration(rng.Int64N(int64(every))) {
+		t := fault{at: at, slot: rng.IntN(opt.Replicas), d: 200*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second))), n: rng.IntN(1000)}
+		pick := rng.IntN(sum)
+		for _, k := range kinds {
+			if pick -= k.weight; pick < 0 {
+				t.kind = k.kind
+				break
+			}
+		}
+		plan = append(plan, t)
+	}
+	return plan
+}
+
+// injectFault makes one trouble, and says so.
+func (w *world) injectFault(ctx context.Context, t fault) {
+	for _, k := range slices.Concat(faultKinds, erasureKinds) {
+		if k.kind != t.kind {
+			continue
+		}
+		began := time.Now()
+		err := k.make(w, ctx, t)
+		if err != nil && ctx.Err() == nil {
+			w.addBroken("trouble %q: %v", t.kind, err)
+		}
+		w.mu.Lock()
+		w.done[t.kind]++
+		w.mu.Unlock()
+		fmt.Fprintf(w.out, "%8s  %-17s %s", time.Since(w.began).Round(100*time.Millisecond), t.kind, w.slots[t.slot].name)
+		fmt.Fprintf(w.out, "  %s %d  (%s)\n", t.d.Round(time.Millisecond), t.n, time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// killGateway ends a gateway as the kernel would, and starts another in its place.
+func (w *world) killGateway(ctx context.Context, t fault) error {
+	s := w.slots[t.slot]
+	if err := s.killProcess(); err != nil {
+		return err
+	}
+	return s.startProcess(ctx)
+}
+
+func (w *world) killAll(ctx context.Context, _ fault) error {
+	for _, s := range w.slots {
+		if err := s.killProcess(); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	w.done["kill"] += len(w.slots)
+	w.mu.Unlock()
+	for _, s := range w.slots {
+		if err := s.startProcess(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceGateway replaces a gateway cleanly: the new one first, as a rolling restart does. The old one ends in the background, whatever
+// happens meanwhile.
+func (w *world) replaceGateway(ctx context.Context, t fault) error {
+	s := w.slots[t.slot]
+	old := s.child
+	if err := s.startProcess(ctx); err != nil {
+		return err
+	}
+	return s.requestStop(ctx, old)
+}
+
+// stopTwice sends a second signal, which ends the process at once as a kill does.
+func (w *world) stopTwice(ctx context.Context, t fault) error {
+	s := w.slots[t.slot]
+	old := s.child
+	s.lives.changeLife(old.Name, func(l *life) { l.twice = true })
+	if err := w.replaceGateway(ctx, t); err != nil {
+		return err
+	}
+	rig.WaitUntil(ctx, time.Now().Add(t.d/8))
+	return old.Terminate()
+}
+
+// stopFrozen asks a frozen process to stop; it handles the signal when it wakes up.
+func (w *world) stopFrozen(ctx context.Context, t fault) error {
+	s := w.slots[t.slot]
+	s.freezeFor(s.child, t.d+time.Duration(t.n%2)*chaosTTL)
+	return w.replaceGateway(ctx, t)
+}
+
+// freezeGateway lets a process stand still for longer or for shorter than a lease lives.
+func (w *world) freezeGateway(_ context.Context, t fault) error {
+	s := w.slots[t.slot]
+	s.freezeFor(s.child, t.d+2*time.Duration(t.n%2)*chaosTTL)
+	return nil
+}
+
+// cutNetwork is a switch that dies between one gateway and the database, for longer or for shorter than a lease lives.
+func (w *world) cutNetwork(_ context.Context, t fault) error {
+	s := w.slots[t.slot]
+	d := t.d + 2*time.Duration(t.n%2)*chaosTTL
+	s.setApart(s.child, d+apartFor)
+	s.link.Cut(d, t.n%3 == 0)
+	return nil
+}
+
+// slowNetwork delays each statement of one gateway.
+func (w *world) slowNetwork(_ context.Context, t fault) error {
+	w.setRough(2 * t.d)
+	w.slots[t.slot].link.Slow(200*time.Millisecond, 2*t.d)
+	return nil
+}
+
+// apartFor is how long after its way to the database was cut a process may still wait for answers that never come.
+const apartFor = 5 * time.Second
+
+// restartPostgres stops the server for a while.
+func (w *world) restartPostgres(ctx context.Context, t fault) error {
+	return w.withoutPostgres(ctx, 10*time.Second, t.d)
+}
+
+// crashPostgres ends the server without a word: it recovers from its log.
+func (w *world) crashPostgres(ctx context.Context, t fault) error {
+	return w.withoutPostgres(ctx, 0, t.d/4)
+}
+
+// withoutPostgres takes the server away for a while. The first replica that reconnects may find a living one dead.
+func (w *world) withoutPostgres(ctx context.Context, within, d time.Duration) error {
+	from := time.Now()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.apart = append(w.apart, rig.Interval{From: from, To: time.Now().Add(apartFor)})
+	}()
+	if err := w.stopPostgres(ctx, within); err != nil {
+		return err
+	}
+	rig.WaitUntil(ctx, time.Now().Add(d))
+	return w.startPostgres(ctx)
+}
+
+// setRough notes that turns may fail for a while from now on.
+func (w *world) setRough(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rough = append(w.rough, rig.Interval{From: time.Now(), To: time.Now().Add(d + apartFor)})
+}
+
+func (w *world) cutPostgres(ctx context.Context, _ fault) error {
+	w.setRough(0)
+	_, err := w.eye.Cut(ctx)
+	return err
+}
+
+func (w *world) stallPostgres(ctx context.Context, t fault) error {
+	w.setRough(t.d / 2)
+	return w.eye.Stall(ctx, t.d/2)
+}
+
+// spoilStream does what DingTalk's side of a stream connection may do.
+func (w *world) spoilStream(_ context.Context, t fault) error {
+	conn := ""
+	if conns := w.sim.Connections(); len(conns) > 0 && t.n%4 > 0 {
+		conn = conns[t.n%len(conns)].ID
+	}
+	switch t.n % 9 {
+	case 0:
+		w.sim.Restart(t.d / 2)
+	case 1:
+		w.sim.Disconnect(dingtalktest.DisconnectOptions{Conn: conn})
+	case 2:
+		w.sim.Disconnect(dingtalktest.DisconnectOptions{Conn: conn, NoMessageID: true, KeepDelivering: true})
+	case 3:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn})
+	case 4:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn, How: dingtalktest.DropFIN})
+	case 5:
+		w.sim.Drop(dingtalktest.DropOptions{Conn: conn, Code: 1001})
+	case 6:
+		w.sim.HalfOpen(conn)
+	case 7:
+		w.sim.LoseNext(conn, 1+t.n%3)
+	case 8:
+		w.sim.RefuseConnections(t.d / 2)
+	}
+	return nil
+}
+
+// halfOpenAll is a network between the gateways and DingTalk that swallows everything.
+func (w *world) halfOpenAll(context.Context, fault) error {
+	w.sim.HalfOpen("")
+	return nil
+}
+
+// badWebhooks are answers of the webhook, some of them after the reply was posted.
+var badWebhooks = []string{"busy", "rate-limited", "500", "502", "html", "truncated", "reset-before", "reset-after", "posted-timeout", "hang", "app-qps"}
+
+func (w *world) spoilWebhook(_ context.Context, t fault) error {
+	w.sim.AddFault(dingtalktest.Fault{
+		Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do(badWebhooks[t.n%len(badWebhooks)]), Count: 1 + t.n%4,
+	})
+	return nil
+}
+
+// expireWebhooks ends all webhooks that were issued: owed replies go by the open API.
+func (w *world) expireWebhooks(context.Context, fault) error {
+	w.sim.ExpireWebhooks("")
+	return nil
+}
+
+func (w *world) spoilModel(_ context.Context, t fault) error {
+	w.mind.spoilFor(t.n, t.d)
+	return nil
+}
+
+// redeliverMessages pushes messages again that were pushed before, acknowledged or not.
+func (w *world) redeliverMessages(_ context.Context, t fault) error {
+	for _, id := range w.talk.someMarks(1 + t.n%20) {
+		w.sim.Redeliver(id, dingtalktest.RedeliverOptions{Times: 1 + t.n%3, Everywhere: t.n%2 == 0, SameFrameID: t.n%5 == 0})
+	}
+	return nil
+}
+
+func (w *world) sendBurst(_ context.Context, t fault) error {
+	for range 30 + t.n%70 {
+		w.talk.sayNext()
+	}
+	return nil
+}
+
+// endFaults ends what lasts.
+func (w *world) endFaults(ctx context.Context) {
+	w.sim.ClearFaults()
+	w.mind.spoilFor(0, 0)
+	for _, s := range w.slots {
+		if !s.child.Alive() {
+			if err := s.startProcess(ctx); err != nil {
+				w.addBroken("%v", err)
+			}
+		}
+	}
+}
