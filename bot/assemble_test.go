@@ -13,6 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/sessions"
@@ -39,7 +42,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // written is a request as a golden file shows it.
-func written(msgs []ChatMessage) string {
+func written(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
 		fmt.Fprintf(&b, "== %s %s\n%s\n", m.Role, m.ToolCallID, m.Content)
@@ -50,7 +53,7 @@ func written(msgs []ChatMessage) string {
 	return b.String()
 }
 
-var testFrame = &frame{system: "You are Ebb.", order: DefaultOrder(), loc: time.FixedZone("CST", 8*3600)}
+var testFrame = &view.Frame{System: "You are Ebb.", Order: view.DefaultOrder(), Loc: time.FixedZone("CST", 8*3600)}
 
 var aPolicy = compaction.Policies["token_budget"]
 
@@ -79,10 +82,10 @@ func aView() sessions.View {
 func TestAssembledRequest(t *testing.T) {
 	t.Parallel()
 	asked := []sessions.Event{user(11, "张伟", "那周五呢？"), user(12, "", "and me"), user(13, "", "and now?")}
-	golden(t, "request.golden", written(testFrame.assemble(aView(), aPolicy, "", asked)))
+	golden(t, "request.golden", written(testFrame.Assemble(aView(), aPolicy, "", asked)))
 	private := aView()
 	private.Session.ConversationType, private.Session.Pinned, private.Summaries = sessions.Private, "", nil
-	golden(t, "request_private.golden", written(testFrame.assemble(private, aPolicy, "", asked[:1])))
+	golden(t, "request_private.golden", written(testFrame.Assemble(private, aPolicy, "", asked[:1])))
 }
 
 // drawEvent is any event that a log may hold, and some that it should not.
@@ -106,7 +109,7 @@ func drawEvent(t *rapid.T, seq int64) sessions.Event {
 }
 
 // illegal says what a provider would not take about a request, or nothing (P16, P17, P18, P24).
-func illegal(msgs []ChatMessage) string {
+func illegal(msgs []llm.Message) string {
 	open, users := map[string]bool{}, 0
 	for i, m := range msgs {
 		switch {
@@ -146,14 +149,14 @@ func TestRequestsAreLegal(t *testing.T) {
 			v.Session.Pinned, v.Summaries = "", nil
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
-		msgs := testFrame.assemble(v, aPolicy, "", asked)
+		msgs := testFrame.Assemble(v, aPolicy, "", asked)
 		if why := illegal(msgs); why != "" {
 			t.Fatalf("%s:\n%s", why, written(msgs))
 		}
 		if last := msgs[len(msgs)-1]; last.Content != "bob(id-bob): the question" {
 			t.Fatalf("the end is %+v", last)
 		}
-		if again := written(testFrame.assemble(v, aPolicy, "", asked)); again != written(msgs) {
+		if again := written(testFrame.Assemble(v, aPolicy, "", asked)); again != written(msgs) {
 			t.Fatal("the same view gives other bytes")
 		}
 	})
@@ -166,7 +169,7 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, now := aView(), noon
 		seq := int64(10)
-		var before []ChatMessage
+		var before []llm.Message
 		for range rapid.IntRange(2, 8).Draw(t, "turns") {
 			var asked []sessions.Event
 			for range rapid.IntRange(1, 3).Draw(t, "asked") {
@@ -175,15 +178,15 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 				asked = append(asked, e)
 			}
 			shown := slices.Clone(asked)
-			shrink(shown, small.Usable(), seq+1)
+			view.Shrink(shown, small.Usable(), seq+1)
 			tail := v
 			tail.Tail = slices.Clone(v.Tail)
-			shrink(tail.Tail, small.Usable(), 0)
-			msgs := testFrame.assemble(tail, aPolicy, "", shown)
+			view.Shrink(tail.Tail, small.Usable(), 0)
+			msgs := testFrame.Assemble(tail, aPolicy, "", shown)
 			common := len(before) // all but clock and question
 			for i, m := range before[:max(0, common)] {
-				if written([]ChatMessage{m}) != written(msgs[i:i+1]) {
-					t.Fatalf("message %d changed:\n%s\n%s", i, written([]ChatMessage{m}), written(msgs[i:i+1]))
+				if written([]llm.Message{m}) != written(msgs[i:i+1]) {
+					t.Fatalf("message %d changed:\n%s\n%s", i, written([]llm.Message{m}), written(msgs[i:i+1]))
 				}
 			}
 			before = msgs[:len(msgs)-len(asked)-1]
@@ -209,9 +212,9 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		v := aView()
 		first := strings.Join(evil.Draw(t, "pinned"), "\n")
 		// Even one who has read the last request: its marks are of another text.
-		v.Session.Pinned = first + "\n" + reference(v, aPolicy, DefaultOrder()[:2])
-		v.Summaries[0].Text = reference(v, aPolicy, DefaultOrder()[:2]) + strings.Join(evil.Draw(t, "summary"), "\n")
-		lines := strings.Split(strings.TrimSuffix(reference(v, aPolicy, DefaultOrder()[:2]), "\n"), "\n")[1:]
+		v.Session.Pinned = first + "\n" + view.Reference(v, aPolicy, view.DefaultOrder()[:2])
+		v.Summaries[0].Text = view.Reference(v, aPolicy, view.DefaultOrder()[:2]) + strings.Join(evil.Draw(t, "summary"), "\n")
+		lines := strings.Split(strings.TrimSuffix(view.Reference(v, aPolicy, view.DefaultOrder()[:2]), "\n"), "\n")[1:]
 		blocks := 0
 		for len(lines) > 0 {
 			if lines[0] == aPolicy.Marker {
@@ -232,7 +235,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		if blocks != 2 {
 			t.Fatalf("%d blocks, want 2", blocks)
 		}
-		if sys := testFrame.assemble(v, aPolicy, "", nil)[0].Content; sys != testFrame.system {
+		if sys := testFrame.Assemble(v, aPolicy, "", nil)[0].Content; sys != testFrame.System {
 			t.Fatalf("the system message is %q", sys)
 		}
 	})
@@ -251,9 +254,9 @@ func TestEmergencyView(t *testing.T) {
 		}
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
-		size := func(v sessions.View) int { return len(written(testFrame.assemble(v, aPolicy, "", asked))) }
-		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).views.emergency(v, func(v sessions.View) bool { return size(v) <= room })
-		if why := illegal(testFrame.assemble(got, aPolicy, "", asked)); why != "" {
+		size := func(v sessions.View) int { return len(written(testFrame.Assemble(v, aPolicy, "", asked))) }
+		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).views.Emergency(v, func(v sessions.View) bool { return size(v) <= room })
+		if why := illegal(testFrame.Assemble(got, aPolicy, "", asked)); why != "" {
 			t.Fatal(why)
 		}
 		left := len(v.Tail) - len(got.Tail)
@@ -261,8 +264,8 @@ func TestEmergencyView(t *testing.T) {
 			t.Fatalf("%d bytes for %d, with %d events and %d summaries", size(got), room, len(got.Tail), len(got.Summaries))
 		}
 		if left > 0 {
-			note := summarize.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
-			if !strings.Contains(written(testFrame.assemble(got, aPolicy, "", asked)), note) {
+			note := summarize.GapNote(v.Tail[:left], time.UTC, "zh", view.GapIdentifiers)
+			if !strings.Contains(written(testFrame.Assemble(got, aPolicy, "", asked)), note) {
 				t.Fatalf("%q is not said", note)
 			}
 		}
@@ -275,7 +278,7 @@ func TestEmergencyView(t *testing.T) {
 // A frame says what a session's requests begin with: sorted tools, one system message.
 func TestFrameIsStable(t *testing.T) {
 	t.Parallel()
-	tools := []Tool{handTool{name: "zebra"}, handTool{name: "ant"}, handTool{name: "look"}}
+	tools := []chat.Tool{handTool{name: "zebra"}, handTool{name: "ant"}, handTool{name: "look"}}
 	var first string
 	for range 3 {
 		b, err := New(Config{Counter: counter, Compaction: smallSettings, Tools: tools})
@@ -283,10 +286,10 @@ func TestFrameIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, s := range b.views.frame.tools {
+		for _, s := range b.views.Frame.Tools {
 			names = append(names, s.Name)
 		}
-		got := b.views.frame.system + strings.Join(names, " ")
+		got := b.views.Frame.System + strings.Join(names, " ")
 		if first == "" {
 			first = got
 		}

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/turn"
 	"ebb/sessions"
 )
 
@@ -14,15 +16,15 @@ import (
 func TestSuspectsRunOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &suspects{over: make(chan struct{})}
-		first, err := s.enter(t.Context(), 3)
+		s := &turn.Suspects{Over: make(chan struct{})}
+		first, err := s.Enter(t.Context(), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		order := make(chan int, 4)
 		for _, count := range []int{2, 1, 2, 1} {
 			go func() {
-				leave, err := s.enter(t.Context(), count)
+				leave, err := s.Enter(t.Context(), count)
 				if err == nil {
 					order <- count
 					leave()
@@ -32,7 +34,7 @@ func TestSuspectsRunOneAtATime(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { _, err := s.enter(ctx, 1); ended <- err }()
+		go func() { _, err := s.Enter(ctx, 1); ended <- err }()
 		synctest.Wait()
 		stop()
 		if err := <-ended; err == nil {
@@ -60,13 +62,13 @@ func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
 		}
 		synctest.Wait()
 		a.store.fail(func(string) error { return errAway }) // as a killed process
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if words := lastWords(r); words == "alice(u-alice): q0" {
 				return hang(ctx, r)
 			}
 			return text("noted"), nil
 		}}})
-		after(10*time.Second + suspectAlone)
+		after(10*time.Second + turn.SuspectAlone)
 		want(t, "answered beside the one that hangs", len(b.wire.texts()), others)
 		for i := range others + 1 {
 			key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", i)), "")

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/turn"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
@@ -40,7 +42,7 @@ func TestOnlyWhatKillsIsSetAside(t *testing.T) {
 		all := make(chan struct{})
 		name := sessions.ReplicaID(fmt.Sprint("r", deaths))
 		r = p.run(name, func(r *replica, c *Config) {
-			r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+			r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 				if asked.Add(1) == others+1 {
 					close(all)
 				}
@@ -49,14 +51,14 @@ func TestOnlyWhatKillsIsSetAside(t *testing.T) {
 						<-all
 					}
 					r.die()
-					return Response{}, errDead
+					return llm.Response{}, errDead
 				}
 				if first {
 					select {
 					case <-r.dead:
-						return Response{}, errDead
+						return llm.Response{}, errDead
 					case <-ctx.Done():
-						return Response{}, context.Cause(ctx)
+						return llm.Response{}, context.Cause(ctx)
 					}
 				}
 				return text("noted"), nil
@@ -78,7 +80,7 @@ func TestOnlyWhatKillsIsSetAside(t *testing.T) {
 		r.stop()
 		p.forget(name)
 	}
-	want(t, "deaths", deaths, maxBroken)
+	want(t, "deaths", deaths, turn.MaxBroken)
 	want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
 	want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
 	want(t, "attempts of the others at most", one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"), 1)
@@ -104,7 +106,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	var calls, gone atomic.Int32 // gone: the erasures that were acknowledged
 	r := p.run("a", func(r *replica, c *Config) {
 		c.Rights = r.store
-		r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+		r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			n := calls.Add(1)
 			for i := range gone.Load() {
 				if w := fmt.Sprintf("cabinet %d.", i); strings.Contains(fmt.Sprint(q), w) {
@@ -115,7 +117,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 			case <-time.After(1500 * time.Millisecond):
 				return text("noted"), nil
 			case <-ctx.Done():
-				return Response{}, context.Cause(ctx)
+				return llm.Response{}, context.Cause(ctx)
 			}
 		}
 	})
@@ -176,18 +178,18 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			asked := make(chan chan struct{})
 			r := p.run("a", func(r *replica, c *Config) {
 				c.Rights = r.store
-				r.model.chat = func(ctx context.Context, q Request) (Response, error) {
+				r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 					done := make(chan struct{})
 					select {
 					case asked <- done:
 					case <-ctx.Done():
-						return Response{}, context.Cause(ctx)
+						return llm.Response{}, context.Cause(ctx)
 					}
 					select {
 					case <-done:
 						return text("noted"), nil
 					case <-ctx.Done():
-						return Response{}, context.Cause(ctx)
+						return llm.Response{}, context.Cause(ctx)
 					}
 				}
 			})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -54,7 +56,7 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 // work has the background work a backlog off until the upkeep has nothing to do.
 func (r *replica) work() sessions.Session {
 	r.t.Helper()
-	r.bot.worker.wakeBacklogs(r.t.Context())
+	r.bot.worker.WakeBacklogs(r.t.Context())
 	ctx, stop := context.WithTimeout(r.t.Context(), 20*patience)
 	defer stop()
 	if err := r.bot.Quiet(ctx); err != nil {
@@ -64,8 +66,8 @@ func (r *replica) work() sessions.Session {
 }
 
 // priced counts the calls of a model, and has each take so many tokens.
-func priced(calls *atomic.Int64, tokens int, answer func() Response) func(context.Context, Request) (Response, error) {
-	return func(context.Context, Request) (Response, error) {
+func priced(calls *atomic.Int64, tokens int, answer func() llm.Response) func(context.Context, llm.Request) (llm.Response, error) {
+	return func(context.Context, llm.Request) (llm.Response, error) {
 		calls.Add(1)
 		a := answer()
 		a.Usage = sessions.Usage{Prompt: tokens}
@@ -84,8 +86,8 @@ func TestImportIsWorkedOff(t *testing.T) {
 	var summaries, flushes atomic.Int64
 	r := p.run("a", func(r *replica, c *Config) {
 		c.Language = "en"
-		r.model.summary = priced(&summaries, 70_000, func() Response { return text(goodSummary) })
-		r.model.flush = priced(&flushes, 70_000, func() Response {
+		r.model.summary = priced(&summaries, 70_000, func() llm.Response { return text(goodSummary) })
+		r.model.flush = priced(&flushes, 70_000, func() llm.Response {
 			return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1)))
 		})
 	})
@@ -117,7 +119,7 @@ func TestImportIsWorkedOff(t *testing.T) {
 	}
 	rows := attempts(t, p.reader())
 	for _, e := range rows {
-		if e.Outcome != outcomeCommitted {
+		if e.Outcome != upkeep.OutcomeCommitted {
 			t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
 		}
 	}
@@ -146,7 +148,7 @@ func TestSmallerWindowIsWorkedOff(t *testing.T) {
 			s := r.work()
 			rows := attempts(t, p.reader())
 			for _, e := range rows {
-				if e.Outcome != outcomeCommitted {
+				if e.Outcome != upkeep.OutcomeCommitted {
 					t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
 				}
 			}
@@ -167,7 +169,7 @@ func TestReopenedRangeIsWorkedOff(t *testing.T) {
 	p := imported(t, settings, 1600, 69)
 	var refuse atomic.Bool
 	r := p.run("a", func(r *replica, c *Config) {
-		r.model.summary = func(context.Context, Request) (Response, error) {
+		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) {
 			if refuse.Load() {
 				return text("I'm sorry, I cannot help with that."), nil
 			}
@@ -208,7 +210,7 @@ func TestFailingBacklogRests(t *testing.T) {
 	settings.DailyTokens = 2_000_000
 	p := imported(t, settings, 4000, 70)
 	r := p.run("a", func(r *replica, c *Config) {
-		r.model.summary = func(_ context.Context, q Request) (Response, error) {
+		r.model.summary = func(_ context.Context, q llm.Request) (llm.Response, error) {
 			a := text("")
 			a.Usage = sessions.Usage{Prompt: 3 * requestTokens(r.bot, q.Messages)} // bodies are shorter than their counts say
 			return a, nil

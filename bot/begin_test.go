@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/turn"
 	"ebb/sessions"
 )
 
@@ -37,12 +40,12 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*world){
 		"the storage refuses": func(w *world) {
-			w.store.fail(times(maxBroken, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
+			w.store.fail(times(turn.MaxBroken, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
 		},
 		"a panic": func(w *world) {
 			n := 0
-			w.model.chat = func(_ context.Context, r Request) (Response, error) {
-				if n++; n <= maxBroken {
+			w.model.chat = func(_ context.Context, r llm.Request) (llm.Response, error) {
+				if n++; n <= turn.MaxBroken {
 					panic("broken")
 				}
 				return text("re: " + lastWords(r)), nil
@@ -60,7 +63,7 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 				after(time.Second)
 				events := w.store.mem.Events(t.Context(), group)
 				want(t, "state of the message that breaks", events[0].State, sessions.Dead)
-				want(t, "attempts", events[0].Attempts, maxBroken)
+				want(t, "attempts", events[0].Attempts, turn.MaxBroken)
 				want(t, "replies", len(w.wire.sends()), 2)
 				want(t, "the neighbour's answer", w.wire.texts()[1], "re: bob(u-bob): q1")
 			})
@@ -79,14 +82,14 @@ func TestStorageStallsInsideATurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var acts atomic.Int32
 				w := start(t, setup{
-					model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+					model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 						if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
 							return text("saved"), nil
 						}
 						return calls(call("1", "act", `{"a":1}`)), nil
 					}},
 					config: func(c *Config) {
-						c.Tools, c.TurnTimeout = []Tool{countedTool("act", false, &acts)}, time.Minute
+						c.Tools, c.TurnTimeout = []chat.Tool{countedTool("act", false, &acts)}, time.Minute
 					},
 				})
 				w.store.fail(func(op string) error {
@@ -112,7 +115,7 @@ func TestStorageStallsInsideATurn(t *testing.T) {
 func TestErasuresCountNoAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			<-time.After(1500 * time.Millisecond) // on the clock of the bubble
 			return text("re: " + lastWords(r)), nil
 		}}})

@@ -5,13 +5,21 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/chat"
+	"ebb/bot/command"
+	"ebb/bot/leader"
+	"ebb/bot/llm"
+	"ebb/bot/outbox"
+	"ebb/bot/periodic"
+	"ebb/bot/turn"
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
+	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -28,9 +36,9 @@ type Config struct {
 	Rights    memory.Rights     // nil: /memory, /forget and /export say that they can't at the moment
 	Reporter  sessions.Reporter // nil: the account of a process is in its log alone
 	Elector   sessions.Elector  // nil: no replica leads
-	Transport Transport
-	Model     Model
-	Tools     []Tool
+	Transport chat.Transport
+	Model     llm.Model
+	Tools     []chat.Tool
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
 
@@ -59,7 +67,7 @@ type Config struct {
 	// Compaction says how conversations are compacted, Groups how single ones are instead.
 	Compaction      compaction.Settings
 	Groups          map[sessions.ConversationID]compaction.Settings
-	Own             Own           // resolves what a conversation keeps of its own; nil: nothing
+	Own             view.Own      // resolves what a conversation keeps of its own; nil: nothing
 	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary, in all [3]
 	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer [1 s]
@@ -67,7 +75,7 @@ type Config struct {
 	CompactDeadline time.Duration
 	CompactNotify   bool // people read a short notice of an automatic compaction
 
-	Remember Remember
+	Remember view.Remember
 	// DigestAt is the time of day, such as 04:00 in Location, from which the day before is told; empty: no digests.
 	DigestAt string
 
@@ -127,13 +135,13 @@ func (c *Config) mergeLimit() int {
 // Bot is one replica of the gateway. Make it with [New], run it with Run, once.
 type Bot struct {
 	cfg       Config
-	languages languages
+	languages wording.Languages
 	store     sessions.Store
 	memory    memory.Store
 	leases    *lease.Holder
 	metrics   *metrics
 	stats     *recorder
-	gate      *gated // bounds the calls of the model
+	gate      *llm.Gate // bounds the calls of the model
 	draining  chan struct{}
 	last      *lastFlush
 	left      chan sessions.Key // sessions that wait for work which this replica does not begin any more
@@ -142,12 +150,12 @@ type Bot struct {
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 9 to 11
 
-	views   *Builder
-	runner  *Runner
-	worker  *Worker
-	handler *Handler
-	stream  *stream
-	outbox  *outbox
+	views   *view.Builder
+	runner  *turn.Runner
+	worker  *upkeep.Worker
+	handler *command.Handler
+	stream  *leader.Stream
+	outbox  *outbox.Outbox
 }
 
 // New checks the configuration and puts the parts together; nothing runs yet.
@@ -168,36 +176,36 @@ func New(cfg Config) (*Bot, error) {
 		return nil, errors.New("one stream connection: no elector is configured")
 	}
 	b := &Bot{
-		cfg: cfg, languages: languages{cfg.Language, cfg.Languages}, store: cfg.Store, memory: cfg.Memory,
+		cfg: cfg, languages: wording.Languages{Preset: cfg.Language, Assigned: cfg.Languages}, store: cfg.Store, memory: cfg.Memory,
 		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
-		gate:   newGated(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), left: make(chan sessions.Key, sweepLimit),
+		gate:   llm.NewGate(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), left: make(chan sessions.Key, sweepLimit),
 	}
-	b.stream = newStream(streamConfig{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
+	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
-	if b.views, err = newBuilder(viewConfig{
+	if b.views, err = view.New(view.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools,
 		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
 		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Remember: cfg.Remember,
 	}); err != nil {
 		return nil, err
 	}
-	b.worker = newWorker(workerConfig{
+	b.worker = upkeep.New(upkeep.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
 		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
 		Compaction: cfg.Compaction, Groups: cfg.Groups, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
 		SummaryModel: cfg.SummaryModel, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,
 	})
-	b.handler = newHandler(handlerConfig{
+	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
 		Languages: b.languages, Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, Own: cfg.Own,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
-	b.runner = newRunner(turnConfig{
-		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Worker: b.worker,
+	b.runner = turn.New(turn.Config{
+		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Upkeep: b.worker,
 		Commands: b.handler, Tools: cfg.Tools, Transport: cfg.Transport, Now: b.now, Stopping: b.stopping, Draining: b.draining,
 		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Watch: cfg.Watch,
-		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: turnsPerCall * cfg.MaxConcurrent,
+		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
 	})
 	return b, nil
@@ -205,18 +213,18 @@ func New(cfg Config) (*Bot, error) {
 
 // connect joins the parts that live as long as Run: what turns, upkeep and replies run under.
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
-	b.turns = serial.NewMailboxes(turns, b.runner.turn)
-	b.upkeep = serial.NewMailboxes(upkeep, b.worker.maintain)
-	b.outbox = newOutbox(replies, outboxConfig{
-		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, Answer: b.turns.Wake,
+	b.turns = serial.NewMailboxes(turns, b.runner.Turn)
+	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
+	b.stats = &recorder{tally: &b.tally}
+	b.outbox = outbox.New(replies, outbox.Config{
+		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, Answer: b.turns.Wake, Stats: b.stats,
 	})
 	b.metrics = newMetrics(b.cfg.Metrics, b)
-	b.gate.metrics = b.metrics.models
-	b.stats = &recorder{b.metrics, &b.tally}
-	b.outbox.stats = b.stats
-	b.runner.connect(b.turns, b.upkeep, b.outbox, b.stats)
-	b.worker.connect(b.turns, b.upkeep, b.outbox, b.stats)
-	b.handler.connect(b.upkeep, b.stats)
+	b.stats.metrics = b.metrics
+	b.gate.Report(b.metrics.models)
+	b.runner.Connect(b.turns, b.upkeep, b.outbox, b.stats)
+	b.worker.Connect(b.turns, b.upkeep, b.outbox, b.stats)
+	b.handler.Connect(b.upkeep, b.stats)
 }
 
 // Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
@@ -225,11 +233,11 @@ func (b *Bot) Run(ctx context.Context) error {
 	// What is in hand outlives ctx: it finishes after the signal, and ends with the drain.
 	life := context.WithoutCancel(ctx)
 	work, cancelWork := context.WithCancelCause(life)
-	defer cancelWork(ErrStop)
+	defer cancelWork(llm.ErrStop)
 	spare, cancelUpkeep := context.WithCancelCause(life)
-	defer cancelUpkeep(ErrStop)
+	defer cancelUpkeep(llm.ErrStop)
 	send, cancelSend := context.WithCancelCause(life)
-	defer cancelSend(ErrStop)
+	defer cancelSend(llm.ErrStop)
 	b.connect(work, spare, send)
 	if !b.firstBeat(ctx) {
 		return nil // told to stop before there was anything to stop
@@ -242,19 +250,19 @@ func (b *Bot) Run(ctx context.Context) error {
 	background.Go(func() error { b.listen(keep); return nil })
 	background.Go(func() error { b.reports(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)
-	defer context.AfterFunc(ctx, func() { stopLow(ErrStop) })()
-	defer stopLow(ErrStop)
-	background.Go(func() error { every(low, settleEvery, b.leases.Trusted, b.worker.settle); return nil })
-	background.Go(func() error { every(low, time.Minute, b.leases.Trusted, b.worker.rest); return nil })
-	background.Go(func() error { b.worker.keep(low); return nil })
-	background.Go(func() error { b.worker.digests(low); return nil })
+	defer context.AfterFunc(ctx, func() { stopLow(llm.ErrStop) })()
+	defer stopLow(llm.ErrStop)
+	background.Go(func() error { periodic.Every(low, upkeep.SettleEvery, b.leases.Trusted, b.worker.Settle); return nil })
+	background.Go(func() error { periodic.Every(low, time.Minute, b.leases.Trusted, b.worker.Rest); return nil })
+	background.Go(func() error { b.worker.Keep(low); return nil })
+	background.Go(func() error { b.worker.Digests(low); return nil })
 
-	err := b.stream.receive(ctx)
+	err := b.stream.Receive(ctx)
 	if ctx.Err() != nil {
 		err = nil
 	}
-	stopLow(ErrStop)
-	background.Go(func() error { b.stream.leave(keep); return nil })
+	stopLow(llm.ErrStop)
+	background.Go(func() error { b.stream.Leave(keep); return nil })
 	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
 	err = errors.Join(err, background.Wait())
@@ -262,24 +270,6 @@ func (b *Bot) Run(ctx context.Context) error {
 	err = errors.Join(err, b.resign(life))
 	b.closeReport(life, began, stored)
 	return err
-}
-
-// firstBeat says that the replica lives, and waits for a database that is away. It reports false where ctx ends before.
-func (b *Bot) firstBeat(ctx context.Context) bool {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
-		err := b.leases.Beat(one)
-		stop()
-		if err == nil || ctx.Err() != nil {
-			return err == nil
-		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("First heartbeat not written, trying again")
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
-		}
-	}
 }
 
 // now is the storage's clock: what has the time of the storage on it is compared with it, and with no other.
@@ -292,8 +282,8 @@ func (b *Bot) Ready() error {
 	case b.stopping():
 		return errors.New("draining")
 	case !b.leases.Trusted():
-		return errHeartbeat
-	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.standsBy():
+		return turn.ErrHeartbeat
+	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.StandsBy():
 		return nil
 	}
 	return errors.New("the DingTalk stream is not connected")
@@ -307,7 +297,7 @@ func (b *Bot) Draining() <-chan struct{} { return b.draining }
 func (b *Bot) Quiet(ctx context.Context) error {
 	t := time.NewTicker(time.Millisecond)
 	defer t.Stop()
-	for b.turns.Live() > 0 || b.outbox.waiting() > 0 || b.upkeep.Live() > 0 {
+	for b.turns.Live() > 0 || b.outbox.Waiting() > 0 || b.upkeep.Live() > 0 {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -315,72 +305,4 @@ func (b *Bot) Quiet(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// The sweep makes up for every wake-up that was lost.
-const (
-	sweepEvery = time.Second
-	sweepLimit = 200
-)
-
-// sweep wakes the sessions that have work waiting, those of dead replicas too.
-func (b *Bot) sweep(ctx context.Context) {
-	t := time.NewTicker(sweepEvery)
-	defer t.Stop()
-	for {
-		b.sweepOnce(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
-}
-
-func (b *Bot) sweepOnce(ctx context.Context) {
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
-	defer stop()
-	keys, err := b.store.Waiting(one, b.leases.Owner(), sweepLimit)
-	if err != nil {
-		if ctx.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Sweep for waiting sessions did not come through")
-		}
-		return
-	}
-	for _, key := range keys {
-		if b.turns.Busy(key) {
-			continue // its messages are being answered
-		}
-		b.outbox.doubt(key)
-		b.turns.Wake(key)
-	}
-}
-
-// listen passes on the wake-ups of other replicas, and reconnects for as long as ctx lives: at once where it had listened,
-// and with pauses where it can't.
-func (b *Bot) listen(ctx context.Context) {
-	const first, last = 50 * time.Millisecond, time.Second
-	var heard atomic.Bool
-	for pause := first; ctx.Err() == nil; pause = min(2*pause, last) {
-		err := b.store.Listen(ctx, b.leases.Owner(), func(key sessions.Key) {
-			heard.Store(true)
-			if key == "" {
-				b.stream.changed()
-				go b.sweepOnce(ctx)
-				return
-			}
-			b.runner.wake(key)
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		if heard.Swap(false) {
-			pause = first
-		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Notifications broke off, listening again")
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
 }

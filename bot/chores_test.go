@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/memstore"
@@ -111,7 +113,7 @@ func TestChores(t *testing.T) {
 		}
 		var mu sync.Mutex // the two goroutines of the test's world have no other order that the race detector sees
 		lossy := true
-		m := &script{flush: func(context.Context, Request) (Response, error) {
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if lossy {
@@ -120,7 +122,7 @@ func TestChores(t *testing.T) {
 			return saveCall("The heron cluster has the nodes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11."), nil
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
-		after(settleEvery)
+		after(upkeep.SettleEvery)
 		a.mu.Lock()
 		want(t, "without an index", a.backlog, 0)
 		want(t, "expired", a.expired, 0)
@@ -131,7 +133,7 @@ func TestChores(t *testing.T) {
 		mu.Unlock()
 		after(2 * time.Hour)
 		want(t, "calls while the pile rests", len(m.requests("flush")), 1)
-		after(pileRest)
+		after(upkeep.PileRest)
 		a.mu.Lock()
 		want(t, "facts and what tells them", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
 		a.mu.Unlock()
@@ -155,8 +157,8 @@ func crowded(each map[sessions.UserID]int) *attic {
 }
 
 // joining answers as a model does that joins facts of some people well and loses those of others.
-func joining(good ...string) func(context.Context, Request) (Response, error) {
-	return func(_ context.Context, r Request) (Response, error) {
+func joining(good ...string) func(context.Context, llm.Request) (llm.Response, error) {
+	return func(_ context.Context, r llm.Request) (llm.Response, error) {
 		for _, who := range good {
 			if shown := written(r.Messages); strings.Contains(shown, who+" carries") {
 				return saveCall(who + " carries parcels 0, 1, 2, 3 and 4"), nil
@@ -174,7 +176,7 @@ func TestNextPileIsTried(t *testing.T) {
 		a := crowded(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
 		m := &script{flush: joining("bob", "cid")}
 		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
-		after(settleEvery)
+		after(upkeep.SettleEvery)
 		var kept []string
 		for _, d := range a.kept {
 			kept = append(kept, fmt.Sprintf("%s %d-%d", d.SubjectID, d.StartSeq, d.EndSeq))
@@ -221,7 +223,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 		for i := range a.old {
 			a.old[i].SourceSession = group
 		}
-		m := &script{flush: func(context.Context, Request) (Response, error) {
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			r := saveCall("somebody carries something")
 			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
 			return r, nil
@@ -280,9 +282,9 @@ func TestOneLookHasItsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{flush: joining()}
 		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
-		after(settleEvery)
-		want(t, "calls of a look", len(m.requests("flush")), lookCalls)
-		after(tidyEvery + settleEvery)
+		after(upkeep.SettleEvery)
+		want(t, "calls of a look", len(m.requests("flush")), upkeep.LookCalls)
+		after(upkeep.TidyEvery + upkeep.SettleEvery)
 		want(t, "calls of two", len(m.requests("flush")), 11*7)
 	})
 }

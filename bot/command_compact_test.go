@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -21,15 +24,15 @@ func TestWhyACompactionFailed(t *testing.T) {
 		err  error
 		want string
 	}{
-		"unreachable": {&ModelError{Class: Unreachable, Err: secret}, "连不上模型服务"},
-		"denied":      {&ModelError{Class: Denied, Err: secret}, "请检查密钥和额度"},
+		"unreachable": {&llm.CallError{Class: llm.Unreachable, Err: secret}, "连不上模型服务"},
+		"denied":      {&llm.CallError{Class: llm.Denied, Err: secret}, "请检查密钥和额度"},
 		"late":        {context.DeadlineExceeded, "超时"},
 		"other":       {secret, "模型没有给出可用的摘要"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := &script{summary: func(context.Context, Request) (Response, error) { return Response{}, c.err }}
+				m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) { return llm.Response{}, c.err }}
 				w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
 				w.fill(5000)
 				after(time.Minute)
@@ -45,8 +48,8 @@ func TestWhyACompactionFailed(t *testing.T) {
 					}
 				}
 				m.mu.Lock()
-				m.summary = func(context.Context, Request) (Response, error) {
-					return Response{Text: goodSummary, Finish: FinishStop, Model: "cheap", Usage: sessions.Usage{Prompt: 1200, Completion: 34}}, nil
+				m.summary = func(context.Context, llm.Request) (llm.Response, error) {
+					return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "cheap", Usage: sessions.Usage{Prompt: 1200, Completion: 34}}, nil
 				}
 				m.mu.Unlock()
 				after(time.Hour)
@@ -70,7 +73,7 @@ func TestFocusWithoutWordsIsAnsweredWithItsUsage(t *testing.T) {
 		for i, command := range []string{"/compact focus", "/compact focus  ", "/压缩 重点", "/compact FOCUS"} {
 			w.post(said(fmt.Sprint("c", i), "root", command))
 			after(time.Minute)
-			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(got, say(sayCompactUsage, "en")) && !strings.HasPrefix(got, say(sayCompactUsage, "zh")) {
+			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(got, wording.Say(wording.CompactUsage, "en")) && !strings.HasPrefix(got, wording.Say(wording.CompactUsage, "zh")) {
 				t.Errorf("%s: answered %q, want the usage", command, got)
 			}
 		}
@@ -84,15 +87,15 @@ func TestFocusWithoutWordsIsAnsweredWithItsUsage(t *testing.T) {
 // What an older release wrote as the reason is not shown as it stands.
 func TestReasonIn(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]reason{
-		"model error: busy": reason(Busy), "model error: unreachable": "unreachable", "out of time: context deadline exceeded": reasonTimeout,
-		"no usable summary: summarize session x": reasonNoSummary, "summarize session x: dial tcp": "", "": "",
+	for text, want := range map[string]upkeep.Reason{
+		"model error: busy": upkeep.Reason(llm.Busy), "model error: unreachable": "unreachable", "out of time: context deadline exceeded": upkeep.ReasonTimeout,
+		"no usable summary: summarize session x": upkeep.ReasonNoSummary, "summarize session x: dial tcp": "", "": "",
 	} {
-		if got := reasonIn(text); got != want {
+		if got := upkeep.ReasonIn(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
-	if got := reason("").word("en"); got != "the reason is recorded" {
+	if got := upkeep.Reason("").Word("en"); got != "the reason is recorded" {
 		t.Errorf("an unknown reason reads %q", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/command"
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -60,10 +62,10 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 			texts := w.wire.texts()
 			return texts[len(texts)-1]
 		}
-		if got := answer("m1", "/忘记我"); got != say(sayNoRights, "zh") {
+		if got := answer("m1", "/忘记我"); got != wording.Say(wording.NoRights, "zh") {
 			t.Fatalf("a preview that failed is answered with %q", got)
 		}
-		if got := answer("m2", "/忘记我 确认"); got != say(sayNotAsked, "zh") || rights.erased != 0 {
+		if got := answer("m2", "/忘记我 确认"); got != wording.Say(wording.NotAsked, "zh") || rights.erased != 0 {
 			t.Errorf("a yes to a preview that failed: %q, %d erasures", got, rights.erased)
 		}
 		if got := answer("m3", "/忘记我"); !strings.Contains(got, "回复“确认”") || rights.erased != 0 {
@@ -84,19 +86,19 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 		rights.world = w
 		w.told("m1", "alice", "/忘记我")
 		for i, words := range []string{"/忘记我 确认", "确认", "/忘记我"} {
-			want(t, words, w.told(fmt.Sprint("c", i), "alice", words), say(sayForgetHalf, "zh"))
-			after(confirmWithin - time.Minute)
+			want(t, words, w.told(fmt.Sprint("c", i), "alice", words), wording.Say(wording.ForgetHalf, "zh"))
+			after(command.ConfirmWithin - time.Minute)
 		}
-		want(t, "another person", w.told("m2", "bob", "/忘记我 确认"), say(sayNotAsked, "zh"))
-		want(t, "behind it", w.told("m4", "alice", "/忘记我 确认"), say(sayForgotBefore, "zh"))
+		want(t, "another person", w.told("m2", "bob", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
+		want(t, "behind it", w.told("m4", "alice", "/忘记我 确认"), wording.Say(wording.ForgotBefore, "zh"))
 		want(t, "erasures", rights.erased, 1)
 
 		rights.failing = 1
 		w.told("m5", "alice", "/forget me")
-		want(t, "the first", w.told("m6", "alice", "yes"), say(sayForgetHalf, "en"))
-		want(t, "no", w.told("m6a", "alice", "cancel"), say(sayForgetNothing, "en"))
-		after(confirmWithin + time.Minute)
-		want(t, "too late", w.told("m7", "alice", "/forget me yes"), say(sayNotAsked, "en"))
+		want(t, "the first", w.told("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "en"))
+		want(t, "no", w.told("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "en"))
+		after(command.ConfirmWithin + time.Minute)
+		want(t, "too late", w.told("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "en"))
 		want(t, "erasures", rights.erased, 1)
 	})
 }
@@ -168,7 +170,7 @@ func TestPreviewOfAPersonIsNotKept(t *testing.T) {
 				if len(people) > 1 {
 					return
 				}
-				want(t, "after a yes", w.told("m2", "root", "确认"), say(sayForgotBefore, "zh"))
+				want(t, "after a yes", w.told("m2", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
 				want(t, "erasures", rights.erased, 1)
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -94,5 +95,5 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	}
 	want(t, "the earlier message", count("Friday"), 1)
 	want(t, "the erased message", count("swordfish"), 0)
-	want(t, "the reply", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), say(sayForgotLastBefore, "zh"))
+	want(t, "the reply", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.ForgotLastBefore, "zh"))
 }

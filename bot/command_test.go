@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/command"
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -31,8 +33,8 @@ func TestCommandsAsPeopleWriteThem(t *testing.T) {
 		"/etc/hosts": "etc/hosts||false", "/etc/hosts 里有什么": "etc/hosts|里有什么|false", "/5 是多少": "5|是多少|false",
 		"//": "/||false", "/记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看": "记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看||false",
 	} {
-		name, rest := parseCommand(text)
-		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, isCommand(text)), wanted)
+		name, rest := wording.ParseCommand(text)
+		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, wording.IsCommand(text)), wanted)
 	}
 }
 
@@ -46,7 +48,7 @@ func TestCommandForgetWords(t *testing.T) {
 		"@王芳": "@王芳 0", "＠王芳 确认": "@王芳 1", "@Wang Fang yes": "@Wang Fang 1", "@王芳 取消": "@王芳 2",
 		"": " 0", "yes": "yes 0", "0123": "0123 0", "me again": "me again 0",
 	} {
-		who, answer := forgetWords(text)
+		who, answer := command.ForgetWords(text)
 		want(t, text, fmt.Sprint(who, " ", int(answer)), wanted)
 	}
 }
@@ -57,7 +59,7 @@ func TestCommandNumbers(t *testing.T) {
 		"12": 12, "#12": 12, "＃１２": 12, "１２": 12, "# 12": 12, " 12 ": 12, "0": 0, "-3": 0, "#": 0, "": 0, "3 4": 0, "three": 0, "3.5": 0,
 		"99999999999999999999": 0,
 	} {
-		want(t, text, memoryID(text), id)
+		want(t, text, command.MemoryID(text), id)
 	}
 }
 
@@ -67,13 +69,13 @@ func TestCommandReceipts(t *testing.T) {
 	few := memory.Forgotten{Sessions: 1, Memories: 1, Events: 9, Messages: 2, Healed: 2, Summaries: 1, Replies: 4, Embeddings: 3}
 	many := memory.Forgotten{Memories: 3, Messages: 1, Summaries: 2, Blobs: 1}
 	for got, wanted := range map[string]string{
-		receipt(few, "zh"):                      "2 条相关消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
-		receipt(few, "en"):                      "2 related messages; 2 summaries, where their lines are gone; 1 summary, to be written again from what is left",
-		receipt(many, "en"):                     "2 other memories of the same thing; 1 related message; 2 summaries, to be written again from what is left; 1 stored tool result",
-		receipt(memory.Forgotten{}, "zh"):       "",
-		receiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
-		receiptOfPerson(many, "en"):             "3 memories; 1 message; 2 summaries, to be written again from what is left; 1 stored tool result",
-		receiptOfPerson(memory.Forgotten{}, ""): "",
+		command.Receipt(few, "zh"):                      "2 条相关消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
+		command.Receipt(few, "en"):                      "2 related messages; 2 summaries, where their lines are gone; 1 summary, to be written again from what is left",
+		command.Receipt(many, "en"):                     "2 other memories of the same thing; 1 related message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		command.Receipt(memory.Forgotten{}, "zh"):       "",
+		command.ReceiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
+		command.ReceiptOfPerson(many, "en"):             "3 memories; 1 message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		command.ReceiptOfPerson(memory.Forgotten{}, ""): "",
 	} {
 		want(t, "receipt", got, wanted)
 	}
@@ -144,36 +146,36 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 		w := chatting(t, memory.Memory{Scope: memory.ScopeGroup, Content: "上线定在周五"})
 		for i, c := range []struct {
 			who, command string
-			want         phrase
+			want         wording.Phrase
 			args         []any
 		}{
-			{"alice", "/memory forget", sayMemoryUsage, nil},
-			{"alice", "/memory forget three", sayMemoryUsage, nil},
-			{"alice", "/memory forget 3 4", sayMemoryUsage, nil},
-			{"alice", "/记忆 删", sayMemoryUsage, nil},
-			{"alice", "/memory forget 4", sayNoMemory, []any{4}},
-			{"alice", "/memory 7", sayNoPage, []any{7}},
-			{"alice", "/forget", sayForgetUsage, nil},
-			{"alice", "/forget me now", sayForgetUsage, nil},
-			{"alice", "/forget me no", sayForgetNothing, nil},
-			{"alice", "/忘记我不", sayForgetNothing, nil},
-			{"alice", "/forget me yes", sayNotAsked, nil},
-			{"alice", "/forget 0123", sayForgetNumber, []any{123, 123}},
-			{"alice", "/forget @bob", sayNotAdmin, nil},
-			{"root", "/forget 0123", sayForgetNumber, []any{123, 123}},
-			{"root", "/forget @bob", sayNobody, nil},
-			{"alice", "/export", sayExportUsage, nil},
-			{"alice", "/export you", sayExportUsage, nil},
-			{"alice", "/export me 0", sayExportUsage, nil},
-			{"alice", "/export me two", sayExportUsage, nil},
-			{"root", "/new please", sayNewUsage, nil},
-			{"root", "/compact undo it", sayCompactUsage, nil},
-			{"alice", "/dance", sayNoCommand, nil},
-			{"alice", "/memory promote 3", sayNotAdmin, nil},
+			{"alice", "/memory forget", wording.MemoryUsage, nil},
+			{"alice", "/memory forget three", wording.MemoryUsage, nil},
+			{"alice", "/memory forget 3 4", wording.MemoryUsage, nil},
+			{"alice", "/记忆 删", wording.MemoryUsage, nil},
+			{"alice", "/memory forget 4", wording.NoMemory, []any{4}},
+			{"alice", "/memory 7", wording.NoPage, []any{7}},
+			{"alice", "/forget", wording.ForgetUsage, nil},
+			{"alice", "/forget me now", wording.ForgetUsage, nil},
+			{"alice", "/forget me no", wording.ForgetNothing, nil},
+			{"alice", "/忘记我不", wording.ForgetNothing, nil},
+			{"alice", "/forget me yes", wording.NotAsked, nil},
+			{"alice", "/forget 0123", wording.ForgetNumber, []any{123, 123}},
+			{"alice", "/forget @bob", wording.NotAdmin, nil},
+			{"root", "/forget 0123", wording.ForgetNumber, []any{123, 123}},
+			{"root", "/forget @bob", wording.Nobody, nil},
+			{"alice", "/export", wording.ExportUsage, nil},
+			{"alice", "/export you", wording.ExportUsage, nil},
+			{"alice", "/export me 0", wording.ExportUsage, nil},
+			{"alice", "/export me two", wording.ExportUsage, nil},
+			{"root", "/new please", wording.NewUsage, nil},
+			{"root", "/compact undo it", wording.CompactUsage, nil},
+			{"alice", "/dance", wording.NoCommand, nil},
+			{"alice", "/memory promote 3", wording.NotAdmin, nil},
 		} {
 			text := w.told(fmt.Sprint("m", i), c.who, c.command)
-			want(t, c.command, text, say(c.want, languageOf(wordsOfCommand(c.command), "zh"), c.args...))
-			if c.want == sayMemoryUsage && strings.Contains(text, "\n") {
+			want(t, c.command, text, wording.Say(c.want, wording.LanguageOf(wording.WordsOfCommand(c.command), "zh"), c.args...))
+			if c.want == wording.MemoryUsage && strings.Contains(text, "\n") {
 				t.Errorf("%q is told %q", c.command, text)
 			}
 		}
@@ -184,12 +186,12 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 // A deletion that fails on its way says that a part is gone, and one that fails before says that nothing is.
 func TestCommandForgetSaysHowFarItCame(t *testing.T) {
 	t.Parallel()
-	for half, why := range map[int]phrase{1: sayNoRights, 2: sayMemoryHalf} {
+	for half, why := range map[int]wording.Phrase{1: wording.NoRights, 2: wording.MemoryHalf} {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t, setup{config: func(c *Config) {
 				c.Rights = &cabinet{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, half: half}
 			}})
-			want(t, "receipt", w.told("m", "alice", "/记忆 删除 3"), say(why, "zh"))
+			want(t, "receipt", w.told("m", "alice", "/记忆 删除 3"), wording.Say(why, "zh"))
 		})
 	}
 }
@@ -197,20 +199,20 @@ func TestCommandForgetSaysHowFarItCame(t *testing.T) {
 // What can't be shared is refused with the reason.
 func TestCommandPromoteSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	for m, why := range map[*memory.Memory]phrase{
-		{Scope: memory.ScopeTeam, Kind: memory.KindDecision}: sayTeamsAlready,
-		{Scope: memory.ScopeUser, Kind: memory.KindProfile}:  sayOnlyTheirs,
-		{Scope: memory.ScopeSession, Kind: memory.KindTask}:  sayNotShared,
-		{Scope: memory.ScopeGroup, Kind: memory.KindTask}:    sayNotShared,
-		{Scope: memory.ScopeSession, Kind: memory.KindFact}:  sayOnlyHere,
-		{Scope: memory.ScopeGroup, Kind: memory.KindDigest}:  sayOnlyHere,
+	for m, why := range map[*memory.Memory]wording.Phrase{
+		{Scope: memory.ScopeTeam, Kind: memory.KindDecision}: wording.TeamsAlready,
+		{Scope: memory.ScopeUser, Kind: memory.KindProfile}:  wording.OnlyTheirs,
+		{Scope: memory.ScopeSession, Kind: memory.KindTask}:  wording.NotShared,
+		{Scope: memory.ScopeGroup, Kind: memory.KindTask}:    wording.NotShared,
+		{Scope: memory.ScopeSession, Kind: memory.KindFact}:  wording.OnlyHere,
+		{Scope: memory.ScopeGroup, Kind: memory.KindDigest}:  wording.OnlyHere,
 	} {
 		t.Run(fmt.Sprint(m.Scope, " ", m.Kind), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m.Content = "报告写到一半"
 				w := chatting(t, *m)
-				want(t, "told", w.told("m", "root", "/memory promote #3"), say(why, "en", 3))
+				want(t, "told", w.told("m", "root", "/memory promote #3"), wording.Say(why, "en", 3))
 			})
 		})
 	}
@@ -273,11 +275,11 @@ func TestCommandExport(t *testing.T) {
 			"en": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
 		} {
-			p, err := w.bot.handler.export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
+			p, err := w.bot.handler.Export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want(t, "export", []any{strings.TrimSpace(p.out.String()) + "\n", p.page}, []any{wanted, 1})
+			want(t, "export", []any{strings.TrimSpace(p.Out.String()) + "\n", p.Page}, []any{wanted, 1})
 		}
 	})
 }
@@ -287,22 +289,22 @@ func TestExportPagesHoldEverything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
-			n := rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(exportPageBytes/4, exportPageBytes)).Draw(t, "length")
+			n := rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(command.ExportPageBytes/4, command.ExportPageBytes)).Draw(t, "length")
 			return strings.Repeat("好", n) + "\n"
 		}), 0, 12).Draw(t, "lines")
 		facts := rapid.IntRange(0, len(lines)).Draw(t, "facts")
-		fill := func(page int) *exportPager {
-			p := &exportPager{want: page}
+		fill := func(page int) *command.ExportPager {
+			p := &command.ExportPager{Want: page}
 			for i, line := range lines {
-				p.add(map[bool]string{true: "## facts", false: "## messages"}[i < facts], line)
+				p.Add(map[bool]string{true: "## facts", false: "## messages"}[i < facts], line)
 			}
 			return p
 		}
-		pages := fill(1).page
+		pages := fill(1).Page
 		var all strings.Builder
 		for page := 1; page <= pages; page++ {
-			text := fill(page).out.String()
-			if !strings.HasPrefix(text, "\n## ") || !utf8.ValidString(text) || len(text) > exportPageBytes+100 {
+			text := fill(page).Out.String()
+			if !strings.HasPrefix(text, "\n## ") || !utf8.ValidString(text) || len(text) > command.ExportPageBytes+100 {
 				t.Fatalf("page %d of %d: %d bytes, begins with %q", page, pages, len(text), text[:min(len(text), 20)])
 			}
 			all.WriteString(strings.NewReplacer("\n## facts\n\n", "", "\n## messages\n\n", "").Replace(text))
@@ -334,8 +336,8 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 		w.post(m)
 		synctest.Wait()
 		texts := w.wire.texts()
-		if len(texts) != 1 || texts[0] != say(sayExportEmpty, "zh") {
-			t.Errorf("answered %q, want %q", texts, say(sayExportEmpty, "zh"))
+		if len(texts) != 1 || texts[0] != wording.Say(wording.ExportEmpty, "zh") {
+			t.Errorf("answered %q, want %q", texts, wording.Say(wording.ExportEmpty, "zh"))
 		}
 	})
 }
@@ -350,7 +352,7 @@ func TestLanguageOfCommands(t *testing.T) {
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, b.languages.of("cid", command), lang)
-		want(t, command+" where English is set", b.languages.of("cidEn", command), "en")
+		want(t, command, b.languages.Of("cid", command), lang)
+		want(t, command+" where English is set", b.languages.Of("cidEn", command), "en")
 	}
 }

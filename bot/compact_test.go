@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -71,7 +73,7 @@ func TestManualCompactionIsForAdmins(t *testing.T) {
 				if got := w.compactions() == 1; got != c.allowed {
 					t.Errorf("compacted: %v; told %q", got, last)
 				}
-				if refused := last == say(sayNotAdmin, "zh"); refused == c.allowed {
+				if refused := last == wording.Say(wording.NotAdmin, "zh"); refused == c.allowed {
 					t.Errorf("told %q", last)
 				}
 				if c.allowed && !strings.HasPrefix(last, "✅") {
@@ -100,14 +102,14 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		}
 		w.fill(3000)
 		m.mu.Lock()
-		m.summary = func(context.Context, Request) (Response, error) { return text(""), nil }
+		m.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil }
 		m.mu.Unlock()
-		if got := told("c2"); got != say(sayCompactFailed, "zh", "模型没有给出可用的摘要") || w.compactions() != 0 {
+		if got := told("c2"); got != wording.Say(wording.CompactFailed, "zh", "模型没有给出可用的摘要") || w.compactions() != 0 {
 			t.Errorf("with a summariser that fails: %q", got)
 		}
 		m.mu.Lock()
-		m.summary = func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Unreachable, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
+		m.summary = func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Unreachable, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
 		}
 		m.mu.Unlock()
 		if got := told("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {
@@ -143,7 +145,7 @@ func TestTurnsDuringACompaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		var held sync.Once
-		m := &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+		m := &script{summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
 			held.Do(func() { err = g.pass(ctx) })
 			return text(goodSummary), err
 		}}
@@ -167,9 +169,9 @@ func TestTurnsDuringACompaction(t *testing.T) {
 			}
 		}
 		want(t, "raw events since the plan", raw, 10)
-		near(t, "tokens of the context", w.state(group).TotalTokens, w.bot.views.size(v, 1))
+		near(t, "tokens of the context", w.state(group).TotalTokens, w.bot.views.Size(v, 1))
 		w.say("next", "alice", "go on")
-		near(t, "tokens one turn later", w.state(group).TotalTokens, w.bot.views.size(w.view(), 1))
+		near(t, "tokens one turn later", w.state(group).TotalTokens, w.bot.views.Size(w.view(), 1))
 	})
 }
 
@@ -186,7 +188,7 @@ func TestManyCompactionsLoseNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cycle := 0
-		w := start(t, setup{model: &script{flush: func(context.Context, Request) (Response, error) {
+		w := start(t, setup{model: &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			cycle++
 			return saveCall(fmt.Sprintf("In cycle %d %s", cycle, prose(cycle, 50))), nil
 		}}})
@@ -203,7 +205,7 @@ func TestManyCompactionsLoseNothing(t *testing.T) {
 				next++
 			}
 			want(t, "end of the view", next, v.Session.LastSeq+1)
-			near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.size(v, 1))
+			near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.Size(v, 1))
 			if v.Session.TotalTokens >= small.Trigger() {
 				t.Errorf("%d tokens after a compaction", v.Session.TotalTokens)
 			}
@@ -222,7 +224,7 @@ func TestCompactionConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		var held sync.Once
-		w := start(t, setup{model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+		w := start(t, setup{model: &script{summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
 			held.Do(func() { err = g.pass(ctx) })
 			return text(goodSummary), err
 		}}})
@@ -258,7 +260,7 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 		var held sync.Once
 		w := start(t, setup{
 			config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} },
-			model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+			model: &script{summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
 				held.Do(func() { err = g.pass(ctx) })
 				return text(goodSummary), err
 			}},
@@ -291,8 +293,8 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 func TestRequestsForASummaryAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{summary: func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Model: "main", Err: errors.New("overloaded")}
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Busy, Model: "main", Err: errors.New("overloaded")}
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) {
 			c.Admins, c.SummaryRetries, c.SummaryBackoff = []sessions.UserID{"u-root"}, 4, 2*time.Second

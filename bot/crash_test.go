@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -16,15 +18,15 @@ import (
 func (w *world) kill() {
 	w.store.fail(func(string) error { return errAway })
 	w.wire.mu.Lock()
-	w.wire.send = func(context.Context, sessions.Outgoing) (Sent, error) { return Sent{}, errAway }
+	w.wire.send = func(context.Context, sessions.Outgoing) (chat.Sent, error) { return chat.Sent{}, errAway }
 	w.wire.mu.Unlock()
 	w.begin()
 }
 
 // hang is a model that never answers.
-func hang(ctx context.Context, _ Request) (Response, error) {
+func hang(ctx context.Context, _ llm.Request) (llm.Response, error) {
 	<-ctx.Done()
-	return Response{}, context.Cause(ctx)
+	return llm.Response{}, context.Cause(ctx)
 }
 
 // Every acknowledged message of a killed process is answered by the next one, soon after the lease has run out, and
@@ -70,7 +72,7 @@ func TestDeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broke atomic.Int32
 		gate := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			words := lastWords(r)
 			for _, m := range r.Messages[1:] {
 				if strings.Contains(m.Content, "poison") {
@@ -128,14 +130,14 @@ func TestPanicsAreSurvived(t *testing.T) {
 				var n atomic.Int32
 				w := start(t, setup{
 					config: func(c *Config) {
-						c.Tools = []Tool{handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) {
+						c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
 							if where == "tool" && n.Add(1) == 1 {
 								panic("in a tool")
 							}
 							return "seen", nil
 						}}}
 					},
-					model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+					model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 						if where == "model" && n.Add(1) == 1 {
 							panic("in the model")
 						}
@@ -158,7 +160,7 @@ func TestLostLeaseWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ Request) (Response, error) {
+		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			return text("from a"), g.pass(ctx)
 		}}})
 		a.post(said("m1", "alice", "hello"))
@@ -169,7 +171,7 @@ func TestLostLeaseWritesNothing(t *testing.T) {
 			}
 			return nil
 		})
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, Request) (Response, error) { return text("from b"), nil }}})
+		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text("from b"), nil }}})
 		after(7 * time.Second)
 		g.out <- struct{}{}
 		after(5 * time.Second)
@@ -224,9 +226,9 @@ func TestStopGivesTheAttemptBack(t *testing.T) {
 func TestReplyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: &wire{send: func(ctx context.Context, _ sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{name: "a", wire: &wire{send: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 			<-ctx.Done()
-			return Sent{}, errAway
+			return chat.Sent{}, errAway
 		}}})
 		a.say("m1", "alice", "hello")
 		a.store.fail(func(string) error { return errAway })

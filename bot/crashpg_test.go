@@ -6,6 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -93,8 +96,8 @@ func (g *ground) crashes() []crash {
 	all := []crash{{name: "message accepted", unread: true, arm: func(r *replica) {
 		r.store.accepted = func() error { r.die(); return errAway }
 	}}}
-	die := func(r *replica) func(context.Context, Request) (Response, error) {
-		return func(context.Context, Request) (Response, error) { r.die(); return Response{}, errDead }
+	die := func(r *replica) func(context.Context, llm.Request) (llm.Response, error) {
+		return func(context.Context, llm.Request) (llm.Response, error) { r.die(); return llm.Response{}, errDead }
 	}
 	staged := false
 	for n, s := range g.steps {
@@ -285,14 +288,14 @@ func compactedIn(v sessions.View) string {
 
 // decided is what a bot decides on a view, and what it would tell.
 func decided(b *Bot, v sessions.View, asked string, before int64) string {
-	b.views.show(&v)
-	size := b.views.contextSize(v)
+	b.views.Show(&v)
+	size := b.views.ContextSize(v)
 	if v.Session.LastSeq == before {
-		size += calibrated(b.views.counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
+		size += view.Calibrated(b.views.Counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
-	set := b.views.settings(v.Session)
-	need := b.views.decide(v, size)
-	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.views.state(v, size))
+	set := b.views.Settings(v.Session)
+	need := b.views.Decide(v, size)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.views.State(v, size))
 	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
 }
 
@@ -349,7 +352,7 @@ func (p *place) probe(g *ground, before int64) string {
 	s := p.reader()
 	b, err := New(Config{
 		Store: s, Memory: s, Transport: &wire{}, Model: &script{}, Counter: counter, Replica: "probe", Compaction: p.talk.settings,
-		Tools: []Tool{handTool{name: "fetch", reads: true}},
+		Tools: []chat.Tool{handTool{name: "fetch", reads: true}},
 	})
 	if err != nil {
 		p.t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
@@ -49,7 +51,7 @@ func (s *store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days [
 					continue
 				}
 				due := memory.DigestDue{Key: key, Day: d, LastSeq: st.LastSeq, Attempts: state.attempts}
-				if people(s.said(ctx, due)) < memory.DigestLeast {
+				if upkeep.People(s.said(ctx, due)) < memory.DigestLeast {
 					state.done = true
 				} else if len(out) < max(2, s.portion) {
 					out = append(out, due)
@@ -91,7 +93,7 @@ func (s *store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if _, err := s.mem.Begin(ctx, l, 0); err != nil {
 			return 0, err
 		}
-		if err := s.mem.Log(ctx, l, sessions.LogEntry{Outcome: outcomeNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
+		if err := s.mem.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
 			return 0, err
 		}
 		s.shelf.mu.Lock()
@@ -120,7 +122,7 @@ func (s *store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if state.reason, state.at = f.Reason, time.Now(); f.Counts {
 			state.attempts++
 		}
-		return none{}, s.mem.Log(ctx, l, sessions.LogEntry{Outcome: outcomeNothing, Trigger: "digest", Usage: f.Usage})
+		return none{}, s.mem.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: f.Usage})
 	})
 	return err
 }
@@ -164,8 +166,8 @@ func (w *world) chat(about string, n int) {
 }
 
 // dayRequests are the requests for digests.
-func (m *script) dayRequests() []Request {
-	return slices.DeleteFunc(m.requests("summary"), func(r Request) bool { return !strings.Contains(r.Messages[0].Content, "What happened") })
+func (m *script) dayRequests() []llm.Request {
+	return slices.DeleteFunc(m.requests("summary"), func(r llm.Request) bool { return !strings.Contains(r.Messages[0].Content, "What happened") })
 }
 
 func TestDailyDigest(t *testing.T) {
@@ -216,7 +218,7 @@ func TestDailyDigest(t *testing.T) {
 func TestDigestTellsNothingPersonal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{summary: func(context.Context, Request) (Response, error) {
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
 			return text(goodSummary + "\n- 李雷的月薪是 23000 元\n- Bob was diagnosed with diabetes"), nil
 		}}
 		w := start(t, setup{model: m, config: nightly})
@@ -285,15 +287,15 @@ func TestDigestsCatchUp(t *testing.T) {
 func TestDigestTrouble(t *testing.T) {
 	t.Parallel()
 	answers := map[string]struct {
-		answer   func(context.Context, Request) (Response, error)
+		answer   func(context.Context, llm.Request) (llm.Response, error)
 		attempts int
 		reason   string
 	}{
-		"refused": {func(context.Context, Request) (Response, error) {
-			return Response{Usage: sessions.Usage{Prompt: 7}}, &ModelError{Class: Denied, Err: errors.New("sk-key")}
+		"refused": {func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{Usage: sessions.Usage{Prompt: 7}}, &llm.CallError{Class: llm.Denied, Err: errors.New("sk-key")}
 		}, 3, "model error: denied"},
-		"empty":  {func(context.Context, Request) (Response, error) { return text(""), nil }, 3, "no usable answer"},
-		"panics": {func(context.Context, Request) (Response, error) { panic("in the model") }, 3, "digest panicked"},
+		"empty":  {func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil }, 3, "no usable answer"},
+		"panics": {func(context.Context, llm.Request) (llm.Response, error) { panic("in the model") }, 3, "digest panicked"},
 		"hangs":  {hang, 3, "ran out of time"},
 	}
 	for name, c := range answers {
@@ -334,7 +336,7 @@ func TestDigestAfterTrouble(t *testing.T) {
 		until(9, 0)
 		w.chat("heron", 6)
 		m.mu.Lock()
-		m.summary = func(context.Context, Request) (Response, error) { return text(""), nil }
+		m.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil }
 		m.mu.Unlock()
 		until(4, 5)
 		want(t, "digests", len(w.store.digests()), 0)
@@ -352,7 +354,7 @@ func TestDigestsSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most := 0, 0
-		m := &script{summary: func(context.Context, Request) (Response, error) {
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -366,7 +368,7 @@ func TestDigestsSideBySide(t *testing.T) {
 		w := start(t, setup{model: m, config: nightly})
 		w.store.shelf.portion = 100
 		until(9, 0)
-		for i := range 2 * digestsAtOnce {
+		for i := range 2 * upkeep.DigestsAtOnce {
 			for j := range memory.DigestLeast {
 				msg := said(fmt.Sprintf("m%d-%d", i, j), "alice", "about heron")
 				msg.ConversationID = sessions.ConversationID(fmt.Sprint("room", i))
@@ -375,7 +377,7 @@ func TestDigestsSideBySide(t *testing.T) {
 			}
 		}
 		until(4, 3)
-		want(t, "digests, and at once", []int{len(w.store.digests()), most}, []int{2 * digestsAtOnce, digestsAtOnce})
+		want(t, "digests, and at once", []int{len(w.store.digests()), most}, []int{2 * upkeep.DigestsAtOnce, upkeep.DigestsAtOnce})
 	})
 }
 
@@ -383,7 +385,7 @@ func TestDigestsSideBySide(t *testing.T) {
 func TestDigestMindsTheBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{summary: func(context.Context, Request) (Response, error) {
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
 			a := text(goodSummary)
 			a.Usage = sessions.Usage{Prompt: 200, Completion: 100}
 			return a, nil
@@ -410,10 +412,10 @@ func TestDigestOnceAmongReplicas(t *testing.T) {
 		shelf := newShelf()
 		var once sync.Once
 		stopped := make(chan struct{})
-		slow := &script{summary: func(ctx context.Context, _ Request) (Response, error) {
+		slow := &script{summary: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			once.Do(func() { close(stopped) })
 			<-ctx.Done()
-			return Response{}, ctx.Err()
+			return llm.Response{}, ctx.Err()
 		}}
 		a := start(t, setup{shelf: shelf, model: slow, name: "a", config: nightly})
 		until(9, 0)
@@ -435,6 +437,6 @@ func TestLanguageOfDay(t *testing.T) {
 	for words, language := range map[string]string{
 		"发布 v2 下周 release branch": "zh", "please ask 张三 about the database migration": "en", "12345": "zh", "": "zh",
 	} {
-		want(t, words, languageOfDay([]sessions.Event{{Role: sessions.RoleUser, Content: words}, {Role: sessions.RoleAssistant, Content: "answered in English"}}, "zh"), language)
+		want(t, words, upkeep.LanguageOfDay([]sessions.Event{{Role: sessions.RoleUser, Content: words}, {Role: sessions.RoleAssistant, Content: "answered in English"}}, "zh"), language)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -23,12 +25,12 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
 	log := zerolog.Ctx(ctx)
 	began := time.Now()
-	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.waiting()).Msg("Draining")
+	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.Waiting()).Msg("Draining")
 	b.turns.Close(b.leave)
 	b.upkeep.Close(func(sessions.Key) {}) // the flush of active sessions is all that is done now
 	last := b.last
 	flush, cut := context.WithCancelCause(ctx)
-	defer cut(ErrStop)
+	defer cut(llm.ErrStop)
 	var drained atomic.Bool
 	var idle, handing errgroup.Group
 	leaving, stopLeaving := context.WithCancel(ctx)
@@ -36,19 +38,19 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	handing.Go(func() error { b.handOvers(leaving, flush); return nil })
 	idle.Go(func() error {
 		// From then on all that are left are flushed in one order.
-		b.flushActive(flush, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.holds(key) })
+		b.flushActive(flush, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.Holds(key) })
 		return nil
 	})
 	left := 0
 	finish(ctx, b.cfg.Drain, func(cause error) { left = b.turns.Live(); stop.turns(cause) }, b.cfg.CommitTimeout, b.turns.Wait)
-	b.outbox.close()
-	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.wait) {
+	b.outbox.Close()
+	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.Wait) {
 		b.putDown(ctx)
 	}
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
-	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.waiting()).Msg("Drained")
+	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.Waiting()).Msg("Drained")
 	drained.Store(true)
-	defer time.AfterFunc(b.cfg.Flush, func() { cut(ErrStop) }).Stop()
+	defer time.AfterFunc(b.cfg.Flush, func() { cut(llm.ErrStop) }).Stop()
 	b.flushActive(flush, func(sessions.Key) bool { return false })
 	stopLeaving()
 	for _, g := range []*errgroup.Group{&idle, &last.work, &handing} {
@@ -81,7 +83,7 @@ const upkeepGrace = 2 * time.Second
 // putDown tells the next process that no reply is on its way: else it had to take each that is due for one that may have
 // arrived. Where the storage does not know of a try, that is what it has to do.
 func (b *Bot) putDown(ctx context.Context) {
-	if b.outbox.unmarked() {
+	if b.outbox.Unmarked() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
@@ -99,7 +101,7 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 	if wait(soft) == nil {
 		return true
 	}
-	cancel(ErrStop)
+	cancel(llm.ErrStop)
 	hard, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer stop()
 	_ = wait(hard) // what does not end even now ends with the process
@@ -246,8 +248,8 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = asking(log.WithContext(ctx), key) // nobody needs the model more now
-	out, err := b.worker.flushAll(ctx, lease, flushShutdown)
+	ctx = llm.WithWaiter(log.WithContext(ctx), key) // nobody needs the model more now
+	out, err := b.worker.FlushAll(ctx, lease, upkeep.FlushShutdown)
 	return out.Receipt.Rows(), err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -36,7 +37,7 @@ func TestStopFinishesTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, _ Request) (Response, error) { return text("done"), g.pass(ctx) }}})
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) { return text("done"), g.pass(ctx) }}})
 		w.post(said("m1", "alice", "hello"))
 		<-g.in
 		w.begin()
@@ -64,7 +65,7 @@ func TestStopHandsIdleSessionsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if strings.Contains(r.Messages[len(r.Messages)-1].Content, "slow") {
 				return text("done"), g.pass(ctx)
 			}
@@ -89,7 +90,7 @@ func TestStopHandsIdleSessionsOver(t *testing.T) {
 func TestStopCutsOffWhatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if strings.Contains(lastWords(r), "hang") {
 				return hang(ctx, r)
 			}
@@ -124,7 +125,7 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 			synctest.Wait()
 		}
 		m.mu.Lock()
-		m.flush = func(ctx context.Context, r Request) (Response, error) {
+		m.flush = func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			words := lastWords(r)
 			at := strings.Index(words, "room")
 			mu.Lock()
@@ -138,7 +139,7 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 			case n%3 == 0:
 				return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 			case n == 5:
-				return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+				return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 			}
 			return saveCall("one of "+words[at:at+6], "two of "+words[at:at+6]), nil
 		}
@@ -216,8 +217,8 @@ func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ Request) (Response, error) { return text("from a"), g.pass(ctx) }}})
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, Request) (Response, error) { return text("from b"), nil }}})
+		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) { return text("from a"), g.pass(ctx) }}})
+		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text("from b"), nil }}})
 		a.post(said("m1", "alice", "hello"))
 		<-g.in
 		b.say("m2", "bob", "me too") // a owns the session

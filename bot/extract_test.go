@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -92,7 +94,7 @@ func TestIdleIsFlushed(t *testing.T) {
 				for i, words := range c.words {
 					w.say(fmt.Sprint("m", i), "alice", words)
 				}
-				after(idleAfter - time.Minute)
+				after(upkeep.IdleAfter - time.Minute)
 				want(t, "flushes before it rests", len(w.store.flushes(group).ranges), 0)
 				after(2 * time.Minute)
 				after(3 * time.Hour)
@@ -124,12 +126,12 @@ func TestPassedOverSessionsStarveNobody(t *testing.T) {
 		quiet.Policy.Flush = false
 		groups := func(c *Config) {
 			c.Groups = map[sessions.ConversationID]compaction.Settings{}
-			for i := range settleLimit + 5 {
+			for i := range upkeep.SettleLimit + 5 {
 				c.Groups[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
 			}
 		}
 		a := start(t, setup{shelf: shelf, name: "a", config: groups})
-		for i := range settleLimit + 5 {
+		for i := range upkeep.SettleLimit + 5 {
 			a.room(fmt.Sprint("off", i), "记住：集群叫 heron")
 		}
 		after(time.Minute)
@@ -137,7 +139,7 @@ func TestPassedOverSessionsStarveNobody(t *testing.T) {
 		a.kill()
 		a.stop()
 		b := start(t, setup{shelf: shelf, name: "b", config: groups})
-		after(idleAfter + time.Minute)
+		after(upkeep.IdleAfter + time.Minute)
 		want(t, "flushed", shelf.flushes(last).triggers, []string{"idle"})
 		want(t, "leases taken", b.store.called("acquire"), 1)
 	})
@@ -147,7 +149,7 @@ func TestPassedOverSessionsStarveNobody(t *testing.T) {
 func TestDebtLeavesTokensForCompaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		prose := func(context.Context, Request) (Response, error) {
+		prose := func(context.Context, llm.Request) (llm.Response, error) {
 			r := text("prose")
 			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
 			return r, nil
@@ -170,20 +172,20 @@ func TestTimeoutsEndALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attic{}
 		w := start(t, setup{model: &script{flush: hang}, config: func(c *Config) { c.Keeper = a }})
-		for i := range maxTimeouts + 2 { // between two looks, so that one look finds them all at rest
+		for i := range upkeep.MaxTimeouts + 2 { // between two looks, so that one look finds them all at rest
 			after(time.Second)
 			w.room(fmt.Sprint("room", i), "记住：集群叫 heron")
 		}
-		after(idleAfter)
+		after(upkeep.IdleAfter)
 		after(time.Minute) // the first is under way
 		a.mu.Lock()
 		a.backlog = 700
 		a.mu.Unlock()
-		after(settleEvery)
+		after(upkeep.SettleEvery)
 		a.mu.Lock()
 		want(t, "without an index while a flush hangs", a.backlog, 0)
 		a.mu.Unlock()
-		after(maxTimeouts * w.bot.cfg.CompactDeadline)
+		after(upkeep.MaxTimeouts * w.bot.cfg.CompactDeadline)
 		var order []string
 		for _, line := range w.log.lines(t, "Executing memory flush") {
 			order = append(order, fmt.Sprint(line["trigger"]))
@@ -197,8 +199,8 @@ func TestTimeoutsEndALook(t *testing.T) {
 func TestDebtIsSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{flush: func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Remember.EveryTurn = true }})
 		w.say("m1", "alice", "the cluster is called heron")
@@ -231,7 +233,7 @@ func TestDebtIsSettled(t *testing.T) {
 func TestDebtOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{flush: func(context.Context, Request) (Response, error) { return text("prose"), nil }}
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) { return text("prose"), nil }}
 		shelf := newShelf()
 		a := start(t, setup{shelf: shelf, model: m, name: "a", config: func(c *Config) { c.Remember.EveryTurn = true }})
 		a.say("m1", "alice", "the cluster is called heron")

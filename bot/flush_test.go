@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/memory/extract"
 	"ebb/sessions"
 )
@@ -48,9 +50,9 @@ func TestRefusedMessageEndsNoFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var read strings.Builder
-		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-alice"} }, model: &script{flush: func(_ context.Context, r Request) (Response, error) {
+		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-alice"} }, model: &script{flush: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			if strings.Contains(lastWords(r), "the forbidden word") {
-				return Response{}, &ModelError{Class: Refused, Err: errors.New("data_inspection_failed")}
+				return llm.Response{}, &llm.CallError{Class: llm.Refused, Err: errors.New("data_inspection_failed")}
 			}
 			read.WriteString(lastWords(r))
 			return saveCall("the canary is green"), nil
@@ -101,11 +103,11 @@ func TestWhatFailedAFlush(t *testing.T) {
 	}
 	for err, reason := range map[error]string{
 		fmt.Errorf("x: %w", extract.ErrUnusable):                   "model called memory_save with nothing usable",
-		fmt.Errorf("x: %w", &ModelError{Class: Malformed}):         "model error: malformed",
+		fmt.Errorf("x: %w", &llm.CallError{Class: llm.Malformed}):  "model error: malformed",
 		fmt.Errorf("x: %w", extract.ErrSpent):                      "tokens of the day are used up",
 		fmt.Errorf("%w: %w", extract.ErrStorage, context.Canceled): "ran out of time",
 	} {
-		want(t, "reason", flushTrouble(err), reason)
+		want(t, "reason", upkeep.FlushTrouble(err), reason)
 	}
 }
 
@@ -113,7 +115,7 @@ func TestWhatFailedAFlush(t *testing.T) {
 func TestFlushEndsWithTheDaysTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{flush: func(context.Context, Request) (Response, error) {
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			r := saveCall("the canary is green")
 			r.Usage = sessions.Usage{Prompt: 900, Completion: 100}
 			return r, nil

@@ -4,30 +4,36 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/view"
+	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 )
 
 // Whatever a message is made of, what a turn does with it besides asking the model takes time in proportion to its length.
 func TestGrowth(t *testing.T) {
-	b := testBot(t, func(c *Config) { c.Remember.Recall = RecallAlways })
+	b := testBot(t, func(c *Config) { c.Remember.Recall = view.RecallAlways })
 	turn := func(s string) {
 		e := sessions.Event{
 			ID: 1, Role: sessions.RoleUser, State: sessions.Pending, Content: s, SenderNick: "张伟", SenderID: "u1", CreatedAt: time.Now(),
 			Message: &sessions.Message{ConversationType: sessions.Group, Quote: &sessions.Quote{Nick: "王芳", Text: s}},
 		}
-		view := sessions.View{Session: sessions.Session{Key: group}, Pending: []sessions.Event{e}}
-		opened := b.runner.open(sessions.Lease{Key: group}, view)
-		b.runner.mark(opened)
-		b.views.recallQuery(opened.asked)
-		shrink(opened.asked, small.Usable(), 1)
-		b.runner.request(opened, opened.view)
-		b.views.talk(view.Pending)
+		itsView := sessions.View{Session: sessions.Session{Key: group}, Pending: []sessions.Event{e}}
+		opened := b.runner.Open(sessions.Lease{Key: group}, itsView)
+		b.runner.Mark(opened)
+		b.views.RecallQuery(opened.Asked)
+		view.Shrink(opened.Asked, small.Usable(), 1)
+		b.runner.Request(opened, opened.View)
+		b.views.Talk(itsView.Pending)
 	}
 	for name, f := range map[string]func(string){
-		"turn":     turn,
-		"commands": func(s string) { isCommand("/" + s); isKnown("/忘记" + s); isCommand("/记忆 " + s) },
-		"apology":  func(s string) { languageOf(s, "zh") },
+		"turn": turn,
+		"commands": func(s string) {
+			wording.IsCommand("/" + s)
+			wording.IsKnown("/忘记" + s)
+			wording.IsCommand("/记忆 " + s)
+		},
+		"apology": func(s string) { wording.LanguageOf(s, "zh") },
 	} {
 		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage, f) })
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -35,7 +36,7 @@ func (b *Bot) handOvers(ctx, flush context.Context) {
 			if b.turns.Busy(key) {
 				continue // it is noted again when its turn ends
 			}
-			if b.outbox.holds(key) { // the answer before comes first
+			if b.outbox.Holds(key) { // the answer before comes first
 				time.AfterFunc(leaveAgain, func() { b.leave(key) })
 				continue
 			}
@@ -59,7 +60,7 @@ func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 		return
 	}
 	one, first := b.last.begin(ctx, key)
-	defer time.AfterFunc(leaveFlush, func() { one.cut(ErrStop) }).Stop()
+	defer time.AfterFunc(leaveFlush, func() { one.cut(llm.ErrStop) }).Stop()
 	if first {
 		defer one.end()
 		if at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key }); at >= 0 {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -23,7 +24,7 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 			return m
 		}
 		slow := &script{}
-		slow.chat = func(ctx context.Context, r Request) (Response, error) {
+		slow.chat = func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			d := map[bool]time.Duration{true: 10 * time.Second, false: 0}[strings.Contains(lastWords(r), "slow")]
 			if strings.Contains(lastWords(r), "short") {
 				d = 2 * time.Second
@@ -32,12 +33,12 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 			case <-time.After(d):
 				return text("re: " + lastWords(r)), nil
 			case <-ctx.Done():
-				return Response{}, context.Cause(ctx)
+				return llm.Response{}, context.Cause(ctx)
 			}
 		}
-		slow.flush = func(ctx context.Context, _ Request) (Response, error) { // nobody waits for its end
+		slow.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) { // nobody waits for its end
 			<-ctx.Done()
-			return Response{}, context.Cause(ctx)
+			return llm.Response{}, context.Cause(ctx)
 		}
 		s := newShelf()
 		a := start(t, setup{shelf: s, model: slow, name: "a"})
@@ -71,8 +72,8 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 }
 
 // slowAt answers what ends in "slow" when the gate opens, and all else at once.
-func slowAt(g gate) func(context.Context, Request) (Response, error) {
-	return func(ctx context.Context, r Request) (Response, error) {
+func slowAt(g gate) func(context.Context, llm.Request) (llm.Response, error) {
+	return func(ctx context.Context, r llm.Request) (llm.Response, error) {
 		if strings.HasSuffix(lastWords(r), "slow") {
 			return text("done"), g.pass(ctx)
 		}
@@ -98,10 +99,10 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate()
 				m := &script{chat: slowAt(g)}
-				m.flush = func(ctx context.Context, _ Request) (Response, error) {
+				m.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 					if c.hang {
 						<-ctx.Done()
-						return Response{}, context.Cause(ctx)
+						return llm.Response{}, context.Cause(ctx)
 					}
 					return saveCall("a fact"), nil
 				}
@@ -135,7 +136,7 @@ func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		m := &script{chat: slowAt(g)}
-		m.flush = func(context.Context, Request) (Response, error) {
+		m.flush = func(context.Context, llm.Request) (llm.Response, error) {
 			<-time.After(leaveFlush / 2)
 			return saveCall("a fact"), nil
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -25,11 +26,11 @@ func (r *replica) stand(point string, g gate) {
 	case "summary", "repair":
 		calls := 0
 		answer := r.model.summary
-		r.model.summary = func(ctx context.Context, q Request) (Response, error) {
+		r.model.summary = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			calls++
 			if at := 1 + strings.Count(point, "repair"); calls == at {
 				if err := g.pass(ctx); err != nil {
-					return Response{}, err
+					return llm.Response{}, err
 				}
 			}
 			if answer != nil {
@@ -134,7 +135,7 @@ func TestRequestsDuringACompactionAreOne(t *testing.T) {
 			n := len(r.wire.sends())
 			r.post(said(fmt.Sprintf("during%d", i), "bob", prose(i, 20)))
 			await(t, "the message is answered", func() bool {
-				return len(r.wire.sends()) > n && r.bot.turns.Live() == 0 && r.bot.outbox.waiting() == 0
+				return len(r.wire.sends()) > n && r.bot.turns.Live() == 0 && r.bot.outbox.Waiting() == 0
 			})
 		}
 		before := len(r.store.read())
@@ -169,7 +170,7 @@ func TestRequestAtTheLastInstant(t *testing.T) {
 			for i := range 4 {
 				r.post(said(fmt.Sprintf("late%d", i), "bob", prose(i, 900)))
 				await(t, "the message is answered", func() bool {
-					return len(r.wire.sends()) > n+i && r.bot.turns.Live() == 0 && r.bot.outbox.waiting() == 0
+					return len(r.wire.sends()) > n+i && r.bot.turns.Live() == 0 && r.bot.outbox.Waiting() == 0
 				})
 			}
 		}

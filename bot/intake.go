@@ -18,7 +18,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
 	}
 	key := b.keyOf(m)
-	m.Text = b.views.quoted(m) + m.Text
+	m.Text = b.views.Quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
@@ -38,7 +38,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
 	b.leases.Learn(done.Lease)
 	if done.New && done.Lease.Owner == b.leases.Owner() {
-		b.runner.wake(key)
+		b.runner.Wake(key)
 	}
 	return nil
 }

@@ -10,6 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/turn"
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -27,7 +31,7 @@ func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Compaction = smallOf("sliding_window") }, model: &script{
-			summary: func(context.Context, Request) (Response, error) { return text(""), nil },
+			summary: func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil },
 		}})
 		const turns, most = 50, 75
 		for i := range turns {
@@ -54,7 +58,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{
 			config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} },
-			model: &script{summary: func(_ context.Context, r Request) (Response, error) {
+			model: &script{summary: func(_ context.Context, r llm.Request) (llm.Response, error) {
 				return text(goodSummary + strings.Repeat(goodSummary[10:], 5)), nil // about 400 tokens
 			}},
 		})
@@ -69,7 +73,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 		want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
 		want(t, "summaries", len(w.store.mem.Summaries(t.Context(), group)), 0)
 		rows := attempts(t, w.store.mem)
-		if len(rows) != 1 || rows[0].Outcome == outcomeCommitted {
+		if len(rows) != 1 || rows[0].Outcome == upkeep.OutcomeCommitted {
 			t.Fatalf("log %+v", rows)
 		}
 		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") && !strings.HasPrefix(last, "❌ 压缩失败") {
@@ -129,7 +133,7 @@ func TestOddUsageLowersNoEstimate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{model: &script{chat: func(context.Context, Request) (Response, error) {
+				w := start(t, setup{model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) {
 					a := text("ok")
 					a.Usage = u
 					return a, nil
@@ -168,7 +172,7 @@ func TestSwitchToASmallerWindow(t *testing.T) {
 		want(t, "replies", w.wire.texts(), []string{"re: alice(u-alice): hello again"})
 		want(t, "compactions", w.compactions() > 0, true)
 		for _, e := range attempts(t, w.store.mem) {
-			want(t, "outcome", e.Outcome, outcomeCommitted)
+			want(t, "outcome", e.Outcome, upkeep.OutcomeCommitted)
 		}
 	})
 }
@@ -180,7 +184,7 @@ func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		var held sync.Once
-		a := start(t, setup{name: "a", model: &script{summary: func(ctx context.Context, _ Request) (r Response, err error) {
+		a := start(t, setup{name: "a", model: &script{summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
 			held.Do(func() { err = g.pass(ctx) })
 			return text(goodSummary), err
 		}}})
@@ -226,7 +230,7 @@ func TestFlushIsInvisible(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		w := start(t, setup{model: &script{flush: func(ctx context.Context, _ Request) (Response, error) {
+		w := start(t, setup{model: &script{flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			return saveCall("Alice decides"), g.pass(ctx)
 		}}})
 		for i := 0; w.tokens() < small.FlushAt(); i++ {
@@ -238,7 +242,7 @@ func TestFlushIsInvisible(t *testing.T) {
 			v := w.view()
 			return []any{
 				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.store.mem.Events(t.Context(), group)),
-				len(w.wire.sends()), written(w.bot.views.frame.assemble(v, smallSettings.Policy, "", nil)),
+				len(w.wire.sends()), written(w.bot.views.Frame.Assemble(v, smallSettings.Policy, "", nil)),
 			}
 		}
 		before := look()
@@ -253,7 +257,7 @@ func TestFlushIsInvisible(t *testing.T) {
 func TestFlushedTwiceKeptOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{flush: func(context.Context, Request) (Response, error) {
+		w := start(t, setup{model: &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			return saveCall("Alice owns the release.", "The release is on Friday."), nil
 		}}})
 		w.store.lose(times(1, "flush", errAway))
@@ -280,7 +284,7 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var streamed strings.Builder
-				aloud := func(_ context.Context, r Request) (Response, error) {
+				aloud := func(_ context.Context, r llm.Request) (llm.Response, error) {
 					if r.Delta != nil {
 						r.Delta(words, false)
 					}
@@ -329,17 +333,17 @@ func TestOverflowByToolResults(t *testing.T) {
 		overflows := 0
 		w = start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
+				c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(_ context.Context, in chat.ToolInput) (string, error) {
 					return in.Arguments + prose(3, 1500), nil
 				}}}
 			},
-			model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+			model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 				if 5*requestTokens(w.bot, r.Messages)/2 > small.Context {
 					overflows++
-					return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+					return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 				}
 				results := strings.Count(written(r.Messages), "== tool")
-				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), strings.TrimSpace(noMoreCalls)) {
+				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), strings.TrimSpace(turn.NoMoreCalls)) {
 					return calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, results)), call("c2", "look", fmt.Sprintf(`{"n":%d}`, results+1))), nil
 				}
 				return text("answered"), nil

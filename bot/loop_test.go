@@ -10,15 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
 // rounds answers request after request with the next of a list, and with words when it is used up.
-func rounds(rs ...Response) func(context.Context, Request) (Response, error) {
+func rounds(rs ...llm.Response) func(context.Context, llm.Request) (llm.Response, error) {
 	var n atomic.Int32
-	return func(context.Context, Request) (Response, error) {
+	return func(context.Context, llm.Request) (llm.Response, error) {
 		if i := int(n.Add(1)) - 1; i < len(rs) {
 			return rs[i], nil
 		}
@@ -31,8 +34,8 @@ func call(id, name, args string) sessions.ToolCall {
 }
 
 // countedTool makes a tool that says how often it ran.
-func countedTool(name string, reads bool, n *atomic.Int32) Tool {
-	return handTool{name: name, reads: reads, f: func(_ context.Context, in ToolInput) (string, error) {
+func countedTool(name string, reads bool, n *atomic.Int32) chat.Tool {
+	return handTool{name: name, reads: reads, f: func(_ context.Context, in chat.ToolInput) (string, error) {
 		return fmt.Sprintf("%s run %d with %s", name, n.Add(1), in.Arguments), nil
 	}}
 }
@@ -56,7 +59,7 @@ func TestCallsAndTheirResults(t *testing.T) {
 		var acts, looks atomic.Int32
 		w := start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{countedTool("act", false, &acts), countedTool("look", true, &looks), handTool{name: "fail", f: func(context.Context, ToolInput) (string, error) {
+				c.Tools = []chat.Tool{countedTool("act", false, &acts), countedTool("look", true, &looks), handTool{name: "fail", f: func(context.Context, chat.ToolInput) (string, error) {
 					return "", errors.New("path is missing: give one")
 				}}}
 			},
@@ -116,14 +119,14 @@ func TestRoundLimit(t *testing.T) {
 		n := 0
 		w := start(t, setup{
 			config: func(c *Config) { c.MaxToolRounds = 3 },
-			model: &script{chat: func(context.Context, Request) (Response, error) {
+			model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) {
 				n++
 				return calls(call(fmt.Sprint("c", n), "look", fmt.Sprintf(`{"n":%d}`, n))), nil
 			}},
 		})
 		w.say("m1", "alice", "go on for ever")
 		want(t, "model calls", n, 4)
-		want(t, "reply", w.wire.texts(), []string{say(sayRounds, "en")})
+		want(t, "reply", w.wire.texts(), []string{wording.Say(wording.Rounds, "en")})
 		if last := w.results()["c3"]; !strings.Contains(last, "No more tool calls") {
 			t.Errorf("the last result does not say that it is the last: %q", last)
 		}
@@ -135,13 +138,13 @@ func TestRoundLimit(t *testing.T) {
 func TestPoorAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		r    Response
+		r    llm.Response
 		want string
 	}{
-		"empty":    {Response{Finish: FinishStop}, say(sayEmpty, "en")},
-		"blank":    {Response{Text: " \n\t", Finish: FinishStop}, say(sayEmpty, "en")},
-		"filtered": {Response{Finish: FinishFilter}, say(sayRefused, "en")},
-		"cut off":  {Response{Text: "half of", Finish: FinishLength}, "half of" + say(sayCutOff, "en")},
+		"empty":    {llm.Response{Finish: llm.FinishStop}, wording.Say(wording.Empty, "en")},
+		"blank":    {llm.Response{Text: " \n\t", Finish: llm.FinishStop}, wording.Say(wording.Empty, "en")},
+		"filtered": {llm.Response{Finish: llm.FinishFilter}, wording.Say(wording.Refused, "en")},
+		"cut off":  {llm.Response{Text: "half of", Finish: llm.FinishLength}, "half of" + wording.Say(wording.CutOff, "en")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,20 +160,20 @@ func TestPoorAnswers(t *testing.T) {
 // A model error is told politely, by its class alone; what its tools did stays in the log, and the log stays legal.
 func TestModelErrorAfterToolCalls(t *testing.T) {
 	t.Parallel()
-	for class, p := range map[ErrorClass]phrase{Busy: sayBusy, Denied: sayDenied, Refused: sayRefused, Malformed: sayMalformed} {
+	for class, p := range map[llm.ErrorClass]wording.Phrase{llm.Busy: wording.Busy, llm.Denied: wording.Denied, llm.Refused: wording.Refused, llm.Malformed: wording.Malformed} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				w := start(t, setup{model: &script{chat: func(context.Context, Request) (Response, error) {
+				w := start(t, setup{model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) {
 					if n++; n == 1 {
 						return calls(call("1", "look", `{}`), call("2", "act", `{}`)), nil
 					}
-					return Response{}, &ModelError{Class: class, Err: errors.New("https://provider/?key=sk-123")}
+					return llm.Response{}, &llm.CallError{Class: class, Err: errors.New("https://provider/?key=sk-123")}
 				}}})
 				w.post(said("m1", "alice", "go"))
 				after(time.Minute)
-				want(t, "replies", w.wire.texts(), []string{say(p, "en")})
+				want(t, "replies", w.wire.texts(), []string{wording.Say(p, "en")})
 				w.legalLog()
 				want(t, "events", len(w.store.log(t.Context(), group)), 5)
 			})
@@ -185,7 +188,7 @@ func TestTurnTimeout(t *testing.T) {
 		w := start(t, setup{model: &script{chat: hang}, config: func(c *Config) { c.TurnTimeout = 30 * time.Second }})
 		w.post(said("m1", "alice", "hello"))
 		after(10 * time.Minute)
-		want(t, "replies", w.wire.texts(), []string{say(sayTimeout, "en")})
+		want(t, "replies", w.wire.texts(), []string{wording.Say(wording.Timeout, "en")})
 		want(t, "model calls", len(w.model.requests("chat")), 1)
 	})
 }
@@ -198,9 +201,9 @@ func TestCallsAfterACrash(t *testing.T) {
 		var acts, slow, looks atomic.Int32
 		block := newGate()
 		tools := func(c *Config) {
-			c.Tools = []Tool{
+			c.Tools = []chat.Tool{
 				countedTool("act", false, &acts), countedTool("look", true, &looks),
-				handTool{name: "slow", f: func(ctx context.Context, _ ToolInput) (string, error) {
+				handTool{name: "slow", f: func(ctx context.Context, _ chat.ToolInput) (string, error) {
 					slow.Add(1)
 					return "never seen", block.pass(ctx)
 				}},
@@ -230,9 +233,9 @@ func TestCallIDsThatRepeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var acts atomic.Int32
-		tools := func(c *Config) { c.Tools = []Tool{countedTool("act", false, &acts)} }
+		tools := func(c *Config) { c.Tools = []chat.Tool{countedTool("act", false, &acts)} }
 		n := 0
-		a := start(t, setup{name: "a", config: tools, model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		a := start(t, setup{name: "a", config: tools, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if n++; n > 2 {
 				return hang(ctx, r)
 			}
@@ -260,9 +263,9 @@ func TestHugeToolResult(t *testing.T) {
 		var current []sessions.Event
 		w := start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{
-					handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) { return huge, nil }},
-					handTool{name: "read", reads: true, f: func(_ context.Context, in ToolInput) (string, error) { current = in.Current; return "ok", nil }},
+				c.Tools = []chat.Tool{
+					handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) { return huge, nil }},
+					handTool{name: "read", reads: true, f: func(_ context.Context, in chat.ToolInput) (string, error) { current = in.Current; return "ok", nil }},
 				}
 				c.Compaction.Window.Threshold = 1 << 20
 			},
@@ -296,9 +299,9 @@ func TestFactsFromToolsStayInTheSession(t *testing.T) {
 		var kept []memory.Draft
 		w := start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{
-					handTool{name: "look", f: func(context.Context, ToolInput) (string, error) { return "production is open to everybody", nil }},
-					handTool{name: "keep", f: func(_ context.Context, in ToolInput) (string, error) {
+				c.Tools = []chat.Tool{
+					handTool{name: "look", f: func(context.Context, chat.ToolInput) (string, error) { return "production is open to everybody", nil }},
+					handTool{name: "keep", f: func(_ context.Context, in chat.ToolInput) (string, error) {
 						drafts, refused := draft.Route([]memory.Fact{{Content: in.Arguments, Kind: memory.KindDecision}}, in.Chat)
 						kept = append(kept, drafts...)
 						return strings.Join(refused, ""), nil

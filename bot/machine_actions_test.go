@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -39,7 +40,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calm = !m.w.bot.worker.locks.busy(group)
+	m.calm = !m.w.bot.worker.Locks.Busy(group)
 }
 
 // settle waits until everybody is answered. A process that died meanwhile is followed by another one. That a summariser
@@ -294,7 +295,7 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.locks.busy(group) || m.forced() {
+	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.Locks.Busy(group) || m.forced() {
 		return // not skipped: what is drawn next must not hang on it
 	}
 	asked := false
@@ -302,7 +303,7 @@ func (m *machine) poke(*rapid.T) {
 		n := len(m.summaries())
 		m.w.bot.upkeep.Wake(group)
 		synctest.Wait()
-		if m.w.bot.worker.locks.busy(group) || m.isDead() {
+		if m.w.bot.worker.Locks.Busy(group) || m.isDead() {
 			return
 		}
 		more := len(m.summaries()) > n
@@ -316,7 +317,7 @@ func (m *machine) poke(*rapid.T) {
 // forced reports whether the policy's hard limit is reached: that is tried at every occasion, whatever rests.
 func (m *machine) forced() bool {
 	v := m.view()
-	return m.w.bot.views.decide(v, m.w.bot.views.contextSize(v)).Forced
+	return m.w.bot.views.Decide(v, m.w.bot.views.ContextSize(v)).Forced
 }
 
 // summaries are the summary requests since the last check.
@@ -327,13 +328,13 @@ func (m *machine) summaries() []asked {
 }
 
 // answerSummary is a summary, or one of the things that models give in place of one.
-func (m *machine) answerSummary(ctx context.Context, mode string, a asked) (Response, error) {
+func (m *machine) answerSummary(ctx context.Context, mode string, a asked) (llm.Response, error) {
 	switch mode {
 	case "slow":
 		select {
 		case <-time.After(5 * time.Second):
 		case <-ctx.Done():
-			return Response{}, context.Cause(ctx)
+			return llm.Response{}, context.Cause(ctx)
 		}
 	case "empty":
 		return text(" \n "), nil
@@ -344,21 +345,21 @@ func (m *machine) answerSummary(ctx context.Context, mode string, a asked) (Resp
 	case "page":
 		return text("<!DOCTYPE html><html><body>502 Bad Gateway</body></html>"), nil
 	case "error":
-		return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+		return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 	case "denied":
-		return Response{}, &ModelError{Class: Denied, Err: errors.New("no")}
+		return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errors.New("no")}
 	case "hang":
-		return hang(ctx, Request{})
+		return hang(ctx, llm.Request{})
 	case "oversize":
 		return text(goodSummary + prose(3, 2*a.tokens)), nil
 	case "overflow":
-		return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+		return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 	case "toolcall":
 		return saveCall("x"), nil
 	case "thinking":
 		return text("<think>" + goodSummary + "</think>"), nil
 	case "length":
-		return Response{Text: goodSummary, Finish: FinishLength}, nil
+		return llm.Response{Text: goodSummary, Finish: llm.FinishLength}, nil
 	}
 	return text(goodSummary), nil
 }

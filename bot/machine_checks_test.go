@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
+	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -176,7 +179,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	now := snapshot{Session: v.Session, log: len(rows), request: m.before.request, sent: m.before.sent}
 	undone := false
 	for i, r := range rows { // newest first
-		if r.Outcome == outcomeCommitted {
+		if r.Outcome == upkeep.OutcomeCommitted {
 			now.commits++
 			undone = undone || i < len(rows)-m.before.log && r.Trigger == "undo"
 		}
@@ -201,7 +204,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	}
 	job, err := m.shelf.mem.Job(m.t.Context(), group)
 	staged := err == nil && job.Staged
-	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.locks.busy(group)
+	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.Locks.Busy(group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
 	// P37: where the provider does not say what it counted, the count of a context that nobody made smaller never falls.
 	if same && !m.reports && now.commits == was.commits && v.Session.TotalTokens < was.TotalTokens {
@@ -220,7 +223,7 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	one, two := m.w.bot.views.frame.assemble(v, p, "", nil), m.w.bot.views.frame.assemble(v, p, "", nil)
+	one, two := m.w.bot.views.Frame.Assemble(v, p, "", nil), m.w.bot.views.Frame.Assemble(v, p, "", nil)
 	if written(one) != written(two) {
 		m.broken("P83: one view has two forms")
 	}
@@ -236,7 +239,7 @@ func (m *machine) checkTold() {
 		switch {
 		// P91: nothing that upkeep asked a model for.
 		case strings.HasPrefix(text, "re: "):
-		case text == say(sayOverflow, "en"), text == say(sayOverflow, "zh"):
+		case text == wording.Say(wording.Overflow, "en"), text == wording.Say(wording.Overflow, "zh"):
 			// P23: a provider that counts otherwise than we do costs one more request, not an answer.
 			m.broken("P23: a message is too long for the window")
 		case slices.ContainsFunc(commandReplies, func(p string) bool { return strings.HasPrefix(text, p) }):
@@ -251,14 +254,14 @@ func (m *machine) checkTold() {
 // commandReplies are the beginnings of the replies to the machine's commands. A receipt has a warning sign where the
 // summary lost most identifiers.
 var commandReplies = append([]string{"✅ 压缩完成：", "⚠️ 压缩完成："}, beginnings(
-	sayNoGain, sayNothingToCompact, sayStillFull, sayGainedTooLittle, sayCompactFailed, sayUndone, sayNothingToUndo, sayUndoFailed,
-	sayRenewed, sayRenewedOwed, sayNotRenewed,
+	wording.NoGain, wording.NothingToCompact, wording.StillFull, wording.GainedTooLittle, wording.CompactFailed, wording.Undone, wording.NothingToUndo, wording.UndoFailed,
+	wording.Renewed, wording.RenewedOwed, wording.NotRenewed,
 )...)
 
 // beginnings are the Chinese texts of phrases up to their first value.
-func beginnings(of ...phrase) (texts []string) {
+func beginnings(of ...wording.Phrase) (texts []string) {
 	for _, p := range of {
-		fixed, _, _ := strings.Cut(phrases[p][0], "%")
+		fixed, _, _ := strings.Cut(wording.Phrases[p][0], "%")
 		texts = append(texts, fixed)
 	}
 	return texts
@@ -330,7 +333,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range m.w.bot.views.talk(m.shelf.log(ctx, group)) {
+	for _, e := range m.w.bot.views.Talk(m.shelf.log(ctx, group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}
@@ -368,11 +371,11 @@ func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	if c.Pinned != nil {
 		shown = tokensOf(c.Pinned.Text) - tokensOf(before.Pinned)
 	}
-	freed := c.Log.TokensBefore - c.Log.TokensAfter + calibrated(shown, max(1, before.CalibrationFactor))
+	freed := c.Log.TokensBefore - c.Log.TokensAfter + view.Calibrated(shown, max(1, before.CalibrationFactor))
 	least := 512
 	for _, one := range c.Summaries { // at most 0.8 of what it tells
 		if one.EndSeq == c.Through {
-			least = max(least, calibrated(one.Tokens/4, before.CalibrationFactor))
+			least = max(least, view.Calibrated(one.Tokens/4, before.CalibrationFactor))
 		}
 	}
 	p := m.set.Policy

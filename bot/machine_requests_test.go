@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -33,7 +34,7 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 		m.broken("P18: a request begins with no person", a.kind)
 	}
 	// P22: nothing that was said stands in the system's words.
-	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.views.frame.system {
+	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.views.Frame.System {
 		m.broken("P22: the system message has what was said", a.kind)
 	}
 	// P23: as far as our counting is right, nothing is ever larger than the window leaves room for next to the answer. Of
@@ -51,7 +52,7 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 }
 
 // sizes are the roles and tokens of messages.
-func sizes(msgs []ChatMessage) (out []string) {
+func sizes(msgs []llm.Message) (out []string) {
 	for _, msg := range msgs {
 		out = append(out, fmt.Sprint(msg.Role, " ", tokensOf(msg.Content)))
 	}
@@ -89,7 +90,7 @@ func (m *machine) checkChat(v sessions.View, a asked) {
 
 // asks are the questions that a request ends with, and how many events it shows before them. A turn's own calls and
 // results may follow.
-func asks(msgs []ChatMessage) (said []ChatMessage, shown int) {
+func asks(msgs []llm.Message) (said []llm.Message, shown int) {
 	for i, msg := range msgs {
 		switch {
 		case msg.Role == "system", msg.Role == "user" && (clockRE.MatchString(msg.Content) || strings.HasPrefix(msg.Content, "参考资料")):
@@ -97,7 +98,7 @@ func asks(msgs []ChatMessage) (said []ChatMessage, shown int) {
 		case msg.Role == "user" && (len(said) == 0 || spoke(msgs[:i]) == "user"):
 			said = append(said, msg)
 		case msg.Role == "user":
-			said = []ChatMessage{msg}
+			said = []llm.Message{msg}
 		}
 		shown++
 	}
@@ -108,7 +109,7 @@ func asks(msgs []ChatMessage) (said []ChatMessage, shown int) {
 }
 
 // spoke is who spoke last, the clock aside.
-func spoke(msgs []ChatMessage) string {
+func spoke(msgs []llm.Message) string {
 	for _, msg := range slices.Backward(msgs) {
 		if msg.Role != "user" || !clockRE.MatchString(msg.Content) {
 			return msg.Role
@@ -118,7 +119,7 @@ func spoke(msgs []ChatMessage) string {
 }
 
 // checkAsked holds P20: what was asked last stands at the end, once, as it was said.
-func (m *machine) checkAsked(a asked, msg ChatMessage) {
+func (m *machine) checkAsked(a asked, msg llm.Message) {
 	tag := tagRE.FindString(msg.Content)
 	n, _ := strconv.Atoi(strings.Trim(tag, "(m)"))
 	words := m.posted[sessions.MessageID(fmt.Sprint("id", n))]

@@ -16,6 +16,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/turn"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -33,7 +37,7 @@ type machine struct {
 	wires   []*wire // of all the processes so far
 	set     compaction.Settings
 	factor  float64 // the provider's tokens over ours
-	recall  Recall
+	recall  view.Recall
 	reports bool // whether it says how many it counted
 	failed  *atomic.Bool
 	posted  map[sessions.MessageID]string
@@ -58,7 +62,7 @@ type machine struct {
 
 // asked is one request, with what a provider would count and how it was answered.
 type asked struct {
-	Request
+	llm.Request
 	kind   string
 	tokens int // by the test's own count
 	over   bool
@@ -83,7 +87,7 @@ func TestMachine(t *testing.T) {
 				summary: "good", flush: "save", failed: failed, opened: map[int64]int64{}, flushed: map[[2]int]int{},
 			}
 			m.set = drawSettings(rt)
-			m.recall = rapid.SampledFrom([]Recall{RecallOff, RecallAlways}).Draw(rt, "recall")
+			m.recall = rapid.SampledFrom([]view.Recall{view.RecallOff, view.RecallAlways}).Draw(rt, "recall")
 			m.factor = rapid.SampledFrom([]float64{1, 1, 1, 0.4, 0.7, 1.6, 2.5}).Draw(rt, "factor")
 			m.reports = rapid.Bool().Draw(rt, "reports usage")
 			m.boot()
@@ -160,7 +164,7 @@ func (m *machine) boot() {
 			c.Compaction, c.InlineDeadline, c.Model = m.set, 7*time.Second, m
 			c.Remember.Recall, c.Remember.RecallTokens = m.recall, 800
 			c.Store, c.Memory = tap{c.Store, m}, memoryTap{c.Memory, m}
-			c.Tools = []Tool{handTool{name: "look", reads: true, f: m.look}, handTool{name: "act", f: m.look}}
+			c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: m.look}, handTool{name: "act", f: m.look}}
 		},
 	})
 }
@@ -174,7 +178,7 @@ func (p memoryTap) Search(context.Context, memory.Reader, memory.Query) ([]memor
 }
 
 // look is what a tool finds: nothing that was found before.
-func (m *machine) look(context.Context, ToolInput) (string, error) {
+func (m *machine) look(context.Context, chat.ToolInput) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
@@ -195,16 +199,16 @@ func (m *machine) change() { m.mu.Lock(); defer m.mu.Unlock(); m.epoch++ }
 
 // tokensOf counts texts once.
 var tokensOf = func() func(string) int {
-	c := &counted{counter: counter, known: map[string]int{}}
-	return c.count
+	c := &view.Counted{Counter: counter, Known: map[string]int{}}
+	return c.Count
 }()
 
 // Generate counts as a provider would, finds too large what is, and answers as the machine's modes say.
-func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
+func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	r.Messages = slices.Clone(r.Messages)
 	a := asked{Request: r, kind: kindOfRequest(r)}
 	if a.kind == "chat" {
-		a.tokens = m.w.bot.views.frame.tokens - tokensOf(m.w.bot.views.frame.system)
+		a.tokens = m.w.bot.views.Frame.Tokens - tokensOf(m.w.bot.views.Frame.System)
 	}
 	for _, msg := range r.Messages {
 		a.tokens += tokensOf(msg.Content) + tokens.MessageOverhead
@@ -214,7 +218,7 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 	}
 	if a.kind == "chat" {
 		// What was recalled stands before the question, for this turn alone: everything else is as if it were not there.
-		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m ChatMessage) bool { return strings.HasPrefix(m.Content, recallHead) })
+		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, view.RecallHead) })
 	}
 	m.mu.Lock()
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
@@ -223,7 +227,7 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 	summary, flush := m.summary, m.flush
 	m.mu.Unlock()
 	if a.over {
-		return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+		return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 	}
 	switch a.kind {
 	case "flush":
@@ -235,11 +239,11 @@ func (m *machine) Generate(ctx context.Context, r Request) (Response, error) {
 }
 
 // answerChat calls tools for as many rounds as were drawn, then answers.
-func (m *machine) answerChat(a asked) (Response, error) {
+func (m *machine) answerChat(a asked) (llm.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := text("re: " + tokens.HeadTail(lastWords(a.Request), 60))
-	if strings.Contains(lastWords(a.Request), strings.TrimSpace(noMoreCalls)) {
+	if strings.Contains(lastWords(a.Request), strings.TrimSpace(turn.NoMoreCalls)) {
 		m.rounds = 0
 	}
 	if m.rounds > 0 {
@@ -253,7 +257,7 @@ func (m *machine) answerChat(a asked) (Response, error) {
 	return r, nil
 }
 
-func (m *machine) answerFlush(ctx context.Context, mode string) (Response, error) {
+func (m *machine) answerFlush(ctx context.Context, mode string) (llm.Response, error) {
 	switch mode {
 	case "prose":
 		return text("NO_REPLY secret words of a flush"), nil
@@ -262,9 +266,9 @@ func (m *machine) answerFlush(ctx context.Context, mode string) (Response, error
 	case "nothing":
 		return calls(call("f", "memory_save", `{"facts":[],"nothing_to_save":true}`)), nil
 	case "error":
-		return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+		return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 	case "hang":
-		return hang(ctx, Request{})
+		return hang(ctx, llm.Request{})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ebb/bot/llm"
 	"ebb/memory/extract"
 	"ebb/sessions"
 )
@@ -19,7 +20,7 @@ type metrics struct {
 	waitSeconds  prometheus.Histogram
 	replies      *prometheus.CounterVec
 	maybeDoubled prometheus.Counter
-	models       *modelMetrics
+	models       *llm.Metrics
 	toolCalls    *prometheus.CounterVec
 	flushes      *prometheus.CounterVec
 	digests      *prometheus.CounterVec
@@ -41,7 +42,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		return c
 	}
 	hist := func(name, help string) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: callBuckets(0.001)})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: llm.CallBuckets(0.001)})
 		r.MustRegister(h)
 		return h
 	}
@@ -50,16 +51,16 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	}
 	gauge("sessions_working", "Sessions with a turn in hand.", func() float64 { return float64(b.turns.Live()) })
 	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
-	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.waiting()) })
+	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.Waiting()) })
 	if b.cfg.OneStream {
 		gauge("stream_leader", "1 where this replica leads: it holds the stream connection, and the others stand by.", func() float64 {
-			if b.stream.leads() {
+			if b.stream.Leads() {
 				return 1
 			}
 			return 0
 		})
 	}
-	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.waiting()) })
+	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.Waiting()) })
 	for name, figure := range b.tally.byName() {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "ebb", Name: "restart_report", Help: "The account of this process, as bot restarts shows it when it has ended.",
@@ -73,7 +74,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		models:       newModelMetrics(r, b.cfg.Model),
+		models:       llm.NewMetrics(r, b.cfg.Model),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days told as digests, by outcome: written, nothing, failed.", "outcome"),

@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -49,25 +51,25 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	eraser, registry := &place{t: t, url: p.url}, prometheus.NewRegistry()
 	r := p.run("a", func(r *replica, c *Config) {
 		c.Metrics, c.Language = registry, "en"
-		used := func(a Response, prompt int) (Response, error) {
+		used := func(a llm.Response, prompt int) (llm.Response, error) {
 			a.Usage = sessions.Usage{Prompt: prompt, Cached: prompt / 2, Completion: 7}
 			a.Cost = float64(prompt) / 1000
 			return a, nil
 		}
 		failed, thrown := false, false
-		r.model.chat = func(context.Context, Request) (Response, error) {
+		r.model.chat = func(context.Context, llm.Request) (llm.Response, error) {
 			if !thrown { // an erasure frees the lease of a turn that is under way
 				thrown = true
 				eraser.exec("UPDATE dingtalk_sessions SET lease_owner = NULL, lease_term = lease_term + 1 WHERE session_key = $1", string(group))
 			}
 			return used(text("so it is"), 1100)
 		}
-		r.model.summary = func(context.Context, Request) (Response, error) { return used(text(goodSummary), 2300) }
-		r.model.flush = func(context.Context, Request) (Response, error) {
+		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return used(text(goodSummary), 2300) }
+		r.model.flush = func(context.Context, llm.Request) (llm.Response, error) {
 			if !failed {
 				failed = true
-				a, _ := used(Response{}, 50)
-				return a, &ModelError{Class: Denied, Model: "fake", Err: errors.New("no key")}
+				a, _ := used(llm.Response{}, 50)
+				return a, &llm.CallError{Class: llm.Denied, Model: "fake", Err: errors.New("no key")}
 			}
 			return used(saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), 3100)
 		}
@@ -113,7 +115,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	r.settle()
 	answer := r.wire.texts()[len(r.wire.texts())-1]
 	line := fmt.Sprintf("- today: memory flushes %s, compactions %s, answers 3,321 tokens; cost %.4f\n",
-		thousands(int(tokens["flush"])), thousands(int(tokens["summary"])), cost["turn"]+cost["flush"]+cost["summary"])
+		wording.Thousands(int(tokens["flush"])), wording.Thousands(int(tokens["summary"])), cost["turn"]+cost["flush"]+cost["summary"])
 	if !strings.Contains(answer, line) {
 		t.Errorf("/status lacks %q:\n%s", line, answer)
 	}

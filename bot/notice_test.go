@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -36,7 +39,7 @@ func TestNoticeOfACompaction(t *testing.T) {
 		list := w.notices()
 		want(t, "notices", len(list), 2)
 		rows := attempts(t, w.store)
-		want(t, "the last notice", list[1], say(sayCompactNotice, "en", thousands(rows[1].TokensBefore), thousands(rows[1].TokensAfter)))
+		want(t, "the last notice", list[1], wording.Say(wording.CompactNotice, "en", wording.Thousands(rows[1].TokensBefore), wording.Thousands(rows[1].TokensAfter)))
 		for i := range 5 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
 		}
@@ -59,14 +62,14 @@ func TestNoNoticeOfACompaction(t *testing.T) {
 		want(t, "notices by default", len(w.notices()), 0)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: notifying, model: &script{summary: func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+		w := start(t, setup{config: notifying, model: &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 		}}})
 		for i := range 40 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
 			after(time.Minute)
 		}
-		failed := slices.ContainsFunc(attempts(t, w.store), func(e sessions.LogEntry) bool { return e.Outcome == outcomeFailed })
+		failed := slices.ContainsFunc(attempts(t, w.store), func(e sessions.LogEntry) bool { return e.Outcome == upkeep.OutcomeFailed })
 		want(t, "a compaction failed", failed, true)
 		want(t, "notices of failures", len(w.notices()), 0)
 	})
@@ -82,7 +85,7 @@ func TestNoNoticeOfAMembersContext(t *testing.T) {
 		}
 		after(time.Second)
 		log, err := w.store.Compactions(t.Context(), sessions.NewKey("robot", "c1", "u-alice"), 100)
-		committed := slices.ContainsFunc(log, func(e sessions.LogEntry) bool { return e.Outcome == outcomeCommitted })
+		committed := slices.ContainsFunc(log, func(e sessions.LogEntry) bool { return e.Outcome == upkeep.OutcomeCommitted })
 		want(t, "a compaction committed", committed, true)
 		want(t, "reading the log", err, nil)
 		want(t, "notices", len(w.notices()), 0)

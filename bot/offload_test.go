@@ -7,6 +7,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/turn"
+	"ebb/bot/upkeep"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -15,8 +19,8 @@ import (
 func lookup(n, words int) string { return fmt.Sprintf("result %d: %s", n, prose(n, words)) }
 
 // looks has the model call a tool so many times, one after the other, and then answer.
-func looks(times int) func(context.Context, Request) (Response, error) {
-	return func(_ context.Context, r Request) (Response, error) {
+func looks(times int) func(context.Context, llm.Request) (llm.Response, error) {
+	return func(_ context.Context, r llm.Request) (llm.Response, error) {
 		done := strings.Count(written(r.Messages), "== tool")
 		if done < times && strings.Contains(written(r.Messages), "look it up") {
 			return calls(call(fmt.Sprint("c", done), "look", fmt.Sprintf(`{"n":%d}`, done))), nil
@@ -32,8 +36,8 @@ func offloadingWorld(t *testing.T, policy string, m *script, words int) *world {
 		c.Compaction = smallOf(policy)
 		c.Compaction.Policy.OffloadOver = 600
 		n := -1
-		c.Tools = []Tool{
-			handTool{name: "look", reads: true, f: func(context.Context, ToolInput) (string, error) { n++; return lookup(n, words), nil }},
+		c.Tools = []chat.Tool{
+			handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) { n++; return lookup(n, words), nil }},
 			handTool{name: sessions.GetTool, reads: true},
 		}
 	}})
@@ -86,17 +90,17 @@ func TestFullWindowNamesPaths(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("page of a stored result ", 2000)
-		w := start(t, setup{model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			if done := strings.Count(written(r.Messages), "== tool"); done < 6 {
 				return calls(call(fmt.Sprint("c", done), sessions.GetTool, fmt.Sprintf(`{"page":%d}`, done))), nil
 			}
 			return text("answered"), nil
 		}}, config: func(c *Config) {
-			c.Tools = []Tool{handTool{name: sessions.GetTool, reads: true, f: func(context.Context, ToolInput) (string, error) { return long, nil }}}
+			c.Tools = []chat.Tool{handTool{name: sessions.GetTool, reads: true, f: func(context.Context, chat.ToolInput) (string, error) { return long, nil }}}
 		}})
 		w.say("q", "alice", "look it up")
 		asked := w.model.requests("chat")
-		cut := tokens.HeadTail(long, squeezed)
+		cut := tokens.HeadTail(long, turn.Squeezed)
 		if last := written(asked[len(asked)-1].Messages); !strings.Contains(last, cut) {
 			t.Errorf("a page is not cut to %q:\n%s", cut, last)
 		}
@@ -118,7 +122,7 @@ func TestWaitingQuestionCountsAfterOffloading(t *testing.T) {
 			w.say("large", "alice", prose(3, words))
 			made := 0
 			for _, e := range attempts(t, w.store.mem) {
-				if e.Outcome == outcomeCommitted && e.EndSeq >= e.StartSeq {
+				if e.Outcome == upkeep.OutcomeCommitted && e.EndSeq >= e.StartSeq {
 					made++
 				}
 			}

@@ -10,14 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
 // busyOnce refuses the first try for a while and passes the others on.
-func busyOnce(f func(ctx context.Context, try int, o sessions.Outgoing) (Sent, error)) *wire {
-	return sender(func(ctx context.Context, try int, o sessions.Outgoing) (Sent, error) {
+func busyOnce(f func(ctx context.Context, try int, o sessions.Outgoing) (chat.Sent, error)) *wire {
+	return sender(func(ctx context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
 		if try == 1 {
-			return Sent{}, &SendError{After: 2 * time.Second, Err: errors.New("130101")}
+			return chat.Sent{}, &chat.SendError{After: 2 * time.Second, Err: errors.New("130101")}
 		}
 		return f(ctx, try, o)
 	})
@@ -42,9 +43,9 @@ func TestJoinedMessageIsRepeatedByTheNextOwner(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate()
-				a := start(t, setup{name: "a", wire: busyOnce(func(ctx context.Context, _ int, _ sessions.Outgoing) (Sent, error) {
+				a := start(t, setup{name: "a", wire: busyOnce(func(ctx context.Context, _ int, _ sessions.Outgoing) (chat.Sent, error) {
 					_ = g.pass(ctx)
-					return Sent{}, &SendError{Maybe: true, Err: errors.New("timeout")}
+					return chat.Sent{}, &chat.SendError{Maybe: true, Err: errors.New("timeout")}
 				})})
 				a.waits()
 				<-g.in
@@ -66,9 +67,9 @@ func TestJoinedMessageIsRepeatedByTheNextOwner(t *testing.T) {
 func TestErasureTakesReplyOutOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 2 {
-				return Sent{}, &SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
 			}
 			return arrived, nil
 		})})
@@ -92,7 +93,7 @@ func TestErasureTakesReplyOutOfJoinedMessage(t *testing.T) {
 func TestLostClaimIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: busyOnce(func(context.Context, int, sessions.Outgoing) (Sent, error) { return arrived, nil })})
+		w := start(t, setup{wire: busyOnce(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) { return arrived, nil })})
 		var once sync.Once
 		w.store.lose(func(op string) (err error) {
 			if op == "claim" {
@@ -113,7 +114,7 @@ func TestFrozenBetweenClaimAndSend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (Sent, error) { return arrived, nil })})
+		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) { return arrived, nil })})
 		b := start(t, setup{name: "b", shelf: a.store.shelf})
 		a.store.lose(func(op string) error { // when the storage has done it
 			if op == "claim" {
@@ -141,7 +142,7 @@ func TestFrozenBetweenClaimAndSend(t *testing.T) {
 func TestFirstTryWaitsInLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (Sent, error) { return arrived, nil })})
+		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) { return arrived, nil })})
 		a.say("m0", "alice", "first.")
 		a.say("m1", "bob", "second.")
 		want(t, "tries while the first waits", len(a.wire.sends()), 1)
@@ -158,7 +159,7 @@ func TestFirstTryWaitsInLine(t *testing.T) {
 func TestSuspendedMachineSendsNoReplyOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (Sent, error) { return arrived, nil })})
+		a := start(t, setup{name: "a", wire: busyOnce(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) { return arrived, nil })})
 		b := start(t, setup{name: "b", shelf: a.store.shelf})
 		a.waits()
 		a.store.mem.Expire("a")
@@ -176,12 +177,12 @@ func TestSuspendedMachineSendsNoReplyOfAnother(t *testing.T) {
 func TestJoinedMessageRefusedAfterAPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			switch try {
 			case 2:
-				return Sent{Via: "webhook", Part: 1, More: true}, nil
+				return chat.Sent{Via: "webhook", Part: 1, More: true}, nil
 			case 3:
-				return Sent{Part: 1}, &SendError{Refused: true, Err: errors.New("999999")}
+				return chat.Sent{Part: 1}, &chat.SendError{Refused: true, Err: errors.New("999999")}
 			}
 			return arrived, nil
 		})})
@@ -199,10 +200,10 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 2 {
 				away.Store(true)
-				return Sent{}, &SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
 			}
 			return arrived, nil
 		})})
@@ -228,15 +229,15 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 func TestMarkThatIsMadeUpForLeavesNoDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try != 2 {
-				return Sent{}, &SendError{After: 2 * time.Second, Err: errors.New("130101")}
+				return chat.Sent{}, &chat.SendError{After: 2 * time.Second, Err: errors.New("130101")}
 			}
 			return arrived, nil
 		})})
 		a.store.fail(times(1, "settle", errAway))
 		a.say("m0", "alice", "first.")
-		want(t, "marks that are not stored", a.bot.outbox.unmarked(), true)
+		want(t, "marks that are not stored", a.bot.outbox.Unmarked(), true)
 		after(5 * time.Second)
 		want(t, "unsent", len(a.unsent()), 0)
 		a.store.lose(func(op string) error { // when the storage has done it

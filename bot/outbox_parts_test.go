@@ -10,18 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
 // threeParts has each message arrive in three parts. It waits at a gate before the second part.
 func threeParts(g *gate) *wire {
-	return sender(func(ctx context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+	return sender(func(ctx context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 		if g != nil && o.Part == 1 {
 			if err := g.pass(ctx); err != nil {
-				return Sent{Part: 1}, err
+				return chat.Sent{Part: 1}, err
 			}
 		}
-		return Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
+		return chat.Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
 	})
 }
 
@@ -79,11 +80,11 @@ func TestKilledBetweenParts(t *testing.T) {
 func TestStoppedBetweenParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 			if o.Part == 1 {
-				return Sent{Part: 1}, &SendError{After: time.Hour, Err: errors.New("130101")}
+				return chat.Sent{Part: 1}, &chat.SendError{After: time.Hour, Err: errors.New("130101")}
 			}
-			return Sent{Via: "webhook", Part: o.Part + 1, More: true}, nil
+			return chat.Sent{Via: "webhook", Part: o.Part + 1, More: true}, nil
 		})})
 		a.say("m0", "alice", "a.")
 		a.stop()
@@ -144,8 +145,8 @@ func TestLeaseLostBetweenParts(t *testing.T) {
 func TestErasedBetweenPartsOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
-			return Sent{Via: "webhook", Part: o.Part + 1, More: len(o.Joined) > 0 && o.Part < 2}, nil
+		w := start(t, setup{wire: busyOnce(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+			return chat.Sent{Via: "webhook", Part: o.Part + 1, More: len(o.Joined) > 0 && o.Part < 2}, nil
 		})})
 		var once sync.Once
 		w.store.fail(func(op string) error {
@@ -176,11 +177,11 @@ func TestTrimmedBetweenParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				three := func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+				three := func(_ context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
 					if try > 9 {
-						return Sent{}, &SendError{Permanent: true, Err: errors.New("a part is sent without end")}
+						return chat.Sent{}, &chat.SendError{Permanent: true, Err: errors.New("a part is sent without end")}
 					}
-					return Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
+					return chat.Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
 				}
 				w, before := start(t, setup{wire: sender(three)}), 2
 				if joined {

@@ -14,34 +14,36 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/chat"
+	"ebb/bot/outbox"
 	"ebb/sessions"
 )
 
 // errUnknownCode is a refusal that names no cause.
-var errUnknownCode = &SendError{Refused: true, Err: errors.New("errcode 999999")}
+var errUnknownCode = &chat.SendError{Refused: true, Err: errors.New("errcode 999999")}
 
 // H6: a reply that is refused under an unknown code holds up the others for a few tries, is given up within minutes, and
 // admins can see it: in the log, in the figures and in its row.
 func TestRefusedReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 			if strings.Contains(o.Reply.Text, "bad") {
-				return Sent{}, errUnknownCode
+				return chat.Sent{}, errUnknownCode
 			}
 			return arrived, nil
 		})})
 		w.say("m0", "alice", "bad")
-		for i := range maxQueued - 2 {
+		for i := range outbox.MaxQueued - 2 {
 			w.say(fmt.Sprint("n", i), "bob", fmt.Sprintf("question %d.", i))
 		}
 		after(10 * time.Second)
-		for i := range maxQueued - 2 {
+		for i := range outbox.MaxQueued - 2 {
 			want(t, fmt.Sprint("tries of answer ", i), strings.Count(strings.Join(w.wire.texts(), "\n"), fmt.Sprintf("question %d.", i)), 1)
 		}
 		after(5 * time.Minute)
 		posts := strings.Count(strings.Join(w.wire.texts(), "\n"), "bad")
-		want(t, "tries of the refused one", posts, maxRefusals)
+		want(t, "tries of the refused one", posts, outbox.MaxRefusals)
 		want(t, "unsent", len(w.unsent()), 0)
 		lines := slices.DeleteFunc(w.log.lines(t, "Reply did not arrive"), func(l map[string]any) bool { return l["given_up"] != true })
 		if len(lines) != 1 || lines[0]["level"] != "error" {
@@ -63,7 +65,7 @@ const never = 1 << 20
 
 var numbered = regexp.MustCompile(`q(\d+)\.`)
 
-func (r *refusals) send(_ context.Context, o sessions.Outgoing) (Sent, error) {
+func (r *refusals) send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	var held []int
 	for _, m := range numbered.FindAllStringSubmatch(o.Reply.Text, -1) {
 		var n int
@@ -74,12 +76,12 @@ func (r *refusals) send(_ context.Context, o sessions.Outgoing) (Sent, error) {
 	for _, n := range held {
 		if r.left[n] > 0 {
 			r.left[n]--
-			return Sent{}, errUnknownCode
+			return chat.Sent{}, errUnknownCode
 		}
 	}
 	for _, n := range held {
 		if _, known := r.sent[n]; known {
-			return Sent{}, fmt.Errorf("answer %d was sent before", n)
+			return chat.Sent{}, fmt.Errorf("answer %d was sent before", n)
 		}
 		r.sent[n] = time.Now()
 	}
@@ -124,7 +126,7 @@ func TestRefusalsHarmNoOtherReply(t *testing.T) {
 			}
 			at, ok := r.sent[i]
 			switch late := at.Sub(asked[i]); {
-			case refused == never && r.posts[i] > maxRefusals+1:
+			case refused == never && r.posts[i] > outbox.MaxRefusals+1:
 				rt.Fatalf("reply %d was posted %d times", i, r.posts[i])
 			case refused < never && !ok:
 				rt.Fatalf("reply %d did not arrive", i)
@@ -144,15 +146,15 @@ func TestReplyThatFailsEachTimeSilencesNobody(t *testing.T) {
 		doubled int64
 	}{
 		"surely":   {errors.New("-1"), 0},
-		"in doubt": {&SendError{Maybe: true, Err: errors.New("502")}, 1},
+		"in doubt": {&chat.SendError{Maybe: true, Err: errors.New("502")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var healed atomic.Bool
-				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 					if strings.Contains(o.Reply.Text, "bad") && !healed.Load() {
-						return Sent{}, c.err
+						return chat.Sent{}, c.err
 					}
 					return arrived, nil
 				})})
@@ -182,23 +184,23 @@ func TestOutageKeepsQueueShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		w := start(t, setup{wire: sender(func(context.Context, int, sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
 			if away.Load() {
-				return Sent{}, errors.New("502")
+				return chat.Sent{}, errors.New("502")
 			}
 			return arrived, nil
 		})})
-		const questions = 2 * maxQueued
+		const questions = 2 * outbox.MaxQueued
 		for i := range questions {
 			w.say(fmt.Sprint("m", i), "alice", fmt.Sprintf("q%d.", i))
 			after(time.Minute)
 		}
-		want(t, "replies in the queue", w.bot.outbox.waiting(), maxQueued)
+		want(t, "replies in the queue", w.bot.outbox.Waiting(), outbox.MaxQueued)
 		tried := len(w.wire.texts())
 		away.Store(false)
 		after(3 * time.Minute)
 		all := strings.Join(w.wire.texts()[tried:], "\n")
-		for i := range maxQueued { // what was asked later has one answer for all
+		for i := range outbox.MaxQueued { // what was asked later has one answer for all
 			want(t, fmt.Sprintf("times that q%d. arrived", i), strings.Count(all, fmt.Sprintf("q%d.", i)), 1)
 		}
 		want(t, "times that the last answer arrived", strings.Count(all, fmt.Sprintf("q%d.", questions-1)), 1)

@@ -11,16 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
 // sender makes a wire's send function from one that sees the number of the try, from 1.
-func sender(f func(ctx context.Context, try int, o sessions.Outgoing) (Sent, error)) *wire {
+func sender(f func(ctx context.Context, try int, o sessions.Outgoing) (chat.Sent, error)) *wire {
 	var n atomic.Int32
-	return &wire{send: func(ctx context.Context, o sessions.Outgoing) (Sent, error) { return f(ctx, int(n.Add(1)), o) }}
+	return &wire{send: func(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) { return f(ctx, int(n.Add(1)), o) }}
 }
 
-var arrived = Sent{Via: "webhook", Part: 1}
+var arrived = chat.Sent{Via: "webhook", Part: 1}
 
 // unsent lists what the storage still has to send of the group.
 func (w *world) unsent() []sessions.Outgoing {
@@ -38,12 +39,12 @@ func TestWebhooksAreNotUsedTowardsTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var used []bool
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			used = append(used, o.Reply.Target.Webhook != "")
 			if try == 1 {
-				return Sent{}, &SendError{After: 2 * time.Minute, Err: errors.New("busy")}
+				return chat.Sent{}, &chat.SendError{After: 2 * time.Minute, Err: errors.New("busy")}
 			}
 			return arrived, nil
 		})})
@@ -66,7 +67,7 @@ func TestRepliesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
 			if o.Reply.Target.ConversationID == "c1" {
 				<-time.After(time.Duration(10-try) * time.Second)
 			}
@@ -94,10 +95,10 @@ func TestFailedReplyIsRetriedAndJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
 		began := time.Now()
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			tries = append(tries, time.Since(began))
 			if try <= 4 {
-				return Sent{}, errors.New("502")
+				return chat.Sent{}, errors.New("502")
 			}
 			return arrived, nil
 		})})
@@ -133,9 +134,9 @@ func TestFailedReplyIsRetriedAndJoined(t *testing.T) {
 func TestWhatMayHaveArrivedIsRepeatedAsItWas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
-				return Sent{}, &SendError{Maybe: true, Err: errors.New("timeout")}
+				return chat.Sent{}, &chat.SendError{Maybe: true, Err: errors.New("timeout")}
 			}
 			return arrived, nil
 		})})
@@ -156,12 +157,12 @@ func TestOneRefusedReplyTakesNoOtherAlong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var shown []string
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
 			switch {
 			case try == 1:
-				return Sent{}, &SendError{After: 10 * time.Second, Err: errors.New("130101")}
+				return chat.Sent{}, &chat.SendError{After: 10 * time.Second, Err: errors.New("130101")}
 			case strings.Contains(o.Reply.Text, "bad"):
-				return Sent{}, &SendError{Permanent: true, Err: errors.New("430102")}
+				return chat.Sent{}, &chat.SendError{Permanent: true, Err: errors.New("430102")}
 			}
 			shown = append(shown, o.Reply.Text)
 			return arrived, nil
@@ -182,9 +183,9 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var second time.Time
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
-				return Sent{}, &SendError{After: 40 * time.Second, Err: errors.New("130101")}
+				return chat.Sent{}, &chat.SendError{After: 40 * time.Second, Err: errors.New("130101")}
 			}
 			second = time.Now()
 			return arrived, nil
@@ -205,15 +206,15 @@ func TestGivingUp(t *testing.T) {
 		err    error
 		within time.Duration
 	}{
-		"refused for good": {&SendError{Permanent: true, Err: errors.New("group disbanded")}, time.Second},
+		"refused for good": {&chat.SendError{Permanent: true, Err: errors.New("group disbanded")}, time.Second},
 		"away for days":    {errors.New("502"), 25 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (Sent, error) {
+				w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 					if strings.Contains(o.Reply.Text, "lost") {
-						return Sent{}, c.err
+						return chat.Sent{}, c.err
 					}
 					return arrived, nil
 				})})
@@ -234,14 +235,14 @@ func TestGivingUp(t *testing.T) {
 func TestPartsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			switch try {
 			case 1, 2:
-				return Sent{Via: "webhook", Part: try, More: true}, nil
+				return chat.Sent{Via: "webhook", Part: try, More: true}, nil
 			case 3, 4:
-				return Sent{Part: 2}, errors.New("502")
+				return chat.Sent{Part: 2}, errors.New("502")
 			}
-			return Sent{Via: "webhook", Part: 3}, nil
+			return chat.Sent{Via: "webhook", Part: 3}, nil
 		})})
 		w.say("m0", "alice", "long")
 		w.say("m1", "bob", "short")
@@ -259,14 +260,14 @@ func TestPartsGoOn(t *testing.T) {
 func TestPartsOfJoinedReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			switch try {
 			case 1:
-				return Sent{}, errors.New("502")
+				return chat.Sent{}, errors.New("502")
 			case 2:
-				return Sent{Via: "webhook", Part: 1, More: true}, nil
+				return chat.Sent{Via: "webhook", Part: 1, More: true}, nil
 			}
-			return Sent{Part: 1}, errors.New("502 in the second part")
+			return chat.Sent{Part: 1}, errors.New("502 in the second part")
 		})})
 		a.say("m0", "alice", "first")
 		a.say("m1", "bob", "second")
@@ -303,7 +304,7 @@ func TestUnsentReadWhileSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, sending := newGate(), newGate()
-		w := start(t, setup{wire: sender(func(ctx context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		w := start(t, setup{wire: sender(func(ctx context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
 				return arrived, sending.pass(ctx)
 			}
@@ -311,7 +312,7 @@ func TestUnsentReadWhileSending(t *testing.T) {
 		})})
 		w.post(said("m0", "alice", "q0"))
 		<-sending.in
-		w.bot.outbox.doubt(group)
+		w.bot.outbox.Doubt(group)
 		var once sync.Once
 		w.store.lose(func(op string) error {
 			if op == "unsent" {
@@ -333,8 +334,8 @@ func TestUnsentReadWhileSending(t *testing.T) {
 func TestStopDuringBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(context.Context, int, sessions.Outgoing) (Sent, error) {
-			return Sent{}, &SendError{After: time.Hour, Err: errors.New("130101")}
+		a := start(t, setup{name: "a", wire: sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
+			return chat.Sent{}, &chat.SendError{After: time.Hour, Err: errors.New("130101")}
 		})})
 		a.say("m0", "alice", "q0")
 		began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -19,9 +20,9 @@ func TestCutReplicaLeavesItsRepliesToOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+				a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 					if try == 1 {
-						return Sent{}, &SendError{After: 20 * time.Second, Err: errors.New("130101")}
+						return chat.Sent{}, &chat.SendError{After: 20 * time.Second, Err: errors.New("130101")}
 					}
 					return arrived, nil
 				})})
@@ -47,10 +48,10 @@ func TestCutReplicaGoesOnWithItsReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gone := newGate()
-		a := start(t, setup{wire: sender(func(ctx context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{wire: sender(func(ctx context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
 				_ = gone.pass(ctx)
-				return Sent{}, &SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
 			}
 			return arrived, nil
 		})})

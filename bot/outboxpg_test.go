@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
@@ -24,10 +26,10 @@ type onlookers struct {
 
 // sends is a send function of a replica that shows its replies to them, unless limited is set: then each try is told to
 // come again after a pause.
-func (r *onlookers) sends(limited *atomic.Bool, pause time.Duration) func(context.Context, sessions.Outgoing) (Sent, error) {
-	return func(_ context.Context, o sessions.Outgoing) (Sent, error) {
+func (r *onlookers) sends(limited *atomic.Bool, pause time.Duration) func(context.Context, sessions.Outgoing) (chat.Sent, error) {
+	return func(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 		if limited.Load() {
-			return Sent{}, &SendError{After: pause, Err: errors.New("130101")}
+			return chat.Sent{}, &chat.SendError{After: pause, Err: errors.New("130101")}
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -56,7 +58,7 @@ func emptyPlace(t *testing.T) *place {
 
 // echo has a replica's model repeat the last words.
 func echo(r *replica) {
-	r.model.chat = func(_ context.Context, q Request) (Response, error) { return text("re: " + lastWords(q)), nil }
+	r.model.chat = func(_ context.Context, q llm.Request) (llm.Response, error) { return text("re: " + lastWords(q)), nil }
 }
 
 // refused waits until a replica has tried to send n messages.
@@ -68,11 +70,11 @@ func (r *replica) refused(n int) {
 // hurry has the replies of a replica be due.
 func (r *replica) hurry() {
 	o := r.bot.outbox
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, q := range o.queues {
-		q.until = time.Time{}
-		q.poke()
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	for _, q := range o.Queues {
+		q.Until = time.Time{}
+		q.Poke()
 	}
 }
 
@@ -139,7 +141,7 @@ func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
 	await(t, "all is answered and sent", func() bool { return one[int](t, p.db(), openWork) == 0 })
 	limited.Store(false)
 	a.hurry()
-	await(t, "the first owner holds no reply", func() bool { return a.bot.outbox.waiting() == 0 })
+	await(t, "the first owner holds no reply", func() bool { return a.bot.outbox.Waiting() == 0 })
 	for i := range 4 {
 		want(t, fmt.Sprint("times that answer ", i, " was seen"), strings.Count(g.text(), fmt.Sprint("question ", i)), 1)
 	}

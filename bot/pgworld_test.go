@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
@@ -220,21 +222,21 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 		r.begin()
 		close(r.dead)
 	})
-	r.wire.send = func(context.Context, sessions.Outgoing) (Sent, error) {
+	r.wire.send = func(context.Context, sessions.Outgoing) (chat.Sent, error) {
 		if r.isDead() {
-			return Sent{}, errAway
+			return chat.Sent{}, errAway
 		}
-		return Sent{Via: "webhook", Part: 1}, nil
+		return chat.Sent{Via: "webhook", Part: 1}, nil
 	}
 	main, stepping := r.open(3), r.open(1)
 	r.store = &pgStore{Store: main, stepping: stepping, link: r.links[1], failed: map[string]error{}}
 	r.model.chat = chatOfTest
-	r.model.flush = func(context.Context, Request) (Response, error) {
+	r.model.flush = func(context.Context, llm.Request) (llm.Response, error) {
 		return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
 	}
 	cfg := Config{
 		Store: r.store, Memory: r.store, Transport: r.wire, Model: r.model, Counter: counter, Replica: name,
-		Tools: []Tool{handTool{name: "fetch", reads: true, f: fetched}}, Compaction: p.talk.settings,
+		Tools: []chat.Tool{handTool{name: "fetch", reads: true, f: fetched}}, Compaction: p.talk.settings,
 		Admins: []sessions.UserID{"u-root"}, Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
 		Drain: 50 * time.Millisecond, Flush: 50 * time.Millisecond,
 	}
@@ -298,25 +300,25 @@ func (r *replica) isDead() bool {
 
 // mortal has the model answer nothing to a bot that is dead.
 func (r *replica) mortal() {
-	alive := func(f func(context.Context, Request) (Response, error)) func(context.Context, Request) (Response, error) {
-		return func(ctx context.Context, q Request) (Response, error) {
+	alive := func(f func(context.Context, llm.Request) (llm.Response, error)) func(context.Context, llm.Request) (llm.Response, error) {
+		return func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			if r.isDead() {
-				return Response{}, errDead
+				return llm.Response{}, errDead
 			}
 			return f(ctx, q)
 		}
 	}
 	if r.model.summary == nil {
-		r.model.summary = func(context.Context, Request) (Response, error) { return text(goodSummary), nil }
+		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(goodSummary), nil }
 	}
 	r.model.chat, r.model.flush, r.model.summary = alive(r.model.chat), alive(r.model.flush), alive(r.model.summary)
 }
 
 // errDead is what a model says to a dead bot: nobody tries again after that.
-var errDead = &ModelError{Class: Denied, Err: errAway}
+var errDead = &llm.CallError{Class: llm.Denied, Err: errAway}
 
 // chatOfTest fetches where it is told to, and has little to say else.
-func chatOfTest(_ context.Context, r Request) (Response, error) {
+func chatOfTest(_ context.Context, r llm.Request) (llm.Response, error) {
 	last := r.Messages[len(r.Messages)-1]
 	if at := strings.Index(last.Content, "fetch "); last.Role == "user" && at >= 0 {
 		n := strings.Fields(last.Content[at:])[1]
@@ -326,7 +328,7 @@ func chatOfTest(_ context.Context, r Request) (Response, error) {
 }
 
 // fetched is a large result, another one for every number.
-func fetched(_ context.Context, in ToolInput) (string, error) {
+func fetched(_ context.Context, in chat.ToolInput) (string, error) {
 	return in.Arguments + " " + prose(len(in.Arguments), 2500), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -57,7 +58,7 @@ func TestForgottenWhileItIsPinned(t *testing.T) {
 		shelf := newShelf()
 		shelf.remember(memory.Memory{Content: "the safe is on floor 3"}, memory.Memory{Content: "releases are on Fridays"})
 		asked := 0
-		model := &script{chat: func(_ context.Context, r Request) (Response, error) {
+		model := &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			if asked++; asked == 1 {
 				shelf.mu.Lock()
 				shelf.memories = shelf.memories[1:]

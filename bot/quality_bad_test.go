@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/classify"
@@ -28,7 +29,7 @@ var poison = struct{ orderZH, everybody, orderEN, quoted, cited, fetched, forwar
 
 // credulous answers a flush as a model does that believes all it reads: every line that it is shown becomes a decision
 // that the speaker asked for, readable to all.
-func credulous(_ context.Context, r Request) (Response, error) {
+func credulous(_ context.Context, r llm.Request) (llm.Response, error) {
 	facts := []map[string]any{}
 	add := func(content string, more map[string]any) {
 		f := map[string]any{"content": content, "kind": "decision", "by": "Alice(u-Alice)", "subject": "Alice(u-Alice)"}

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/view"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
@@ -58,7 +61,7 @@ type stage struct {
 	known  map[string]source // facts by the words that tell them
 	saved  map[int]int       // how many tellings of a plant were
 	missed []string          // what the model had no room to save
-	asked  []ChatMessage     // the last probe's request
+	asked  []llm.Message     // the last probe's request
 	as     memory.Reader     // of the last probe
 }
 
@@ -67,7 +70,7 @@ type source struct{ plant, nth int }
 
 // newStage starts a bot with the product's own settings of memory, in a window in which a talk of a few dozen messages
 // is compacted.
-func newStage(t *testing.T, extract func(context.Context, Request) (Response, error)) *stage {
+func newStage(t *testing.T, extract func(context.Context, llm.Request) (llm.Response, error)) *stage {
 	t.Helper()
 	s := &stage{plants: plants(), known: map[string]source{}, saved: map[int]int{}}
 	for i, p := range s.plants {
@@ -83,17 +86,17 @@ func newStage(t *testing.T, extract func(context.Context, Request) (Response, er
 		if extract != nil {
 			r.model.flush = extract
 		}
-		r.model.summary = func(context.Context, Request) (Response, error) { return text(vague), nil }
+		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(vague), nil }
 		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
-		c.Remember = Remember{Recall: RecallQuestions, RecallTokens: 800, PinnedTokens: 600, MaxPerScope: 500}
-		c.Tools = []Tool{
-			handTool{name: "look", reads: true, f: func(_ context.Context, in ToolInput) (string, error) {
+		c.Remember = view.Remember{Recall: view.RecallQuestions, RecallTokens: 800, PinnedTokens: 600, MaxPerScope: 500}
+		c.Tools = []chat.Tool{
+			handTool{name: "look", reads: true, f: func(_ context.Context, in chat.ToolInput) (string, error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.as = in.Reader
 				return "looked", nil
 			}},
-			handTool{name: "fetch", reads: true, f: func(context.Context, ToolInput) (string, error) {
+			handTool{name: "fetch", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
 				return poison.fetched + "\n" + poison.forwarded, nil
 			}},
 		}
@@ -104,7 +107,7 @@ func newStage(t *testing.T, extract func(context.Context, Request) (Response, er
 // probing is what has the model look at what it is shown.
 const probing = "现在看得到什么 look around"
 
-func (s *stage) chat(ctx context.Context, r Request) (Response, error) {
+func (s *stage) chat(ctx context.Context, r llm.Request) (llm.Response, error) {
 	if last := r.Messages[len(r.Messages)-1]; last.Role == "user" && strings.Contains(last.Content, probing) {
 		s.mu.Lock()
 		s.asked = r.Messages
@@ -121,7 +124,7 @@ type shown struct {
 }
 
 // transcriptLines lists the lines of a flush's transcript. Who is not named goes on speaking.
-func transcriptLines(r Request) []shown {
+func transcriptLines(r llm.Request) []shown {
 	var lines []shown
 	for line := range strings.Lines(lastWords(r)) {
 		var l shown
@@ -136,7 +139,7 @@ var knownRE = regexp.MustCompile(`(?m)^- \[#(\d+)\] (.*)$`)
 
 // extract answers a flush as a model does that finds every fact: in words of its own, and with the number of what it
 // corrects where that is shown to it.
-func (s *stage) extract(_ context.Context, r Request) (Response, error) {
+func (s *stage) extract(_ context.Context, r llm.Request) (llm.Response, error) {
 	numbers := map[string]int64{}
 	for _, m := range knownRE.FindAllStringSubmatch(lastWords(r), -1) {
 		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
@@ -171,7 +174,7 @@ func (s *stage) extract(_ context.Context, r Request) (Response, error) {
 }
 
 // saving is a call of memory_save.
-func saving(arguments any) Response {
+func saving(arguments any) llm.Response {
 	args, err := json.Marshal(arguments)
 	if err != nil {
 		panic(err)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -24,14 +26,14 @@ func TestNewSaysWhatIsOwed(t *testing.T) {
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
 		m.mu.Lock()
-		m.flush = func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Unreachable, Err: errors.New("connection refused")}
+		m.flush = func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Unreachable, Err: errors.New("connection refused")}
 		}
 		m.mu.Unlock()
-		want(t, "told without memory", renewed("n1"), say(sayRenewedOwed, "zh"))
+		want(t, "told without memory", renewed("n1"), wording.Say(wording.RenewedOwed, "zh"))
 		m.mu.Lock()
 		m.flush = nil
 		m.mu.Unlock()
-		want(t, "told with it", renewed("n2"), say(sayRenewed, "zh"))
+		want(t, "told with it", renewed("n2"), wording.Say(wording.Renewed, "zh"))
 	})
 }

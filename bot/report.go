@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/periodic"
 	"ebb/sessions"
 )
 
@@ -118,7 +119,7 @@ func (b *Bot) reports(ctx context.Context) {
 		}
 	}
 	look(ctx)
-	every(ctx, reportEvery, b.leases.Trusted, look)
+	periodic.Every(ctx, reportEvery, b.leases.Trusted, look)
 }
 
 func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {

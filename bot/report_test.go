@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -96,7 +98,7 @@ func TestReportOfAStop(t *testing.T) {
 		kept, g := &book{}, newGate()
 		w := start(t, setup{
 			config: func(c *Config) { c.Reporter = kept },
-			model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 				if strings.Contains(lastWords(r), "slow") {
 					return text("done"), g.pass(ctx)
 				}
@@ -251,10 +253,10 @@ func TestResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, setup{
 			name: "a",
-			wire: sender(func(context.Context, int, sessions.Outgoing) (Sent, error) {
-				return Sent{}, &SendError{After: 20 * time.Second, Err: errors.New("130101")}
+			wire: sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
+				return chat.Sent{}, &chat.SendError{After: 20 * time.Second, Err: errors.New("130101")}
 			}),
-			model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 				if strings.Contains(lastWords(r), "hang") {
 					return hang(ctx, r)
 				}
@@ -265,7 +267,7 @@ func TestResumed(t *testing.T) {
 		a.say("m2", "bob", "hang")
 		a.kill()
 		var broke atomic.Bool
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			if strings.Contains(lastWords(r), "poison") && !broke.Swap(true) {
 				panic("poisoned")
 			}
@@ -285,7 +287,7 @@ func TestResumed(t *testing.T) {
 // never where it surely had not arrived.
 func TestDoubled(t *testing.T) {
 	t.Parallel()
-	timeout := &SendError{Maybe: true, Err: errors.New("timeout")}
+	timeout := &chat.SendError{Maybe: true, Err: errors.New("timeout")}
 	for name, c := range map[string]struct {
 		first  error // nil: the process is killed before the mark
 		second error
@@ -302,16 +304,16 @@ func TestDoubled(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tries int
 				wire := func() *wire {
-					return &wire{send: func(ctx context.Context, _ sessions.Outgoing) (Sent, error) {
+					return &wire{send: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 						tries++
 						switch {
 						case tries == 1 && c.first == nil:
 							<-ctx.Done()
-							return Sent{}, errAway
+							return chat.Sent{}, errAway
 						case tries == 1:
-							return Sent{}, c.first
+							return chat.Sent{}, c.first
 						case tries == 2 && c.second != nil:
-							return Sent{}, c.second
+							return chat.Sent{}, c.second
 						}
 						return arrived, nil
 					}}
@@ -336,11 +338,11 @@ func TestDoubled(t *testing.T) {
 func TestMaybeOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (Sent, error) {
+		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
-				return Sent{}, &SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
 			}
-			return Sent{}, &SendError{After: 20 * time.Second, Err: errors.New("130101")}
+			return chat.Sent{}, &chat.SendError{After: 20 * time.Second, Err: errors.New("130101")}
 		})})
 		a.say("m1", "alice", "first")
 		a.say("m2", "bob", "second")
@@ -362,12 +364,12 @@ func TestStopLeavesDebt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rooms = 40
-		slow := &script{flush: func(ctx context.Context, _ Request) (Response, error) {
+		slow := &script{flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			select {
 			case <-time.After(time.Second):
 				return saveCall("a fact"), nil
 			case <-ctx.Done():
-				return Response{}, context.Cause(ctx)
+				return llm.Response{}, context.Cause(ctx)
 			}
 		}}
 		a := start(t, setup{name: "a", model: slow, config: func(c *Config) { c.Flush = 1500 * time.Millisecond }})

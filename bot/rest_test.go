@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -29,13 +30,13 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		}
 		post("first", groups)
 		want(t, "replies", len(w.wire.sends()), groups)
-		after(restAfter - time.Minute)
+		after(upkeep.RestAfter - time.Minute)
 		want(t, "leases of active sessions", w.bot.leases.Held(), groups)
-		after(idleAfter)
+		after(upkeep.IdleAfter)
 		post("second", 5)
 		after(3 * time.Minute)
 		want(t, "leases when all but five sessions rest", w.bot.leases.Held(), 5)
-		want(t, "sessions that the outbox knows of", len(w.bot.outbox.resumed), 5)
+		want(t, "sessions that the outbox knows of", len(w.bot.outbox.Resumed), 5)
 		post("third", groups)
 		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
 		want(t, "leases when all sessions are active again", w.bot.leases.Held(), groups)
@@ -68,11 +69,11 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 				for i := 0; i == 0 || w.state(group).TotalTokens < threshold; i++ {
 					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
-				after(idleAfter + 2*restAfter)
+				after(upkeep.IdleAfter + 2*upkeep.RestAfter)
 				want(t, "leases of sessions at rest", w.bot.leases.Held(), 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
-				after(3*restAfter + idleAfter)
+				after(3*upkeep.RestAfter + upkeep.IdleAfter)
 				want(t, "leases in the end", w.bot.leases.Held(), 0)
 			})
 		})

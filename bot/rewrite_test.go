@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -19,7 +21,7 @@ var topic = regexp.MustCompile(`topic[a-z]{3}q`)
 func topicOf(i int) string { return fmt.Sprintf("topic%c%c%cq", 'a'+i%26, 'a'+i/26%26, 'a'+i/676) }
 
 // topicLines is a model that writes a line for each topic that it is given.
-func topicLines(_ context.Context, r Request) (Response, error) {
+func topicLines(_ context.Context, r llm.Request) (llm.Response, error) {
 	found := slices.Compact(slices.Sorted(slices.Values(topic.FindAllString(r.Messages[len(r.Messages)-1].Content, -1))))
 	return text(goodSummary + "\n- they talked about " + strings.Join(found, "\n- they talked about ")), nil
 }
@@ -57,7 +59,7 @@ func TestErasedMessageLeavesTheSummaries(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := &script{summary: topicLines, flush: func(context.Context, Request) (Response, error) { return text("nothing to save"), nil }}
+				m := &script{summary: topicLines, flush: func(context.Context, llm.Request) (llm.Response, error) { return text("nothing to save"), nil }}
 				w, before, done := erasing(t, policy, m, func(*Config) {})
 				if done.Healed == 0 || done.Summaries != 0 {
 					t.Errorf("the erasure gave %+v, want healed summaries alone", done)
@@ -96,8 +98,8 @@ func joinedTexts(v sessions.View) string {
 func TestEmptiedSummaryIsRewritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{flush: func(context.Context, Request) (Response, error) { return text("nothing to save"), nil }}
-		m.summary = func(ctx context.Context, r Request) (Response, error) { // one line for all
+		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) { return text("nothing to save"), nil }}
+		m.summary = func(ctx context.Context, r llm.Request) (llm.Response, error) { // one line for all
 			a, err := topicLines(ctx, r)
 			a.Text = "- " + strings.ReplaceAll(a.Text, "\n", " ")
 			return a, err
@@ -106,8 +108,8 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		if done.Summaries != 1 || done.Healed != 0 {
 			t.Fatalf("the erasure gave %+v, want one emptied summary", done)
 		}
-		m.summary = func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Malformed}
+		m.summary = func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Malformed}
 		}
 		w.post(said("after", "alice", "hello"))
 		synctest.Wait()
@@ -126,9 +128,9 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		}
 		rows := attempts(t, w.store.mem)
 		last := rows[len(rows)-1]
-		if last.Trigger != triggerRewrite || last.Outcome != outcomeCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
+		if last.Trigger != upkeep.TriggerRewrite || last.Outcome != upkeep.OutcomeCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
 			t.Errorf("the log ends with %+v", last)
 		}
-		near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.size(v, v.Session.CalibrationFactor))
+		near(t, "tokens of the context", v.Session.TotalTokens, w.bot.views.Size(v, v.Session.CalibrationFactor))
 	})
 }

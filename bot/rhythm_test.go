@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"ebb/bot/llm"
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -18,14 +20,14 @@ func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := compaction.Policies["turns"]
 		p.Mode, p.OffloadOver, p.OffloadAt, p.OffloadEnough = compaction.OffloadThenCompact, 2000, 0.7, 15000
-		m := &script{summary: func(context.Context, Request) (Response, error) { return text(goodSummary), nil }}
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) { return text(goodSummary), nil }}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Compaction.Policy = p }})
 		for i := range p.TailTurns + p.Segment {
 			w.post(said(fmt.Sprint("m", i), "alice", prose(i, 60)))
 			synctest.Wait()
 		}
 		rows := attempts(t, w.store.mem)
-		if len(rows) != 1 || rows[0].Outcome != outcomeCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
+		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
 			t.Errorf("compaction log: %+v", rows)
 		}
 	})
@@ -36,7 +38,7 @@ func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{summary: func(context.Context, Request) (Response, error) { return text(goodSummary), nil }}
+		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) { return text(goodSummary), nil }}
 		p := compaction.Policies["archive"]
 		p.RollUpSegments = 2
 		w := start(t, setup{model: m, config: func(c *Config) {
@@ -48,7 +50,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		synctest.Wait()
 		s := w.state(group)
 		long := sessions.Turn{Calibration: 1}
-		for i := range maxRaw {
+		for i := range upkeep.MaxRaw {
 			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
 		}
 		l, err := w.store.mem.Acquire(t.Context(), group, w.bot.leases.Owner())
@@ -59,10 +61,10 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		half := s.LastSeq + maxRaw/2
+		half := s.LastSeq + upkeep.MaxRaw/2
 		for _, r := range [][2]int64{{0, half}, {half, done.LastSeq}} {
 			_, err := w.store.mem.Compact(t.Context(), l, sessions.Compaction{
-				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: outcomeCommitted},
+				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: upkeep.OutcomeCommitted},
 				Summaries: []sessions.NewSummary{{StartSeq: r[0] + 1, EndSeq: r[1], Text: goodSummary, Tokens: 100}},
 			})
 			if err != nil {

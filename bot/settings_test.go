@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/command"
+	"ebb/bot/upkeep"
+	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -48,7 +51,7 @@ func TestSettingsByCommand(t *testing.T) {
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
 		for _, c := range []struct{ who, command, want, kept string }{
-			{"alice", "/压缩 策略 turns", say(sayNotAdmin, "zh"), ""},
+			{"alice", "/压缩 策略 turns", wording.Say(wording.NotAdmin, "zh"), ""},
 			{"root", "/压缩 策略 turns", "策略 turns", `{"policy":"turns"}`},
 			{"root", "/压缩 设置 A 3", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/compact set full_context_turns 99", "full_context_turns: got 99, want 1 to 9", `{"full_context_turns":3,"policy":"turns"}`},
@@ -79,10 +82,10 @@ func TestSettingsForOneCompaction(t *testing.T) {
 		w.post(said("c1", "root", "/compact policy=archive keep the dates"))
 		after(time.Minute)
 		rows := attempts(t, w.store.mem)
-		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != outcomeCommitted || rows[0].Focus != "keep the dates" {
+		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].Focus != "keep the dates" {
 			t.Fatalf("attempts %+v", rows)
 		}
-		if s := w.view().Session; s.Settings != "" || w.bot.views.settings(s).Policy.Name != "token_budget" {
+		if s := w.view().Session; s.Settings != "" || w.bot.views.Settings(s).Policy.Name != "token_budget" {
 			t.Errorf("it stays: %q", s.Settings)
 		}
 	})
@@ -94,14 +97,14 @@ func TestNearMisses(t *testing.T) {
 	for word, want := range map[string]string{
 		"logs": "log", "lgo": "log", "ndo": "undo", "undoo": "undo", "policies": "", "polcy": "policy", "sets": "set", "log": "", "logs of friday": "", "发布": "", "": "",
 	} {
-		if got := nearVerb(word); got != want {
+		if got := command.NearVerb(word); got != want {
 			t.Errorf("%q is near %q, want %q", word, got, want)
 		}
 	}
 	for text, want := range map[string]string{
 		"帮助": "帮助", "help": "help", "Help?": "help", "/help@Ebb": "help", "/压缩日志": "压缩日志", "/状态@Ebb": "状态", "help me": "", "需要帮助": "", "/forget@bob": "forget",
 	} {
-		if name, _ := parseCommand(text); name != want {
+		if name, _ := wording.ParseCommand(text); name != want {
 			t.Errorf("%q is the command %q, want %q", text, name, want)
 		}
 	}

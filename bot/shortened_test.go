@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ebb/bot/llm"
 )
 
 // A person whose message is too long for a request reads how much of it the model saw; the log has only the model's words.
@@ -16,7 +18,7 @@ func TestLongMessageIsNamedShortened(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, setup{})
-				w.model.chat = func(_ context.Context, _ Request) (Response, error) { return text("noted"), nil }
+				w.model.chat = func(_ context.Context, _ llm.Request) (llm.Response, error) { return text("noted"), nil }
 				w.say("m1", "alice", words[0]+"short")
 				w.say("m2", "alice", words[0]+prose(1, 20_000))
 				after(time.Minute)

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/leader"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -67,7 +70,7 @@ type cable struct {
 	name string
 }
 
-func (l cable) Run(ctx context.Context, _ Accept) error {
+func (l cable) Run(ctx context.Context, _ chat.Accept) error {
 	defer l.x.set(l.name, false)
 	for ctx.Err() == nil {
 		select {
@@ -84,8 +87,8 @@ func (l cable) Run(ctx context.Context, _ Accept) error {
 	return nil
 }
 
-func (l cable) Send(context.Context, sessions.Outgoing) (Sent, error) {
-	return Sent{Via: "webhook", Part: 1}, nil
+func (l cable) Send(context.Context, sessions.Outgoing) (chat.Sent, error) {
+	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
 func (l cable) Ready() bool { return l.x.has(l.name) }
@@ -194,15 +197,15 @@ func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 		x.refuse("a", true)
 		a := oneOf(t, s, x, "a")
 		b := oneOf(t, s, x, "b")
-		after(helpAfter / 2)
+		after(leader.HelpAfter / 2)
 		if a.bot.Ready() == nil {
 			t.Error("one that leads without a connection is ready")
 		}
-		after(helpAfter)
+		after(leader.HelpAfter)
 		want(t, "connected", x.connected(), "b")
 		want(t, "ready", []error{a.bot.Ready(), b.bot.Ready()}, []error{nil, nil})
 		x.refuse("a", false)
-		after(helpAfter)
+		after(leader.HelpAfter)
 		want(t, "connected", x.connected(), "b")
 		want(t, "connections meanwhile", x.between(), [2]int{1, 1})
 	})
@@ -222,7 +225,7 @@ func TestStreamIsHandedOverAfterALostWord(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, x := newShelf(), newSwitchboard()
 				a := oneOf(t, s, x, "a")
-				a.model.chat = func(ctx context.Context, _ Request) (Response, error) {
+				a.model.chat = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 					select {
 					case <-time.After(15 * time.Second):
 					case <-ctx.Done():
@@ -265,7 +268,7 @@ func TestStreamOfALeaderCutOff(t *testing.T) {
 		a.store.fail(func(string) error { return errAway })
 		after(a.bot.cfg.LeaseTTL + time.Second)
 		want(t, "connected", x.connected(), "a b")
-		after(helpAfter)
+		after(leader.HelpAfter)
 		want(t, "connected", x.connected(), "b")
 		after(time.Hour)
 		want(t, "connections in an hour", x.between(), [2]int{1, 1})
@@ -299,11 +302,11 @@ func TestLeaderWithoutConnectionAsksSeldom(t *testing.T) {
 		x.refuse("a", true)
 		x.refuse("b", true)
 		a, b := oneOf(t, s, x, "a"), oneOf(t, s, x, "b")
-		after(helpAfter + handOverTime + time.Second) // both try
+		after(leader.HelpAfter + leader.HandOverTime + time.Second) // both try
 		asked := a.store.called("leader") + b.store.called("leader")
 		after(time.Minute)
 		asked = a.store.called("leader") + b.store.called("leader") - asked
-		if most := 2 * int(time.Minute/lookEvery+1); asked > most {
+		if most := 2 * int(time.Minute/leader.LookEvery+1); asked > most {
 			t.Errorf("asked %d times in a minute, want %d at most", asked, most)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -79,8 +80,8 @@ func TestTriage(t *testing.T) {
 				pending = append(pending, waits(what, now))
 			}
 		}
-		p := b.runner.triage(pending, small.Usable(), now)
-		want(t, c.waiting, fmt.Sprint(p.kind, " ", p.take), c.want)
+		p := b.runner.Triage(pending, small.Usable(), now)
+		want(t, c.waiting, fmt.Sprint(p.Kind, " ", p.Take), c.want)
 	}
 }
 
@@ -90,7 +91,7 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	b, now := testBot(t, nil), time.Now()
 	e := waits("ask", now)
 	e.Tokens = 1 << 20
-	want(t, "taken", b.runner.triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).take, 1)
+	want(t, "taken", b.runner.Triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).Take, 1)
 }
 
 func TestCommandsAreParsed(t *testing.T) {
@@ -99,8 +100,8 @@ func TestCommandsAreParsed(t *testing.T) {
 		"/compact the  numbers": "compact|the  numbers|true", " /STATUS ": "status||true", "/状态": "状态||true", "/压缩 重点": "压缩|重点|true",
 		"/": "||false", "compact": "||false", "/etc/passwd": "etc/passwd||false", "/help\nme": "help|me|true", "/compact\t数字": "compact|数字|true",
 	} {
-		name, rest := parseCommand(text)
-		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, isCommand(text)), wanted)
+		name, rest := wording.ParseCommand(text)
+		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, wording.IsCommand(text)), wanted)
 	}
 }
 
@@ -187,13 +188,13 @@ func TestLongStaleBacklog(t *testing.T) {
 func TestApologies(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []string{"zh", "en"} {
-		for p := range phrases {
-			if text := say(p, lang); strings.TrimSpace(text) == "" {
+		for p := range wording.Phrases {
+			if text := wording.Say(p, lang); strings.TrimSpace(text) == "" {
 				t.Errorf("phrase %d says nothing in %s", p, lang)
 			}
 		}
 	}
-	for p, texts := range phrases {
+	for p, texts := range wording.Phrases {
 		if a, b := strings.Count(texts[0], "%"), strings.Count(texts[1], "%"); a != b {
 			t.Errorf("phrase %d has %d places in Chinese and %d in English", p, a, b)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -79,9 +81,9 @@ func TestWaitingMessagesAreMerged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if err := g.pass(ctx); err != nil {
-				return Response{}, err
+				return llm.Response{}, err
 			}
 			return text(fmt.Sprintf("answer %d", len(r.Messages))), nil
 		}}})
@@ -113,10 +115,10 @@ func TestMergeCanBeSwitchedOff(t *testing.T) {
 		g := newGate()
 		w := start(t, setup{
 			config: func(c *Config) { c.AloneEach = true },
-			model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 				if strings.Contains(lastWords(r), "first") {
 					if err := g.pass(ctx); err != nil {
-						return Response{}, err
+						return llm.Response{}, err
 					}
 				}
 				return text("to " + lastWords(r)), nil
@@ -142,7 +144,7 @@ func TestMergeLimitGoesOnAtOnce(t *testing.T) {
 		var first atomic.Bool
 		w := start(t, setup{
 			config: func(c *Config) { c.MaxMerged = 5 },
-			model: &script{chat: func(ctx context.Context, _ Request) (Response, error) {
+			model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 				if first.CompareAndSwap(false, true) {
 					return text("ok"), g.pass(ctx)
 				}
@@ -166,7 +168,7 @@ func TestOneTurnAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rooms, each = 4, 40
 		var busy [rooms]atomic.Int32
-		w := start(t, setup{model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			var room int
 			_, _ = fmt.Sscanf(lastWords(r), "room %d", &room)
 			if busy[room].Add(1) > 1 {
@@ -245,11 +247,11 @@ func TestCommitWhoseAnswerWasLost(t *testing.T) {
 func TestSessionsAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r Request) (Response, error) {
+		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			switch {
 			case strings.Contains(lastWords(r), "hang"):
 				<-ctx.Done()
-				return Response{}, context.Cause(ctx)
+				return llm.Response{}, context.Cause(ctx)
 			case strings.Contains(lastWords(r), "panic"):
 				panic("in the model")
 			}
@@ -277,7 +279,7 @@ func TestNothingIsHeldWhileTheModelIsAsked(t *testing.T) {
 				g := newGate()
 				m := &script{}
 				var held sync.Once
-				hold := func(ctx context.Context, _ Request) (r Response, err error) {
+				hold := func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
 					held.Do(func() { err = g.pass(ctx) })
 					return text("ok"), err
 				}
@@ -306,19 +308,19 @@ func TestNothingIsHeldWhileTheModelIsAsked(t *testing.T) {
 // A message whose sender asks in English gets English words of ours, whatever it replies to.
 func TestOwnWordsAreInTheAskersLanguage(t *testing.T) {
 	t.Parallel()
-	broken := func(context.Context, Request) (Response, error) {
-		return Response{}, &ModelError{Class: Busy, Err: errors.New("key sk-secret at https://provider.internal")}
+	broken := func(context.Context, llm.Request) (llm.Response, error) {
+		return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("key sk-secret at https://provider.internal")}
 	}
 	for name, c := range map[string]struct {
 		m    sessions.Message
 		want string
 	}{
-		"Chinese":                 {said("1", "alice", "你好"), say(sayBusy, "zh")},
-		"English":                 {said("1", "alice", "hello"), say(sayBusy, "en")},
-		"mixed":                   {said("1", "alice", "帮我 review 一下"), say(sayBusy, "zh")},
-		"digits":                  {said("1", "alice", "1234?"), say(sayBusy, "zh")},
-		"English with a quote":    {quoting(said("1", "alice", "what is this?"), "Bob", "some words"), say(sayBusy, "en")},
-		"English, Chinese quoted": {quoting(said("1", "alice", "what is this?"), "张三", "发布说明"), say(sayBusy, "en")},
+		"Chinese":                 {said("1", "alice", "你好"), wording.Say(wording.Busy, "zh")},
+		"English":                 {said("1", "alice", "hello"), wording.Say(wording.Busy, "en")},
+		"mixed":                   {said("1", "alice", "帮我 review 一下"), wording.Say(wording.Busy, "zh")},
+		"digits":                  {said("1", "alice", "1234?"), wording.Say(wording.Busy, "zh")},
+		"English with a quote":    {quoting(said("1", "alice", "what is this?"), "Bob", "some words"), wording.Say(wording.Busy, "en")},
+		"English, Chinese quoted": {quoting(said("1", "alice", "what is this?"), "张三", "发布说明"), wording.Say(wording.Busy, "en")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

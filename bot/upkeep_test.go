@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -21,8 +23,8 @@ func TestOneFlushACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf, m := newShelf(), &script{}
 		var kinds []string
-		keep := func(kind string, r Response) func(context.Context, Request) (Response, error) {
-			return func(context.Context, Request) (Response, error) {
+		keep := func(kind string, r llm.Response) func(context.Context, llm.Request) (llm.Response, error) {
+			return func(context.Context, llm.Request) (llm.Response, error) {
 				kinds = append(kinds, kind)
 				return r, nil
 			}
@@ -77,12 +79,12 @@ func (w *world) talk(n int) {
 // when the model can, from where it failed.
 func TestFailedFlushIsOwed(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(context.Context, Request) (Response, error){
-		"error": func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Err: errors.New("busy")}
+	for name, fail := range map[string]func(context.Context, llm.Request) (llm.Response, error){
+		"error": func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 		},
-		"prose": func(context.Context, Request) (Response, error) { return text("Noted, thank you."), nil },
-		"junk": func(context.Context, Request) (Response, error) {
+		"prose": func(context.Context, llm.Request) (llm.Response, error) { return text("Noted, thank you."), nil },
+		"junk": func(context.Context, llm.Request) (llm.Response, error) {
 			return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":"no`}), nil
 		},
 	} {
@@ -120,24 +122,24 @@ func TestFailedFlushIsOwed(t *testing.T) {
 // P55: no answer of a summariser that is not a summary changes anything, and people are answered all the same.
 func TestFailedSummaryChangesNothing(t *testing.T) {
 	t.Parallel()
-	answers := map[string]func(ctx context.Context, r Request) (Response, error){
-		"empty": func(context.Context, Request) (Response, error) { return text("  \n"), nil },
-		"refusal": func(context.Context, Request) (Response, error) {
+	answers := map[string]func(ctx context.Context, r llm.Request) (llm.Response, error){
+		"empty": func(context.Context, llm.Request) (llm.Response, error) { return text("  \n"), nil },
+		"refusal": func(context.Context, llm.Request) (llm.Response, error) {
 			return text("I'm sorry, I cannot help with that."), nil
 		},
-		"cut off": func(context.Context, Request) (Response, error) {
-			return Response{Text: goodSummary, Finish: FinishLength}, nil
+		"cut off": func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{Text: goodSummary, Finish: llm.FinishLength}, nil
 		},
-		"error": func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Busy, Err: errors.New("sk-key")}
+		"error": func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("sk-key")}
 		},
-		"tool call": func(context.Context, Request) (Response, error) { return saveCall("x"), nil },
-		"thinking": func(context.Context, Request) (Response, error) {
+		"tool call": func(context.Context, llm.Request) (llm.Response, error) { return saveCall("x"), nil },
+		"thinking": func(context.Context, llm.Request) (llm.Response, error) {
 			return text("<think>" + goodSummary + "</think>"), nil
 		},
-		"oversize": func(context.Context, Request) (Response, error) { return text(prose(3, 4000)), nil },
+		"oversize": func(context.Context, llm.Request) (llm.Response, error) { return text(prose(3, 4000)), nil },
 		"hangs":    hang,
-		"panics":   func(context.Context, Request) (Response, error) { panic("in the summariser") },
+		"panics":   func(context.Context, llm.Request) (llm.Response, error) { panic("in the summariser") },
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -174,8 +176,8 @@ func TestFailedSummaryChangesNothing(t *testing.T) {
 func TestFailingCompactionRests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{summary: func(context.Context, Request) (Response, error) {
-			return Response{}, &ModelError{Class: Denied, Err: errors.New("no")}
+		w := start(t, setup{model: &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errors.New("no")}
 		}}})
 		w.fill(4050)
 		for i := range 20 {
@@ -280,7 +282,7 @@ func TestOverflowWithReportedUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		m := &script{}
-		m.chat = func(_ context.Context, r Request) (Response, error) {
+		m.chat = func(_ context.Context, r llm.Request) (llm.Response, error) {
 			a := text("ok")
 			a.Usage = sessions.Usage{Prompt: requestTokens(w.bot, r.Messages), Completion: 2}
 			return a, nil
@@ -310,16 +312,16 @@ func TestOverflowInMidTurn(t *testing.T) {
 		overflowed := false
 		w := start(t, setup{
 			config: func(c *Config) {
-				c.Tools = []Tool{handTool{name: "act", f: func(context.Context, ToolInput) (string, error) {
+				c.Tools = []chat.Tool{handTool{name: "act", f: func(context.Context, chat.ToolInput) (string, error) {
 					return fmt.Sprintf("acted %d", ran.Add(1)), nil
 				}}}
 			},
-			model: &script{chat: func(_ context.Context, r Request) (Response, error) {
+			model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 				last := r.Messages[len(r.Messages)-1]
 				switch {
 				case last.Role == "tool" && !overflowed:
 					overflowed = true
-					return Response{}, &ModelError{Class: Overflow, Err: errors.New("too long")}
+					return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 				case last.Role == "tool":
 					return text("done: " + last.Content), nil
 				}
@@ -346,12 +348,12 @@ func TestCompactionSwitchedOff(t *testing.T) {
 }
 
 // requestTokens counts a request from its messages alone, as a provider would.
-func requestTokens(b *Bot, msgs []ChatMessage) int {
-	n := b.views.frame.tokens
+func requestTokens(b *Bot, msgs []llm.Message) int {
+	n := b.views.Frame.Tokens
 	for _, m := range msgs[1:] { // the first is the system prompt
-		n += b.views.counter.Count(m.Content) + tokens.MessageOverhead
+		n += b.views.Counter.Count(m.Content) + tokens.MessageOverhead
 		for _, c := range m.ToolCalls {
-			n += b.views.counter.Count(c.Arguments) + tokens.MessageOverhead
+			n += b.views.Counter.Count(c.Arguments) + tokens.MessageOverhead
 		}
 	}
 	return n

@@ -16,6 +16,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/rs/zerolog"
 
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -29,14 +32,14 @@ var smallSettings = compaction.Settings{Enabled: true, Window: small, Policy: co
 // wire is a transport without a network: tests say what arrives, and see what is sent.
 type wire struct {
 	mu      sync.Mutex
-	accept  Accept
+	accept  chat.Accept
 	sent    []sessions.Outgoing
-	at      time.Time                                                    // of the last
-	send    func(ctx context.Context, o sessions.Outgoing) (Sent, error) // nil: everything arrives
+	at      time.Time                                                         // of the last
+	send    func(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) // nil: everything arrives
 	running chan struct{}
 }
 
-func (w *wire) Run(ctx context.Context, accept Accept) error {
+func (w *wire) Run(ctx context.Context, accept chat.Accept) error {
 	w.mu.Lock()
 	w.accept = accept
 	w.mu.Unlock()
@@ -45,7 +48,7 @@ func (w *wire) Run(ctx context.Context, accept Accept) error {
 	return nil
 }
 
-func (w *wire) Send(ctx context.Context, o sessions.Outgoing) (Sent, error) {
+func (w *wire) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	w.mu.Lock()
 	w.sent, w.at = append(w.sent, o), time.Now()
 	send := w.send
@@ -53,7 +56,7 @@ func (w *wire) Send(ctx context.Context, o sessions.Outgoing) (Sent, error) {
 	if send != nil {
 		return send(ctx, o)
 	}
-	return Sent{Via: "webhook", Part: 1}, nil
+	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
 func (w *wire) Ready() bool { return true }
@@ -79,11 +82,11 @@ func (w *wire) texts() []string {
 // script is a model that answers from functions, one for each kind of request, and keeps what it was asked.
 type script struct {
 	mu                   sync.Mutex
-	asked                []Request
-	chat, flush, summary func(ctx context.Context, r Request) (Response, error)
+	asked                []llm.Request
+	chat, flush, summary func(ctx context.Context, r llm.Request) (llm.Response, error)
 }
 
-func kindOfRequest(r Request) string {
+func kindOfRequest(r llm.Request) string {
 	switch {
 	case r.Force != "":
 		return "flush"
@@ -93,7 +96,7 @@ func kindOfRequest(r Request) string {
 	return "chat"
 }
 
-func (m *script) Generate(ctx context.Context, r Request) (Response, error) {
+func (m *script) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	r.Messages = slices.Clone(r.Messages)
 	m.mu.Lock()
 	m.asked = append(m.asked, r)
@@ -113,7 +116,7 @@ func (m *script) Generate(ctx context.Context, r Request) (Response, error) {
 	case "flush":
 		return saveCall(fmt.Sprintf("fact number %d", n)), nil
 	case "summary":
-		return Response{Text: goodSummary, Finish: FinishStop, Model: "fake"}, nil
+		return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "fake"}, nil
 	}
 	return text("re: " + lastWords(r)), nil
 }
@@ -122,13 +125,13 @@ func (m *script) Generate(ctx context.Context, r Request) (Response, error) {
 const goodSummary = "## State\nAlice and Bob planned the autumn release. Carol owns the database move, due on 3 November; Dave reviews it. " +
 	"The staging cluster is called heron, the production one osprey. Open: who writes the announcement, and whether the old API stays until spring."
 
-func text(s string) Response { return Response{Text: s, Finish: FinishStop, Model: "fake"} }
+func text(s string) llm.Response { return llm.Response{Text: s, Finish: llm.FinishStop, Model: "fake"} }
 
-func calls(cs ...sessions.ToolCall) Response {
-	return Response{ToolCalls: cs, Finish: FinishTools, Model: "fake"}
+func calls(cs ...sessions.ToolCall) llm.Response {
+	return llm.Response{ToolCalls: cs, Finish: llm.FinishTools, Model: "fake"}
 }
 
-func saveCall(facts ...string) Response {
+func saveCall(facts ...string) llm.Response {
 	var list []map[string]string
 	for _, f := range facts {
 		list = append(list, map[string]string{"content": f, "kind": "fact"})
@@ -141,13 +144,13 @@ func saveCall(facts ...string) Response {
 }
 
 // lastWords is the last message of a request.
-func lastWords(r Request) string { return r.Messages[len(r.Messages)-1].Content }
+func lastWords(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 // requests lists what was asked of one kind.
-func (m *script) requests(kind string) []Request {
+func (m *script) requests(kind string) []llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []Request
+	var out []llm.Request
 	for _, r := range m.asked {
 		if kindOfRequest(r) == kind {
 			out = append(out, r)
@@ -160,16 +163,16 @@ func (m *script) requests(kind string) []Request {
 type handTool struct {
 	name  string
 	reads bool
-	f     func(ctx context.Context, in ToolInput) (string, error)
+	f     func(ctx context.Context, in chat.ToolInput) (string, error)
 }
 
-func (h handTool) Spec() ToolSpec {
-	return ToolSpec{Name: h.name, Description: "does " + h.name, Schema: map[string]any{"type": "object"}}
+func (h handTool) Spec() llm.ToolSpec {
+	return llm.ToolSpec{Name: h.name, Description: "does " + h.name, Schema: map[string]any{"type": "object"}}
 }
 
 func (h handTool) Repeatable() bool { return h.reads }
 
-func (h handTool) Call(ctx context.Context, in ToolInput) (string, error) {
+func (h handTool) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	if h.f == nil {
 		return "done", nil
 	}
@@ -251,8 +254,8 @@ func start(t *testing.T, s setup) *world {
 	w := &world{t: t, store: s.shelf.store(), wire: s.wire, model: s.model, log: &logBuffer{}, ended: make(chan error, 1)}
 	cfg := Config{
 		Store: w.store, Memory: w.store, Transport: w.wire, Model: w.model, Counter: counter, Replica: s.name,
-		Tools: []Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Compaction: smallSettings,
-		Metrics: prometheus.NewRegistry(), Remember: Remember{PinnedTokens: 600},
+		Tools: []chat.Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Compaction: smallSettings,
+		Metrics: prometheus.NewRegistry(), Remember: view.Remember{PinnedTokens: 600},
 	}
 	w.gather = cfg.Metrics.(*prometheus.Registry).Gather
 	if s.config != nil {

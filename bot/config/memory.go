@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/view"
 )
 
 // MemoryConfig says what is kept of conversations for good, and how it comes back.
@@ -88,7 +88,7 @@ func (m *MemoryConfig) check(k checker) {
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
 	if err := m.InjectionOrder().Check(); err != nil && !k.failed(at+"order") {
-		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(bot.DefaultOrder()), err)
+		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(view.DefaultOrder()), err)
 	}
 	k.oneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
@@ -99,10 +99,10 @@ func (m *MemoryConfig) check(k checker) {
 }
 
 // order is the order of a request's parts, not checked.
-func (m *MemoryConfig) InjectionOrder() bot.Order {
-	parts := make(bot.Order, len(m.Order))
+func (m *MemoryConfig) InjectionOrder() view.Order {
+	parts := make(view.Order, len(m.Order))
 	for i, p := range m.Order {
-		parts[i] = bot.Piece(p)
+		parts[i] = view.Piece(p)
 	}
 	return parts
 }

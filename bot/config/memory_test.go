@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/view"
 )
 
 // memoryFile is a config with these keys of agent.memory.
@@ -61,7 +61,7 @@ func TestLoadMemory(t *testing.T) {
 		"order": ["recall", "pinned", "summaries", "raw"],
 		"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2", "weight": 1}`)).Agent.Memory
 	if m.Recall != "always" || m.Digest != "" || m.TaskTTL != 24*time.Hour || m.Candidates != 0 || m.MaxPerScope != 500 ||
-		!slices.Equal(m.InjectionOrder(), bot.Order{bot.PieceRecall, bot.PiecePinned, bot.PieceSummaries, bot.PieceRaw}) {
+		!slices.Equal(m.InjectionOrder(), view.Order{view.PieceRecall, view.PiecePinned, view.PieceSummaries, view.PieceRaw}) {
 		t.Errorf("got %+v", m)
 	}
 	if e := m.Embeddings; e.BaseURL != "http://h/v1" || e.Batch != 64 || e.Weight != 1 || e.APIKey.Reveal() != "hunter2" {

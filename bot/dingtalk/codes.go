@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -120,27 +120,27 @@ func classify(a answer) class {
 }
 
 // failure is the error of a class.
-func (t *Transport) failure(to sessions.Target, a answer, err error) *bot.SendError {
+func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendError {
 	switch classify(a) {
 	case limited:
 		return t.tooMany(to, err)
 	case busy:
 		t.counters.limited.Add(1)
-		return &bot.SendError{After: waitBusy, Err: err}
+		return &chat.SendError{After: waitBusy, Err: err}
 	case exhausted:
-		return &bot.SendError{After: waitExhausted, Err: err}
+		return &chat.SendError{After: waitExhausted, Err: err}
 	case denied:
-		return &bot.SendError{After: waitOperator, Err: err}
+		return &chat.SendError{After: waitOperator, Err: err}
 	case banned:
-		return &bot.SendError{After: waitBanned, Err: err}
+		return &chat.SendError{After: waitBanned, Err: err}
 	case badToken:
-		return &bot.SendError{After: waitToken, Err: err}
+		return &chat.SendError{After: waitToken, Err: err}
 	case unsendable:
-		return &bot.SendError{Permanent: true, Err: err}
+		return &chat.SendError{Permanent: true, Err: err}
 	case unknown:
-		return &bot.SendError{Refused: true, Err: err}
+		return &chat.SendError{Refused: true, Err: err}
 	}
-	return &bot.SendError{Err: err}
+	return &chat.SendError{Err: err}
 }
 
 // judgeWebhook reads the errcode of a webhook's answer at any HTTP status.
@@ -150,7 +150,7 @@ func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 		return nil
 	}
 	if c := classify(a); code == "" && (c == again || c == unknown) {
-		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer has no errcode")}
+		return &chat.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer has no errcode")}
 	}
 	said := t.words(a)
 	if u, err := url.Parse(to.Webhook); err == nil {

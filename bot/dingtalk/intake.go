@@ -10,7 +10,7 @@ import (
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"github.com/rs/zerolog"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -34,7 +34,7 @@ var errBroke = errors.New("intake panicked")
 type intake struct {
 	t      *Transport
 	decode func(data string, robot sessions.RobotCode) (sessions.Message, error)
-	accept bot.Accept
+	accept chat.Accept
 	// ctx carries the logger. It outlives Run and connections: an arrived message is stored in any case.
 	ctx context.Context
 }

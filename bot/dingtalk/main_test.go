@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
@@ -78,12 +78,12 @@ func newTransport(t *testing.T, base string, change func(*Config)) *Transport {
 }
 
 // start runs a transport until the test ends. accept is what to do with a message before it is handed out; nil: nothing.
-func start(t *testing.T, s *dingtalktest.Server, accept bot.Accept) *gateway {
+func start(t *testing.T, s *dingtalktest.Server, accept chat.Accept) *gateway {
 	t.Helper()
 	return run(t, s, newTransport(t, s.URL, nil), accept)
 }
 
-func run(t *testing.T, s *dingtalktest.Server, tr *Transport, accept bot.Accept) *gateway {
+func run(t *testing.T, s *dingtalktest.Server, tr *Transport, accept chat.Accept) *gateway {
 	t.Helper()
 	g := &gateway{Transport: tr, got: make(chan sessions.Message, 10_000), done: make(chan struct{}), log: &logBuffer{}}
 	ctx, cancel := context.WithCancel(zerolog.New(g.log).WithContext(context.Background()))

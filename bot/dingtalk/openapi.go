@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -21,10 +21,10 @@ type apiBody struct {
 
 // sendOpenAPI sends one part through the open API: to the group, or to the person of a private chat, whose conversation
 // id is not valid there. The API has no idempotency key.
-func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *bot.SendError {
+func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
 	param, err := encode(markdownBody{m.title, m.naming()})
 	if err != nil {
-		return &bot.SendError{Permanent: true, Err: err}
+		return &chat.SendError{Permanent: true, Err: err}
 	}
 	body := apiBody{RobotCode: to.RobotCode, MsgKey: "sampleMarkdown", MsgParam: string(param)}
 	if body.RobotCode == "" {
@@ -33,7 +33,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	path, doing := "/v1.0/robot/groupMessages/send", "sending to the group"
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
-			return &bot.SendError{Permanent: true, Err: errors.New("no staff id to write to")}
+			return &chat.SendError{Permanent: true, Err: errors.New("no staff id to write to")}
 		}
 		path, doing = "/v1.0/robot/oToMessages/batchSend", "sending to the person"
 		body.UserIDs = []sessions.UserID{to.StaffID}
@@ -48,17 +48,17 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 }
 
 // callAPI makes a call with the access token, and renews a refused token once.
-func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (answer, *bot.SendError) {
+func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (answer, *chat.SendError) {
 	for try := 0; ; try++ {
 		token, err := t.tokens.get(ctx)
 		if errors.Is(err, errCredentials) {
-			return answer{}, &bot.SendError{After: waitToken, Err: fmt.Errorf("%s: %w", doing, err)}
+			return answer{}, &chat.SendError{After: waitToken, Err: fmt.Errorf("%s: %w", doing, err)}
 		}
 		if err != nil {
-			return answer{}, &bot.SendError{Err: fmt.Errorf("%s: %w", doing, err)}
+			return answer{}, &chat.SendError{Err: fmt.Errorf("%s: %w", doing, err)}
 		}
 		if err := t.api.Wait(ctx); err != nil {
-			return answer{}, &bot.SendError{After: time.Second, Err: fmt.Errorf("%s: waiting for a free call: %w", doing, err)}
+			return answer{}, &chat.SendError{After: time.Second, Err: fmt.Errorf("%s: waiting for a free call: %w", doing, err)}
 		}
 		a, err := t.post(ctx, t.config.APIBase+path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, body)
 		if err != nil {
@@ -73,21 +73,21 @@ func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (
 }
 
 // judgeAPI reads an open API's answer. A success may list an unreachable person.
-func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *bot.SendError {
+func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.SendError {
 	said := t.redact(t.words(a), a.token)
 	code := a.body.str("errcode", "code")
 	switch {
 	case a.status >= 500 || mayHaveArrived(a.status):
-		return &bot.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
+		return &chat.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
 	case a.status == http.StatusOK && !a.intact:
-		return &bot.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
+		return &chat.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
 	case a.status != http.StatusOK || code != "" && code != "0":
 		return t.failure(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
 	case a.body.has("status") && classify(a) == banned:
-		return &bot.SendError{After: waitBanned, Err: fmt.Errorf("%s: %s", doing, said)}
+		return &chat.SendError{After: waitBanned, Err: fmt.Errorf("%s: %s", doing, said)}
 	}
 	if names(a.body, "invalidStaffIdList", to.StaffID) {
-		return &bot.SendError{Permanent: true, Err: fmt.Errorf("%s: DingTalk knows no such person", doing)}
+		return &chat.SendError{Permanent: true, Err: fmt.Errorf("%s: DingTalk knows no such person", doing)}
 	}
 	if names(a.body, "flowControlledStaffIdList", to.StaffID) {
 		return t.tooMany(to, fmt.Errorf("%s: the person gets too many messages", doing))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -26,10 +26,10 @@ var (
 
 // Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
 // failure is a [*bot.SendError].
-func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, error) {
+func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	parts := compose(named(o))
 	if o.Part >= len(parts) {
-		return bot.Sent{Part: o.Part}, nil
+		return chat.Sent{Part: o.Part}, nil
 	}
 	uuid := ""
 	if o.Reply.Nonce != "" {
@@ -38,16 +38,16 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (bot.Sent, er
 	via, err := t.sendPart(ctx, o.Reply.Target, parts[o.Part], uuid)
 	if err != nil {
 		t.counters.failed.Add(1)
-		return bot.Sent{Part: o.Part}, err
+		return chat.Sent{Part: o.Part}, err
 	}
 	arrived := o.Part + 1
-	return bot.Sent{Via: via, Part: arrived, More: arrived < len(parts)}, nil
+	return chat.Sent{Via: via, Part: arrived, More: arrived < len(parts)}, nil
 }
 
 func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {
 	if wait := t.limits.take(to.ConversationID); wait > 0 {
 		t.counters.limited.Add(1)
-		return "", &bot.SendError{After: wait, Err: errTooMany}
+		return "", &chat.SendError{After: wait, Err: errTooMany}
 	}
 	err := t.checkWebhook(to)
 	if err == nil {
@@ -126,14 +126,14 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	}
 	switch {
 	case a.status >= 500 || mayHaveArrived(a.status):
-		return &bot.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("posting to the session webhook: status %d", a.status)}
+		return &chat.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("posting to the session webhook: status %d", a.status)}
 	case a.status == http.StatusTooManyRequests:
 		return t.tooMany(to, fmt.Errorf("posting to the session webhook: status %d", a.status))
 	case a.status != http.StatusOK:
 		// A redirect is not followed, and a refused address is not retried.
 		return fmt.Errorf("%w: status %d", errNoWebhook, a.status)
 	case !a.intact:
-		return &bot.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer broke off")}
+		return &chat.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer broke off")}
 	}
 	return t.judgeWebhook(to, a)
 }
@@ -148,12 +148,12 @@ func mayHaveArrived(status int) bool {
 const statusClientClosed = 499
 
 // lostOnTheWay is the failure of a request that brought no answer.
-func lostOnTheWay(doing string, err error) *bot.SendError {
-	return &bot.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
+func lostOnTheWay(doing string, err error) *chat.SendError {
+	return &chat.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
 // tooMany is DingTalk's rate limit: all replies of the conversation pause.
-func (t *Transport) tooMany(to sessions.Target, err error) *bot.SendError {
+func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	t.counters.limited.Add(1)
-	return &bot.SendError{After: t.limits.refused(to.ConversationID), Err: err}
+	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 )
@@ -34,7 +34,7 @@ func simulator(t *testing.T) *dingtalktest.Server {
 	return dingtalktest.NewServer(t, dingtalktest.Fast())
 }
 
-func mustSend(t *testing.T, g *gateway, o sessions.Outgoing) bot.Sent {
+func mustSend(t *testing.T, g *gateway, o sessions.Outgoing) chat.Sent {
 	t.Helper()
 	sent, err := g.Send(testContext(t), o)
 	if err != nil {
@@ -44,7 +44,7 @@ func mustSend(t *testing.T, g *gateway, o sessions.Outgoing) bot.Sent {
 }
 
 // sendAll sends the parts of a reply that are left.
-func sendAll(t *testing.T, g *gateway, o sessions.Outgoing) (bot.Sent, error) {
+func sendAll(t *testing.T, g *gateway, o sessions.Outgoing) (chat.Sent, error) {
 	t.Helper()
 	for {
 		sent, err := g.Send(testContext(t), o)
@@ -58,10 +58,10 @@ func sendAll(t *testing.T, g *gateway, o sessions.Outgoing) (bot.Sent, error) {
 	}
 }
 
-func mustFail(t *testing.T, g *gateway, o sessions.Outgoing) *bot.SendError {
+func mustFail(t *testing.T, g *gateway, o sessions.Outgoing) *chat.SendError {
 	t.Helper()
 	_, err := g.Send(testContext(t), o)
-	s, ok := errors.AsType[*bot.SendError](err)
+	s, ok := errors.AsType[*chat.SendError](err)
 	if !ok {
 		t.Fatalf("Send returned %v, not a SendError", err)
 	}
@@ -431,7 +431,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(testContext(t), 50*time.Millisecond)
 	defer cancel()
 	_, err := g.Send(ctx, o)
-	if e, ok := errors.AsType[*bot.SendError](err); !ok || !e.Maybe {
+	if e, ok := errors.AsType[*chat.SendError](err); !ok || !e.Maybe {
 		t.Errorf("got %v", err)
 	}
 }

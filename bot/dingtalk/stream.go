@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 )
 
 // end is the reason why a connection ended.
@@ -24,7 +24,7 @@ const (
 
 // Run keeps one connection open until ctx ends. It retries forever, also after a refused secret, which may be corrected
 // at DingTalk.
-func (t *Transport) Run(ctx context.Context, accept bot.Accept) error {
+func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
 	defer retiring.Wait()

@@ -12,8 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -27,7 +29,7 @@ type echo struct {
 	turns map[string][][]string // by group: the questions of each turn
 }
 
-func (e *echo) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
+func (e *echo) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	var asked []string
 	group := ""
 	for _, m := range r.Messages {
@@ -42,7 +44,7 @@ func (e *echo) Generate(_ context.Context, r bot.Request) (bot.Response, error) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.turns[group] = append(e.turns[group], asked)
-	return bot.Response{Text: "ok", Finish: bot.FinishStop, Model: "echo"}, nil
+	return llm.Response{Text: "ok", Finish: llm.FinishStop, Model: "echo"}, nil
 }
 
 func (e *echo) of(group string) [][]string {
@@ -168,7 +170,7 @@ func TestGatheringDelaysNoAck(t *testing.T) {
 	}
 }
 
-var _ bot.Receiver = (*dingtalk.Transport)(nil)
+var _ chat.Receiver = (*dingtalk.Transport)(nil)
 
 // A turn waits for a message that was received before and takes long to store, and not for one of another conversation.
 func TestATurnAwaitsWhatIsBeingStored(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
 var (
-	_ bot.Transport = (*Transport)(nil)
-	_ bot.Receiver  = (*Transport)(nil)
+	_ chat.Transport = (*Transport)(nil)
+	_ chat.Receiver  = (*Transport)(nil)
 )
 
 // Config is the DingTalk application and its settings.

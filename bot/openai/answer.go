@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -219,13 +219,13 @@ func (a *answer) end() string {
 }
 
 // response is the answer as bot.Response, with its cost at m's prices.
-func (m *model) response(a answer) bot.Response {
-	r := bot.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: bot.Finish(a.finish)}
+func (m *model) response(a answer) llm.Response {
+	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: llm.Finish(a.finish)}
 	switch {
-	case len(a.calls) > 0 && a.finish != string(bot.FinishLength) && a.finish != string(bot.FinishFilter):
-		r.Finish = bot.FinishTools // some providers send "stop" after a forced tool, old ones "function_call"
+	case len(a.calls) > 0 && a.finish != string(llm.FinishLength) && a.finish != string(llm.FinishFilter):
+		r.Finish = llm.FinishTools // some providers send "stop" after a forced tool, old ones "function_call"
 	case a.finish == "":
-		r.Finish = bot.FinishStop
+		r.Finish = llm.FinishStop
 	}
 	r.Cost = m.cost(a.usage)
 	return r

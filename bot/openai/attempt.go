@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 var (
@@ -26,7 +26,7 @@ const (
 )
 
 // attempt makes one HTTP exchange. With an error the answer holds the reported usage only.
-func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
+func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	x := &exchange{extra: cl.extra, stream: cl.stream}
 	began := time.Now()
 	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
@@ -50,7 +50,7 @@ func (s *slot) attempt(cl call) (answer, *bot.ModelError) {
 	if err == nil && !a.choices {
 		err = errEmpty
 	}
-	if err == nil && a.finish == string(bot.FinishFilter) && a.text == "" && len(a.calls) == 0 {
+	if err == nil && a.finish == string(llm.FinishFilter) && a.text == "" && len(a.calls) == 0 {
 		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
 	}
 	if err != nil {

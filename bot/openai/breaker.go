@@ -6,7 +6,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // breaker is a circuit breaker of one model, shared by all calls. While it is open the model is asked last; after a
@@ -97,14 +97,14 @@ func (p pass) answered() (again bool) {
 }
 
 // state is the breaker's state for metrics.
-func (b *breaker) state() bot.ModelState {
+func (b *breaker) state() llm.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case !b.open:
-		return bot.ModelUp
+		return llm.Up
 	case b.trial || time.Now().After(b.until):
-		return bot.ModelOnTrial
+		return llm.OnTrial
 	}
-	return bot.ModelDown
+	return llm.Down
 }

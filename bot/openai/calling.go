@@ -10,18 +10,18 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // calling is the state of one Generate call.
 type calling struct {
 	*Client
-	bot.Request
+	llm.Request
 	caller context.Context //nolint:containedctx // the call's own, beside that of each model's part
 	out    *sink
 	made   int          // requests
-	spent  bot.Response // usage, cost and parts so far
-	failed []*bot.ModelError
+	spent  llm.Response // usage, cost and parts so far
+	failed []*llm.CallError
 }
 
 // slot is one model's part of a call.
@@ -31,7 +31,7 @@ type slot struct {
 	pass  pass
 	last  bool            // no other model is up
 	ctx   context.Context //nolint:containedctx // ends with the model's share of the time
-	part  bot.Part
+	part  llm.Part
 	hangs bool // the last request ended for its silence
 	flows bool // its answer had begun
 }
@@ -50,13 +50,13 @@ func (k *calling) next(left []*model) (slot, []*model) {
 	}
 	s := slot{calling: k, m: left[at], pass: p}
 	left = slices.Delete(slices.Clone(left), at, at+1)
-	s.last = !slices.ContainsFunc(left, func(m *model) bool { return m.breaker.state() != bot.ModelDown })
+	s.last = !slices.ContainsFunc(left, func(m *model) bool { return m.breaker.state() != llm.Down })
 	return s, left
 }
 
 // take gives the model its share of the remaining time, asks it, and reports the result. All models have equal shares;
 // the last one has the rest. A panic returns the pass and is neutral.
-func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
+func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	reported := false
 	defer func() {
 		if !reported {
@@ -70,7 +70,7 @@ func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
 		defer stop()
 	}
 	began := time.Now()
-	s.part = bot.Part{Model: s.m.Name}
+	s.part = llm.Part{Model: s.m.Name}
 	resp, err := s.ask()
 	s.part.Took, s.part.Usage, s.part.Cost, s.part.Err = time.Since(began), resp.Usage, resp.Cost, err
 	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
@@ -78,32 +78,32 @@ func (k *calling) take(s slot, behind int) (bot.Response, *bot.ModelError) {
 	reported = true
 	if err != nil {
 		k.failed = append(k.failed, err)
-		return bot.Response{}, err
+		return llm.Response{}, err
 	}
 	resp.Usage, resp.Cost, resp.Parts = k.spent.Usage, k.spent.Cost, k.spent.Parts
 	return resp, nil
 }
 
 // ask waits as the provider requested, and makes the requests.
-func (s *slot) ask() (bot.Response, *bot.ModelError) {
+func (s *slot) ask() (llm.Response, *llm.CallError) {
 	if wait := s.pass.wait; wait > 0 && !s.pause(wait) {
 		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))
-		return bot.Response{}, &bot.ModelError{Class: bot.Busy, Model: s.m.Name, Status: http.StatusTooManyRequests, After: wait, Err: err}
+		return llm.Response{}, &llm.CallError{Class: llm.Busy, Model: s.m.Name, Status: http.StatusTooManyRequests, After: wait, Err: err}
 	}
 	if s.Force != "" {
 		return s.forced()
 	}
 	a, err := s.retry(rungNone)
 	if err != nil {
-		return bot.Response{Usage: a.usage, Cost: s.m.cost(a.usage)}, err
+		return llm.Response{Usage: a.usage, Cost: s.m.cost(a.usage)}, err
 	}
 	return s.m.response(a), nil
 }
 
 // report updates the breaker. A fault of the request shows that the model is up.
-func (s *slot) report(err *bot.ModelError) {
+func (s *slot) report(err *llm.CallError) {
 	log := zerolog.Ctx(s.caller).With().Str("model", s.m.Name).Logger()
-	if err == nil || err.RequestFault() || err.Class == bot.Overflow {
+	if err == nil || err.RequestFault() || err.Class == llm.Overflow {
 		if s.pass.answered() {
 			log.Info().Msg("Model answers again")
 		}
@@ -115,13 +115,13 @@ func (s *slot) report(err *bot.ModelError) {
 }
 
 // weight is a failure's weight for the breaker, see [enough].
-func (s *slot) weight(err *bot.ModelError) int {
+func (s *slot) weight(err *llm.CallError) int {
 	switch {
 	case s.part.Requests == 0, errors.Is(s.caller.Err(), context.Canceled):
 		return 0
-	case err.Class == bot.Busy, err.Class == bot.Broken:
+	case err.Class == llm.Busy, err.Class == llm.Broken:
 		return s.part.Requests
-	case err.Class != bot.Timeout, s.hangs:
+	case err.Class != llm.Timeout, s.hangs:
 		return enough
 	case s.flows:
 		return 0 // slow
@@ -132,7 +132,7 @@ func (s *slot) weight(err *bot.ModelError) int {
 // retry asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
 // once. A hanging model is not asked again while another could answer. With an error the answer holds the last
 // attempt's usage.
-func (s *slot) retry(way rung) (answer, *bot.ModelError) {
+func (s *slot) retry(way rung) (answer, *llm.CallError) {
 	for n := 0; ; {
 		cl := s.m.build(s.Request, way)
 		s.out.reset()
@@ -142,7 +142,7 @@ func (s *slot) retry(way rung) (answer, *bot.ModelError) {
 		if err == nil {
 			return a, nil
 		}
-		if err.Class == bot.Malformed && s.m.adapt(cl, err) {
+		if err.Class == llm.Malformed && s.m.adapt(cl, err) {
 			s.made-- // a change of form, once for each provider
 			s.part.Requests--
 			continue
@@ -150,7 +150,7 @@ func (s *slot) retry(way rung) (answer, *bot.ModelError) {
 		switch {
 		case !err.Temporary(), n >= s.m.Retries, s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
 			return a, err
-		case (s.hangs || err.Class == bot.Unreachable || err.After > patience) && !s.last:
+		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
 			return a, err
 		case !rest(s.ctx, s.backoff, n, err.After):
 			return a, err

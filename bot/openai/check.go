@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // Token bounds of a check: a reasoning model needs some before it calls a tool.
@@ -15,31 +15,31 @@ const (
 )
 
 // checkSpec is a minimal tool in the form of a flush's.
-var checkSpec = bot.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
+var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
 // CheckAnswer requests one token from the named model, once, without fallback. The error of a check is a
 // *bot.ModelError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
-	_, err := c.check(ctx, name, bot.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
+	_, err := c.check(ctx, name, llm.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
 	return err
 }
 
 // CheckTool forces a tool call of the named model, as flushes do, and returns the accepted way.
 func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
-	resp, err := c.check(ctx, name, bot.Request{
-		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []bot.ToolSpec{checkSpec}, Force: checkSpec.Name,
+	resp, err := c.check(ctx, name, llm.Request{
+		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []llm.ToolSpec{checkSpec}, Force: checkSpec.Name,
 	})
 	if err == nil && !called(resp, checkSpec.Name) {
-		err = &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the model answered without the tool that it had to call")}
+		err = &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the model answered without the tool that it had to call")}
 	}
 	return resp.Forced, err
 }
 
 // CheckStream reports whether the named model streams with the usage at the end.
 func (c *Client) CheckStream(ctx context.Context, name string) error {
-	resp, err := c.check(ctx, name, bot.Request{
+	resp, err := c.check(ctx, name, llm.Request{
 		MaxOutput: checkWord, Messages: checkMessages("ping"), Delta: func(string, bool) {},
 	})
 	m := c.find(name)
@@ -47,22 +47,22 @@ func (c *Client) CheckStream(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case m.whole.Load():
-		return &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the endpoint was asked for a stream and answered in one piece")}
+		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the endpoint was asked for a stream and answered in one piece")}
 	case resp.Usage.Prompt == 0:
-		return &bot.ModelError{Class: bot.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are not counted")}
+		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are not counted")}
 	}
 	return nil
 }
 
-func checkMessages(ask string) []bot.ChatMessage {
-	return []bot.ChatMessage{{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: ask}}
+func checkMessages(ask string) []llm.Message {
+	return []llm.Message{{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: ask}}
 }
 
 // check makes one request to one model.
-func (c *Client) check(ctx context.Context, name string, r bot.Request) (bot.Response, error) {
+func (c *Client) check(ctx context.Context, name string, r llm.Request) (llm.Response, error) {
 	m := c.find(name)
 	if m == nil {
-		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
+		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
 	}
 	r.Requests = 1
 	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta}}

@@ -9,19 +9,19 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
 // *bot.ModelError; the response then holds usage and cost of unusable answers.
-func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, error) {
+func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	order, err := c.order(r.Model)
 	if err != nil {
-		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: r.Model, Err: err}
+		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: r.Model, Err: err}
 	}
 	if r.Force != "" && !offered(r.Tools, r.Force) {
 		err := fmt.Errorf("forcing tool %q, which the request does not offer", r.Force)
-		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: order[0].Name, Err: err}
+		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: order[0].Name, Err: err}
 	}
 	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta}}
 	for left := order; len(left) > 0; {
@@ -31,7 +31,7 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 		if merr == nil {
 			return resp, nil
 		}
-		if merr.Class == bot.Overflow || merr.Class == bot.Refused || ctx.Err() != nil {
+		if merr.Class == llm.Overflow || merr.Class == llm.Refused || ctx.Err() != nil {
 			return k.spent, merr
 		}
 		if k.Requests > 0 && k.made >= k.Requests {
@@ -46,8 +46,8 @@ func (c *Client) Generate(ctx context.Context, r bot.Request) (bot.Response, err
 }
 
 // States returns whether each model is up.
-func (c *Client) States() map[string]bot.ModelState {
-	states := map[string]bot.ModelState{}
+func (c *Client) States() map[string]llm.State {
+	states := map[string]llm.State{}
 	for _, m := range c.models {
 		states[m.Name] = m.breaker.state()
 	}
@@ -95,7 +95,7 @@ func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration
 }
 
 // joinedFault is the error of a call that no model answered: a transient one if any, else that of the requested model.
-func joinedFault(failed []*bot.ModelError) *bot.ModelError {
+func joinedFault(failed []*llm.CallError) *llm.CallError {
 	if len(failed) == 1 {
 		return failed[0]
 	}
@@ -132,7 +132,7 @@ func (s *sink) reset() {
 	}
 }
 
-func offered(tools []bot.ToolSpec, name string) bool {
+func offered(tools []llm.ToolSpec, name string) bool {
 	for _, t := range tools {
 		if t.Name == name {
 			return true

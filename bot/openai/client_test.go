@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 )
 
@@ -32,19 +32,19 @@ func clientOf(t *testing.T, retries int, servers ...*openaitest.Server) *Client 
 	return c
 }
 
-var saveSpec = bot.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
+var saveSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
 	"type":       "object",
 	"properties": map[string]any{"facts": map[string]any{"type": "array"}, "nothing_to_save": map[string]any{"type": "boolean"}},
 }}
 
-var searchSpec = bot.ToolSpec{Name: "memory_search", Description: "Searches.", Schema: map[string]any{
+var searchSpec = llm.ToolSpec{Name: "memory_search", Description: "Searches.", Schema: map[string]any{
 	"type": "object", "properties": map[string]any{"query": map[string]any{"type": "string"}}, "required": []any{"query"},
 }}
 
-func ask(text string) bot.Request {
-	return bot.Request{
-		Messages: []bot.ChatMessage{{Role: "system", Content: "You are Ebb."}, {Role: "user", Content: text}},
-		Tools:    []bot.ToolSpec{saveSpec, searchSpec},
+func ask(text string) llm.Request {
+	return llm.Request{
+		Messages: []llm.Message{{Role: "system", Content: "You are Ebb."}, {Role: "user", Content: text}},
+		Tools:    []llm.ToolSpec{saveSpec, searchSpec},
 	}
 }
 
@@ -62,9 +62,9 @@ func (h *heard) delta(s string, reset bool) {
 	h.text.WriteString(s)
 }
 
-func class(t *testing.T, err error, want bot.ErrorClass) *bot.ModelError {
+func class(t *testing.T, err error, want llm.ErrorClass) *llm.CallError {
 	t.Helper()
-	var m *bot.ModelError
+	var m *llm.CallError
 	if !errors.As(err, &m) {
 		t.Fatalf("got error %v, want a model error of class %s", err, want)
 	}
@@ -133,7 +133,7 @@ func TestPlainAndStreamedAnswersAgree(t *testing.T) {
 func same(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, a, b bot.Response,
+}, a, b llm.Response,
 ) {
 	t.Helper()
 	if a.Text != b.Text || a.Finish != b.Finish || a.Usage != b.Usage || len(a.ToolCalls) != len(b.ToolCalls) {
@@ -232,7 +232,7 @@ func TestAStreamIsCompleteWithItsFinishReason(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp.Text != "好" || resp.Finish != bot.FinishStop || h.text.String() != "好" {
+			if resp.Text != "好" || resp.Finish != llm.FinishStop || h.text.String() != "好" {
 				t.Errorf("got %q (%s), the reader saw %q", resp.Text, resp.Finish, h.text.String())
 			}
 		})
@@ -274,14 +274,14 @@ func TestFinalErrorsStopAtOnce(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		fault openaitest.Reply
-		want  bot.ErrorClass
+		want  llm.ErrorClass
 	}{
-		"OpenAI overflow":    {openaitest.Error(400, "", `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens."}}`), bot.Overflow},
-		"DashScope overflow": {openaitest.Error(400, "", `{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}`), bot.Overflow},
-		"vLLM overflow":      {openaitest.Error(400, "", `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","code":400}`), bot.Overflow},
-		"413":                {openaitest.Raw(413, "text/html", "<html>too large</html>"), bot.Overflow},
-		"filtered request":   {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`), bot.Refused},
-		"filtered answer":    {openaitest.Text("").Finish("content_filter"), bot.Refused},
+		"OpenAI overflow":    {openaitest.Error(400, "", `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens."}}`), llm.Overflow},
+		"DashScope overflow": {openaitest.Error(400, "", `{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}`), llm.Overflow},
+		"vLLM overflow":      {openaitest.Error(400, "", `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","code":400}`), llm.Overflow},
+		"413":                {openaitest.Raw(413, "text/html", "<html>too large</html>"), llm.Overflow},
+		"filtered request":   {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`), llm.Refused},
+		"filtered answer":    {openaitest.Text("").Finish("content_filter"), llm.Refused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -300,11 +300,11 @@ func TestWhenAllFail(t *testing.T) {
 	denied, busy, bad := openaitest.Error(401, "", ""), openaitest.Error(503, "", ""), openaitest.Error(400, "", "")
 	for name, tc := range map[string]struct {
 		a, b openaitest.Reply
-		want bot.ErrorClass
+		want llm.ErrorClass
 	}{
-		"one is only busy":          {denied, busy, bot.Busy},
-		"the requested one's words": {denied, bad, bot.Denied},
-		"both denied":               {denied, denied, bot.Denied},
+		"one is only busy":          {denied, busy, llm.Busy},
+		"the requested one's words": {denied, bad, llm.Denied},
+		"both denied":               {denied, denied, llm.Denied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,7 +325,7 @@ func TestKeysNeverShow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := clientOf(t, 0, openaitest.NewServer(t, openaitest.Raw(401, "application/json", body))).Generate(t.Context(), ask("你好"))
-			text := class(t, err, bot.Denied).Error()
+			text := class(t, err, llm.Denied).Error()
 			for _, secret := range []string{testKey, "sk-proj", "wxyz", "abcdef", "deadbeef"} {
 				if strings.Contains(text, secret) {
 					t.Errorf("%q shows in %q", secret, text)
@@ -347,7 +347,7 @@ func TestNoWaitPastTheDeadline(t *testing.T) {
 	}
 	only := openaitest.NewServer(t, openaitest.Error(429, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), ""))
 	_, err = clientOf(t, 5, only).Generate(ctx, ask("你好"))
-	if m := class(t, err, bot.Busy); m.After < 50*time.Minute || m.Status != 429 {
+	if m := class(t, err, llm.Busy); m.After < 50*time.Minute || m.Status != 429 {
 		t.Errorf("the error says %v and status %d", m.After, m.Status)
 	}
 }

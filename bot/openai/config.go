@@ -25,7 +25,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // Config lists the models and the retry settings.
@@ -82,7 +82,7 @@ type Client struct {
 	backoff   time.Duration
 }
 
-var _ bot.Model = (*Client)(nil)
+var _ llm.Model = (*Client)(nil)
 
 // model is an endpoint with its learned properties, kept for the life of the process: providers change slowly, and a
 // wrong guess costs one refused request.

@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // EmbedConfig is an endpoint for embeddings.
@@ -80,7 +80,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 }
 
 // attempt makes one HTTP exchange.
-func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *bot.ModelError) {
+func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *llm.CallError) {
 	m, x := e.client.models[0], &exchange{}
 	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
 	defer stop()
@@ -128,15 +128,15 @@ func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 }
 
 // EmbedError is a failed call of an embedding endpoint, classified.
-type EmbedError struct{ *bot.ModelError }
+type EmbedError struct{ *llm.CallError }
 
 // Unfit reports whether the endpoint refuses these texts: too long, too many, or filtered.
 func (e *EmbedError) Unfit() bool {
-	return e.Class == bot.Malformed || e.Class == bot.Overflow || e.Class == bot.Refused
+	return e.Class == llm.Malformed || e.Class == llm.Overflow || e.Class == llm.Refused
 }
 
 // Wait is the pause that the endpoint requests; 0 for none.
 func (e *EmbedError) Wait() time.Duration { return e.After }
 
 // Unwrap returns the classified error.
-func (e *EmbedError) Unwrap() error { return e.ModelError }
+func (e *EmbedError) Unwrap() error { return e.CallError }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/memory"
 )
@@ -64,23 +64,23 @@ func TestEmbedFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault openaitest.Reply
-		class bot.ErrorClass
+		class llm.ErrorClass
 		unfit bool
 		asked int
 	}{
-		"rate limit":        {openaitest.Error(429, "0.01", ""), bot.Busy, false, 3},
-		"server error":      {openaitest.Error(500, "", ""), bot.Busy, false, 3},
-		"broken":            {openaitest.Text("x").BreakAfter(0), bot.Broken, false, 3},
-		"no JSON":           {openaitest.Raw(200, "text/html", "<html>"), bot.Broken, false, 3},
-		"too few":           {openaitest.Raw(200, "application/json", `{"data":[{"index":0,"embedding":[1]}]}`), bot.Broken, false, 3},
-		"two lengths":       {openaitest.Raw(200, "application/json", `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), bot.Broken, false, 3},
-		"an index too far":  {openaitest.Raw(200, "application/json", `{"data":[{"index":7,"embedding":[1]},{"index":1,"embedding":[1]}]}`), bot.Broken, false, 3},
-		"too many at once":  {openaitest.Error(400, "", `{"error":{"message":"batch size is invalid, it should not be larger than 10"}}`), bot.Malformed, true, 1},
-		"too long":          {openaitest.Error(400, "", `{"error":{"message":"maximum context length is 512 tokens"}}`), bot.Overflow, true, 1},
-		"filtered":          {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"inappropriate content"}}`), bot.Refused, true, 1},
-		"wrong key":         {openaitest.Error(401, "", `{"error":{"message":"Incorrect API key provided: sk-secret-1"}}`), bot.Denied, false, 1},
-		"too many to bear":  {openaitest.Error(429, "3600", ""), bot.Busy, false, 1}, // waits for no hour here
-		"key in plain text": {openaitest.Error(403, "", `no access for sk-secret-1`), bot.Denied, false, 1},
+		"rate limit":        {openaitest.Error(429, "0.01", ""), llm.Busy, false, 3},
+		"server error":      {openaitest.Error(500, "", ""), llm.Busy, false, 3},
+		"broken":            {openaitest.Text("x").BreakAfter(0), llm.Broken, false, 3},
+		"no JSON":           {openaitest.Raw(200, "text/html", "<html>"), llm.Broken, false, 3},
+		"too few":           {openaitest.Raw(200, "application/json", `{"data":[{"index":0,"embedding":[1]}]}`), llm.Broken, false, 3},
+		"two lengths":       {openaitest.Raw(200, "application/json", `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), llm.Broken, false, 3},
+		"an index too far":  {openaitest.Raw(200, "application/json", `{"data":[{"index":7,"embedding":[1]},{"index":1,"embedding":[1]}]}`), llm.Broken, false, 3},
+		"too many at once":  {openaitest.Error(400, "", `{"error":{"message":"batch size is invalid, it should not be larger than 10"}}`), llm.Malformed, true, 1},
+		"too long":          {openaitest.Error(400, "", `{"error":{"message":"maximum context length is 512 tokens"}}`), llm.Overflow, true, 1},
+		"filtered":          {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"inappropriate content"}}`), llm.Refused, true, 1},
+		"wrong key":         {openaitest.Error(401, "", `{"error":{"message":"Incorrect API key provided: sk-secret-1"}}`), llm.Denied, false, 1},
+		"too many to bear":  {openaitest.Error(429, "3600", ""), llm.Busy, false, 1}, // waits for no hour here
+		"key in plain text": {openaitest.Error(403, "", `no access for sk-secret-1`), llm.Denied, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,8 +88,8 @@ func TestEmbedFaults(t *testing.T) {
 			e := newEmbedder(t, s.URL, EmbedConfig{APIKey: "sk-secret-1", Retries: 2})
 			_, err := e.Embed(t.Context(), []string{"a", "b"})
 			trouble, ok := errors.AsType[memory.EmbedTrouble](err)
-			if !ok || trouble.Unfit() != tt.unfit || bot.ClassOf(err) != tt.class || len(s.Embeddings()) != tt.asked {
-				t.Errorf("after %d requests: %v (trouble %v, class %s)", len(s.Embeddings()), err, ok, bot.ClassOf(err))
+			if !ok || trouble.Unfit() != tt.unfit || llm.ClassOf(err) != tt.class || len(s.Embeddings()) != tt.asked {
+				t.Errorf("after %d requests: %v (trouble %v, class %s)", len(s.Embeddings()), err, ok, llm.ClassOf(err))
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v", err, err), "sk-secret-1") {
 				t.Errorf("the error tells the key: %v", err)

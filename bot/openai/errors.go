@@ -13,7 +13,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 )
 
 // providerError is an error with the provider's message.
@@ -70,47 +70,47 @@ func (e *providerError) statusCode() int {
 }
 
 // class classifies the provider's error: by a clear status, else by its words.
-func (e *providerError) class() bot.ErrorClass {
+func (e *providerError) class() llm.ErrorClass {
 	words, s := e.code+" "+e.message, e.statusCode()
 	switch {
 	case s == 401 || s == 402 || s == 403:
 		if s == 403 && saysFiltered.MatchString(words) {
-			return bot.Refused
+			return llm.Refused
 		}
-		return bot.Denied
+		return llm.Denied
 	case s == 408 || s == 504:
-		return bot.Timeout
+		return llm.Timeout
 	case s == 409 || s == 425 || s == 429 || s >= 500:
-		return bot.Busy
+		return llm.Busy
 	case s == 404 || s == 405 || s == 410:
-		return bot.Missing
+		return llm.Missing
 	case s == 413:
-		return bot.Overflow
+		return llm.Overflow
 	case s == 0 && saysBusy.MatchString(words):
-		return bot.Busy
+		return llm.Busy
 	}
 	switch {
 	case saysFiltered.MatchString(words):
-		return bot.Refused
+		return llm.Refused
 	case saysOverflow.MatchString(words):
-		return bot.Overflow
+		return llm.Overflow
 	case saysDenied.MatchString(words):
-		return bot.Denied
+		return llm.Denied
 	case s == 0:
-		return bot.Busy
+		return llm.Busy
 	}
-	return bot.Malformed
+	return llm.Malformed
 }
 
 // failure classifies the error of an attempt and removes keys from its text.
-func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *bot.ModelError {
-	e := &bot.ModelError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
+func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *llm.CallError {
+	e := &llm.CallError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
 	var perr *providerError
 	switch {
 	case ctx.Err() != nil: // the caller ended it
-		e.Class = bot.Busy
+		e.Class = llm.Busy
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			e.Class = bot.Timeout
+			e.Class = llm.Timeout
 		}
 		e.Err = fmt.Errorf("asking the model: %w", ctx.Err())
 		if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
@@ -130,21 +130,21 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 }
 
 // transportFault is the class of an error without a provider's message.
-func transportFault(err error) bot.ErrorClass {
+func transportFault(err error) llm.ErrorClass {
 	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {
 		if errors.Is(err, e) {
-			return bot.Timeout
+			return llm.Timeout
 		}
 	}
 	_, dns := errors.AsType[*net.DNSError](err)
 	op, dial := errors.AsType[*net.OpError](err)
 	switch {
 	case dns, dial && op.Op == "dial":
-		return bot.Unreachable
+		return llm.Unreachable
 	case badRequest(err):
-		return bot.Malformed
+		return llm.Malformed
 	}
-	return bot.Broken
+	return llm.Broken
 }
 
 // badRequest names the errors of go-openai's own checks: the request was not sent.

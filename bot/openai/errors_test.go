@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 )
 
@@ -29,7 +29,7 @@ func TestUnreachableEndpoint(t *testing.T) {
 		}
 		t.Cleanup(c.Close)
 		_, err = c.Generate(t.Context(), ask("Q1"))
-		class(t, err, bot.Unreachable)
+		class(t, err, llm.Unreachable)
 		if log := err.Error(); !strings.HasPrefix(log, "model a: unreachable: ") || strings.Contains(log, "busy") {
 			t.Errorf("%s: logged as %q", address, log)
 		}
@@ -58,8 +58,8 @@ func TestWhoIsToBlame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := clientOf(t, 0, openaitest.NewServer(t, c.reply)).Generate(t.Context(), bot.Request{Messages: ask("Q").Messages})
-			trouble, ok := errors.AsType[*bot.ModelError](err)
+			_, err := clientOf(t, 0, openaitest.NewServer(t, c.reply)).Generate(t.Context(), llm.Request{Messages: ask("Q").Messages})
+			trouble, ok := errors.AsType[*llm.CallError](err)
 			if !ok || trouble.RequestFault() != c.own {
 				t.Errorf("got %v, blaming the request: %v", err, ok && trouble.RequestFault())
 			}

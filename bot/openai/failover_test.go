@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 )
 
@@ -17,18 +17,18 @@ func TestABackupReplacesAModelThatIsDown(t *testing.T) {
 	words := openaitest.Text("说着说着就没有了").Pieces(1)
 	for name, tt := range map[string]struct {
 		fault  openaitest.Reply
-		class  bot.ErrorClass
+		class  llm.ErrorClass
 		before int // requests before the breaker opens, with one retry
 	}{
-		"takes the request and never answers": {openaitest.Hang(), bot.Timeout, 1},
-		"sends headers and nothing more":      {words.QuietAfter(0), bot.Timeout, 1},
-		"sends one token and nothing more":    {words.QuietAfter(1), bot.Timeout, 1},
-		"thinks one thought and no more":      {words.Thinking("嗯").QuietAfter(1), bot.Timeout, 1},
-		"sends empty chunks without end":      {openaitest.Events(empties(2000)...).Slow(20 * time.Millisecond), bot.Timeout, 1},
-		"refuses by a 503":                    {openaitest.Error(503, "", ""), bot.Busy, 2},
-		"refuses the key":                     {openaitest.Error(401, "", ""), bot.Denied, 1},
-		"limits the rate":                     {openaitest.Error(429, "30", ""), bot.Busy, 1},
-		"breaks every answer off":             {words.BreakAfter(2), bot.Broken, 2},
+		"takes the request and never answers": {openaitest.Hang(), llm.Timeout, 1},
+		"sends headers and nothing more":      {words.QuietAfter(0), llm.Timeout, 1},
+		"sends one token and nothing more":    {words.QuietAfter(1), llm.Timeout, 1},
+		"thinks one thought and no more":      {words.Thinking("嗯").QuietAfter(1), llm.Timeout, 1},
+		"sends empty chunks without end":      {openaitest.Events(empties(2000)...).Slow(20 * time.Millisecond), llm.Timeout, 1},
+		"refuses by a 503":                    {openaitest.Error(503, "", ""), llm.Busy, 2},
+		"refuses the key":                     {openaitest.Error(401, "", ""), llm.Denied, 1},
+		"limits the rate":                     {openaitest.Error(429, "30", ""), llm.Busy, 1},
+		"breaks every answer off":             {words.BreakAfter(2), llm.Broken, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestABackupReplacesAModelThatIsDown(t *testing.T) {
 			pauses.InitialInterval = time.Minute
 			pauses.Reset()
 			began := time.Now()
-			answers := func(model string, requests int) bot.Response {
+			answers := func(model string, requests int) llm.Response {
 				t.Helper()
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer stop()
@@ -102,7 +102,7 @@ func TestABadRequestOpensNoBreaker(t *testing.T) {
 			c := clientOf(t, 1, a, b)
 			for n := range 5 {
 				_, _ = c.Generate(t.Context(), ask("你好"))
-				if got := len(a.Requests()); got != n+1 || c.models[0].breaker.state() != bot.ModelUp {
+				if got := len(a.Requests()); got != n+1 || c.models[0].breaker.state() != llm.Up {
 					t.Fatalf("after %d requests a was asked %d times and is in state %d", n+1, got, c.models[0].breaker.state())
 				}
 			}
@@ -122,9 +122,9 @@ func TestTheOnlyModelIsAlwaysAsked(t *testing.T) {
 	c := clientOf(t, 1, a)
 	for range 2 {
 		_, err := c.Generate(t.Context(), ask("你好"))
-		class(t, err, bot.Busy)
+		class(t, err, llm.Busy)
 	}
-	if resp, err := c.Generate(t.Context(), ask("你好")); err != nil || resp.Text != "好" || c.models[0].breaker.state() != bot.ModelUp {
+	if resp, err := c.Generate(t.Context(), ask("你好")); err != nil || resp.Text != "好" || c.models[0].breaker.state() != llm.Up {
 		t.Errorf("got %q, %v, state %d", resp.Text, err, c.models[0].breaker.state())
 	}
 }
@@ -136,7 +136,7 @@ func TestARateLimitIsHonoured(t *testing.T) {
 	c := clientOf(t, 3, a)
 	for range 3 {
 		_, err := c.Generate(t.Context(), ask("你好"))
-		if m := class(t, err, bot.Busy); m.Status != 429 || m.After == 0 {
+		if m := class(t, err, llm.Busy); m.Status != 429 || m.After == 0 {
 			t.Errorf("got %v", m)
 		}
 	}
@@ -170,7 +170,7 @@ func TestOneCallTriesAModelThatWasDown(t *testing.T) {
 	if _, err := a.Wait(t.Context(), func(r openaitest.Request) bool { return r.N == 2 }); err != nil {
 		t.Fatal(err)
 	}
-	if s := c.models[0].breaker.state(); s != bot.ModelOnTrial {
+	if s := c.models[0].breaker.state(); s != llm.OnTrial {
 		t.Errorf("state %d while a call tries the model", s)
 	}
 	for range 8 {
@@ -194,7 +194,7 @@ func TestRequestsAreCountedOnce(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		r.Requests = 1
 		_, err := c.Generate(t.Context(), r)
-		class(t, err, bot.Busy)
+		class(t, err, llm.Busy)
 		if got := len(a.Requests()) + len(b.Requests()); got != n {
 			t.Fatalf("%d requests after %d calls of one each", got, n)
 		}

@@ -8,7 +8,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -45,8 +45,8 @@ var (
 	refusesJSON     = regexp.MustCompile(`(?i)response_?format|json[_ ](object|mode|schema)`)
 )
 
-func (r rung) refused(err *bot.ModelError) bool {
-	if err.Class != bot.Malformed {
+func (r rung) refused(err *llm.CallError) bool {
+	if err.Class != llm.Malformed {
 		return false
 	}
 	text := err.Err.Error()
@@ -67,14 +67,14 @@ func (r rung) refused(err *bot.ModelError) bool {
 
 // forced descends the rungs until the tool is called. A refused rung is remembered; an answer in prose descends for
 // this call only. The result includes the usage of all answers, with an error too.
-func (s *slot) forced() (bot.Response, *bot.ModelError) {
+func (s *slot) forced() (llm.Response, *llm.CallError) {
 	m, r := s.m, s.Request
-	var spent bot.Response // usage and cost of unusable answers
+	var spent llm.Response // usage and cost of unusable answers
 	for way := rung(m.rung.Load()); ; {
 		a, err := s.retry(way)
 		resp := m.response(a)
 		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
-		spent = bot.Response{Usage: resp.Usage, Cost: resp.Cost}
+		spent = llm.Response{Usage: resp.Usage, Cost: resp.Cost}
 		if err != nil {
 			if !way.refused(err) || way == rungText {
 				return spent, err
@@ -85,14 +85,14 @@ func (s *slot) forced() (bot.Response, *bot.ModelError) {
 		}
 		resp.Forced = way.String()
 		salvage(&resp, r)
-		if called(resp, r.Force) || resp.Finish == bot.FinishLength || resp.Finish == bot.FinishFilter || way >= rungJSON {
+		if called(resp, r.Force) || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishFilter || way >= rungJSON {
 			return resp, nil
 		}
 		way = max(way+1, rungAuto)
 	}
 }
 
-func called(resp bot.Response, name string) bool {
+func called(resp llm.Response, name string) bool {
 	for _, c := range resp.ToolCalls {
 		if c.Name == name {
 			return true
@@ -102,7 +102,7 @@ func called(resp bot.Response, name string) bool {
 }
 
 // salvage turns an answer with the tool's arguments as JSON text into the call.
-func salvage(resp *bot.Response, r bot.Request) {
+func salvage(resp *llm.Response, r llm.Request) {
 	if len(resp.ToolCalls) > 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func salvage(resp *bot.Response, r bot.Request) {
 	if !ok || !fits(args, schemaOf(r.Tools, r.Force)) {
 		return
 	}
-	resp.Text, resp.Finish = "", bot.FinishTools
+	resp.Text, resp.Finish = "", llm.FinishTools
 	resp.ToolCalls = []sessions.ToolCall{{ID: newCallID(), Name: r.Force, Arguments: args}}
 }
 
@@ -138,7 +138,7 @@ func fits(args string, schema map[string]any) bool {
 	return len(props) == 0
 }
 
-func schemaOf(tools []bot.ToolSpec, name string) map[string]any {
+func schemaOf(tools []llm.ToolSpec, name string) map[string]any {
 	for _, t := range tools {
 		if t.Name == name {
 			return t.Schema
@@ -148,7 +148,7 @@ func schemaOf(tools []bot.ToolSpec, name string) map[string]any {
 }
 
 // force shapes the request for a rung.
-func (cl *call) force(r bot.Request, way rung) {
+func (cl *call) force(r llm.Request, way rung) {
 	if way == rungNamed {
 		cl.req.ToolChoice = goopenai.ToolChoice{
 			Type: goopenai.ToolTypeFunction, Function: goopenai.ToolFunction{Name: r.Force},

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 )
 
-func forcing(text string) bot.Request {
+func forcing(text string) llm.Request {
 	r := ask(text)
 	r.Force = "memory_save"
 	return r
@@ -64,7 +64,7 @@ func TestAForcedToolIsAskedForInAWayTheModelTakes(t *testing.T) {
 						t.Fatal(err)
 					}
 					if len(resp.ToolCalls) != 1 || resp.ToolCalls[0].Name != "memory_save" || resp.ToolCalls[0].Arguments != saved ||
-						resp.ToolCalls[0].ID == "" || resp.Finish != bot.FinishTools || resp.Text != "" {
+						resp.ToolCalls[0].ID == "" || resp.Finish != llm.FinishTools || resp.Text != "" {
 						t.Errorf("answer %d: %+v", i, resp)
 					}
 					if resp.Forced != way.String() {
@@ -140,7 +140,7 @@ func TestProseIsCounted(t *testing.T) {
 	t.Run("then an error", func(t *testing.T) {
 		t.Parallel()
 		resp, err := clientOf(t, 0, openaitest.NewServer(t, words, denied)).Generate(t.Context(), forcing("存下来"))
-		class(t, err, bot.Denied)
+		class(t, err, llm.Denied)
 		if resp.Usage.Prompt != 100 || resp.Usage.Completion != 7 || len(resp.ToolCalls) > 0 || resp.Text != "" {
 			t.Errorf("got %+v", resp)
 		}
@@ -148,7 +148,7 @@ func TestProseIsCounted(t *testing.T) {
 	t.Run("filtered away", func(t *testing.T) {
 		t.Parallel()
 		resp, err := clientOf(t, 0, openaitest.NewServer(t, took(openaitest.Text("").Finish("content_filter"), 90, 3))).Generate(t.Context(), forcing("存下来"))
-		class(t, err, bot.Refused)
+		class(t, err, llm.Refused)
 		if resp.Usage.Prompt != 90 || resp.Usage.Completion != 3 {
 			t.Errorf("got %+v", resp)
 		}
@@ -175,7 +175,7 @@ func TestAnotherRefusalIsNotTheWaysFault(t *testing.T) {
 			s := openaitest.NewServer(t, openaitest.Error(400, "", body), openaitest.Calls("memory_save", saved))
 			c := clientOf(t, 0, s)
 			_, err := c.Generate(t.Context(), forcing("存下来"))
-			class(t, err, bot.Malformed)
+			class(t, err, llm.Malformed)
 			if resp, err := c.Generate(t.Context(), forcing("存下来")); err != nil || resp.Forced != "named" {
 				t.Errorf("got %+v, %v: the strictest way should still stand", resp, err)
 			}
@@ -188,7 +188,7 @@ func TestForcingAToolThatIsNotOffered(t *testing.T) {
 	r := ask("你好")
 	r.Force = "rm"
 	_, err := clientOf(t, 0, openaitest.NewServer(t)).Generate(t.Context(), r)
-	class(t, err, bot.Malformed)
+	class(t, err, llm.Malformed)
 }
 
 func TestWaysAreLearnedByManyAtOnce(t *testing.T) {

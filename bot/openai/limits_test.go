@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
 )
@@ -25,7 +25,7 @@ func TestHangsEnd(t *testing.T) {
 			cancel(stopped)
 		}()
 		_, err := clientOf(t, 5, s).Generate(ctx, ask("你好"))
-		class(t, err, bot.Busy)
+		class(t, err, llm.Busy)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, stopped) {
 			t.Errorf("the error does not say who ended it: %v", err)
 		}
@@ -84,7 +84,7 @@ func TestWhatIsSent(t *testing.T) {
 	c.models[0].Temperature, c.models[0].MaxOutput = &zero, 500
 	r := ask("接着说")
 	r.MaxOutput = 9000
-	r.Messages = []bot.ChatMessage{
+	r.Messages = []llm.Message{
 		{Role: "system", Content: "You are Ebb."},
 		{Role: "user", Name: "Ann Lee", Content: "hi"},
 		{Role: "assistant"},
@@ -144,8 +144,8 @@ func TestCheckAsksForOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wrong.Close()
-	class(t, wrong.CheckAnswer(t.Context(), "x"), bot.Denied)
-	class(t, wrong.CheckAnswer(t.Context(), "y"), bot.Malformed)
+	class(t, wrong.CheckAnswer(t.Context(), "x"), llm.Denied)
+	class(t, wrong.CheckAnswer(t.Context(), "y"), llm.Malformed)
 }
 
 func TestConfigIsChecked(t *testing.T) {
@@ -243,13 +243,13 @@ func TestChecksOfToolsAndStreams(t *testing.T) {
 	}
 	prose := clientOf(t, 3, openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("No.") })))
 	_, err := prose.CheckTool(t.Context(), "a")
-	class(t, err, bot.Malformed)
+	class(t, err, llm.Malformed)
 	whole := clientOf(t, 3, openaitest.NewServer(t, openaitest.Raw(200, "application/json", `{"choices":[{"message":{"content":"pong"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}`)))
-	class(t, whole.CheckStream(t.Context(), "a"), bot.Malformed)
+	class(t, whole.CheckStream(t.Context(), "a"), llm.Malformed)
 	silent := clientOf(t, 3, openaitest.NewServer(t, openaitest.Text("pong").NoUsage()))
-	class(t, silent.CheckStream(t.Context(), "a"), bot.Malformed)
+	class(t, silent.CheckStream(t.Context(), "a"), llm.Malformed)
 	denied := clientOf(t, 3, openaitest.NewServer(t, openaitest.Error(401, "", ""), openaitest.Error(401, "", "")))
 	_, err = denied.CheckTool(t.Context(), "a")
-	class(t, err, bot.Denied)
-	class(t, denied.CheckStream(t.Context(), "a"), bot.Denied)
+	class(t, err, llm.Denied)
+	class(t, denied.CheckStream(t.Context(), "a"), llm.Denied)
 }

@@ -7,7 +7,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/sessions"
 )
 
@@ -21,7 +21,7 @@ type call struct {
 
 // build writes r in the form that m is known to accept, with the tool forced by rung. It streams, so that silence is
 // detected early, unless that loses the usage or is known to fail.
-func (m *model) build(r bot.Request, rung rung) call {
+func (m *model) build(r llm.Request, rung rung) call {
 	cl := call{
 		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages)},
 		extra:  map[string]any{},
@@ -50,7 +50,7 @@ func (m *model) build(r bot.Request, rung rung) call {
 }
 
 // adapt learns the required form from a refusal, and reports whether it is new.
-func (m *model) adapt(cl call, err *bot.ModelError) bool {
+func (m *model) adapt(cl call, err *llm.CallError) bool {
 	text := strings.ToLower(err.Err.Error())
 	switch {
 	case cl.req.StreamOptions != nil && strings.Contains(text, "stream_options"):
@@ -86,7 +86,7 @@ func (m *model) outputLimit(asked int) int {
 	return asked
 }
 
-func tool(t bot.ToolSpec) goopenai.Tool {
+func tool(t llm.ToolSpec) goopenai.Tool {
 	schema := t.Schema
 	if len(schema) == 0 {
 		schema = map[string]any{"type": "object", "properties": map[string]any{}}
@@ -97,7 +97,7 @@ func tool(t bot.ToolSpec) goopenai.Tool {
 }
 
 // messages keeps what providers accept. The caller pairs calls and results.
-func messages(in []bot.ChatMessage) []goopenai.ChatCompletionMessage {
+func messages(in []llm.Message) []goopenai.ChatCompletionMessage {
 	out := make([]goopenai.ChatCompletionMessage, 0, len(in))
 	for _, m := range in {
 		msg := goopenai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 )
 
@@ -130,7 +130,7 @@ func TestToolCallsInOddPieces(t *testing.T) {
 			for _, c := range resp.ToolCalls {
 				got = append(got, c.ID+" "+c.Name+" "+c.Arguments)
 			}
-			if s := strings.Join(got, "; "); s != tc.want || resp.Finish != bot.FinishTools {
+			if s := strings.Join(got, "; "); s != tc.want || resp.Finish != llm.FinishTools {
 				t.Errorf("got  %s (%s)\nwant %s", s, resp.Finish, tc.want)
 			}
 		})
@@ -173,7 +173,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := c.models[0]
-		cl := m.build(bot.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone)
+		cl := m.build(llm.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone)
 		for i, src := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
 			a, err := readStream(m, cl, src)
 			if err == nil {

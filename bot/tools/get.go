@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
@@ -17,7 +18,7 @@ type getArgs struct {
 	Page int    `json:"page"`
 }
 
-var getSpec = bot.ToolSpec{
+var getSpec = llm.ToolSpec{
 	Name:        sessions.GetTool,
 	Description: "Read a path that memory_search, a tool result or a note gave, whole; or MEMORY.md for everything saved.",
 	Schema:      object([]string{"path"}, map[string]any{"path": field("string", "as given"), "page": field("integer", "default 1")}),
@@ -35,7 +36,7 @@ type getter struct {
 	loc   *time.Location
 }
 
-func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, error) {
+func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string, error) {
 	if blob, ok := sessions.BlobAt(a.Path); ok {
 		return g.blob(ctx, in, blob, a)
 	}
@@ -47,7 +48,7 @@ func (g getter) call(ctx context.Context, in bot.ToolInput, a getArgs) (string, 
 }
 
 // blob reads a page of a stored result. Only the session's own results are accessible, at any path.
-func (g getter) blob(ctx context.Context, in bot.ToolInput, blob string, a getArgs) (string, error) {
+func (g getter) blob(ctx context.Context, in chat.ToolInput, blob string, a getArgs) (string, error) {
 	text, err := currentBlob(in.Current, blob)
 	if err != nil {
 		text, err = g.blobs.Blob(ctx, in.Reader.Key, blob)

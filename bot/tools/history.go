@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
@@ -23,7 +24,7 @@ type historyArgs struct {
 	Page   int    `json:"page"`
 }
 
-var historySpec = bot.ToolSpec{
+var historySpec = llm.ToolSpec{
 	Name:        sessions.HistoryTool,
 	Description: "Read this conversation's original messages, also compacted ones: a range whole, or finds by words or time, the newest.",
 	Schema: object(nil, map[string]any{
@@ -54,7 +55,7 @@ type historian struct {
 	loc   *time.Location
 }
 
-func (h historian) call(ctx context.Context, in bot.ToolInput, a historyArgs) (string, error) {
+func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (string, error) {
 	q, err := h.seek(a)
 	if err != nil {
 		return "", err
@@ -130,6 +131,6 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 }
 
 // logReader reads the log of the calling session only.
-func logReader(store memory.Store, in bot.ToolInput, loc *time.Location) show.LogReader {
+func logReader(store memory.Store, in chat.ToolInput, loc *time.Location) show.LogReader {
 	return show.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/tools"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
@@ -117,7 +117,7 @@ func (r *room) call(name, arguments string) string {
 				r.Errorf("%s has no argument %q, which a note names", name, argument)
 			}
 		}
-		out, err := tool.Call(r.Context(), bot.ToolInput{
+		out, err := tool.Call(r.Context(), chat.ToolInput{
 			Arguments: arguments, Lease: r.lease, Room: r.bytes,
 			Reader: memory.Reader{Key: r.lease.Key, Robot: roomRobot, Conversation: roomChat},
 		})

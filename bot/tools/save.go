@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/memory"
 	"ebb/memory/draft"
 )
@@ -17,7 +17,7 @@ type saver struct {
 	loc   *time.Location
 }
 
-func (s saver) call(ctx context.Context, in bot.ToolInput, _ json.RawMessage) (string, error) {
+func (s saver) call(ctx context.Context, in chat.ToolInput, _ json.RawMessage) (string, error) {
 	save, rejected, err := draft.ParseSave(in.Arguments)
 	if err != nil {
 		return "", err

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
 )
@@ -17,7 +18,7 @@ type searchArgs struct {
 	Limit int    `json:"limit"`
 }
 
-var searchSpec = bot.ToolSpec{
+var searchSpec = llm.ToolSpec{
 	Name:        "memory_search",
 	Description: "Find saved memories and earlier messages by words. Use it before answering about anything from the past. Hits marked OUTDATED no longer hold.",
 	Schema: object([]string{"query"}, map[string]any{
@@ -36,7 +37,7 @@ const (
 	findFrame = 120
 )
 
-func (s searcher) call(ctx context.Context, in bot.ToolInput, a searchArgs) (string, error) {
+func (s searcher) call(ctx context.Context, in chat.ToolInput, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errors.New("query is empty: give words to look for")
 	}

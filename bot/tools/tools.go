@@ -12,16 +12,17 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot"
+	"ebb/bot/chat"
+	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/draft"
 )
 
 // All returns the built-in tools over a memory store and offloaded results. Times are shown in loc.
-func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
-	return []bot.Tool{
+func All(store memory.Store, blobs Blobs, loc *time.Location) []chat.Tool {
+	return []chat.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
-			spec: bot.ToolSpec{Name: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()},
+			spec: llm.ToolSpec{Name: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()},
 			call: (saver{store, loc}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},
@@ -32,19 +33,19 @@ func All(store memory.Store, blobs Blobs, loc *time.Location) []bot.Tool {
 
 // tool is a bot.Tool with arguments of type A.
 type tool[A any] struct {
-	spec  bot.ToolSpec
-	call  func(ctx context.Context, in bot.ToolInput, args A) (string, error)
+	spec  llm.ToolSpec
+	call  func(ctx context.Context, in chat.ToolInput, args A) (string, error)
 	reads bool
 }
 
 // Spec offers the tool.
-func (t tool[A]) Spec() bot.ToolSpec { return t.spec }
+func (t tool[A]) Spec() llm.ToolSpec { return t.spec }
 
 // Repeatable reports whether a call has no effect.
 func (t tool[A]) Repeatable() bool { return t.reads }
 
 // Call decodes the arguments and runs the tool.
-func (t tool[A]) Call(ctx context.Context, in bot.ToolInput) (string, error) {
+func (t tool[A]) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	var args A
 	d := json.NewDecoder(strings.NewReader(in.Arguments))
 	if err := d.Decode(&args); err != nil {

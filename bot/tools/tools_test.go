@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/draft"
@@ -106,7 +106,7 @@ func TestStoredResult(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q in it", arguments, err, got, want)
 		}
 	}
-	current := bot.ToolInput{
+	current := chat.ToolInput{
 		Arguments: `{"path":"` + sessions.BlobPath(sessions.BlobOf("of this turn")) + `"}`, Reader: memory.Reader{Key: "r/c"},
 		Current: []sessions.Event{{Seq: 9, Role: sessions.RoleUser, Content: "x"}, {Seq: 10, Role: sessions.RoleTool, Content: "of this turn"}},
 	}
@@ -130,7 +130,7 @@ func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
 	t.Helper()
 	for _, tool := range All(s, shelved{}, time.UTC) {
 		if tool.Spec().Name == name {
-			return tool.Call(t.Context(), bot.ToolInput{
+			return tool.Call(t.Context(), chat.ToolInput{
 				Arguments: arguments, Lease: sessions.Lease{Key: "r/c"}, Reader: memory.Reader{Key: "r/c"},
 				Chat: draft.Chat{Key: "r/c", Robot: "r", Conversation: "c", Roster: map[string]sessions.UserID{"Alice": "u1"}},
 			})
@@ -264,7 +264,7 @@ func TestSpecs(t *testing.T) {
 	t.Parallel()
 	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
 		s := tool.Spec()
-		r, ok := tool.(bot.Repeatable)
+		r, ok := tool.(chat.Repeatable)
 		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == draft.SaveTool) {
 			t.Errorf("%s may be repeated: %v", s.Name, repeatable)
 		}

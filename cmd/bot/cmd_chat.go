@@ -15,7 +15,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
@@ -87,10 +87,10 @@ type terminal struct {
 	shown    string // of the answer that is being streamed
 }
 
-var _ bot.Transport = (*terminal)(nil)
+var _ chat.Transport = (*terminal)(nil)
 
 // Run takes a line at a time and waits for its answer before the next. The end of the input ends the bot.
-func (t *terminal) Run(ctx context.Context, accept bot.Accept) error {
+func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	defer t.end()
 	lines := make(chan string, maxTyped)
 	go t.read(ctx, lines)
@@ -211,7 +211,7 @@ func (t *terminal) watch(sessions.Key) func(text string, reset bool) {
 }
 
 // Send shows what was not streamed of a reply.
-func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error) {
+func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	t.mu.Lock()
 	rest, ok := strings.CutPrefix(o.Reply.Text, strings.TrimSpace(t.shown))
 	if !ok && t.shown != "" {
@@ -224,7 +224,7 @@ func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error
 	case t.answered <- struct{}{}:
 	default:
 	}
-	return bot.Sent{Via: "terminal", Part: 1}, nil
+	return chat.Sent{Via: "terminal", Part: 1}, nil
 }
 
 // Ready is true: the person is there.

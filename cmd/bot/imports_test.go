@@ -10,6 +10,9 @@ import (
 	"testing"
 )
 
+// lower are the packages below bot.
+var lower = []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}
+
 // importRules says which packages of ours a package may import. The first pattern that matches counts; a package without
 // one is refused, so that a new package is a decision. Test files may import what they like: they are not in the program.
 //
@@ -34,13 +37,23 @@ var importRules = []struct {
 	{"compaction/tokens", nil},
 	{"compaction", []string{"sessions", "compaction/tokens"}},
 	{"compaction/*", []string{"sessions", "sessions/*", "compaction", "compaction/*"}},
-	{"bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
+	{"bot/llm", []string{"sessions", "memory", "memory/extract", "compaction", "compaction/*"}},
+	{"bot/chat", []string{"sessions", "memory", "bot/llm"}},
+	{"bot/wording", []string{"sessions"}},
+	{"bot/periodic", nil},
+	{"bot/view", append(lower, "bot/llm", "bot/chat", "bot/wording")},
+	{"bot/outbox", append(lower, "bot/chat")},
+	{"bot/upkeep", append(lower, "bot/llm", "bot/chat", "bot/wording", "bot/view", "bot/outbox", "bot/periodic")},
+	{"bot/command", append(lower, "bot/llm", "bot/wording", "bot/view", "bot/upkeep")},
+	{"bot/turn", append(lower, "bot/llm", "bot/chat", "bot/wording", "bot/view")},
+	{"bot/leader", []string{"sessions", "sessions/*", "bot/chat", "bot/periodic"}},
+	{"bot", append(lower, "bot/llm", "bot/chat", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/turn", "bot/leader", "bot/periodic")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
-	{"bot/config", []string{"sessions", "sessions/*", "compaction", "bot", "sql"}},
+	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/view", "sql"}},
 	{"bot/console", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
-	{"bot/dingtalk", []string{"bot", "sessions", "sessions/*"}},
-	{"bot/openai", []string{"bot", "sessions", "sessions/*"}},
-	{"bot/tools", []string{"bot", "memory", "memory/*", "sessions", "sessions/*"}},
+	{"bot/dingtalk", []string{"bot/chat", "sessions", "sessions/*"}},
+	{"bot/openai", []string{"bot/llm", "sessions", "sessions/*"}},
+	{"bot/tools", []string{"bot/llm", "bot/chat", "memory", "memory/*", "sessions", "sessions/*"}},
 	{"sql", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
 	{"sql/dbsqlc", []string{"sessions", "memory"}},
 	{"sql/localpg", nil},
@@ -170,12 +183,12 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"memory/text/words.go", "ebb/sessions", true},
 		{"memory/classify/junk.go", "ebb/memory", true},
 		{"memory/store.go", "ebb/memory/draft", true},
-		{"bot/turn.go", "ebb/sql", true},
-		{"bot/turn.go", "ebb/bot/dingtalk", true},
-		{"bot/turn.go", "github.com/jackc/pgx/v5/pgxpool", true},
-		{"bot/turn.go", "github.com/sashabaranov/go-openai", true},
-		{"bot/turn_test.go", "ebb/sql/sqltest", false},
-		{"bot/turn.go", "ebb/sql/sqltest", true},
+		{"bot/turn/turn.go", "ebb/sql", true},
+		{"bot/turn/turn.go", "ebb/bot/dingtalk", true},
+		{"bot/turn/turn.go", "github.com/jackc/pgx/v5/pgxpool", true},
+		{"bot/turn/turn.go", "github.com/sashabaranov/go-openai", true},
+		{"bot/turn/turn_test.go", "ebb/sql/sqltest", false},
+		{"bot/turn/turn.go", "ebb/sql/sqltest", true},
 		{"bot/dingtalk/stream.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", false},
 		{"bot/openai/client.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", true},
 		{"sql/store.go", "ebb/bot", true},
@@ -192,7 +205,7 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"cmd/bot/gateway/gateway.go", "database/sql", true},
 		{"bot/dingtalk/dingtalktest/conformance/main.go", "ebb/bot/dingtalk/dingtalktest", false},
 		{"compaction/tokens/tokens.go", "github.com/pkoukk/tiktoken-go", false},
-		{"bot/assemble.go", "github.com/pkoukk/tiktoken-go", true},
+		{"bot/view/assemble.go", "github.com/pkoukk/tiktoken-go", true},
 		{"newcomer/new.go", "ebb/sessions", true},
 		{"newcomer/new.go", "fmt", false},
 	} {

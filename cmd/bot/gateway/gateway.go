@@ -19,10 +19,12 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/admin"
+	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
 	"ebb/bot/tools"
+	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sql"
@@ -38,7 +40,7 @@ type gateway struct {
 	model     *openai.Client
 	embedder  *openai.Embedder // nil without an endpoint
 	replica   sessions.ReplicaID
-	transport bot.Transport
+	transport chat.Transport
 	bot       *bot.Bot
 	registry  *prometheus.Registry
 	location  *time.Location
@@ -46,7 +48,7 @@ type gateway struct {
 
 // options are what callers of the gateway decide besides the configuration.
 type Options struct {
-	Transport bot.Transport // nil: DingTalk
+	Transport chat.Transport // nil: DingTalk
 	Watch     func(sessions.Key) func(text string, reset bool)
 	Version   string // of the release, for the log and the metrics
 }
@@ -254,14 +256,14 @@ func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 }
 
 // remember is what the bot shows of memory, in its own words.
-func Remember(m config.MemoryConfig) bot.Remember {
-	r := bot.Remember{
-		Recall: bot.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
+func Remember(m config.MemoryConfig) view.Remember {
+	r := view.Remember{
+		Recall: view.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
 		EveryTurn: m.Extract == config.ExtractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
 		Order: m.InjectionOrder(),
 	}
 	if m.Recall == config.RecallOff {
-		r.Recall = bot.RecallOff
+		r.Recall = view.RecallOff
 	}
 	return r
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/config"
+	"ebb/bot/llm"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
 	"ebb/cmd/lab/rig"
@@ -21,7 +23,7 @@ import (
 // insideGateway is a gateway in this very process, without DingTalk and model, so that Ebb and its database are measured
 // alone. It runs one turn at a time to its end, upkeep included.
 type insideGateway struct {
-	accept bot.Accept
+	accept chat.Accept
 	turnSignals
 	stop  func() error
 	asked int
@@ -53,7 +55,7 @@ func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 		return nil, err
 	}
 	in := &insideGateway{turnSignals: turnSignals{&atomic.Value{}, make(chan struct{}, 1), make(chan struct{}, 1)}}
-	ready := make(chan bot.Accept, 1)
+	ready := make(chan chat.Accept, 1)
 	gateway, err := newInside(store, &insideTransport{ready, in.turnSignals}, in.turnSignals)
 	if err != nil {
 		store.Close()
@@ -79,7 +81,7 @@ func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 }
 
 // newInside makes the gateway with the defaults of the configuration.
-func newInside(store *sql.Store, transport bot.Transport, s turnSignals) (*bot.Bot, error) {
+func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.Bot, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return nil, err
@@ -120,21 +122,21 @@ func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.Conv
 
 // insideTransport gives its accept away and takes replies.
 type insideTransport struct {
-	ready chan<- bot.Accept
+	ready chan<- chat.Accept
 	turnSignals
 }
 
 // Run implements bot.Transport.
-func (t *insideTransport) Run(ctx context.Context, accept bot.Accept) error {
+func (t *insideTransport) Run(ctx context.Context, accept chat.Accept) error {
 	t.ready <- accept
 	<-ctx.Done()
 	return nil
 }
 
 // Send implements bot.Transport.
-func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (bot.Sent, error) {
+func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	t.signalStep(o.Key, t.sent)
-	return bot.Sent{Via: "webhook", Part: 1}, nil
+	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
 // Ready implements bot.Transport.
@@ -157,13 +159,13 @@ func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
 type insideModel struct{}
 
 // Generate implements bot.Model.
-func (insideModel) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
+func (insideModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	if r.Force != "" {
 		calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: `{"facts":[],"nothing_to_save":true}`}}
-		return bot.Response{ToolCalls: calls, Finish: bot.FinishTools, Model: "inside"}, nil
+		return llm.Response{ToolCalls: calls, Finish: llm.FinishTools, Model: "inside"}, nil
 	}
-	return bot.Response{
-		Text: "发布窗口是周五晚上八点到十点，回滚由李娜负责。", Finish: bot.FinishStop, Model: "inside",
+	return llm.Response{
+		Text: "发布窗口是周五晚上八点到十点，回滚由李娜负责。", Finish: llm.FinishStop, Model: "inside",
 		Usage: sessions.Usage{Prompt: 2000, Completion: 40},
 	}, nil
 }

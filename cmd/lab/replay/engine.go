@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"ebb/bot"
+	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/tools"
+	"ebb/bot/view"
 	"ebb/cmd/lab/rig"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -34,7 +36,7 @@ type replayRig struct {
 	id      string
 	began   time.Time
 	gateway *bot.Bot
-	accept  bot.Accept
+	accept  chat.Accept
 	sent    chan struct{}
 	stop    func() error
 }
@@ -79,12 +81,12 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 		size = rollingCap
 	}
 	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
-	ready := make(chan bot.Accept, 1)
+	ready := make(chan chat.Accept, 1)
 	r.gateway, err = bot.New(bot.Config{
 		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Compaction: c.settings,
-		Remember: bot.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
-		Flush:    time.Millisecond,                                                       // what a stop saves is not measured
+		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
+		Flush:    time.Millisecond,                                                        // what a stop saves is not measured
 	})
 	if err != nil {
 		store.Close()
@@ -145,26 +147,26 @@ func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 
 // replayTransport gives its accept away and takes replies.
 type replayTransport struct {
-	ready chan<- bot.Accept
+	ready chan<- chat.Accept
 	sent  chan<- struct{}
 	model *countingModel
 }
 
 // Run implements bot.Transport.
-func (t replayTransport) Run(ctx context.Context, accept bot.Accept) error {
+func (t replayTransport) Run(ctx context.Context, accept chat.Accept) error {
 	t.ready <- accept
 	<-ctx.Done()
 	return nil
 }
 
 // Send implements bot.Transport.
-func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (bot.Sent, error) {
+func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 	t.model.noteAnswered()
 	select {
 	case t.sent <- struct{}{}:
 	case <-ctx.Done():
 	}
-	return bot.Sent{Via: "webhook", Part: 1}, nil
+	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
 // Ready implements bot.Transport.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"unicode"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/compaction/identify"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -74,11 +74,11 @@ func (m *countingModel) finalBill() (policyBill, error) {
 }
 
 // Generate implements bot.Model. A flush is forced to call its tool, and a summary is offered none.
-func (m *countingModel) Generate(_ context.Context, r bot.Request) (bot.Response, error) {
+func (m *countingModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(r.Messages) < 2 {
-		return bot.Response{}, &bot.ModelError{Class: bot.Malformed, Model: "counting", Err: errors.New("a request of less than two messages")}
+		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: "counting", Err: errors.New("a request of less than two messages")}
 	}
 	switch {
 	case r.Force != "":
@@ -90,7 +90,7 @@ func (m *countingModel) Generate(_ context.Context, r bot.Request) (bot.Response
 }
 
 // blocksOf are the blocks of a request. The reference message is several: it grows at its end.
-func blocksOf(messages []bot.ChatMessage) []promptBlock {
+func blocksOf(messages []llm.Message) []promptBlock {
 	blocks := []promptBlock{{"system " + messages[0].Content, systemTokens}}
 	for _, msg := range messages[1:] {
 		if !isReference(msg) {
@@ -109,12 +109,12 @@ func blocksOf(messages []bot.ChatMessage) []promptBlock {
 }
 
 // isReference finds the message with summaries and pinned memory, which alone has fences in this replay.
-func isReference(msg bot.ChatMessage) bool {
+func isReference(msg llm.Message) bool {
 	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
 }
 
 // replyChat gives the recorded reply.
-func (m *countingModel) replyChat(r bot.Request) bot.Response {
+func (m *countingModel) replyChat(r llm.Request) llm.Response {
 	blocks := blocksOf(r.Messages)
 	before := m.meter.spend[callMain]
 	m.meter.recordCall(callMain, blocks, 0)
@@ -144,8 +144,8 @@ func (m *countingModel) replyChat(r bot.Request) bot.Response {
 	m.meter.recordShown(m.recordedTalk, s)
 	after := m.meter.spend[callMain]
 	reply := m.said[m.next+1].text
-	return bot.Response{
-		Text: reply, Finish: bot.FinishStop, Model: "counting",
+	return llm.Response{
+		Text: reply, Finish: llm.FinishStop, Model: "counting",
 		Usage: sessions.Usage{
 			Prompt: after.prompt - before.prompt, Cached: after.cached - before.cached, Completion: blockTokens(reply) - blockOverhead,
 		},
@@ -153,7 +153,7 @@ func (m *countingModel) replyChat(r bot.Request) bot.Response {
 }
 
 // recordAside accounts a request that is not the conversation's own.
-func (m *countingModel) recordAside(kind callKind, r bot.Request, output string) sessions.Usage {
+func (m *countingModel) recordAside(kind callKind, r llm.Request, output string) sessions.Usage {
 	var blocks []promptBlock
 	for _, msg := range r.Messages {
 		blocks = append(blocks, promptBlock{msg.Role + " " + msg.Content, blockTokens(msg.Content)})
@@ -222,7 +222,7 @@ func (m *countingModel) checkOwn(lines []transcriptLine) {
 }
 
 // repairSummary writes a summary again with what was missing in it.
-func (m *countingModel) repairSummary(r bot.Request, draft, input string) (bot.Response, error) {
+func (m *countingModel) repairSummary(r llm.Request, draft, input string) (llm.Response, error) {
 	text := strings.TrimRight(draft, "\n")
 	var missing []string
 	for line := range strings.SplitSeq(input, "\n") {
@@ -239,12 +239,12 @@ func (m *countingModel) repairSummary(r bot.Request, draft, input string) (bot.R
 			m.digests[n-1].keys = append(m.digests[n-1].keys, missing...)
 		}
 	}
-	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
+	return llm.Response{Text: text, Finish: llm.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
 // writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins others is as
 // long as they and the quarter together, up to a cap.
-func (m *countingModel) writeSummary(r bot.Request) (bot.Response, error) {
+func (m *countingModel) writeSummary(r llm.Request) (llm.Response, error) {
 	system, input := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
 	for _, part := range fenced.FindAllStringSubmatch(input, -1) {
 		if part[1] == "draft" {
@@ -281,7 +281,7 @@ func (m *countingModel) writeSummary(r bot.Request) (bot.Response, error) {
 	}
 	m.digests = append(m.digests, d)
 	text := d.writeText(len(m.digests), headingLine.FindAllString(system, -1), size)
-	return bot.Response{Text: text, Finish: bot.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
+	return llm.Response{Text: text, Finish: llm.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
 func (m *countingModel) sourcesBefore(i int) bool {
@@ -336,7 +336,7 @@ func (a summaryRecord) writeText(number int, headings []string, size int) string
 }
 
 // replyFlush saves some of what it is given as facts, about as much as such a call takes.
-func (m *countingModel) replyFlush(r bot.Request) (bot.Response, error) {
+func (m *countingModel) replyFlush(r llm.Request) (llm.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
 	m.checkOwn(lines)
@@ -347,11 +347,11 @@ func (m *countingModel) replyFlush(r bot.Request) (bot.Response, error) {
 	}
 	arguments, err := json.Marshal(s)
 	if err != nil {
-		return bot.Response{}, fmt.Errorf("writing what to save: %w", err)
+		return llm.Response{}, fmt.Errorf("writing what to save: %w", err)
 	}
 	calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: string(arguments)}}
-	return bot.Response{
-		ToolCalls: calls, Finish: bot.FinishTools, Model: "counting", Usage: m.recordAside(callFlush, r, string(arguments)),
+	return llm.Response{
+		ToolCalls: calls, Finish: llm.FinishTools, Model: "counting", Usage: m.recordAside(callFlush, r, string(arguments)),
 	}, nil
 }
 

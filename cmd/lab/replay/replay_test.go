@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot"
+	"ebb/bot/llm"
 	"ebb/cmd/lab/labtest"
 	"ebb/compaction/tokens"
 	"ebb/memory/draft"
@@ -190,7 +190,7 @@ func TestReplayFailsOverARequestAboutAnotherConversation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := bot.Request{Force: tools, Messages: []bot.ChatMessage{{Role: "system", Content: "About 400 tokens"}, {Role: "user", Content: string(line)}}}
+			r := llm.Request{Force: tools, Messages: []llm.Message{{Role: "system", Content: "About 400 tokens"}, {Role: "user", Content: string(line)}}}
 			if _, err := m.Generate(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}

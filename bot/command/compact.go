@@ -1,0 +1,391 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// compactCommand is /compact: at once, or one of its words for what was done before.
+func (h *Handler) compactCommand(ctx context.Context, t *view.Exchange, rest string) string {
+	if !h.mayManage(t.Asked[0]) {
+		return wording.Say(wording.NotAdmin, t.Lang)
+	}
+	verb, behind, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	words := strings.Fields(strings.ToLower(behind))
+	switch compactVerbs[strings.ToLower(verb)] {
+	case "undo":
+		if len(words) > 0 {
+			return wording.Say(wording.CompactUsage, t.Lang) // no focus is meant, and nothing is done by mistake
+		}
+		return h.undo(ctx, t)
+	case "log":
+		if len(words) > 0 {
+			return wording.Say(wording.CompactUsage, t.Lang)
+		}
+		return h.compactLog(ctx, t)
+	case "policy":
+		return h.setCommand(ctx, t, append([]string{"policy"}, words...))
+	case "set":
+		return h.setCommand(ctx, t, words)
+	case "focus":
+		if len(words) == 0 {
+			return wording.Say(wording.CompactUsage, t.Lang)
+		}
+		return h.compactNow(ctx, t, behind)
+	}
+	if meant := NearVerb(strings.ToLower(rest)); meant != "" {
+		return wording.Say(wording.DidYouMean, t.Lang, meant, strings.TrimSpace(rest))
+	}
+	return h.compactNow(ctx, t, rest)
+}
+
+// compactVerbs are the words of /compact besides a focus.
+var compactVerbs = map[string]string{
+	"undo": "undo", "撤销": "undo", "log": "log", "记录": "log", "日志": "log", "policy": "policy", "策略": "policy",
+	"set": "set", "设置": "set", "focus": "focus", "重点": "focus",
+}
+
+// NearVerb is the English word of /compact that a single word was meant to be, by one letter; empty for none.
+func NearVerb(word string) string {
+	for _, verb := range []string{"undo", "log", "policy", "set"} {
+		if oneApart(word, verb) {
+			return verb
+		}
+	}
+	return ""
+}
+
+// oneApart reports whether two different words are the same but for one letter: another one, one more or one less, or
+// two that changed places.
+func oneApart(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || a == b {
+		return false
+	}
+	i, j := 0, 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	for j < len(a)-i && a[len(a)-1-j] == b[len(b)-1-j] {
+		j++
+	}
+	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
+	swapped := len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0]
+	return len(restA) <= 1 && len(restB) <= 1 || swapped
+}
+
+// compactNow compacts at once, with settings for this once and a focus, and says what it did.
+func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string) string {
+	settings, focus, why := h.overrides(t, rest)
+	if why != "" {
+		return why
+	}
+	soon, stop := context.WithTimeout(upkeep.ForOnce(ctx, settings), h.cfg.CompactDeadline)
+	defer stop()
+	done, err := h.worker.Compact(soon, t.Lease, focus, 0, func(sessions.View) string { return upkeep.TriggerManual })
+	trigger := h.views.Settings(t.View.Session).Window.Trigger()
+	full, size := done.TokensBefore >= trigger, []any{wording.Thousands(done.TokensBefore), wording.Thousands(trigger), done.TokensBefore * 100 / trigger}
+	switch {
+	case upkeep.NothingToCompact(err) && full:
+		return wording.Say(wording.StillFull, t.Lang, append([]any{nothingWord(err, t.Lang)}, size...)...)
+	case upkeep.NothingToCompact(err):
+		return wording.Say(wording.NothingToCompact, t.Lang, nothingWord(err, t.Lang))
+	case err != nil && done.Outcome == upkeep.OutcomeRejected && full:
+		return wording.Say(wording.GainedTooLittle, t.Lang, size...)
+	case err != nil && done.Outcome == upkeep.OutcomeRejected:
+		return wording.Say(wording.NoGain, t.Lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
+		return wording.Say(wording.CompactFailed, t.Lang, upkeep.CompactReason(err, t.Lang))
+	}
+	h.reload(ctx, t)
+	h.upkeep.Wake(t.Key) // a backlog goes on in the background
+	left := ""
+	if tokens, parts := h.backlog(t.View); parts > 0 {
+		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, h.backlogWord(t.View.Session, t.Lang))
+	}
+	return compactReceipt(done, t.Lang) + left
+}
+
+// backlog is what may leave a view that one attempt does not make small enough: its tokens, and about how many attempts it
+// takes; 0 where one is enough.
+func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
+	set, size := h.views.Settings(v.Session), h.views.ContextSize(v)
+	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), h.views.State(v, size))
+	if size < set.Window.Trigger() && (set.Policy.Segment == 0 || parts < 2) {
+		return 0, 0
+	}
+	return view.Calibrated(tokens, v.Session.CalibrationFactor), parts
+}
+
+// backlogWord says when a backlog is worked off.
+func (h *Handler) backlogWord(s sessions.Session, lang string) string {
+	switch set := h.views.Settings(s); {
+	case !set.Enabled:
+		return wording.Say(wording.ByHandOnly, lang)
+	case view.Spent(set, s):
+		return wording.Say(wording.NextDay, lang)
+	}
+	return wording.Say(wording.OnTheWay, lang)
+}
+
+// reload reads the turn's view anew, after a command has changed it.
+func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
+	v, err := h.store.Begin(ctx, t.Lease, 0)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
+		return
+	}
+	v.Pending = t.View.Pending
+	h.views.Show(&v)
+	t.View = v
+}
+
+// shownFacts is how many of the facts that a flush saved a receipt repeats.
+const shownFacts = 5
+
+// poorRecall is the part of the identifiers below which a summary is told of as poor.
+const poorRecall = 0.5
+
+// shownFact and shownFocus are how many characters of a fact and of a focus a receipt repeats.
+const shownFact, shownFocus = 80, 60
+
+// compactReceipt is what a compaction did, for the person who asked for it.
+func compactReceipt(c upkeep.Compacted, lang string) string {
+	zh := lang != "en"
+	var out strings.Builder
+	line := func(chinese, english string, args ...any) {
+		text := english
+		if zh {
+			text = chinese
+		}
+		fmt.Fprintf(&out, text, args...)
+	}
+	before, after := wording.Thousands(c.TokensBefore), wording.Thousands(c.TokensAfter)
+	mark, poor := "✅", c.Report.Calls > 0 && c.Report.Recall < poorRecall
+	if poor {
+		mark = "⚠️"
+	}
+	line("%s 压缩完成：%s → %s tokens，释放 %s", "%s Compacted: %s → %s tokens, %s freed", mark, before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
+	if c.Grown > 0 {
+		line("（新置顶的记忆占用 %s，已扣除）", " (newly pinned memory takes %s, which is deducted)", wording.Thousands(c.Grown))
+	}
+	if c.Deleted > 0 {
+		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.Deleted)
+	}
+	model := c.Model
+	if c.Report.Calls == 0 {
+		model = "-"
+	}
+	line("\n\n- 策略 %s，模式 %s，模型 %s", "\n\n- policy %s, mode %s, model %s", c.Policy, c.Mode, model)
+	if c.Report.Fallback != "" {
+		line("（%s 没有成功，改用它）", " (in place of %s, which failed)", c.Asked)
+	}
+	if c.EndSeq >= c.StartSeq {
+		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
+	}
+	if c.EndSeq < c.StartSeq {
+		line("\n- 没有总结消息", "\n- no event was summarised")
+	}
+	line("，保留原文 %d 条", ", %d stay in full", c.Preserved)
+	if c.Focus != "" {
+		line("\n- 重点：%s", "\n- focus: %s", headOf(c.Focus, shownFocus))
+	}
+	line("\n- 记忆：%s", "\n- memory: %s", flushWord(c.FlushOutcome, lang))
+	for i, f := range c.Facts {
+		if i == shownFacts {
+			line("\n  - 另有 %d 条", "\n  - and %d more", len(c.Facts)-shownFacts)
+			break
+		}
+		fmt.Fprintf(&out, "\n  - %s", headOf(f.Content, shownFact))
+	}
+	if poor {
+		line("\n- 模型写的摘要只保留了 %.0f%% 的标识，请核对", "\n- the model's summary kept %.0f%% of the identifiers only, please check it", 100*c.Report.Recall)
+	}
+	if n := c.Report.Added; n > 0 {
+		line("\n- 补回摘要漏掉的标识 %d 个", "\n- %d identifiers that the summary had left out were put back", n)
+	}
+	line("\n- 用时 %s", "\n- took %s", c.Duration.Round(time.Millisecond))
+	return out.String()
+}
+
+// flushWord is the outcome of a flush, as the compaction log has it, in a language.
+func flushWord(outcome, lang string) string {
+	if outcome == "" {
+		outcome = "off"
+	}
+	if lang == "en" {
+		return outcome
+	}
+	return strings.NewReplacer(", ", "，", "passed over", "跳过", "saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理",
+		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
+}
+
+// nothingWord is why there is nothing to compact, in words for people.
+func nothingWord(err error, lang string) string {
+	words := [2]string{"都是最近的消息", compaction.ErrAllRecent.Error()}
+	switch {
+	case errors.Is(err, compaction.ErrSystemDominates):
+		words = [2]string{
+			"系统提示、工具和置顶记忆占满了窗口，需要管理员缩短提示词或调高阈值",
+			"the system prompt, the tools and pinned memory fill the window; an administrator has to shorten the prompt or raise the thresholds",
+		}
+	case errors.Is(err, compaction.ErrTooLittle):
+		words = [2]string{"较早的消息太短，不值得做摘要", "the older messages are too short to be worth a summary"}
+	case errors.Is(err, compaction.ErrBlockedHead):
+		words = [2]string{"最早的消息还在等工具的结果", "the oldest messages still wait for the result of a tool"}
+	}
+	if lang == "en" {
+		return words[1]
+	}
+	return words[0]
+}
+
+// undo takes the newest compaction back: what it told is raw again. The session then rests, or the next turn would
+// compact the same again.
+func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
+	unlock, err := h.worker.Lock(ctx, t.Key)
+	if err != nil {
+		return wording.Say(wording.UndoFailed, t.Lang)
+	}
+	defer unlock()
+	w := h.views.Settings(t.View.Session).Window
+	e, err := h.store.Undo(ctx, t.Lease, t.Asked[0].ID, w.RearmAfter(0, false))
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return wording.Say(wording.NothingToUndo, t.Lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction not undone")
+		return wording.Say(wording.UndoFailed, t.Lang)
+	}
+	h.stats.Compacted(e)
+	h.reload(ctx, t)
+	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
+}
+
+// shownLog is how many rows of the compaction log a chat is told.
+const shownLog = 5
+
+// compactLog tells the session's latest compactions, the newest first.
+func (h *Handler) compactLog(ctx context.Context, t *view.Exchange) string {
+	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log not read")
+		return wording.Say(wording.LogUnreadable, t.Lang)
+	}
+	if len(rows) == 0 {
+		return wording.Say(wording.LogEmpty, t.Lang)
+	}
+	var out strings.Builder
+	for _, e := range rows {
+		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
+		if e.Outcome == upkeep.OutcomeCommitted {
+			fmt.Fprintf(&out, " %s → %s tokens", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
+		}
+		if e.EndSeq >= e.StartSeq {
+			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
+		}
+		out.WriteString(spentWord(e, t.Lang) + "\n")
+	}
+	return out.String()
+}
+
+// spentWord is what an attempt took: the model with its tokens and price, and what became of its flush.
+func spentWord(e sessions.LogEntry, lang string) string {
+	var parts []string
+	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
+		part := fmt.Sprintf("%s %s tokens", e.Model, wording.Thousands(tokens))
+		if e.Cost > 0 {
+			part += wording.Say(wording.Cost, lang, e.Cost)
+		}
+		parts = append(parts, part)
+	}
+	if e.FlushOutcome != "" && e.FlushOutcome != "off" {
+		parts = append(parts, wording.Say(wording.Flushed, lang, flushWord(e.FlushOutcome, lang)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if lang == "en" {
+		return "; " + strings.Join(parts, "; ")
+	}
+	return "；" + strings.Join(parts, "；")
+}
+
+// outcomeWord is what became of an attempt, in a language.
+func outcomeWord(e sessions.LogEntry, lang string) string {
+	words := [][3]string{
+		{upkeep.OutcomeCommitted, "完成", "done"},
+		{upkeep.OutcomeRejected, "收益太小", "gained too little"},
+		{upkeep.OutcomeFailed, "没有成功，稍后再试", "failed, to be tried again"},
+		{upkeep.OutcomeNothing, "无需压缩", "nothing to do"},
+	}
+	switch e.Trigger {
+	case upkeep.TriggerUndo:
+		words[0] = [3]string{upkeep.OutcomeCommitted, "撤销", "took one back"}
+	case upkeep.TriggerRewrite:
+		words[0] = [3]string{upkeep.OutcomeCommitted, "重写一份摘要", "rewrote one summary"}
+	}
+	i := slices.IndexFunc(words, func(w [3]string) bool { return w[0] == e.Outcome })
+	if i < 0 {
+		return e.Outcome
+	}
+	word := words[i][1]
+	if lang == "en" {
+		word = words[i][2]
+	}
+	if why := upkeep.ReasonIn(e.Error); e.Outcome == upkeep.OutcomeFailed && e.Error != "" {
+		word += wording.Say(wording.Because, lang, why.Word(lang))
+	}
+	switch {
+	case e.Undone.IsZero():
+		return word
+	case lang == "en":
+		return word + ", undone"
+	}
+	return word + "，已撤销"
+}
+
+// renew is /new: what matters is saved to memory, and the conversation begins with an empty view. The log stays.
+func (h *Handler) renew(ctx context.Context, t *view.Exchange, rest string) string {
+	if !h.mayManage(t.Asked[0]) {
+		return wording.Say(wording.NotAdmin, t.Lang)
+	}
+	if rest != "" {
+		return wording.Say(wording.NewUsage, t.Lang)
+	}
+	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
+	// flushed yet is read from the log by the next flush.
+	owed := h.worker.Busy(t.Key)
+	if !owed {
+		soon, stop := context.WithTimeout(ctx, h.cfg.InlineDeadline)
+		defer stop()
+		if _, err := h.worker.FlushAll(soon, t.Lease, upkeep.FlushNew); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+			owed = true
+		}
+	}
+	if err := h.store.Renew(ctx, t.Lease); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("New conversation not begun")
+		return wording.Say(wording.NotRenewed, t.Lang)
+	}
+	h.reload(ctx, t)
+	if owed {
+		return wording.Say(wording.RenewedOwed, t.Lang)
+	}
+	return wording.Say(wording.Renewed, t.Lang)
+}

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/memory"
+	"ebb/memory/show"
+)
+
+// An export is read from the storage in batches, and answered in pages: a page is as many bytes as a few messages of
+// DingTalk hold.
+const (
+	exportBatch     = 200
+	ExportPageBytes = 36_000
+)
+
+// exportCommand is /export me: a person's own data, in a private chat, a page at a time.
+func (h *Handler) exportCommand(ctx context.Context, t *view.Exchange, rest string) string {
+	page, ok := exportPage(rest)
+	if !ok {
+		return wording.Say(wording.ExportUsage, t.Lang)
+	}
+	a := h.asker(t)
+	if h.cfg.Rights == nil || a.Person == "" {
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	if !a.Reader.Private {
+		return wording.Say(wording.ExportPrivate, t.Lang)
+	}
+	p, err := h.Export(ctx, a, t.Lang, page)
+	switch {
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data failed")
+		return wording.Say(wording.NoRights, t.Lang)
+	case p.Page == 0:
+		return wording.Say(wording.ExportEmpty, t.Lang)
+	case page > p.Page:
+		return wording.Say(wording.NoPage, t.Lang, page)
+	case p.Page > 1:
+		p.Out.WriteString(wording.Say(wording.ExportPage, t.Lang, page, p.Page))
+		if page < p.Page {
+			p.Out.WriteString(wording.Say(wording.ExportNext, t.Lang, page+1))
+		}
+	}
+	return p.Out.String()
+}
+
+// exportPage reads what stands behind /export: me, and perhaps the number of a page.
+func exportPage(rest string) (page int, ok bool) {
+	words := strings.Fields(narrow(rest))
+	if len(words) == 0 || len(words) > 2 || !strings.EqualFold(words[0], "me") && words[0] != "我" {
+		return 0, false
+	}
+	if len(words) == 1 {
+		return 1, true
+	}
+	page, err := strconv.Atoi(words[1])
+	return page, err == nil && page > 0
+}
+
+// Export makes one page of a person's data, as Markdown. It reads all of it: the number of pages is part of the answer.
+func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page int) (*ExportPager, error) {
+	p := &ExportPager{Want: page}
+	facts, messages := show.ExportHeads(lang)
+	for after := int64(0); ; {
+		batch, err := h.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range batch {
+			after = m.ID
+			p.Add(facts, show.ExportFact(m, h.cfg.Location, lang))
+		}
+		if len(batch) < exportBatch {
+			break
+		}
+	}
+	for after := int64(0); ; {
+		batch, err := h.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range batch {
+			after = s.Event.ID
+			if !wording.IsKnown(h.views.OwnWords(s.Event)) {
+				p.Add(messages, show.ExportSaid(s, h.cfg.Location, lang))
+			}
+		}
+		if len(batch) < exportBatch {
+			return p, nil
+		}
+	}
+}
+
+// ExportPager divides lines into pages and keeps one of them.
+type ExportPager struct {
+	Want int
+	Page int // that lines go to now; 0 before the first
+	size int // of it, in bytes
+	head string
+	Out  strings.Builder // the wanted page
+}
+
+// Add appends a line under its heading, which is repeated on each page. A line that no page holds is divided.
+func (p *ExportPager) Add(head, line string) {
+	for line != "" {
+		if p.Page == 0 || p.size > 0 && p.size+min(len(line), ExportPageBytes) > ExportPageBytes {
+			p.Page, p.size, p.head = p.Page+1, 0, ""
+		}
+		if head != p.head {
+			p.write("\n" + head + "\n\n")
+			p.head = head
+		}
+		n := min(len(line), ExportPageBytes)
+		for n < len(line) && !utf8.RuneStart(line[n]) {
+			n--
+		}
+		p.write(line[:n])
+		line = line[n:]
+		p.size += n
+	}
+}
+
+func (p *ExportPager) write(text string) {
+	if p.Page == p.Want {
+		p.Out.WriteString(text)
+	}
+}

@@ -1,0 +1,355 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// A command that can't be taken back is confirmed within confirmWithin. The message that it refers to is looked for among
+// the last confirmEvents of its sender, or confirmDirect where no other message may stand between.
+const (
+	ConfirmWithin = 10 * time.Minute
+	confirmEvents = 500
+	confirmDirect = 10
+)
+
+// What may stand behind a command that asks to be confirmed.
+var (
+	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
+	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
+	please   = []string{"please", "pls", "请", "吧", "！", "!"}
+)
+
+// answerTo is what somebody wrote behind a command that asks to be confirmed.
+type answerTo int
+
+const (
+	answerNone answerTo = iota
+	answerYes
+	answerNo
+)
+
+// forgetCommand is /forget: the asker, their last message, one memory by #number, or for administrators somebody else.
+func (h *Handler) forgetCommand(ctx context.Context, t *view.Exchange, rest string) string {
+	if h.cfg.Rights == nil {
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	asked := t.Asked[0]
+	if outcomeOf(asked) == sessions.ErasedAll { // the turn was cut off after the erasure
+		if asked.SenderID == "" {
+			return wording.Say(wording.ForgotBefore, t.Lang)
+		}
+		return wording.Say(wording.ForgotLastBefore, t.Lang)
+	}
+	who, answer := ForgetWords(rest)
+	sure := answer == answerYes
+	if narrowed := narrow(who); strings.HasPrefix(narrowed, "#") {
+		if id := MemoryID(narrowed); id > 0 {
+			return h.forgetMemory(ctx, t, id)
+		}
+	}
+	self := who == forgetMe
+	switch {
+	case who == "":
+		return wording.Say(wording.ForgetUsage, t.Lang)
+	case answer == answerNo:
+		return wording.Say(wording.ForgetNothing, t.Lang)
+	case asked.SenderID == "":
+		return wording.Say(wording.Nobody, t.Lang)
+	case who == forgetLast:
+		return h.forgetLast(ctx, t)
+	case !self && strings.HasPrefix(who, forgetMe+" "):
+		return wording.Say(wording.ForgetUsage, t.Lang)
+	case !self && !h.isAdmin(asked) && MemoryID(who) > 0:
+		return wording.Say(wording.ForgetNumber, t.Lang, MemoryID(who), MemoryID(who))
+	case !self && !h.isAdmin(asked):
+		return wording.Say(wording.NotAdmin, t.Lang)
+	case sure && !h.mayConfirm(ctx, t, who, false):
+		return wording.Say(wording.NotAsked, t.Lang)
+	}
+	p := memory.Person{ID: asked.SenderID}
+	if !self {
+		var why string
+		if p, why = h.personNamed(ctx, t, who); why != "" {
+			return why
+		}
+	}
+	if sure || h.mayConfirm(ctx, t, who, true) { // said twice
+		return h.forgetPerson(ctx, t, p.ID)
+	}
+	return h.forgetPreview(ctx, t, p, who)
+}
+
+// askingOf is the turn as what asks for an erasure.
+func askingOf(t *view.Exchange) memory.Asking {
+	return memory.Asking{Lease: t.Lease, Event: t.Asked[0].ID, Language: t.Lang}
+}
+
+// forgetting is what to forget of a person, asked for by the turn's message.
+func forgetting(t *view.Exchange, who sessions.UserID) memory.Forget {
+	asked := t.Asked[0]
+	return memory.Forget{
+		Robot: t.View.Session.RobotCode, Person: who, Self: who == asked.SenderID,
+		From: askingOf(t),
+	}
+}
+
+// maxTitles is how many groups a preview names.
+const maxTitles = 5
+
+// forgetPreview says what would be deleted, and asks whether that is meant. A group learns
+// numbers alone, and not where else a person is.
+func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
+	f := forgetting(t, p.ID)
+	found, err := h.cfg.Rights.PreviewForget(ctx, f)
+	switch {
+	case errors.Is(err, memory.ErrTooOften):
+		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("What is kept of a person could not be counted")
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	t.Outcome = sessions.Previewed
+	what := previewInWords(found, t.Lang)
+	if what == "" {
+		what = wording.Say(wording.ForgetLittle, t.Lang)
+	}
+	titles := slices.DeleteFunc(slices.Clone(found.Groups), func(title string) bool { return title == "" })
+	if t.View.Session.ConversationType == sessions.Private && f.Self && len(titles) > 0 {
+		if len(titles) > maxTitles {
+			titles = append(titles[:maxTitles], "…")
+		}
+		what += wording.Say(wording.ForgetWhere, t.Lang, strings.Join(titles, wording.Say(wording.Comma, t.Lang)))
+	}
+	if f.Self {
+		return wording.Say(wording.ForgetMe, t.Lang, what)
+	}
+	t.Kept = wording.Say(wording.ForgetAsked, t.Lang) // a name must not stay in the log of another conversation
+	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.cfg.Location).Format("2006-01-02 15:04"), what,
+		strings.TrimPrefix(who, "@"))
+}
+
+// Confirmations reads a bare yes or no right behind a preview, or behind an erasure that was half done, as the command that
+// it answers. It reads the log, so that it holds on every replica and after a restart.
+func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
+	if h.cfg.Rights == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, h.cfg.CommitTimeout)
+	defer stop()
+	for i := range v.Pending {
+		e := &v.Pending[i]
+		who, answer := ForgetWords(forgetMe + " " + h.views.OwnWords(*e))
+		if who != forgetMe || answer == answerNone {
+			continue
+		}
+		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, *e, true); asked {
+			e.Content = answered[lang][0] + who + answered[lang][answer]
+		}
+	}
+}
+
+// answered are the parts of a confirmed command, in the language of the command that asked for the preview.
+var answered = map[string][3]string{
+	"zh": {"/忘记 ", answerYes: " 确认", answerNo: " 取消"},
+	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
+}
+
+// unconfirmed finds the erasure of a person that waits for a message's sender to confirm it: whom it is about, and the
+// language of the command. Its preview was answered a short time before the message, or before another confirmation after
+// which the erasure was half done. Where direct is set, no other message of the sender stands between, and the preview
+// was answered before the confirmation was sent.
+func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.Event, direct bool) (who, lang string, found bool) {
+	limit := confirmEvents
+	if direct {
+		limit = confirmDirect
+	}
+	before, err := h.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the command before")
+	}
+	for _, m := range before {
+		outcome := outcomeOf(m)
+		who, _ := h.forgetOf(m)
+		switch {
+		case e.CreatedAt.Sub(m.CreatedAt) > ConfirmWithin:
+			return "", "", false
+		case outcome == sessions.HalfErased:
+			e = m
+		case outcome == sessions.Previewed && who != "":
+			lang = wording.LanguageOf(wording.WordsOfCommand(h.views.OwnWords(m)), h.cfg.Language)
+			return who, lang, !direct || h.answeredBefore(ctx, m, e)
+		case direct || who != "":
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+// mayConfirm reports whether the asker of a turn may confirm the erasure of a person: see [Handler.unconfirmed].
+func (h *Handler) mayConfirm(ctx context.Context, t *view.Exchange, who string, direct bool) bool {
+	before, _, found := h.unconfirmed(ctx, t.Key, t.Asked[0], direct)
+	return found && strings.EqualFold(before, who)
+}
+
+// answeredBefore reports whether the answer to a command stood in the log when a later message came.
+func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Event) bool {
+	reply, err := h.memory.Range(ctx, command.Key, command.Seq, command.Seq+1, 1)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the preview")
+	}
+	return len(reply) == 1 && !reply[0].CreatedAt.After(later.CreatedAt)
+}
+
+// outcomeOf is the outcome of the command that a message is.
+func outcomeOf(e sessions.Event) sessions.Outcome {
+	if e.Message == nil {
+		return ""
+	}
+	return e.Message.Outcome
+}
+
+// forgetOf reads a message as the command that has something forgotten; who is empty for another.
+func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
+	name, rest := wording.ParseCommand(h.views.OwnWords(e))
+	switch name {
+	case "忘记我":
+		rest = forgetMe + " " + rest
+	case "forget", "忘记":
+	default:
+		return "", answerNone
+	}
+	return ForgetWords(rest)
+}
+
+// Whom or what /forget is about, besides a name.
+const (
+	forgetMe   = "me"
+	forgetLast = "last"
+)
+
+// ForgetWords splits what stands behind /forget into whom, as it was written, and what was answered.
+func ForgetWords(rest string) (who string, answer answerTo) {
+	words := strings.Fields(rest)
+	trim := func(set []string) bool {
+		n := len(words)
+		if n < 2 || !slices.Contains(set, strings.ToLower(strings.TrimRight(words[n-1], ".!。！,，"))) && !slices.Contains(set, words[n-1]) {
+			return false
+		}
+		words = words[:n-1]
+		return true
+	}
+	for trim(please) {
+	}
+	switch {
+	case trim(yesWords):
+		answer = answerYes
+	case trim(noWords):
+		answer = answerNo
+	}
+	who = strings.Replace(strings.Join(words, " "), "＠", "@", 1)
+	switch strings.ToLower(strings.TrimRight(who, ",.!，。！")) {
+	case forgetMe, "我":
+		who = forgetMe
+	case forgetLast, "上一条", "刚才", "刚才那条":
+		who = forgetLast
+	}
+	return who, answer
+}
+
+// forgetLast wipes the last message that the asker said before the command, with its answer.
+func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
+	asked := t.Asked[0]
+	events, err := h.cfg.Rights.MessagesBefore(ctx, t.Key, asked.SenderID, asked.ID, confirmEvents)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the last message")
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	for _, e := range events {
+		if wording.IsKnown(h.views.OwnWords(e)) {
+			continue
+		}
+		done, err := h.cfg.Rights.ForgetMessage(ctx, e.ID, askingOf(t))
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
+			return wording.Say(wording.NoRights, t.Lang)
+		}
+		h.goOn(ctx, t, done.Lease)
+		return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), ReceiptOfPerson(done, t.Lang))
+	}
+	return wording.Say(wording.NoLast, t.Lang)
+}
+
+// personNamed finds whom an administrator means, or says why that is not clear.
+func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (p memory.Person, why string) {
+	people, err := h.cfg.Rights.People(ctx, t.View.Session.RobotCode, strings.TrimPrefix(name, "@"))
+	switch {
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Person could not be looked for")
+		return p, wording.Say(wording.NoRights, t.Lang)
+	case len(people) == 0 && MemoryID(name) > 0:
+		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))
+	case len(people) == 0:
+		return p, wording.Say(wording.Nobody, t.Lang)
+	case len(people) == 1:
+		return people[0], ""
+	}
+	t.Kept = wording.Say(wording.Which, t.Lang)
+	why = t.Kept + "\n\n"
+	for _, p := range people {
+		why += fmt.Sprintf("- %s\n", sessions.Speaker(p.Nick, p.ID))
+	}
+	return p, why
+}
+
+// forgetPerson wipes a person. Their own reply goes to the conversation and names nobody, for a reply is stored too.
+func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
+	f := forgetting(t, who)
+	done, err := h.cfg.Rights.ForgetPerson(ctx, f)
+	if errors.Is(err, memory.ErrTooOften) {
+		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
+		t.Outcome = sessions.HalfErased
+		return wording.Say(wording.ForgetHalf, t.Lang)
+	}
+	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
+		Int("summaries", done.Summaries).Msg("A person was forgotten")
+	if f.Self {
+		t.Asked[0] = nameless(t.Asked[0], t.Lang)
+		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
+	}
+	h.goOn(ctx, t, done.Lease)
+	if what := ReceiptOfPerson(done, t.Lang); what != "" {
+		return wording.Say(wording.PersonForgotten, t.Lang, what)
+	}
+	return wording.Say(wording.ForgotBefore, t.Lang)
+}
+
+// nameless is a message of which no more is known than where to answer it.
+func nameless(e sessions.Event, lang string) sessions.Event {
+	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone(lang)
+	if m := e.Message; m != nil {
+		to := sessions.Message{
+			RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, ID: m.ID,
+			Webhook: m.Webhook, WebhookExpires: m.WebhookExpires, Kind: m.Kind, Text: e.Content,
+		}
+		if m.ConversationType == sessions.Private { // the webhook may expire first; the reply's row loses the id once it is sent
+			to.StaffID = m.StaffID
+		}
+		e.Message = &to
+	}
+	return e
+}

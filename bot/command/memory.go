@@ -1,0 +1,257 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/memory"
+	"ebb/memory/show"
+	"ebb/sessions"
+)
+
+// Of what is known so many memories are listed at a time, each with so many characters; an answer repeats so many of one.
+const (
+	listedMemories = 20
+	listedChars    = 80
+	quotedChars    = 60
+)
+
+// memoryVerbs are the words of /memory for a single memory.
+var memoryVerbs = map[string]string{
+	"forget": "forget", "delete": "forget", "忘记": "forget", "删除": "forget",
+	"promote": "promote", "团队": "promote",
+	"show": "show", "查看": "show", "显示": "show",
+}
+
+// memoryCommand is /memory: what is known of the asker and the conversation, or one of its words for a single memory.
+func (h *Handler) memoryCommand(ctx context.Context, t *view.Exchange, rest string) string {
+	if h.cfg.Rights == nil {
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	rest = narrow(strings.ToLower(rest))
+	if rest == "" {
+		return h.listMemories(ctx, t, 1)
+	}
+	if page, err := strconv.Atoi(rest); err == nil && page > 0 {
+		return h.listMemories(ctx, t, min(page, 1<<20))
+	}
+	if id := MemoryID(rest); id > 0 { // "#12"
+		return h.showMemory(ctx, t, id)
+	}
+	for word, verb := range memoryVerbs {
+		number, ok := strings.CutPrefix(rest, word)
+		id := MemoryID(number)
+		if !ok || id <= 0 {
+			continue
+		}
+		switch verb {
+		case "forget":
+			return h.forgetMemory(ctx, t, id)
+		case "promote":
+			return h.promote(ctx, t, id)
+		default:
+			return h.showMemory(ctx, t, id)
+		}
+	}
+	return wording.Say(wording.MemoryUsage, t.Lang) // nothing is done by mistake
+}
+
+// narrow writes full-width digits and signs as plain ones.
+func narrow(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
+			return r - 0xfee0
+		}
+		return r
+	}, text))
+}
+
+// MemoryID reads the number of a memory, as people write it: 12, #12 or １２. It is 0 for anything else.
+func MemoryID(word string) int64 {
+	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(id, 0)
+}
+
+// asker is who asks what is known, and where.
+func (h *Handler) asker(t *view.Exchange) memory.Asker {
+	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
+}
+
+// listMemories tells what is known of the asker and the conversation, by the numbers that stay theirs, in pages.
+func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) string {
+	a := h.asker(t)
+	skip := (page - 1) * listedMemories
+	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be listed")
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	switch {
+	case len(list) == 0 && page > 1:
+		return wording.Say(wording.NoPage, t.Lang, page)
+	case len(list) == 0:
+		return wording.Say(wording.KnowNothing, t.Lang)
+	}
+	here := wording.KnowGroup
+	if a.Reader.Private {
+		here = wording.KnowChat
+	}
+	var out strings.Builder
+	section := func(head wording.Phrase, own bool) {
+		first := true
+		for _, m := range list {
+			if m.Own != own {
+				continue
+			}
+			if first {
+				out.WriteString(wording.Say(head, t.Lang) + "\n\n")
+			}
+			first = false
+			out.WriteString(h.memoryLine(m.Memory, t.Lang))
+		}
+		if !first {
+			out.WriteByte('\n')
+		}
+	}
+	section(wording.KnowYou, true)
+	section(here, false)
+	if left := total - skip - len(list); left > 0 {
+		out.WriteString(wording.Say(wording.KnowMore, t.Lang, left, page+1) + "\n\n")
+	}
+	return out.String() + wording.Say(wording.KnowHow, t.Lang)
+}
+
+func (h *Handler) memoryLine(m memory.Memory, lang string) string {
+	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), h.memoryDay(m))
+}
+
+// memoryDay is when a memory was said, as far as that is known.
+func (h *Handler) memoryDay(m memory.Memory) string {
+	at := m.SaidAt
+	if at.IsZero() {
+		at = m.CreatedAt
+	}
+	return at.In(h.cfg.Location).Format("2006-01-02")
+}
+
+// teamMark stands before what the whole team reads.
+func teamMark(m memory.Memory, lang string) string {
+	if m.Scope != memory.ScopeTeam {
+		return ""
+	}
+	return wording.Say(wording.TeamMark, lang)
+}
+
+// headOf is the beginning of a content on one line.
+func headOf(content string, most int) string {
+	rs := []rune(strings.Join(strings.Fields(content), " "))
+	if len(rs) <= most {
+		return string(rs)
+	}
+	return string(rs[:most]) + "…"
+}
+
+// showMemory tells one memory whole.
+func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, id int64) string {
+	m, why := h.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
+	}
+	scope, kind := show.ScopeWord(m.Scope, t.Lang), show.KindWord(m.Kind, t.Lang)
+	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.Lang), m.Content,
+		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, h.memoryDay(m.Memory)))
+}
+
+// knownMemory reads a memory that the asker may be told of, or says why there is none.
+func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (m memory.Known, why string) {
+	m, err := h.cfg.Rights.KnownByID(ctx, h.asker(t), id)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return m, wording.Say(wording.NoMemory, t.Lang, id)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be read")
+		return m, wording.Say(wording.NoRights, t.Lang)
+	}
+	return m, ""
+}
+
+// forgetMemory deletes one memory: anybody's own, what they said, and for administrators what a conversation shares.
+func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, id int64) string {
+	m, why := h.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
+	}
+	// A private chat is its person's, but what the team shares is nobody's there.
+	if theirs := m.Own || t.Reader().Private && m.Scope == memory.ScopeSession; !theirs && !h.isAdmin(t.Asked[0]) {
+		return wording.Say(wording.NotYours, t.Lang, id)
+	}
+	asking := askingOf(t)
+	if !h.isAdmin(t.Asked[0]) {
+		asking.Only = t.Asked[0].SenderID // what others said stays theirs
+	}
+	done, err := h.cfg.Rights.ForgetMemory(ctx, id, asking)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return wording.Say(wording.NoMemory, t.Lang, id)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Memory was not forgotten")
+		if done.Sessions > 0 { // each session is a commit of its own
+			return wording.Say(wording.MemoryHalf, t.Lang)
+		}
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	h.goOn(ctx, t, done.Lease)
+	too := ""
+	if more := Receipt(done, t.Lang); more != "" {
+		too = wording.Say(wording.ForgottenToo, t.Lang, more)
+	}
+	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // what was deleted must not come back with the answer
+	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
+}
+
+// goOn has the turn go on with the lease that something it asked for left it, and with what is left of the view.
+func (h *Handler) goOn(ctx context.Context, t *view.Exchange, lease sessions.Lease) {
+	t.Lease, t.Pinned = lease, nil
+	h.leases.Learn(lease)
+	h.reload(ctx, t)
+}
+
+// promote shares a group's memory with the team, which only an administrator may.
+func (h *Handler) promote(ctx context.Context, t *view.Exchange, id int64) string {
+	if !h.isAdmin(t.Asked[0]) {
+		return wording.Say(wording.NotAdmin, t.Lang)
+	}
+	m, why := h.knownMemory(ctx, t, id)
+	if why != "" {
+		return why
+	}
+	switch {
+	case m.Scope == memory.ScopeTeam:
+		return wording.Say(wording.TeamsAlready, t.Lang, id)
+	case m.Kind == memory.KindTask:
+		return wording.Say(wording.NotShared, t.Lang, id)
+	case m.Scope == memory.ScopeUser:
+		return wording.Say(wording.OnlyTheirs, t.Lang, id)
+	case m.Scope != memory.ScopeGroup, m.Kind == memory.KindDigest:
+		return wording.Say(wording.OnlyHere, t.Lang, id)
+	}
+	shared, err := h.cfg.Rights.Promote(ctx, id, t.Asked[0].SenderID)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return wording.Say(wording.NoMemory, t.Lang, id) // it left force just now
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory was not promoted")
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	return wording.Say(wording.Promoted, t.Lang, headOf(shared.Content, quotedChars), shared.ID)
+}

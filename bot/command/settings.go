@@ -1,0 +1,143 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+
+	"github.com/rs/zerolog"
+)
+
+// settingNames are short names of keys that people may write.
+var settingNames = map[string]string{
+	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
+}
+
+// fileOnly are keys that bound what a conversation costs, or that belong to the model: the file alone sets them.
+var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
+
+// plainSetting matches what may be a key; 重点=端口 is a focus.
+var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
+
+// defaultWords take a setting back.
+var defaultWords = []string{"default", "默认"}
+
+// withSetting is an object of settings with one more, or without it where the value is a default word.
+func withSetting(settings, key, value string) string {
+	all := map[string]any{}
+	if settings != "" {
+		_ = json.Unmarshal([]byte(settings), &all) // the storage holds nothing but objects
+	}
+	if slices.Contains(defaultWords, value) {
+		delete(all, key)
+	} else {
+		all[key] = settingValue(value)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(all) // of strings, numbers and booleans: there is no way to fail
+	return string(text)
+}
+
+// settingValue is a number or a boolean as JSON has it, and a text for anything else.
+func settingValue(text string) any {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err == nil {
+		switch v.(type) {
+		case bool, float64:
+			return json.RawMessage(text)
+		}
+	}
+	return text
+}
+
+// settingKey is the key that a word names; own is false for keys of the file alone.
+func settingKey(word string) (key string, own bool) {
+	key = strings.ToLower(word)
+	if name, ok := settingNames[key]; ok {
+		key = name
+	}
+	return key, !slices.Contains(fileOnly, key)
+}
+
+// settingsLine lists a session's own settings as people read them; empty for none.
+func settingsLine(settings string) string {
+	all := map[string]json.RawMessage{}
+	if settings == "" || json.Unmarshal([]byte(settings), &all) != nil {
+		return ""
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		parts = append(parts, key+"="+strings.Trim(string(all[key]), `"`))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// setCommand is /compact set KEY VALUE: it keeps one setting of the conversation, or takes it back.
+func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []string) string {
+	s := &t.View.Session
+	if len(words) != 2 || h.cfg.Own == nil {
+		line := settingsLine(s.Settings)
+		if line == "" {
+			line = "-"
+		}
+		return wording.Say(wording.SetUsage, t.Lang, line)
+	}
+	key, own := settingKey(words[0])
+	if !own {
+		return wording.Say(wording.FileOnly, t.Lang, key)
+	}
+	settings := withSetting(s.Settings, key, words[1])
+	if settings != "" && !slices.Contains(defaultWords, words[1]) { // one that a later file made impossible can be taken back
+		if _, err := h.views.Resolve(s.ConversationID, settings); err != nil {
+			return wording.Say(wording.NotSet, t.Lang, err)
+		}
+	}
+	if err := h.store.Configure(ctx, t.Lease, settings); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Settings of a conversation not stored")
+		return wording.Say(wording.UndoFailed, t.Lang)
+	}
+	s.Settings = settings
+	zerolog.Ctx(ctx).Info().Str("key", key).Msg("Setting of a conversation changed")
+	set := h.views.Settings(*s)
+	line := settingsLine(settings)
+	if line == "" {
+		line = "-"
+	}
+	h.upkeep.Wake(t.Key) // what is due may have changed
+	return wording.Say(wording.Set, t.Lang, set.Policy.Name, line)
+}
+
+// overrides splits KEY=VALUE words off the front of what stands behind /compact, and returns the session's settings with
+// them. why is what to tell where one can't be.
+func (h *Handler) overrides(t *view.Exchange, rest string) (settings, focus, why string) {
+	settings = t.View.Session.Settings
+	words, changed := strings.Fields(rest), false
+	for len(words) > 0 && h.cfg.Own != nil {
+		name, value, ok := strings.Cut(words[0], "=")
+		if !ok || !plainSetting.MatchString(name) || value == "" {
+			break
+		}
+		key, own := settingKey(name)
+		if !own {
+			return "", "", wording.Say(wording.FileOnly, t.Lang, key)
+		}
+		settings, words, changed = withSetting(settings, key, value), words[1:], true
+	}
+	if !changed {
+		return settings, rest, ""
+	}
+	if settings != "" {
+		if _, err := h.cfg.Own(t.View.Session.ConversationID, settings); err != nil {
+			return "", "", wording.Say(wording.NotSet, t.Lang, err)
+		}
+	}
+	return settings, strings.Join(words, " "), ""
+}

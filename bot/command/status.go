@@ -1,0 +1,203 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// status is /status: figures for administrators, a few plain sentences for everybody else.
+func (h *Handler) status(ctx context.Context, t *view.Exchange, _ string) string {
+	if h.isAdmin(t.Asked[0]) {
+		return h.figures(ctx, t)
+	}
+	return h.plainStatus(ctx, t)
+}
+
+// plainStatus says in plain words how full the conversation is, what is remembered, and whether something went wrong.
+func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
+	s, set := t.View.Session, h.views.Settings(t.View.Session)
+	var out strings.Builder
+	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
+	line(wording.StatusRoom, h.views.ContextSize(t.View)*100/set.Window.Trigger())
+	if s.CompactionCount > 0 {
+		line(wording.StatusSummed, s.CompactionCount, h.since(t))
+	}
+	line(wording.StatusFacts, h.known(ctx, t))
+	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
+		line(wording.StatusOwed)
+	}
+	switch {
+	case h.worker.Busy(t.Key):
+		line(wording.StatusBusy)
+	case view.Spent(set, s):
+		line(wording.StatusSpent)
+	case s.CompactError != "" && s.CompactError != sessions.CompactUndone:
+		line(wording.StatusFailed, upkeep.ReasonIn(s.CompactError).Word(t.Lang))
+	}
+	return out.String()
+}
+
+// figures lists how full the conversation's context is, what was done about it and what is going on.
+func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
+	s, set := t.View.Session, h.views.Settings(t.View.Session)
+	w, tokens := set.Window, h.views.ContextSize(t.View)
+	row := func(chinese, english, format string, args ...any) [3]string {
+		return [3]string{chinese, english, fmt.Sprintf(format, args...)}
+	}
+	rows := [][3]string{
+		row("上下文", "context", "%s / %s tokens (%d%%)", wording.Thousands(tokens), wording.Thousands(w.Trigger()), tokens*100/w.Trigger()),
+		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
+		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
+		row("本会话设置", "own settings", "%s", h.ownSettings(s)),
+		row("压缩", "compactions", "%d%s", s.CompactionCount, h.since(t)),
+		row("记忆整理", "memory flushes", "%d", s.FlushCount),
+		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), h.owed(ctx, t)),
+		row("这里可用的记忆", "facts known here", "%s", h.known(ctx, t)),
+		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
+	}
+	if left, parts := h.backlog(t.View); parts > 1 || parts == 1 && view.Spent(set, s) {
+		today := wording.Thousands(s.SpentToday)
+		if set.DailyTokens > 0 {
+			today += " / " + wording.Thousands(set.DailyTokens)
+		}
+		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, h.backlogWord(s, t.Lang))))
+	}
+	if s.Usage.Prompt > 0 {
+		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
+	}
+	if set.DailyTokens > 0 {
+		state := ""
+		if view.Spent(set, s) {
+			state = " ⛔"
+		}
+		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
+	}
+	if spent := h.spentToday(ctx, t); spent != "" {
+		rows = append(rows, row("今日用量", "today", "%s", spent))
+	}
+	if h.worker.Busy(t.Key) {
+		rows = append(rows, row("正在整理", "upkeep", "⏳"))
+	}
+	switch {
+	case s.CompactError == sessions.CompactUndone:
+		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s tokens", wording.Thousands(s.RearmTokens)))
+	case s.CompactError != "":
+		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
+	}
+	if s.CompactFailures > 0 {
+		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(h.cfg.Location).Format("15:04:05")))
+	}
+	var out strings.Builder
+	for _, r := range rows {
+		label := r[0]
+		if t.Lang == "en" {
+			label = r[1]
+		}
+		fmt.Fprintf(&out, "- %s: %s\n", label, r[2])
+	}
+	return out.String()
+}
+
+// ownSettings are the session's own settings; those that can't be used any more are marked.
+func (h *Handler) ownSettings(s sessions.Session) string {
+	line := settingsLine(s.Settings)
+	if line == "" || h.cfg.Own == nil {
+		return "-"
+	}
+	if _, err := h.views.Resolve(s.ConversationID, s.Settings); err != nil {
+		line += " ⚠️ " + err.Error()
+	}
+	return line
+}
+
+// kindWords name kinds of work in a list.
+var kindWords = map[string][2]string{
+	sessions.SpentTurn:          {"回答", "answers"},
+	sessions.SpentFlush:         {"记忆整理", "memory flushes"},
+	sessions.SpentSummary:       {"压缩", "compactions"},
+	sessions.SpentDigest:        {"每日摘要", "digests"},
+	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
+}
+
+// spentToday is how many tokens each kind of work took today, with the price of all; empty where no model was asked.
+func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
+	all, err := h.store.Spent(ctx, t.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Spendings could not be read")
+		return "?"
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	parts, cost := make([]string, len(all)), 0.0
+	for i, one := range all {
+		word := kindWords[one.Kind][0]
+		if t.Lang == "en" {
+			word = kindWords[one.Kind][1]
+		}
+		parts[i] = word + " " + wording.Thousands(one.Usage.Prompt+one.Usage.Completion)
+		cost += one.Cost
+	}
+	list := strings.Join(parts, wording.Say(wording.Comma, t.Lang))
+	if cost == 0 {
+		return wording.Say(wording.Unpriced, t.Lang, list)
+	}
+	return wording.Say(wording.Spent, t.Lang, list, cost)
+}
+
+// known is how many facts /memory lists where the command was sent.
+func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
+	if h.cfg.Rights == nil {
+		return "?"
+	}
+	_, total, err := h.cfg.Rights.Known(ctx, h.asker(t), 0, 1)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be counted")
+		return "?"
+	}
+	return wording.Thousands(total)
+}
+
+// owed says, in brackets, that a flush failed and is tried again; empty where none is owed.
+func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
+	d, err := h.memory.Owed(ctx, t.Key)
+	if err != nil {
+		if !errors.Is(err, sessions.ErrNotFound) {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Owed flush could not be read")
+		}
+		return ""
+	}
+	if t.Lang == "en" {
+		return fmt.Sprintf(" (a flush is owed, failed %d times, tried again in the background)", d.Failures)
+	}
+	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)
+}
+
+// since is when the session was last compacted, in brackets; empty before the first time.
+func (h *Handler) since(t *view.Exchange) string {
+	at := t.View.Session.CompactedAt
+	if at.IsZero() {
+		return ""
+	}
+	return " (" + at.In(h.cfg.Location).Format("01-02 15:04") + ")"
+}
+
+// unflushed counts the events of a view that no flush has read, and those that left it unread: commands are none of them.
+func unflushed(v sessions.View) int {
+	n := int(max(0, v.Session.CompactedSeq-v.Session.FlushedSeq))
+	for _, e := range v.Tail {
+		if e.Seq > v.Session.FlushedSeq {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package llm
+
+import (
+	"context"
+
+	"ebb/compaction/audit"
+	"ebb/compaction/summarize"
+	"ebb/memory"
+)
+
+// Plain lets the one model serve summaries and flushes in the words of their packages.
+type Plain struct {
+	Model Model
+	Kind  Kind
+}
+
+// Complete answers a summary request: no tools are offered. It makes one request: the retries are those of the summary.
+func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summarize.Completion, error) {
+	resp, err := p.Model.Generate(ctx, Request{
+		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
+		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
+	})
+	c := summarize.Completion{Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	c.Reply = audit.Reply{Text: resp.Text, Stop: resp.Finish == FinishStop, Calls: len(resp.ToolCalls) > 0}
+	return c, err
+}
+
+// Call answers a flush request: the one tool is forced.
+func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.Called, error) {
+	resp, err := p.Model.Generate(ctx, Request{
+		Kind: p.Kind, Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,
+		Tools:    []ToolSpec{{Name: r.Tool, Description: r.Description, Schema: r.Schema}},
+		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
+	})
+	c := memory.Called{Text: resp.Text, Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	for _, call := range resp.ToolCalls {
+		if call.Name == r.Tool && c.Arguments == "" {
+			c.Arguments = call.Arguments
+		}
+	}
+	return c, err
+}

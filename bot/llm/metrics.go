@@ -1,0 +1,119 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ebb/sessions"
+)
+
+// Metrics count the calls of models, whatever they are for: each call comes through the gate.
+type Metrics struct {
+	calls      *prometheus.CounterVec
+	errors     *prometheus.CounterVec
+	tokens     *prometheus.CounterVec
+	cost       *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	firstToken *prometheus.HistogramVec
+}
+
+// kinds are the kinds of calls, and errorClasses the classes of errors, as labels.
+var (
+	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation}
+	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}
+)
+
+// CallBuckets are bounds of histograms, in seconds. The last ones are beyond the time that a turn may take.
+func CallBuckets(first float64) []float64 {
+	var bounds []float64
+	for b := first; b < 1100; b *= 2 {
+		bounds = append(bounds, b)
+	}
+	return bounds
+}
+
+// States is implemented by a model that knows which of its models are up.
+type States interface {
+	States() map[string]State
+}
+
+func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: CallBuckets(0.125)}, labels)
+		r.MustRegister(v)
+		return v
+	}
+	c := &Metrics{
+		calls:      counter("model_calls_total", "Calls of models, by model and kind of work. A call that goes on to the next model counts for both.", "model", "kind"),
+		errors:     counter("model_errors_total", "Calls that a model failed for good, also where the next model answered, by class.", "model", "kind", "class"),
+		tokens:     counter("model_tokens_total", "Tokens as providers reported them: prompt, of which cached, and completion.", "model", "kind", "token"),
+		cost:       counter("model_cost_total", "Price of calls, in the unit of the configured prices. Calls of models without a price count nothing.", "model", "kind"),
+		seconds:    histogram("model_call_seconds", "Time of a call of one model, with its retries.", "model", "kind"),
+		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),
+	}
+	states, known := m.(States)
+	if !known {
+		return c
+	}
+	for name := range states.States() {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "ebb", Name: "model_state", Help: "0 where calls go to the model, 1 where the next call tries it again, 2 where it is down and others are asked first.",
+			ConstLabels: prometheus.Labels{"model": name},
+		}, func() float64 { return float64(states.States()[name]) }))
+		for _, kind := range kinds {
+			c.calls.WithLabelValues(name, string(kind))
+			for _, class := range errorClasses {
+				c.errors.WithLabelValues(name, string(kind), string(class))
+			}
+		}
+	}
+	return c
+}
+
+// call counts a call and the parts of its models. What the caller cut off is no error.
+func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) {
+	kind := string(cmp.Or(r.Kind, KindTurn))
+	parts := resp.Parts
+	if parts == nil { // a model that keeps no account
+		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
+		if m, ok := errors.AsType[*CallError](err); ok {
+			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)
+		}
+		parts = []Part{one}
+	}
+	for _, p := range parts {
+		c.calls.WithLabelValues(p.Model, kind).Inc()
+		c.seconds.WithLabelValues(p.Model, kind).Observe(p.Took.Seconds())
+		if p.FirstToken > 0 {
+			c.firstToken.WithLabelValues(p.Model).Observe(p.FirstToken.Seconds())
+		}
+		if p.Err != nil && !errors.Is(p.Err, context.Canceled) {
+			c.errors.WithLabelValues(p.Model, kind, string(p.Err.Class)).Inc()
+		}
+		c.usage(p.Model, kind, p.Usage)
+		if p.Cost > 0 && !math.IsInf(p.Cost, 0) {
+			c.cost.WithLabelValues(p.Model, kind).Add(p.Cost)
+		}
+	}
+}
+
+func (c *Metrics) usage(model, kind string, u sessions.Usage) {
+	for token, n := range map[string]int{"prompt": u.Prompt, "cached": u.Cached, "completion": u.Completion} {
+		if n = Clamp(n); n > 0 {
+			c.tokens.WithLabelValues(model, kind, token).Add(float64(n))
+		}
+	}
+}
+
+// Clamp takes a provider's count for what it can be: some report nonsense.
+func Clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }

@@ -1,0 +1,34 @@
+package turn
+
+import (
+	"context"
+	"errors"
+
+	"ebb/bot/llm"
+	"ebb/bot/wording"
+)
+
+// apology is what people are told of an error that ended their turn. It depends on the error's class alone: the
+// provider's own text may hold keys and addresses.
+func apology(err error, lang string) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return wording.Say(wording.Timeout, lang)
+	}
+	switch llm.ClassOf(err) {
+	case llm.Timeout:
+		return wording.Say(wording.Timeout, lang)
+	case llm.Broken:
+		return wording.Say(wording.Broken, lang)
+	case llm.Unreachable:
+		return wording.Say(wording.Unreachable, lang)
+	case llm.Denied, llm.Missing:
+		return wording.Say(wording.Denied, lang)
+	case llm.Refused:
+		return wording.Say(wording.Refused, lang)
+	case llm.Malformed:
+		return wording.Say(wording.Malformed, lang)
+	case llm.Overflow:
+		return wording.Say(wording.Overflow, lang)
+	}
+	return wording.Say(wording.Busy, lang)
+}

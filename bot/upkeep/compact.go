@@ -1,0 +1,486 @@
+package upkeep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/view"
+	"ebb/compaction"
+	"ebb/compaction/summarize"
+	"ebb/compaction/tokens"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sessions/redact"
+)
+
+// The outcomes of an attempt, as the compaction log tells them.
+const (
+	OutcomeCommitted = "committed"
+	OutcomeRejected  = "rejected" // it would have gained too little
+	OutcomeFailed    = "failed"
+	OutcomeNothing   = "nothing"
+)
+
+// NothingToCompact reports whether an error says that no compaction could make the view smaller.
+func NothingToCompact(err error) bool {
+	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
+}
+
+// Compacted is an attempt with what the people who asked for it want to know.
+type Compacted struct {
+	sessions.LogEntry
+	Report summarize.Report
+	Facts  []memory.Draft // that its flush saved
+	saved  []int64        // the rows that hold them
+	// preserved is how many events stay raw, and grown what newly pinned memory takes, in tokens.
+	Preserved, Grown int
+	Deleted          int    // stored tool results that no view needs any more
+	Asked            string // the model that summaries were to be made by
+}
+
+// Compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
+// through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
+// in the error where nothing was committed. A failed compaction changes nothing but that row. needed names the trigger,
+// or nothing, once the session is ours: a run that was under way may have made the room. waiting is what the question that
+// waits for it takes, in the provider's tokens.
+func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (Compacted, error) {
+	unlock, err := u.Locks.lock(ctx, l.Key)
+	if err != nil {
+		return Compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+	}
+	defer unlock()
+	began := time.Now()
+	v, err := u.store.Begin(ctx, l, 0)
+	if err != nil {
+		return Compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
+	}
+	v.Session.Settings = onceOr(ctx, v.Session.Settings)
+	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.Talk(v.Tail), waiting: waiting}
+	u.views.Show(&v)
+	r.view, r.tokens = v, u.views.ContextSize(v)
+	r.Asked = u.cfg.SummaryModel
+	r.LogEntry = sessions.LogEntry{
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.Asked,
+		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
+	}
+	if r.Trigger == "" {
+		return r.Compacted, nil
+	}
+	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
+	err = r.do(ctx)
+	r.Duration = time.Since(began)
+	if err != nil {
+		r.logFailure(ctx, err)
+	}
+	u.stats.Compacted(r.LogEntry)
+	return r.Compacted, err
+}
+
+// Inline compacts a view that an answer waits for; see [Worker.Compact].
+func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error {
+	_, err := u.Compact(ctx, l, "", waiting, needed)
+	return err
+}
+
+// run is one attempt under way.
+type run struct {
+	*Worker
+	Compacted
+	lease   sessions.Lease
+	set     compaction.Settings
+	view    sessions.View    // as requests show it
+	whole   []sessions.Event // its tail with whole bodies
+	tokens  int
+	waiting int // of the question that waits, besides tokens
+	began   time.Time
+	partial bool // more is to leave than one attempt takes
+	staged  bool // the draft is kept: whoever commits it counts what it took
+	// memories is what the view pins from now on, read after the flush; nil: as it is.
+	memories *sessions.Pinned
+}
+
+// pinnedGrowth is what the newly pinned memories take more than those of the view, in tokens.
+func (r *run) pinnedGrowth() int {
+	if r.memories == nil {
+		return 0
+	}
+	return r.counted.Count(r.memories.Text) - r.counted.Count(r.view.Session.Pinned)
+}
+
+// do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
+func (r *run) do(ctx context.Context) error {
+	p, s := r.set.Policy, r.view.Session
+	if s.PinnedDue { // what was forgotten is not pinned again
+		var err error
+		if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
+			return err
+		}
+	}
+	shown, freed := r.shorten(p)
+	after := r.tokens - view.Calibrated(freed, s.CalibrationFactor)
+	manual := r.Trigger == TriggerManual
+	switch {
+	case p.Mode == compaction.OffloadThenCompact && !manual && len(shown) > 0 && !p.StillDue(r.set.Window, after+r.waiting, r.tokens-after),
+		p.Mode == compaction.PruneOnly && p.Progress(r.tokens, after, 0, 0) == nil && after < r.set.Window.Trigger():
+		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
+	}
+	window := r.set.Window.Counted(s.CalibrationFactor)
+	cut, draft, source, err := r.tell(ctx, window)
+	if err != nil {
+		return err
+	}
+	c := sessions.Compaction{Through: cut.Through, Summaries: draft.Summaries, Source: source}
+	freed = cut.Source + standing(r.view.Summaries, draft.Summaries)
+	if p.Mode != compaction.SummaryOnly {
+		for _, one := range shown {
+			if one.Seq > cut.Through {
+				c.Shown = append(c.Shown, one)
+				freed += r.tokensOf(one.Seq) - one.Tokens
+			}
+		}
+	}
+	return r.commit(ctx, c, max(0, r.tokens-view.Calibrated(freed, s.CalibrationFactor)))
+}
+
+// shorten lists what the view is to show of tool results from now on, and the tokens that this frees.
+func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
+	switch p.Mode {
+	case compaction.OffloadThenCompact:
+		st := r.views.State(r.view, r.tokens+r.waiting)
+		st.Tail = r.whole
+		if r.Trigger != TriggerManual {
+			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // what set this off counted the question that waits, too
+		}
+		shown, _ = p.Offload(r.set.Window, st, r.counter.Count)
+	case compaction.SummaryPlusPrune, compaction.PruneOnly:
+		shown = p.Prune(r.whole, r.counter.Count)
+	}
+	for _, one := range shown {
+		freed += r.tokensOf(one.Seq) - one.Tokens
+	}
+	return shown, freed
+}
+
+// raw counts the events of the view behind a place.
+func (r *run) raw(through int64) (n int) {
+	for _, e := range r.view.Tail {
+		if e.Seq > through {
+			n++
+		}
+	}
+	return n
+}
+
+// tokensOf is what the view shows of an event now.
+func (r *run) tokensOf(seq int64) int {
+	for _, e := range r.view.Tail {
+		if e.Seq == seq {
+			return e.Tokens
+		}
+	}
+	return 0
+}
+
+// standing is the tokens that summaries take before less those that they take after new ones have replaced some.
+func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
+	n := 0
+	for _, f := range fresh {
+		n -= f.Tokens + tokens.MessageOverhead
+		for _, a := range active {
+			if f.StartSeq <= a.StartSeq && a.EndSeq <= f.EndSeq {
+				n += a.Tokens + tokens.MessageOverhead
+			}
+		}
+	}
+	return n
+}
+
+// tell plans what leaves, flushes it to memory and has it told. What was staged before a crash is taken up instead: no
+// model is asked twice for the same range. The draft has passed the policy's gate and is staged.
+func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, summarize.Draft, string, error) {
+	s, p := r.view.Session, r.set.Policy
+	cut, err := r.plan(ctx, w)
+	if err != nil {
+		return cut, summarize.Draft{}, "", err
+	}
+	r.EndSeq = cut.Through
+	r.FlushOutcome = r.flushFirst(ctx, cut.Through)
+	if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
+		return cut, summarize.Draft{}, "", err
+	}
+	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
+	src, err := r.store.OpenJob(ctx, r.lease, job)
+	if err != nil {
+		return cut, summarize.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+	}
+	var draft summarize.Draft
+	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
+		r.made(draft)
+		r.staged = true
+		return cut, draft, src.Hash, nil
+	}
+	fixed := r.views.Fixed(r.view)
+	task := summarize.Task{
+		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.Talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
+		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+			events, err := r.memory.Range(ctx, r.Key, from, through, MaxRaw)
+			if err == nil && len(events) == MaxRaw {
+				err = fmt.Errorf("more than %d events in %d to %d", MaxRaw, from, through)
+			}
+			return r.views.Talk(events), err
+		},
+	}
+	if p.Mode == compaction.PruneOnly {
+		draft = r.engine.WriteNote(task)
+	} else {
+		draft, err = r.engine.Summarize(ctx, task)
+	}
+	r.made(draft)
+	if err != nil {
+		return cut, draft, "", fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+	}
+	if err := r.gate(p, cut, draft); err != nil {
+		return cut, draft, "", err
+	}
+	text, err := json.Marshal(draft)
+	if err != nil {
+		return cut, draft, "", fmt.Errorf("encode draft of session %s: %w", r.Key, err)
+	}
+	if err := r.store.StageJob(ctx, r.lease, job, text); err != nil {
+		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
+	}
+	r.staged = true
+	return cut, draft, src.Hash, nil
+}
+
+// made takes what a draft says of itself to the attempt. What it took is counted by the attempt that commits it, also when
+// another paid for it and died.
+func (r *run) made(d summarize.Draft) {
+	r.Report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
+	if d.Model != "" {
+		r.Model = d.Model
+	}
+}
+
+// maxFocus is how much of a focus is kept, in bytes.
+const maxFocus = 1500
+
+// MaxRaw is how many events at most are read to roll summaries up from what was said.
+const MaxRaw = 2000
+
+// target is the length to ask of the new summary: what an older one took that it continues, and a quarter of what it
+// tells besides. More would only be asked to be refused by the commit gate.
+func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
+	if n := r.set.Policy.SummaryTokens; n > 0 {
+		w.Summary = n
+	}
+	told := cut.Source / 4
+	if r.set.Policy.Rolling {
+		for _, a := range r.view.Summaries {
+			told += a.Tokens
+		}
+	}
+	return min(w.SummaryCap(fixed, cut.Recent), max(minSummary, told))
+}
+
+// minSummary is the least length to ask of a summary, in tokens, however little it tells.
+const minSummary = 120
+
+// plan is the policy's cut, or that of a job which was staged and not committed.
+func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
+	s, p := r.view.Session, r.set.Policy
+	job, err := r.store.Job(ctx, r.Key)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return cut, fmt.Errorf("read job of session %s: %w", r.Key, err)
+	}
+	if err == nil && job.Staged && job.Gen == s.Gen && job.From == s.CompactedSeq && job.Version == r.version() {
+		if cut, ok := cutAt(r.view.Tail, job.Through); ok {
+			return cut, nil
+		}
+	}
+	if cut, r.partial, err = p.Part(w, r.views.State(r.view, r.tokens)); err != nil {
+		return cut, err
+	}
+	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
+		cut = within(cut, r.view.Tail, s.FlushedSeq)
+	}
+	return cut, nil
+}
+
+// version names all that a staged text depends on besides its events: with other instructions it is not used.
+func (r *run) version() string {
+	p := r.set.Policy
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
+	return hex.EncodeToString(sum[:8])
+}
+
+// cutAt is the cut whose last event is through, where there is one.
+func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
+	for _, i := range append(compaction.TurnStarts(tail), len(tail)) {
+		if i > 0 && tail[i-1].Seq == through {
+			return compaction.Cut{Index: i, Through: through, Source: compaction.TokensOf(tail[:i]), Recent: compaction.TokensOf(tail[i:])}, true
+		}
+	}
+	return compaction.Cut{}, false
+}
+
+// gate refuses a draft that gains too little. The source is counted with what replaced summaries took: merging them is no
+// growth. Memory that the view pins anew is not held against it: that is a gain of its own.
+func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) error {
+	source, summary := cut.Source, 0
+	for _, one := range d.Summaries {
+		if one.EndSeq == cut.Through {
+			summary = one.Tokens
+			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + tokens.MessageOverhead
+		}
+	}
+	freed := cut.Source + standing(r.view.Summaries, d.Summaries)
+	r.TokensAfter = max(0, r.tokens-view.Calibrated(freed, r.view.Session.CalibrationFactor))
+	err := p.Progress(r.tokens, r.TokensAfter, source, summary)
+	if err == nil && r.Trigger == TriggerManual && r.TokensAfter >= r.tokens {
+		err = fmt.Errorf("frees nothing of %d tokens", r.tokens) // who asks by hand wants it smaller
+	}
+	if err != nil {
+		r.Outcome = OutcomeRejected
+		return fmt.Errorf("%w: %w", errNoGain, err)
+	}
+	return nil
+}
+
+// auditRecord is what the compaction log keeps of how an attempt was made.
+type auditRecord struct {
+	summarize.Report
+	Memories  []int64 `json:"memories,omitempty"` // rows that its flush saved
+	Preserved int     `json:"preserved_count"`    // events that stay raw
+	Pinned    int     `json:"pinned_growth,omitempty"`
+}
+
+// commit writes what changes, with the memory that the view shows from now on.
+func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
+	s, p, w := r.view.Session, r.set.Policy, r.set.Window
+	r.Preserved, r.Grown = r.raw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
+	text, err := json.Marshal(auditRecord{r.Report, r.saved, r.Preserved, r.Grown})
+	if err != nil {
+		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
+	}
+	r.Audit, r.Outcome, r.EndSeq = string(text), OutcomeCommitted, c.Through
+	r.TokensAfter = max(0, after+view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
+	r.Duration = time.Since(r.began) // the row is written with the summary
+	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, r.memories, r.LogEntry
+	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone are no reason to rest
+	switch {
+	case r.partial:
+		c.RearmTokens = 0 // there is more to do at once
+	case len(c.Summaries) > 0:
+		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
+	}
+	c.Notice = r.notice(c)
+	done, err := r.store.Compact(ctx, r.lease, c)
+	if err != nil {
+		r.Outcome = OutcomeFailed
+		r.outbox.Doubt(r.Key) // a commit whose answer was lost may have left a notice behind
+		return fmt.Errorf("commit compaction of session %s: %w", r.Key, err)
+	}
+	r.Deleted = done.BlobsDeleted
+	if len(done.Replies) > 0 {
+		r.outbox.Send(ctx, r.lease, done.Replies, func() {})
+	}
+	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
+		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", r.FlushOutcome).Msg("Compaction completed")
+	return nil
+}
+
+// logFailure records an attempt that changed nothing, and when the next may run: by the clock, and after one that gained
+// nothing also when the context has grown. The parts of a backlog are shorter after each failure: see
+// [compaction.Policy.Part]. Without the lease only the tokens are counted.
+func (r *run) logFailure(ctx context.Context, cause error) {
+	s, e := r.view.Session, &r.LogEntry
+	if r.staged { // who commits the draft counts it
+		e.Usage, e.Cost = sessions.Usage{}, 0
+	}
+	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}
+	if errors.Is(cause, sessions.ErrLeaseLost) {
+		r.Charge(ctx, r.Key, spent)
+		return
+	}
+	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	grown := r.set.Policy.RearmAfter(r.set.Window, e.TokensBefore, false)
+	switch {
+	case NothingToCompact(cause):
+		e.Outcome, e.Rearm = OutcomeNothing, grown
+	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), llm.ErrStop), errors.Is(context.Cause(ctx), view.ErrInline):
+		e.Outcome = OutcomeFailed
+	default:
+		e.Failures = s.CompactFailures + 1
+		e.RetryAt = r.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+		switch {
+		case e.Outcome != OutcomeRejected:
+			e.Outcome = OutcomeFailed
+		case !r.partial: // the next attempt at a backlog is another one: its part is shorter
+			e.Rearm = grown
+		}
+	}
+	if r.Trigger == TriggerManual { // what a person tries does not put off what would run by itself
+		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	}
+	e.TokensAfter = e.TokensBefore
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
+	defer stop()
+	if err := r.store.Log(one, r.lease, *e); err != nil {
+		if sessions.IsFinal(err) {
+			r.Charge(ctx, r.Key, spent)
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
+	}
+}
+
+// compactTrouble is why a compaction failed, in words that may stand in the log for admins: the reason first, never the
+// provider's own words.
+func compactTrouble(err error) string {
+	why := reasonOf(err)
+	if _, ok := errors.AsType[*llm.CallError](err); ok {
+		return string(reasonModel) + ": " + string(why)
+	}
+	return string(why) + ": " + err.Error()
+}
+
+// within cuts no further than the cycle's flush has read, so that one flush is enough, unless that left less than half of
+// the cut. Who compacts by hand or for want of room wants the whole of it, and another flush.
+func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction.Cut {
+	at := 0
+	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {
+		if i > 0 && tail[i-1].Seq <= flushed {
+			at = i
+		}
+	}
+	source := compaction.TokensOf(tail[:at])
+	if 2*source < cut.Source || at == 0 {
+		return cut
+	}
+	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
+}
+
+// once is the key under which a context carries settings for one compaction.
+type once struct{}
+
+// ForOnce has the compactions of a context go by a session's settings with others over them.
+func ForOnce(ctx context.Context, settings string) context.Context {
+	return context.WithValue(ctx, once{}, settings)
+}
+
+// onceOr are the settings that a context carries, or the session's own.
+func onceOr(ctx context.Context, own string) string {
+	if settings, ok := ctx.Value(once{}).(string); ok {
+		return settings
+	}
+	return own
+}

@@ -1,0 +1,41 @@
+package upkeep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"ebb/bot/chat"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// notice is the notice of a compaction for the people of its conversation; nil for none. No notice follows a compaction
+// by hand, which has its receipt, of one that is a part of a backlog, or while the process stops. None goes to a group about
+// the context of one member.
+func (r *run) notice(c sessions.Compaction) *sessions.Reply {
+	if !r.cfg.CompactNotify || r.Trigger == TriggerManual || r.partial || r.stopping() {
+		return nil
+	}
+	if s := r.view.Session; r.Key != sessions.NewKey(s.RobotCode, s.ConversationID, "") {
+		return nil
+	}
+	for _, e := range slices.Backward(r.view.Tail) {
+		if e.Role != sessions.RoleUser || e.Message == nil {
+			continue
+		}
+		to := chat.TargetOf([]sessions.Event{e})
+		to.Mentions = nil
+		p := wording.OffloadNotice
+		if len(c.Summaries) > 0 {
+			p = wording.CompactNotice
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "notice\x00%s\x00%d\x00%d", r.Key, c.Gen, r.view.Session.ViewVersion))
+		return &sessions.Reply{
+			Target: to, Text: wording.Say(p, r.languages.Of(r.view.Session.ConversationID, r.views.OwnWords(e)), wording.Thousands(r.TokensBefore), wording.Thousands(r.TokensAfter)),
+			Nonce: chat.KeyPrefix + hex.EncodeToString(sum[:12]),
+		}
+	}
+	return nil
+}

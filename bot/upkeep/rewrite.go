@@ -1,0 +1,137 @@
+package upkeep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/compaction"
+	"ebb/compaction/summarize"
+	"ebb/sessions"
+)
+
+// TriggerRewrite is the trigger of a rewriting, in the compaction log.
+const TriggerRewrite = "rewrite"
+
+// rewriteWindows bounds what a rewriting reads of the log, in windows of the model: the newest part of the range.
+const rewriteWindows = 4
+
+// rewriteDue reports whether an erasure emptied a summary of the view, which a model may be asked for now.
+func (u *Worker) rewriteDue(v sessions.View) bool {
+	set := u.views.Settings(v.Session)
+	return set.Enabled && !view.Spent(set, v.Session) && !u.now().Before(v.Session.CompactRetryAt) &&
+		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
+}
+
+// rewrite summarizes the range of an emptied summary again, from what is left in the log. The other summaries stay.
+func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
+	unlock, err := u.Locks.lock(ctx, l.Key)
+	if err != nil {
+		return fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+	}
+	defer unlock()
+	began := time.Now()
+	v, err := u.store.Begin(ctx, l, 0)
+	if err != nil {
+		return fmt.Errorf("read session %s: %w", l.Key, err)
+	}
+	u.views.Show(&v)
+	if !u.rewriteDue(v) { // a run that was under way may have done it
+		return nil
+	}
+	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
+	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
+	r.LogEntry = sessions.LogEntry{
+		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.SummaryModel,
+		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
+	}
+	err = r.rewrite(ctx, old, began)
+	if r.Duration = time.Since(began); err != nil {
+		r.logFailure(ctx, err)
+	}
+	u.stats.Compacted(r.LogEntry)
+	return err
+}
+
+func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time) error {
+	text, tokens, err := r.writeAgain(ctx, old)
+	if err != nil {
+		return err
+	}
+	report, err := json.Marshal(auditRecord{Report: r.Report})
+	if err != nil {
+		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
+	}
+	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
+	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), OutcomeCommitted
+	if err := r.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
+		r.Outcome = OutcomeFailed
+		return fmt.Errorf("commit rewritten summary of session %s: %w", r.Key, err)
+	}
+	zerolog.Ctx(ctx).Info().Int64("from", old.StartSeq).Int64("through", old.EndSeq).Int("tokens", tokens).Msg("Summary rewritten")
+	return nil
+}
+
+// writeAgain returns a new text for a summary, and its tokens.
+func (r *run) writeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
+	events, from, err := r.newest(ctx, old)
+	if err != nil {
+		return "", 0, err
+	}
+	note := ""
+	switch {
+	case len(events) == 0:
+		note = r.absent(old.StartSeq, old.EndSeq)
+		return note, r.counter.Count(note), nil
+	case from > old.StartSeq:
+		note = r.absent(old.StartSeq, from-1) + "\n\n"
+	}
+	w, p := r.set.Window.Counted(r.view.Session.CalibrationFactor), r.set.Policy
+	p.Rolling = false // it stands beside the others
+	task := summarize.Task{
+		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Usable: w.Usable(),
+		Target: min(w.Summary, max(minSummary, compaction.TokensOf(events)/4)),
+	}
+	var draft summarize.Draft
+	if p.Mode == compaction.PruneOnly {
+		draft = r.engine.WriteNote(task)
+	} else {
+		draft, err = r.engine.Summarize(ctx, task)
+	}
+	r.made(draft)
+	if err != nil {
+		return "", 0, fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+	}
+	text = note + draft.Summaries[0].Text
+	return text, r.counter.Count(text), nil
+}
+
+// newest reads the conversation in a summary's range without erased events, and names the event that it begins with: of a
+// long range it is the newest part.
+func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
+	from = max(old.StartSeq, old.EndSeq-MaxRaw+1)
+	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, MaxRaw); err != nil {
+		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
+	}
+	events = slices.DeleteFunc(r.views.Talk(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	room := rewriteWindows * r.set.Window.Context
+	for i, e := range slices.Backward(events) {
+		if room -= e.Tokens; room < 0 {
+			return events[i+1:], e.Seq + 1, nil
+		}
+	}
+	return events, from, nil
+}
+
+// absent names events that a summary does not cover.
+func (r *run) absent(from, through int64) string {
+	if r.cfg.Language == "en" {
+		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
+	}
+	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))
+}

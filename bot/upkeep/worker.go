@@ -1,0 +1,116 @@
+package upkeep
+
+import (
+	"time"
+
+	"ebb/bot/llm"
+	"ebb/bot/outbox"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/compaction"
+	"ebb/compaction/summarize"
+	"ebb/compaction/tokens"
+	"ebb/compaction/transcript"
+	"ebb/memory"
+	"ebb/memory/consolidate"
+	"ebb/memory/extract"
+	"ebb/sessions"
+	"ebb/sessions/lease"
+	"ebb/sessions/serial"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Config is what a [Worker] needs.
+type Config struct {
+	Store   sessions.Store
+	Memory  memory.Store
+	Keeper  memory.Keeper // nil: nothing is tidied up
+	Model   llm.Model
+	Counter *tokens.Counter
+	Leases  *lease.Holder
+	Views   *view.Builder
+
+	Now       func() time.Time // the storage's clock
+	Stopping  func() bool      // whether a stop has begun
+	Languages wording.Languages
+	Language  string // of summaries, where nothing else says
+	Location  *time.Location
+
+	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	Compaction      compaction.Settings
+	Groups          map[sessions.ConversationID]compaction.Settings
+	Remember        view.Remember
+	DigestAt        string        // the time of day, such as 04:00 in Location; empty: no digests
+	SummaryModel    string        // empty: the default model
+	SummaryRetries  int           // requests for one summary, in all
+	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer
+	CommitTimeout   time.Duration // of one statement
+	CompactDeadline time.Duration
+	CompactNotify   bool // people read a short notice of an automatic compaction
+}
+
+// Worker does what no answer waits for: it flushes, compacts, settles what is owed and tidies up.
+type Worker struct {
+	cfg          Config
+	store        sessions.Store
+	memory       memory.Store
+	model        llm.Model
+	counter      *tokens.Counter
+	counted      *view.Counted
+	leases       *lease.Holder
+	views        *view.Builder
+	languages    wording.Languages
+	now          func() time.Time
+	stopping     func() bool
+	engine       *summarize.Engine
+	flusher      *extract.Flusher
+	consolidator *consolidate.Consolidator
+	Locks        *locks
+	spare        *semaphore.Weighted // bounds maintenance over all sessions
+	idle         idleBacklogs
+
+	turns  *serial.Mailboxes
+	own    *serial.Mailboxes
+	outbox *outbox.Outbox
+	stats  Stats
+}
+
+// maxUpkeep is how many sessions are flushed or compacted at once.
+const maxUpkeep = 8
+
+// Stats counts flushes, compactions and digests.
+type Stats interface {
+	Flushed(o extract.Outcome, err error)
+	Compacted(e sessions.LogEntry)
+	DigestEnded(outcome string) // written, nothing or failed
+}
+
+func New(cfg Config) *Worker {
+	u := &Worker{
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, counted: cfg.Views.Counted,
+		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
+		Locks: &locks{held: map[sessions.Key]chan struct{}{}}, spare: semaphore.NewWeighted(maxUpkeep),
+	}
+	window := cfg.Compaction.Window.Context
+	u.engine = &summarize.Engine{Summarizer: &summarize.Summarizer{
+		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
+		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
+	}}
+	u.flusher = &extract.Flusher{
+		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
+		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
+		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
+		Talk: cfg.Views.Talk, Clean: transcript.Clean,
+	}
+	u.consolidator = &consolidate.Consolidator{
+		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Name: cfg.SummaryModel, Fence: transcript.Fence,
+		Count: cfg.Counter.Count, Language: cfg.Language, Context: window,
+	}
+	return u
+}
+
+// Connect gives the worker its own mailboxes, those of turns, and the way out.
+func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, stats Stats) {
+	u.turns, u.own, u.outbox, u.stats = turns, own, replies, stats
+}

@@ -1,0 +1,98 @@
+package view
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Config is what a [Builder] needs.
+type Config struct {
+	Store   sessions.Store
+	Memory  memory.Store
+	Counter *tokens.Counter
+	Now     func() time.Time // the storage's clock
+	Tools   []chat.Tool      // offered in every request
+
+	Name     string // how the bot calls itself
+	Prompt   string // further instructions for the model
+	Language string // zh or en
+	Location *time.Location
+	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	Compaction    compaction.Settings
+	Groups        map[sessions.ConversationID]compaction.Settings
+	Own           Own // resolves what a conversation keeps of its own; nil: nothing
+	Remember      Remember
+	CommitTimeout time.Duration // of one statement
+}
+
+// Builder builds requests: it decides what a view shows, measures it, and assembles it.
+type Builder struct {
+	Cfg      Config
+	store    sessions.Store
+	memory   memory.Store
+	Counter  *tokens.Counter
+	Counted  *Counted
+	Frame    *Frame
+	resolved resolved
+	now      func() time.Time
+}
+
+//go:embed prompts/system.md
+var systemPrompt string
+
+// newBuilder writes what all requests have in common, once.
+func New(cfg Config) (*Builder, error) {
+	b := &Builder{
+		Cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
+		Counted: &Counted{Counter: cfg.Counter, Known: map[string]int{}},
+	}
+	if err := b.makeFrame(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// makeFrame writes the system prompt and sorts the tools, once: they are the same in every request.
+func (b *Builder) makeFrame() error {
+	t, err := template.New("system.md").Parse(systemPrompt)
+	if err != nil {
+		return fmt.Errorf("read system prompt: %w", err)
+	}
+	var sys bytes.Buffer
+	if err := t.Execute(&sys, map[string]any{"Chinese": b.Cfg.Language != "en", "Name": b.Cfg.Name, "Extra": b.Cfg.Prompt}); err != nil {
+		return fmt.Errorf("write system prompt: %w", err)
+	}
+	f := &Frame{name: b.Cfg.Name, System: strings.TrimSpace(sys.String()), Order: b.Cfg.Remember.Order, Loc: b.Cfg.Location}
+	if len(f.Order) == 0 {
+		f.Order = DefaultOrder()
+	}
+	if err := f.Order.Check(); err != nil {
+		return fmt.Errorf("order of a request: %w", err)
+	}
+	f.Tokens = b.Counter.Count(f.System) + tokens.MessageOverhead
+	for _, tool := range b.Cfg.Tools {
+		spec := tool.Spec()
+		schema, err := json.Marshal(spec)
+		if err != nil {
+			return fmt.Errorf("schema of tool %s: %w", spec.Name, err)
+		}
+		f.Tokens += b.Counter.Count(string(schema))
+		f.Tools = append(f.Tools, spec)
+	}
+	slices.SortFunc(f.Tools, func(x, y llm.ToolSpec) int { return strings.Compare(x.Name, y.Name) })
+	b.Frame = f
+	return nil
+}

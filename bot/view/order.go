@@ -1,0 +1,58 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Piece is a piece of a request between the system prompt and the question.
+type Piece string
+
+// The parts of a request.
+const (
+	PiecePinned    Piece = "pinned"    // memory of people and scope, read with each compaction
+	PieceSummaries Piece = "summaries" // of older events, with the note of what the view leaves out
+	PieceRaw       Piece = "raw"       // events as they were said
+	PieceRecall    Piece = "recall"    // what a search found for the question
+)
+
+// Order is the order of the parts in a request. It holds each part once. The system prompt always comes first and the
+// question last.
+type Order []Piece
+
+// DefaultOrder begins with the parts that change least, so that prompt caches of providers hold.
+func DefaultOrder() Order { return Order{PiecePinned, PieceSummaries, PieceRaw, PieceRecall} }
+
+// Check returns an error that names the first part which is unknown, repeated or missing.
+func (o Order) Check() error {
+	for i, p := range o {
+		switch {
+		case !slices.Contains(DefaultOrder(), p):
+			return fmt.Errorf("%q is no part", p)
+		case slices.Contains(o[:i], p):
+			return fmt.Errorf("%q stands twice", p)
+		}
+	}
+	for _, p := range DefaultOrder() {
+		if !slices.Contains(o, p) {
+			return fmt.Errorf("%q is missing", p)
+		}
+	}
+	return nil
+}
+
+// runs groups the parts by message: pinned memory and summaries share one where they are neighbors.
+func (o Order) runs() [][]Piece {
+	var runs [][]Piece
+	for _, p := range o {
+		if last := len(runs) - 1; last >= 0 && p.reference() && runs[last][0].reference() {
+			runs[last] = append(runs[last], p)
+			continue
+		}
+		runs = append(runs, []Piece{p})
+	}
+	return runs
+}
+
+// reference reports whether a part is shown between fences in a reference message.
+func (p Piece) reference() bool { return p == PiecePinned || p == PieceSummaries }

@@ -1,0 +1,86 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"ebb/sessions"
+)
+
+// Texts of a quote whose speaker or words are unknown.
+const (
+	UnknownSpeaker = "某人 someone"
+	UnknownWords   = "（原文不在消息中 words not given）"
+)
+
+// Quotes fills in what the waiting messages reply to: who said it, and what. The log decides, where it has the message: a
+// frame often lacks one of the two, and a message that was erased must not come back with a quote of it. It is done under
+// the turn's lease, which an erasure takes: what was read is stored only where no erasure came between.
+func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View) error {
+	for i := range v.Pending {
+		e := &v.Pending[i]
+		if e.Message == nil || e.Message.Quote == nil || e.Message.Quote.Shown != "" || e.Message.Quote.Text == sessions.ErasedText {
+			continue
+		}
+		if err := b.quote(ctx, l, e, v.Session.ConversationType); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, kind sessions.ConversationType) error {
+	one, stop := context.WithTimeout(ctx, b.Cfg.CommitTimeout)
+	defer stop()
+	q, own := *e.Message.Quote, b.OwnWords(*e)
+	original, err := b.store.Quoted(one, l.Key, q)
+	switch {
+	case err == nil:
+		q = b.quoteOf(q, original, kind)
+	case errors.Is(err, sessions.ErrNotFound):
+		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), UnknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), UnknownWords)
+		if q.FromBot {
+			q.Who = b.Cfg.Name
+		}
+	default:
+		return err
+	}
+	m := *e.Message
+	m.Quote = &q
+	content := q.Lead(b.Cfg.Name) + own
+	if err := b.store.Requote(one, l, e.ID, content, q); err != nil {
+		return err
+	}
+	m.Text, e.Content, e.Message = content, content, &m
+	return nil
+}
+
+// quoteOf is the quote of a message of the log. The words of the frame stay, for an erasure to find the quote by.
+func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
+	said := b.OwnWords(original)
+	if original.Content == sessions.ErasedText {
+		return sessions.Quote{Text: sessions.ErasedText}
+	}
+	if original.Role == sessions.RoleAssistant {
+		q.Who, q.FromBot = b.Cfg.Name, true
+	} else {
+		q.SenderID, q.Nick = original.SenderID, original.SenderNick
+		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); kind == sessions.Private {
+			q.Who = sessions.Nick(original.SenderNick)
+		}
+	}
+	q.Text = cmp.Or(q.Text, firstRunes(said, sessions.MaxQuote))
+	q.Shown = cmp.Or(sessions.QuoteText(said), UnknownWords)
+	return q
+}
+
+// firstRunes is the beginning of a text.
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}

@@ -1,0 +1,252 @@
+package wording
+
+import (
+	"fmt"
+)
+
+// Phrase is something that Ebb itself tells people, apart from what a model says.
+type Phrase int
+
+const (
+	Here Phrase = iota
+	Empty
+	CutOff
+	Shortened
+	Rounds
+	Busy
+	Broken
+	Unreachable
+	Denied
+	Refused
+	Malformed
+	Overflow
+	Timeout
+	Dead
+	Stale
+	OverQuota
+	NotAdmin
+	NothingToCompact
+	NoGain
+	StillFull
+	GainedTooLittle
+	Backlog
+	BacklogLeft
+	Spent
+	Unpriced
+	Cost
+	OnTheWay
+	NextDay
+	ByHandOnly
+	CompactFailed
+	CompactNotice
+	OffloadNotice
+	Undone
+	NothingToUndo
+	UndoFailed
+	LogEmpty
+	LogUnreadable
+	Set
+	SetUsage
+	NotSet
+	FileOnly
+	DidYouMean
+	Flushed
+	Because
+	Renewed
+	RenewedOwed
+	NotRenewed
+	Help
+	KnowNothing
+	KnowYou
+	KnowChat
+	KnowGroup
+	KnowMore
+	KnowHow
+	NoRights
+	NoMemory
+	NotYours
+	Forgotten
+	ForgottenLog
+	ForgottenToo
+	Promoted
+	TeamsAlready
+	NotShared
+	OnlyTheirs
+	OnlyHere
+	MemoryUsage
+	MemoryFrom
+	TeamMark
+	NoPage
+	ForgetUsage
+	ForgetNumber
+	ForgetNothing
+	ForgotLast
+	ForgotLastBefore
+	NoLast
+	NoCommand
+	NewUsage
+	CompactUsage
+	ExportUsage
+	ForgetMe
+	ForgetWho
+	ForgetAsked
+	Nobody
+	Which
+	NotAsked
+	PersonForgotten
+	ForgotBefore
+	ForgetHalf
+	MemoryHalf
+	ForgetOften
+	ForgetLittle
+	ForgetWhere
+	Comma
+	ExportPrivate
+	ExportEmpty
+	ExportPage
+	ExportNext
+	StatusRoom
+	StatusSummed
+	StatusFacts
+	StatusOwed
+	StatusBusy
+	StatusSpent
+	StatusFailed
+)
+
+// Phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
+var Phrases = map[Phrase][2]string{
+	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
+	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
+	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	Shortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
+	Rounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
+	Busy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
+	Broken:      {"模型服务的回答没能完整收到，已记录。请再发一次。", "The answer of the model service did not arrive whole; this has been recorded. Please ask again."},
+	Unreachable: {"现在连不上模型服务，已记录。请稍后再试。", "The model service can't be reached at the moment; this has been recorded. Please try again later."},
+	Denied:      {"模型服务暂时不可用，需要管理员处理，已记录。请稍后再试。", "The model service is not available until an administrator looks at it; this has been recorded. Please try again later."},
+	Refused:     {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
+	Malformed:   {"这条消息我暂时处理不了，已记录下来。请换个说法再试。", "I can't process this message at the moment; it has been recorded. Please try again in other words."},
+	Overflow:    {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
+	Timeout:     {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
+	Dead:        {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
+	Stale:       {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please tell me what you still need."},
+	OverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
+	NotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
+
+	NoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
+	StillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
+	GainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用。上下文仍为 %s / %s tokens（%d%%）。", "⚠️ This compaction gained too little and was not applied. The context still takes %s / %s tokens (%d%%)."},
+	Backlog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s tokens in about %d parts; today's spend %s; %s"},
+	BacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s tokens of backlog are left, in about %d parts: %s"},
+	Spent:            {"%s tokens；费用 %.4f", "%s tokens; cost %.4f"},
+	Unpriced:         {"%s tokens；未配置价格", "%s tokens; no price configured"},
+	Cost:             {"，费用 %.4f", ", cost %.4f"},
+	OnTheWay:         {"后台继续压缩", "compaction goes on in the background"},
+	NextDay:          {"今日用量已用完，UTC 零点后继续", "today's spend is used up, compaction goes on after midnight UTC"},
+	ByHandOnly:       {"自动压缩已关闭，请再发 /compact", "automatic compaction is off, send /compact again"},
+	NothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
+	CompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
+	CompactNotice:    {"🗜️ 对话较长，我已把较早的内容整理成摘要（%s → %s tokens）。原文仍完整保留，需要时我会查阅。", "🗜️ This conversation is long, so I summarized its older part (%s → %s tokens). The originals are kept, and I look them up when needed."},
+	OffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s tokens). They are kept whole, and I look them up when needed."},
+	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},
+	NothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
+	UndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
+	LogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
+	LogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
+	Set:              {"✅ 已设置：策略 %s，这个会话自己的设置：%s。", "✅ Set: policy %s; this conversation's own settings: %s."},
+	SetUsage:         {"用法：`/压缩 策略 名称`、`/压缩 设置 键 值`，值写“默认”就改回配置文件里的。现在的设置：%s", "Usage: `/compact policy NAME`, `/compact set KEY VALUE`; the value `default` goes back to the file's. Set now: %s"},
+	NotSet:           {"没有改动：%v。", "Nothing changed: %v."},
+	FileOnly:         {"没有改动：`%s` 只能由运维人员在配置文件里设置。", "Nothing changed: `%s` is set in the configuration file alone."},
+	DidYouMean:       {"什么都没做。是不是想发 `/compact %s`？要以“%s”为重点压缩，请写 `/压缩 重点 …`。", "Nothing was done. Did you mean `/compact %s`? To compact with the focus \"%s\", write `/compact focus …`."},
+	Flushed:          {"记忆：%s", "memory: %s"},
+	Because:          {"（%s）", " (%s)"},
+	Renewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
+	RenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
+	NotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
+	Help: {
+		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/压缩 策略 名称`、`/压缩 设置 键 值` * 只改这个会话的压缩方式（`/compact policy`、`/compact set`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆 [页码]` 我记得关于你和这个群的什么；`/记忆 查看 编号` 看全文；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记 上一条` 删除你刚才发的那条和我的回答，比如误发的密码（`/forget last`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 #编号` 删除一条记忆；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
+		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/compact policy NAME`, `/compact set KEY VALUE` * how this conversation alone is compacted\n- `/new` * begin a new conversation\n- `/memory [page]` what I know about you and this group; `/memory show N` one of it whole; `/memory forget N` deletes it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget last` deletes your last message and my answer, such as a password sent by mistake\n- `/forget me` deletes everything about you; `/forget #N` one memory; `/forget @name` (administrators) for somebody else\n- `/export me` in a private chat, your data\n- `/help` this text",
+	},
+
+	KnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
+	KnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
+	KnowChat:      {"**关于这个会话**", "**About this conversation**"},
+	KnowGroup:     {"**关于这个群**", "**About this group**"},
+	KnowMore:      {"还有 %d 条更早的：`/记忆 %d`。", "%d more, older: `/memory %d`."},
+	KnowHow:       {"看全文：`/记忆 查看 编号`；删掉一条：`/记忆 忘记 编号`；全部删掉：`/忘记我`。", "The whole of one: `/memory show N`; to delete it: `/memory forget N`; to delete everything about you: `/forget me`."},
+	NoRights:      {"记忆暂时读不到，什么都没有改动，请稍后再试。", "Memory can't be reached at the moment; nothing changed. Please try again later."},
+	NoMemory:      {"这里没有编号 %d 的记忆。发 `/记忆` 看有哪些。", "There is no memory %d here. Send `/memory` to see what there is."},
+	NotYours:      {"编号 %d 不是关于你的，也不是你说的：只有管理员可以删掉它。", "Memory %d is neither about you nor said by you: only administrators can delete it."},
+	Forgotten:     {"🗑️ 已删除这条记忆：“%s”", "🗑️ Deleted this memory: \"%s\""},
+	ForgottenLog:  {"🗑️ 已删除编号 %d 的记忆", "🗑️ Deleted memory %d"},
+	ForgottenToo:  {"，以及 %s。", ", and with it %s."},
+	Promoted:      {"✅ 已给全团队使用：“%s”，新编号 %d。", "✅ Shared with the whole team: \"%s\", as number %d."},
+	TeamsAlready:  {"编号 %d 已经是全团队的记忆。", "Memory %d is the team's already."},
+	NotShared:     {"编号 %d 是进展类记忆，只属于这个会话，不能共享。", "Memory %d is about work in hand, which belongs to this conversation alone and can't be shared."},
+	OnlyTheirs:    {"编号 %d 是个人的记忆，不能给全团队使用。", "Memory %d is one person's and can't be shared with the team."},
+	OnlyHere:      {"编号 %d 只属于这个会话，不能共享。", "Memory %d belongs to this conversation alone and can't be shared."},
+	MemoryUsage:   {"用法：`/记忆 [页码]`、`/记忆 查看 编号`、`/记忆 忘记 编号`、`/记忆 团队 编号`", "Usage: `/memory [page]`, `/memory show N`, `/memory forget N`, `/memory promote N`"},
+	MemoryFrom:    {"（%s · %s · %s）", "(%s · %s · %s)"},
+	TeamMark:      {"【全团队】", "[team] "},
+	NoPage:        {"没有第 %d 页。", "There is no page %d."},
+	ForgetUsage:   {"用法：`/忘记我`、`/忘记 上一条`、`/忘记 #编号`、`/忘记 @姓名`（管理员）", "Usage: `/forget me`, `/forget last`, `/forget #N`, `/forget @name` (administrators)"},
+	ForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
+	ForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
+	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
+	ForgotLastBefore: {
+		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
+	},
+	NoLast:       {"没有找到你之前的消息。", "I found no earlier message of yours."},
+	NoCommand:    {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
+	NewUsage:     {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
+	CompactUsage: {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`、`/压缩 策略 名称`、`/压缩 设置 键 值`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`, `/compact policy NAME`, `/compact set KEY VALUE`"},
+	ExportUsage:  {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
+	ForgetMe: {
+		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",
+		"⚠️ This deletes everything about you: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" within 10 minutes.",
+	},
+	ForgetWho: {
+		"⚠️ 这会删除关于 %s（最近一次说话：%s）的一切：%s。别人说的话会保留。无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”，或 `/忘记 @%s 确认`。",
+		"⚠️ This deletes everything about %s, who spoke last at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
+	},
+	ForgetAsked:     {"⚠️ 已说明会删除这个人的哪些内容，等待确认。", "⚠️ The preview of an erasure was shown; it waits to be confirmed."},
+	Nobody:          {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
+	Which:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
+	NotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
+	PersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
+	ForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
+	ForgetHalf: {
+		"还没有全部删完。请过一会儿（10 分钟内）再确认一次：回复“确认”。",
+		"Not everything is deleted yet. Please confirm once more in a while, within 10 minutes: reply \"confirm\".",
+	},
+	MemoryHalf:    {"还没有全部删完。请稍后再发一次命令。", "Not everything is deleted yet. Please send the command again in a while."},
+	ForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
+	ForgetLittle:  {"现在没有保存什么", "nothing is kept at the moment"},
+	ForgetWhere:   {"（群：%s）", " (groups: %s)"},
+	Comma:         {"、", ", "},
+	ExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "So that nobody else reads it, please send me `/export me` in a private chat."},
+	ExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
+	ExportPage:    {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
+	ExportNext:    {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
+
+	StatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarised; the originals can still be looked up."},
+	StatusSummed: {"较早的内容已概括 %d 次%s。", "Older messages were summarised %d times%s."},
+	StatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "I remember %s things here; `/memory` lists them."},
+	StatusOwed:   {"最近的内容还没能记入记忆，稍后会再试。", "The latest messages are not in memory yet; this is tried again later."},
+	StatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
+	StatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
+	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
+}
+
+// Say is a phrase in a language, zh or en.
+func Say(p Phrase, lang string, args ...any) string {
+	i := 0
+	if lang == "en" {
+		i = 1
+	}
+	if len(args) == 0 {
+		return Phrases[p][i]
+	}
+	return fmt.Sprintf(Phrases[p][i], args...)
+}
