@@ -325,7 +325,7 @@ var noted = map[string]string{
 	"bot.absent":               "a call of ReadCallOf, as in gap notes",
 	"bot.room":                 "no text: it writes compaction.Reference, of notesOfResults",
 	"bot.shrink":               "shortened; its number: TestHugeToolResult",
-	"memory.callGet":           "pages",
+	"show.callGet":             "pages",
 	"sessions.BlobCall":        "offloaded",
 	"sessions.ReadCall":        "pruned",
 	"sessions.ReadCallOf":      "gap notes",
