@@ -38,7 +38,7 @@ var importRules = []struct {
 	{"compaction", []string{"sessions", "compaction/tokens"}},
 	{"compaction/*", []string{"sessions", "sessions/*", "compaction", "compaction/*"}},
 	{"bot/llm", []string{"sessions", "memory", "memory/extract", "compaction", "compaction/*"}},
-	{"bot/chat", []string{"sessions", "memory", "bot/llm"}},
+	{"bot/chat", []string{"sessions", "memory", "memory/*", "bot/llm"}},
 	{"bot/wording", []string{"sessions"}},
 	{"bot/periodic", nil},
 	{"bot/view", append(lower, "bot/llm", "bot/chat", "bot/wording")},
