@@ -23,7 +23,7 @@
 //
 // The steps of a fact, with the file of each. Turns and flushes share all of them from step 3 on.
 //
-//	1 when       candidates, idle sessions, debts           classify/marks.go; debts.go -> bot/extract.go, bot/debts.go
+//	1 when       candidates, idle sessions, debts           classify/marks.go; debts.go -> bot/upkeep/facts.go, bot/upkeep/debts.go
 //	2 ask        a range of the log as a request            extract/flush.go, parts.go, flush.md
 //	3 read       the call's arguments, item by item         draft/save.go
 //	4 refuse     credentials, instructions, junk            classify/, sessions/redact/secret.go
@@ -31,20 +31,20 @@
 //	6 route      scope and expiry                           draft/route.go
 //	7 date       tomorrow -> tomorrow (2026-11-22)          dates/
 //	8 reconcile  known, corrected, or new                   reconcile/
-//	9 store      facts, cursor, receipt in one transaction  store.go -> sql/memory.go, sql/keep.go, sql/flushes.go
+//	9 store      facts, cursor, receipt in one transaction  store.go -> sql/facts/save.go, sql/facts/flush.go
 //
 // Reading and upkeep:
 //
-//	readers         one condition                       Reader -> sql/readable.go, MemoriesReadable in sql/queries/search.sql
-//	search          terms, candidates, ranking          rank/ -> sql/search.go and those named after it, sql/index.go
-//	meaning         vectors, filled in the background   vectors.go, embed/ -> sql/embeddings.go, sql/dense.go, sql/near.go
+//	readers         one condition                       Reader -> sql/facts/reader.go, MemoriesReadable in sql/queries/search.sql
+//	search          terms, candidates, ranking          rank/ -> sql/search/search.go, sql/index/terms.go
+//	meaning         vectors, filled in the background   vectors.go, embed/ -> sql/vectors/embeddings.go, sql/vectors/nearest.go
 //	read            virtual paths                       show/ -> bot/tools
-//	pinned, recall  at the head, next to the question   source.go -> bot/pinned.go, bot/recall.go
-//	consolidation   scopes that hold too much           consolidation.go, consolidate/ -> sql/crowd.go
-//	digest          a group's day                       digest.go -> sql/digest.go, bot/digest.go
-//	rights          see, take along, forget, promote    rights.go, show/export.go -> sql/rights.go, sql/forget.go,
-//	                                                    sql/forget_person.go, sql/erase.go, bot/command_memory.go,
-//	                                                    bot/command_forget.go, cmd/bot/cmd_memory.go
+//	pinned, recall  at the head, next to the question   source.go -> bot/view/pinned.go, bot/turn/recall.go
+//	consolidation   scopes that hold too much           consolidation.go, consolidate/ -> sql/facts/consolidate.go
+//	digest          a group's day                       digest.go -> sql/facts/digest.go, bot/upkeep/digest.go
+//	rights          see, take along, forget, promote    rights.go, show/export.go -> sql/facts/rights.go, sql/erasure/forget.go,
+//	                                                    sql/erasure/person.go, sql/erasure/erase.go, bot/command/memory.go,
+//	                                                    bot/command/forget.go, cmd/bot/cmd_memory.go
 //
 // docs/memory.md describes all of it for users.
 //

@@ -1,5 +1,5 @@
-// Package classify judges a text by its words alone, without a model and without storage: whether it is junk, an
-// instruction that poses as a fact, personal data, a credential, worth a flush, or a question about earlier talk.
+// Package classify judges a text by its words alone, without a model and without storage. It finds junk, instructions that
+// pose as facts, personal data and credentials. It also finds texts worth a flush, and questions about earlier talk.
 //
 //	junk.go         [Junk]
 //	instruction.go  [Instruction]

@@ -1,3 +1,4 @@
+// Package dates finds dates in text, and resolves relative ones by the day on which the text was written.
 package dates
 
 import (
@@ -13,11 +14,11 @@ import (
 // Span is a stretch of whole days in one zone, From included and To not.
 type Span struct{ From, To time.Time }
 
-// ResolveDates puts the date that each relative date of text means in brackets right behind it, told from the day of
-// said in said's zone: "明天" becomes "明天（2026-11-22）", "next Friday" "next Friday (2026-11-27)", and a week, month or
-// year the span or the number of it. Weeks begin on Monday, so that "next Friday" is that of the next week.
+// Resolve adds the calendar date in brackets behind each relative date of a text, counted from said in its zone. "明天"
+// becomes "明天（2026-11-22）", "next Friday" becomes "next Friday (2026-11-27)". A week, month or year gets its span or
+// number. Weeks begin on Monday, so that "next Friday" is that of the next week.
 //
-// What has a date beside it already stays as it is, so that to resolve twice changes nothing. Days that come again
+// Text with a date in brackets stays as it is, so that to resolve twice changes nothing. Days that come again
 // ("每周五", "every Friday", "周一到周五") mean no date. A day of the week that nothing is said about is the next one, today
 // included, or the last one where the words around it tell of the past. With a zero said nothing is resolved.
 func Resolve(body string, said time.Time) string {
