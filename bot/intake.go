@@ -12,12 +12,23 @@ import (
 // accept is steps 1 and 2: the message becomes a row of the log, and only then may it be acknowledged. The session is
 // woken when that is done, here where this replica holds its lease, and by a notification where another one does.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
+	asSent := b.keyOf(m)
 	m, err := b.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
 	}
 	key := b.keyOf(m)
+	if key != asSent { // its first delivery may have come before the staff id was learned
+		known, err := b.store.IsAccepted(ctx, asSent, m.ID)
+		if err != nil {
+			b.metrics.accepted.WithLabelValues("error").Inc()
+			return fmt.Errorf("look up message %s of session %s: %w", m.ID, asSent, err)
+		}
+		if known {
+			key = asSent
+		}
+	}
 	m.Text = b.views.Quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {

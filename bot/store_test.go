@@ -152,6 +152,10 @@ func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
 }
 
+func (s *store) IsAccepted(ctx context.Context, k sessions.Key, id sessions.MessageID) (bool, error) {
+	return do(s, "is accepted", func() (bool, error) { return s.mem.IsAccepted(ctx, k, id) })
+}
+
 func (s *store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
 	return s.mem.StaffOf(ctx, robot, encrypted)
 }

@@ -154,6 +154,9 @@ type Inbox interface {
 	// one, and with several: an ambiguous id gives no rights.
 	StaffOf(ctx context.Context, robot RobotCode, encrypted UserID) (UserID, error)
 
+	// IsAccepted reports whether a message was stored under a session key, also where it was deleted with its session.
+	IsAccepted(ctx context.Context, key Key, id MessageID) (bool, error)
+
 	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. This sweep
 	// finds every lost wake-up. Sessions without a living owner come before owner's own, so that busy sessions can't
 	// hide them; within each kind the longest waiting comes first.

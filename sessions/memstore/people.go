@@ -24,6 +24,16 @@ func (m *Store) learnSender(msg sessions.Message) bool {
 	return len(m.staff[id]) > 1
 }
 
+// IsAccepted implements sessions.Inbox.
+func (m *Store) IsAccepted(_ context.Context, key sessions.Key, id sessions.MessageID) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[key]
+	return m.deleted[key][id] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
+		return e.Role == sessions.RoleUser && e.MsgID == id
+	}), nil
+}
+
 // StaffOf implements sessions.Inbox.
 func (m *Store) StaffOf(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
 	m.mu.Lock()

@@ -45,6 +45,15 @@ func testStaffOf(b *suite) {
 	if a := b.acceptAs(again); a.New {
 		b.Fatal("a redelivered message was stored twice")
 	}
+	for id, want := range map[sessions.MessageID]bool{alone.ID: true, newMessage(2).ID: false} {
+		for _, store := range []Storage{b.Store, b.Other} {
+			got, err := store.IsAccepted(b.ctx, sessions.NewKey(alone.RobotCode, alone.ConversationID, ""), id)
+			b.checkError(err)
+			if got != want {
+				b.Errorf("message %s is accepted: %v, want %v", id, got, want)
+			}
+		}
+	}
 	b.wantStaff("robot", encrypted, "", "a redelivered message changes nothing")
 
 	var wg sync.WaitGroup

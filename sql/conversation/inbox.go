@@ -150,6 +150,18 @@ func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.N
 	return nil, err
 }
 
+// IsAccepted implements sessions.Inbox, with the patience of [pg.DB.RetryWhileDown].
+func (s *Store) IsAccepted(ctx context.Context, key sessions.Key, id sessions.MessageID) (known bool, err error) {
+	err = s.RetryWhileDown(ctx, func() (err error) {
+		known, err = s.Q.MessageIsAccepted(ctx, s.Pool, &dbsqlc.MessageIsAcceptedParams{SessionKey: key, MsgID: string(id)})
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("looking up message %s of session %s: %w", id, key, err)
+	}
+	return known, nil
+}
+
 // StaffOf implements sessions.Inbox, with the patience of [pg.DB.RetryWhileDown].
 func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {

@@ -208,6 +208,26 @@ func (q *Queries) MessageFind(ctx context.Context, db DBTX, arg *MessageFindPara
 	return i, err
 }
 
+const messageIsAccepted = `-- name: MessageIsAccepted :one
+SELECT (EXISTS (
+    SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.msg_id = $2::text
+) OR EXISTS (
+    SELECT FROM deleted_messages d WHERE d.message = sha256(convert_to($1::text || ' ' || $2::text, 'UTF8'))
+))::bool AS accepted
+`
+
+type MessageIsAcceptedParams struct {
+	SessionKey sessions.Key
+	MsgID      string
+}
+
+func (q *Queries) MessageIsAccepted(ctx context.Context, db DBTX, arg *MessageIsAcceptedParams) (bool, error) {
+	row := db.QueryRow(ctx, messageIsAccepted, arg.SessionKey, arg.MsgID)
+	var accepted bool
+	err := row.Scan(&accepted)
+	return accepted, err
+}
+
 const senderStaff = `-- name: SenderStaff :one
 SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
 WHERE k.sender_id = $1::text AND ($2::text = '' OR k.robot_code = $2::text)

@@ -145,3 +145,10 @@ WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
 GROUP BY s.session_key, s.lease_owner
 ORDER BY s.lease_owner IS NOT DISTINCT FROM @owner::text, min(w.since), s.session_key
 LIMIT @max_sessions::int;
+
+-- name: MessageIsAccepted :one
+SELECT (EXISTS (
+    SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
+) OR EXISTS (
+    SELECT FROM deleted_messages d WHERE d.message = sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8'))
+))::bool AS accepted;
