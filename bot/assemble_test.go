@@ -241,6 +241,15 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 	})
 }
 
+// testViews builds requests of a bot that has no store.
+func testViews(t interface{ Fatal(...any) }) *view.Builder {
+	views, err := view.New(view.Config{Counter: counter, Location: time.UTC, Language: "zh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return views
+}
+
 // The emergency view leaves out oldest turns first and no more than it must, says which, and stays legal.
 func TestEmergencyView(t *testing.T) {
 	t.Parallel()
@@ -255,7 +264,7 @@ func TestEmergencyView(t *testing.T) {
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
 		size := func(v sessions.View) int { return len(written(testFrame.Assemble(v, aPolicy, "", asked))) }
-		got := (&Bot{cfg: Config{Location: time.UTC, Language: "zh"}}).views.Emergency(v, func(v sessions.View) bool { return size(v) <= room })
+		got := testViews(t).Emergency(v, func(v sessions.View) bool { return size(v) <= room })
 		if why := illegal(testFrame.Assemble(got, aPolicy, "", asked)); why != "" {
 			t.Fatal(why)
 		}

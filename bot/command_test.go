@@ -346,13 +346,13 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 // stands over that.
 func TestLanguageOfCommands(t *testing.T) {
 	t.Parallel()
-	b := &Bot{cfg: Config{Language: "zh", Languages: map[sessions.ConversationID]string{"cidEn": "en"}}}
+	languages := wording.Languages{Preset: "zh", Assigned: map[sessions.ConversationID]string{"cidEn": "en"}}
 	for command, lang := range map[string]string{
 		"/status": "en", "/状态": "zh", "／状态": "zh", "/help@Ebb": "en", "/compact the dates": "en", "/compact 端口": "zh",
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, b.languages.Of("cid", command), lang)
-		want(t, command+" where English is set", b.languages.Of("cidEn", command), "en")
+		want(t, command, languages.Of("cid", command), lang)
+		want(t, command+" where English is set", languages.Of("cidEn", command), "en")
 	}
 }

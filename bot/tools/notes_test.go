@@ -322,9 +322,9 @@ var noted = map[string]string{
 	"compaction.referenceText": "notesOfResults",
 	"summarize.WriteNote":      "joined notes",
 	"compaction.readsResults":  "no text",
-	"bot.absent":               "a call of ReadCallOf, as in gap notes",
-	"bot.room":                 "no text: it writes compaction.Reference, of notesOfResults",
-	"bot.shrink":               "shortened; its number: TestHugeToolResult",
+	"upkeep.absent":            "a call of ReadCallOf, as in gap notes",
+	"turn.room":                "no text: it writes compaction.Reference, of notesOfResults",
+	"view.Shrink":              "shortened; its number: TestHugeToolResult",
 	"show.callGet":             "pages",
 	"sessions.BlobCall":        "offloaded",
 	"sessions.ReadCall":        "pruned",
@@ -370,7 +370,7 @@ func TestEveryNoteIsKnown(t *testing.T) {
 			t.Errorf("%s names a reading tool for the model: call what it says in TestNotesAreTrue", name)
 		}
 	}
-	prompt, err := os.ReadFile("../prompts/system.md")
+	prompt, err := os.ReadFile("../view/prompts/system.md")
 	if err != nil || strings.Count(string(prompt), "query_history") != 2 {
 		t.Errorf("the prompt sends the model to query_history in both languages: %v", err)
 	}

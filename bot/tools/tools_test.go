@@ -297,7 +297,7 @@ func TestPromptAndToolsAreSmall(t *testing.T) {
 		}
 		tokens += counter.Count(string(b))
 	}
-	source, err := os.ReadFile("../prompts/system.md")
+	source, err := os.ReadFile("../view/prompts/system.md")
 	if err != nil {
 		t.Fatal(err)
 	}
