@@ -32,10 +32,10 @@ import (
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
-	Keeper    memory.Keeper     // nil: nothing is tidied up
-	Rights    memory.Rights     // nil: /memory, /forget and /export say that they can't at the moment
-	Reporter  sessions.Reporter // nil: the account of a process is in its log alone
-	Elector   sessions.Elector  // nil: no replica leads
+	Keeper    memory.MaintenanceStore // nil: nothing is tidied up
+	Rights    memory.Rights           // nil: /memory, /forget and /export say that they can't at the moment
+	Reporter  sessions.Reporter       // nil: the account of a process is in its log alone
+	Elector   sessions.Elector        // nil: no replica leads
 	Transport chat.Transport
 	Model     llm.Model
 	Tools     []chat.Tool

@@ -39,7 +39,7 @@ func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {
 	return n, nil
 }
 
-func (a *attic) Expire(context.Context) (int, error) {
+func (a *attic) DeleteExpired(context.Context) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := a.expired
@@ -47,45 +47,45 @@ func (a *attic) Expire(context.Context) (int, error) {
 	return n, nil
 }
 
-func (a *attic) Leads(context.Context, sessions.ReplicaID) (bool, error) {
+func (a *attic) IsLeader(context.Context, sessions.ReplicaID) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.follows, nil
 }
 
-func (a *attic) Overfull(_ context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
+func (a *attic) OverfullScopes(_ context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked++
 	if len(a.old) <= limit || after.Held > 0 {
 		return nil, nil
 	}
-	return []memory.Crowded{{Scope: memory.ScopeGroup, ScopeID: "g", Held: len(a.old)}}, nil
+	return []memory.OverfullScope{{Scope: memory.ScopeGroup, ScopeID: "g", Held: len(a.old)}}, nil
 }
 
-func pileOf(m memory.Memory) memory.Pile {
-	return memory.Pile{Scope: m.Scope, ScopeID: m.ScopeID, Session: m.SourceSession, Subject: m.SubjectID}
+func pileOf(m memory.Memory) memory.FactGroup {
+	return memory.FactGroup{Scope: m.Scope, ScopeID: m.ScopeID, Session: m.SourceSession, Subject: m.SubjectID}
 }
 
-func (a *attic) Piles(context.Context, memory.Crowded) ([]memory.Pile, error) {
+func (a *attic) FactGroups(context.Context, memory.OverfullScope) ([]memory.FactGroup, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held := map[memory.Pile]int{}
+	held := map[memory.FactGroup]int{}
 	for _, m := range a.old {
 		held[pileOf(m)]++
 	}
-	var piles []memory.Pile
+	var piles []memory.FactGroup
 	for p, n := range held {
 		p.Held = n
 		piles = append(piles, p)
 	}
-	slices.SortFunc(piles, func(p, q memory.Pile) int {
+	slices.SortFunc(piles, func(p, q memory.FactGroup) int {
 		return cmp.Or(q.Held-p.Held, strings.Compare(string(p.Subject), string(q.Subject)))
 	})
-	return slices.DeleteFunc(piles, func(p memory.Pile) bool { return p.Held < 2 }), nil
+	return slices.DeleteFunc(piles, func(p memory.FactGroup) bool { return p.Held < 2 }), nil
 }
 
-func (a *attic) Oldest(_ context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
+func (a *attic) Oldest(_ context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p.Held = 0
@@ -252,23 +252,23 @@ type many struct {
 	scopes int
 }
 
-func (a *many) Overfull(_ context.Context, _ int, after memory.Crowded) (out []memory.Crowded, _ error) {
+func (a *many) OverfullScopes(_ context.Context, _ int, after memory.OverfullScope) (out []memory.OverfullScope, _ error) {
 	for i := range a.scopes {
 		if after.Held == 0 {
-			out = append(out, memory.Crowded{Scope: memory.ScopeGroup, ScopeID: fmt.Sprint("g", i), Held: 100})
+			out = append(out, memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: fmt.Sprint("g", i), Held: 100})
 		}
 	}
 	return out, nil
 }
 
-func (a *many) Piles(_ context.Context, c memory.Crowded) (out []memory.Pile, _ error) {
+func (a *many) FactGroups(_ context.Context, c memory.OverfullScope) (out []memory.FactGroup, _ error) {
 	for i := range 7 {
-		out = append(out, memory.Pile{Scope: c.Scope, ScopeID: c.ScopeID, Subject: sessions.UserID(fmt.Sprint("p", i)), Held: 2})
+		out = append(out, memory.FactGroup{Scope: c.Scope, ScopeID: c.ScopeID, Subject: sessions.UserID(fmt.Sprint("p", i)), Held: 2})
 	}
 	return out, nil
 }
 
-func (a *many) Oldest(_ context.Context, p memory.Pile, _ int) (out []memory.Memory, _ error) {
+func (a *many) Oldest(_ context.Context, p memory.FactGroup, _ int) (out []memory.Memory, _ error) {
 	for i := range 2 {
 		out = append(out, memory.Memory{ID: int64(i + 1), Scope: p.Scope, ScopeID: p.ScopeID, SubjectID: p.Subject, Content: fmt.Sprint("parcel ", i)})
 	}

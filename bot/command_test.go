@@ -252,11 +252,11 @@ func (c *cabinet) FactsOf(_ context.Context, _ sessions.RobotCode, _ sessions.Us
 	return []memory.Memory{c.fact.Memory}, nil
 }
 
-func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions.UserID, after int64, _ int) ([]memory.Said, error) {
-	var list []memory.Said
+func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions.UserID, after int64, _ int) ([]memory.PersonMessage, error) {
+	var list []memory.PersonMessage
 	for i, words := range []string{"早上好", "/记忆忘记3", "/存 备用钥匙在前台", "/home/li 里有什么"} {
 		if id := int64(i + 1); id > after {
-			list = append(list, memory.Said{Event: sessions.Event{ID: id, Content: words, CreatedAt: lunch}, Private: i == 0, Title: "值班群"})
+			list = append(list, memory.PersonMessage{Event: sessions.Event{ID: id, Content: words, CreatedAt: lunch}, Private: i == 0, Title: "值班群"})
 		}
 	}
 	return list, nil
@@ -322,7 +322,7 @@ func (*strangers) FactsOf(context.Context, sessions.RobotCode, sessions.UserID, 
 	return nil, nil
 }
 
-func (*strangers) MessagesOf(context.Context, sessions.RobotCode, sessions.UserID, int64, int) ([]memory.Said, error) {
+func (*strangers) MessagesOf(context.Context, sessions.RobotCode, sessions.UserID, int64, int) ([]memory.PersonMessage, error) {
 	return nil, nil
 }
 

@@ -189,7 +189,7 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 
 // flushLast flushes one session at a stop and hands it over. What is cut off with all the others, when ctx ends, is owed and
 // handed over with them, and so is what could not be handed over alone.
-func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
+func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSession) {
 	sum := &b.last.sum
 	n, err := b.flushAtStop(one.ctx, u.Key)
 	switch {
@@ -218,7 +218,7 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.Unsaved) {
 func (b *Bot) owe(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	n, err := b.memory.OweRest(ctx, b.leases.Owner(), key)
+	n, err := b.memory.OweUnflushed(ctx, b.leases.Owner(), key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("Flushes that are left could not be recorded as owed; the cursors stand")
 	}

@@ -63,7 +63,7 @@ func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 	defer time.AfterFunc(leaveFlush, func() { one.cut(llm.ErrStop) }).Stop()
 	if first {
 		defer one.end()
-		if at := slices.IndexFunc(active, func(u memory.Unsaved) bool { return u.Key == key }); at >= 0 {
+		if at := slices.IndexFunc(active, func(u memory.UnflushedSession) bool { return u.Key == key }); at >= 0 {
 			b.flushLast(ctx, one, active[at])
 		} else {
 			b.handOver(ctx, key)

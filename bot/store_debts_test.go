@@ -42,8 +42,8 @@ func (s *store) Owed(_ context.Context, key sessions.Key) (memory.Debt, error) {
 }
 
 // waiting sorts and cuts a list of sessions as the database does.
-func waiting[T any](list []T, of func(T) memory.Waiting, after memory.Waiting, limit int) []T {
-	order := func(a, b memory.Waiting) int {
+func waiting[T any](list []T, of func(T) memory.FlushCandidate, after memory.FlushCandidate, limit int) []T {
+	order := func(a, b memory.FlushCandidate) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(string(a.Key), string(b.Key)))
 	}
 	list = slices.DeleteFunc(list, func(x T) bool { return order(of(x), after) <= 0 })
@@ -53,19 +53,19 @@ func waiting[T any](list []T, of func(T) memory.Waiting, after memory.Waiting, l
 
 // waits is a session in such a list. Those of other replicas are in it too, as in a list that is a moment old. The caller
 // holds the shelf's mutex.
-func (s *shelf) waits(ctx context.Context, key sessions.Key) (w memory.Waiting, st sessions.Session, ok bool) {
+func (s *shelf) waits(ctx context.Context, key sessions.Key) (w memory.FlushCandidate, st sessions.Session, ok bool) {
 	st, err := s.mem.Session(ctx, key)
 	if err != nil {
 		return w, st, false
 	}
-	return memory.Waiting{Key: key, Since: st.LastActiveAt, Conversation: st.ConversationID, SpentToday: st.SpentToday}, st, true
+	return memory.FlushCandidate{Key: key, Since: st.LastActiveAt, Conversation: st.ConversationID, SpentToday: st.SpentToday}, st, true
 }
 
-func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory.Waiting, limit int) ([]memory.Owed, error) {
-	return do(s, "debts", func() ([]memory.Owed, error) {
+func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory.FlushCandidate, limit int) ([]memory.OwedFlush, error) {
+	return do(s, "debts", func() ([]memory.OwedFlush, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
-		var out []memory.Owed
+		var out []memory.OwedFlush
 		for key, f := range s.flushed {
 			rest := min(time.Minute<<min(max(f.debt.Failures-1, 0), 20), time.Hour)
 			if f.debt.Failures == 0 {
@@ -76,13 +76,13 @@ func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory
 				continue
 			}
 			w.Since = f.debt.Since
-			out = append(out, memory.Owed{Waiting: w, Debt: f.debt.Debt})
+			out = append(out, memory.OwedFlush{FlushCandidate: w, Debt: f.debt.Debt})
 		}
-		return waiting(out, func(o memory.Owed) memory.Waiting { return o.Waiting }, after, limit), nil
+		return waiting(out, func(o memory.OwedFlush) memory.FlushCandidate { return o.FlushCandidate }, after, limit), nil
 	})
 }
 
-func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID, only sessions.Key) (n int, err error) {
+func (s *store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, only sessions.Key) (n int, err error) {
 	return do(s, "owe rest", func() (int, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID, only sess
 			if st, err := s.mem.Session(ctx, key); err == nil && st.Lease.Owner == owner && f.seq < st.LastSeq {
 				f.owed = st.LastSeq
 				if f.debt.Since.IsZero() {
-					f.debt, f.owedAt = memory.Owed{Waiting: memory.Waiting{Key: key, Since: time.Now()}}, time.Now()
+					f.debt, f.owedAt = memory.OwedFlush{FlushCandidate: memory.FlushCandidate{Key: key, Since: time.Now()}}, time.Now()
 				}
 				f.debt.Through = st.LastSeq
 				n++
@@ -104,12 +104,12 @@ func (s *store) OweRest(ctx context.Context, owner sessions.ReplicaID, only sess
 }
 
 func (s *store) Idle(
-	ctx context.Context, _ sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
-) ([]memory.Waiting, error) {
-	return do(s, "idle", func() ([]memory.Waiting, error) {
+	ctx context.Context, _ sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
+) ([]memory.FlushCandidate, error) {
+	return do(s, "idle", func() ([]memory.FlushCandidate, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
-		var out []memory.Waiting
+		var out []memory.FlushCandidate
 		for key, f := range s.flushed {
 			w, st, ok := s.waits(ctx, key)
 			worth := s.candidates(ctx, key) > 0 || st.LastSeq-f.seq >= memory.IdleEvents
@@ -117,7 +117,7 @@ func (s *store) Idle(
 				out = append(out, w)
 			}
 		}
-		return waiting(out, func(w memory.Waiting) memory.Waiting { return w }, after, limit), nil
+		return waiting(out, func(w memory.FlushCandidate) memory.FlushCandidate { return w }, after, limit), nil
 	})
 }
 

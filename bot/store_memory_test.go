@@ -71,12 +71,12 @@ func (s *store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.
 	})
 }
 
-func (s *store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
-	return do(s, "history", func() (finds memory.Finds, err error) {
+func (s *store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
+	return do(s, "history", func() (finds memory.LogMatches, err error) {
 		for _, e := range slices.Backward(s.log(ctx, key)) {
 			inRange := e.Seq >= q.From && (q.Through == 0 || e.Seq <= q.Through)
 			if inRange && strings.Contains(e.Content, q.Words) && len(finds.Events) < q.Limit {
-				finds.Events = append(finds.Events, memory.Find{Event: e})
+				finds.Events = append(finds.Events, memory.LogMatch{Event: e})
 			}
 		}
 		return finds, nil

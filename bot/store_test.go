@@ -42,9 +42,9 @@ type flushState struct {
 	epoch           int
 	count, failures int
 	owed            int64
-	debt            memory.Owed // where something is owed
-	owedAt          time.Time   // of its last failure
-	marked          []int64     // ids of candidates
+	debt            memory.OwedFlush // where something is owed
+	owedAt          time.Time        // of its last failure
+	marked          []int64          // ids of candidates
 	ranges          [][2]int64
 	triggers        []string // of the flushes that came through
 	hidden          int      // turns that no search is to find
@@ -394,7 +394,7 @@ func (s *store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}
 		st.ranges = append(st.ranges, [2]int64{f.From, f.Through})
 		if st.owed <= f.Through {
-			st.owed, st.debt = 0, memory.Owed{}
+			st.owed, st.debt = 0, memory.OwedFlush{}
 		}
 		st.triggers = append(st.triggers, f.Trigger)
 		_ = s.mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}) // never fails
@@ -416,23 +416,23 @@ func (s *store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		if since.IsZero() {
 			since = time.Now()
 		}
-		st.debt, st.owedAt = memory.Owed{Waiting: memory.Waiting{Key: l.Key, Since: since}, Debt: d}, time.Now()
+		st.debt, st.owedAt = memory.OwedFlush{FlushCandidate: memory.FlushCandidate{Key: l.Key, Since: since}, Debt: d}, time.Now()
 		_ = s.mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}) // never fails
 		return none{}, nil
 	})
 	return err
 }
 
-func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
-	return do(s, "unflushed", func() ([]memory.Unsaved, error) {
+func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
+	return do(s, "unflushed", func() ([]memory.UnflushedSession, error) {
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
-		var out []memory.Unsaved
+		var out []memory.UnflushedSession
 		for key, f := range s.flushed {
 			if st, err := s.mem.Session(ctx, key); err != nil || st.Lease.Owner != owner {
 				continue
 			}
-			u := memory.Unsaved{Key: key}
+			u := memory.UnflushedSession{Key: key}
 			for _, e := range s.log(ctx, key) {
 				if e.Seq > f.seq {
 					u.Tokens += e.Tokens
@@ -442,7 +442,7 @@ func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memo
 				out = append(out, u)
 			}
 		}
-		slices.SortFunc(out, func(a, b memory.Unsaved) int { return b.Tokens - a.Tokens })
+		slices.SortFunc(out, func(a, b memory.UnflushedSession) int { return b.Tokens - a.Tokens })
 		return out, nil
 	})
 }

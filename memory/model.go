@@ -6,13 +6,13 @@ import (
 )
 
 // Model makes a model call one tool. Its answer may still lack the call: that is for the caller to judge. An error may
-// say by [Trouble] what about the request is to blame. What was paid is said with an error, too.
+// say by [ModelFault] what about the request is to blame. What was paid is said with an error, too.
 type Model interface {
-	Call(ctx context.Context, r CallRequest) (Called, error)
+	Call(ctx context.Context, r CallRequest) (ToolCallResult, error)
 }
 
-// Trouble is an error of a model that says what about the request is to blame.
-type Trouble interface {
+// ModelFault is an error of a model that says what about the request is to blame.
+type ModelFault interface {
 	error
 	Overflow() bool // it was larger than the model's window
 	// RequestFault reports that it is what the request says or how it says it, so that it fails as often as it is sent; busy models,
@@ -31,8 +31,8 @@ type CallRequest struct {
 	MaxOutput   int // tokens
 }
 
-// Called is the answer. Arguments is empty where the model did not call the tool.
-type Called struct {
+// ToolCallResult is the answer. Arguments is empty where the model did not call the tool.
+type ToolCallResult struct {
 	Arguments string
 	Text      string
 	Model     string

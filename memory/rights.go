@@ -67,7 +67,7 @@ type Export interface {
 
 	// MessagesOf lists what a person said, in every conversation of a robot, or of all where it is empty, in order of
 	// arrival: at most limit messages with an id above after.
-	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Said, error)
+	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 }
 
 // Asker is a person who asks what is known, and where.
@@ -91,8 +91,8 @@ type Person struct {
 	Last     time.Time
 }
 
-// Said is one message of a person, with the conversation where it was said.
-type Said struct {
+// PersonMessage is one message of a person, with the conversation where it was said.
+type PersonMessage struct {
 	Event   sessions.Event
 	Title   string // of the conversation; may be empty
 	Private bool

@@ -20,8 +20,8 @@ type Reader struct {
 
 // Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
 type Store interface {
-	Library
-	Debtor
+	ReadStore
+	FlushQueue
 	Digests
 
 	// Save stores drafts from a running turn. What a memory of the same scope says already, in the same words after
@@ -41,15 +41,15 @@ type Store interface {
 
 	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
 	// unsaved first.
-	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]Unsaved, error)
+	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]UnflushedSession, error)
 
-	// OweRest records as owed what is not flushed of any session whose lease owner holds, or of the one with a key where
+	// OweUnflushed records as owed what is not flushed of any session whose lease owner holds, or of the one with a key where
 	// that is not empty, without counting a failure, and says in how many sessions.
-	OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
+	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }
 
-// Library is what can be read of memory and of the log.
-type Library interface {
+// ReadStore is what can be read of memory and of the log.
+type ReadStore interface {
 	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
 	// too; the flush and query_history read it.
 	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
@@ -65,11 +65,11 @@ type Library interface {
 	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
 	// History finds events of the session, newest first.
-	History(ctx context.Context, key sessions.Key, q Seek) (Finds, error)
+	History(ctx context.Context, key sessions.Key, q LogQuery) (LogMatches, error)
 }
 
-// Unsaved is what one session holds after its flush cursor.
-type Unsaved struct {
+// UnflushedSession is what one session holds after its flush cursor.
+type UnflushedSession struct {
 	Key    sessions.Key
 	Tokens int
 }
@@ -97,8 +97,8 @@ type Flush struct {
 	Model   string
 }
 
-// Seek is a question to a session's log.
-type Seek struct {
+// LogQuery is a question to a session's log.
+type LogQuery struct {
 	Words   string // half of them must occur; empty: every event
 	From    int64  // first number; 0: no bound
 	Through int64  // last number; 0: no bound
@@ -108,16 +108,16 @@ type Seek struct {
 	Chars   int       // of one event's content; of a longer one, the piece around the first word is read
 }
 
-// Finds are events of a log, newest first.
-type Finds struct {
-	Events []Find
+// LogMatches are events of a log, newest first.
+type LogMatches struct {
+	Events []LogMatch
 	// From is the oldest number that was compared word by word: a long log is read in parts. 0: the whole range was.
 	// Older finds come from the search index.
 	From int64
 }
 
-// Find is an event of a log.
-type Find struct {
+// LogMatch is an event of a log.
+type LogMatch struct {
 	sessions.Event
 	Cut bool // Content is a piece of the event's content
 }

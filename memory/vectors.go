@@ -7,7 +7,7 @@ import (
 )
 
 // Embedder makes vectors of texts: near each other, by cosine, where the texts mean the same. It is safe for
-// concurrent use. An error may be an [EmbedTrouble].
+// concurrent use. An error may be an [EmbedFault].
 type Embedder interface {
 	// Embed returns a vector for each text, all of one length.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
@@ -16,8 +16,8 @@ type Embedder interface {
 	Model() string
 }
 
-// EmbedTrouble is an error of an [Embedder] that says what can be done about it.
-type EmbedTrouble interface {
+// EmbedFault is an error of an [Embedder] that says what can be done about it.
+type EmbedFault interface {
 	error
 	Unfit() bool         // the endpoint does not take these texts, or not so many at once
 	Wait() time.Duration // how long the endpoint wants to be left alone; 0: it does not say

@@ -20,7 +20,7 @@ func TestDebtsDue(t *testing.T) {
 	ctx := t.Context()
 	due := func(owner sessions.ReplicaID) string {
 		t.Helper()
-		owed, err := s.DebtsDue(ctx, owner, memory.Waiting{}, 10)
+		owed, err := s.DebtsDue(ctx, owner, memory.FlushCandidate{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,11 +54,11 @@ func TestDebtsDue(t *testing.T) {
 	if got, want := due("a"), first+", "+second; got != want {
 		t.Errorf("after two minutes: %q, want %q", got, want)
 	}
-	head, err := s.DebtsDue(ctx, "a", memory.Waiting{}, 1)
+	head, err := s.DebtsDue(ctx, "a", memory.FlushCandidate{}, 1)
 	if err != nil || len(head) != 1 || head[0].Key != older.reader.Key || head[0].Conversation != "older" || head[0].SpentToday != 7 {
 		t.Fatalf("the first: %+v, %v", head, err)
 	}
-	if rest, err := s.DebtsDue(ctx, "a", head[0].Waiting, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.reader.Key {
+	if rest, err := s.DebtsDue(ctx, "a", head[0].FlushCandidate, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.reader.Key {
 		t.Errorf("behind the first: %+v, %v", rest, err)
 	}
 	if _, err := s.Beat(ctx, "b"); err != nil {
@@ -101,7 +101,7 @@ func TestIdle(t *testing.T) {
 	idle := func(owner sessions.ReplicaID) string {
 		t.Helper()
 		var keys []sessions.Key
-		for after := (memory.Waiting{}); ; { // one by one: each list goes on behind the last
+		for after := (memory.FlushCandidate{}); ; { // one by one: each list goes on behind the last
 			idle, err := s.Idle(ctx, owner, 30*time.Minute, after, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -236,7 +236,7 @@ func TestOneReplicaLeads(t *testing.T) {
 	leads := func(want map[sessions.ReplicaID]bool) {
 		t.Helper()
 		for id, w := range want {
-			if got, err := s.Leads(t.Context(), id); err != nil || got != w {
+			if got, err := s.IsLeader(t.Context(), id); err != nil || got != w {
 				t.Errorf("replica %s leads: %v (%v), want %v", id, got, err, w)
 			}
 		}
@@ -285,7 +285,7 @@ func TestVectorsGoWithTheirTexts(t *testing.T) {
 	}
 	execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days' WHERE expires_at IS NOT NULL")
 	execute(t, pool, "UPDATE memories SET expires_at = NULL WHERE content LIKE '%May'")
-	if n, err := r.store.Expire(t.Context()); err != nil || n != 1 {
+	if n, err := r.store.DeleteExpired(t.Context()); err != nil || n != 1 {
 		t.Fatalf("%d expired (%v)", n, err)
 	}
 	if vectors("the fair is over") != 1 || vectors("the fair is in May") != 1 {

@@ -23,7 +23,7 @@ func TestExpiry(t *testing.T) {
 	if hits := c.search("needle report"); len(hits) != 0 {
 		t.Errorf("what expired is found: %+v", hits)
 	}
-	if n, err := s.Expire(t.Context()); err != nil || n != 0 {
+	if n, err := s.DeleteExpired(t.Context()); err != nil || n != 0 {
 		t.Errorf("what has just expired is deleted: %d (%v)", n, err)
 	}
 	task.ExpiresAt = time.Now().Add(time.Hour)
@@ -32,7 +32,7 @@ func TestExpiry(t *testing.T) {
 	}
 	c.wantKnown("needle: write the report")
 	execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days'")
-	if n, err := s.Expire(t.Context()); err != nil || n != 1 {
+	if n, err := s.DeleteExpired(t.Context()); err != nil || n != 1 {
 		t.Errorf("deleted %d (%v), want 1", n, err)
 	}
 }
@@ -42,7 +42,7 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	execute(t, pool, `INSERT INTO deleted_messages (message, deleted_at) VALUES ('new', now() - interval '23 hours'), ('old', now() - interval '25 hours')`)
-	if _, err := s.Expire(t.Context()); err != nil {
+	if _, err := s.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left string
@@ -59,7 +59,7 @@ func TestOldSenderIDsExpire(t *testing.T) {
 		SELECT '$:' || robot || i, robot, 'staff1', now() - i * interval '1 minute' FROM generate_series(1, 15) AS i, unnest(ARRAY['r1', 'r2']) AS robot`)
 	execute(t, pool, `INSERT INTO sender_ids (sender_id, robot_code, staff_id) VALUES ('$:r115', 'r1', 'staff2'), ('$:r2x', 'r2', 'staff2')`)
 	for range 2 {
-		if _, err := s.Expire(t.Context()); err != nil {
+		if _, err := s.DeleteExpired(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

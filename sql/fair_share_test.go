@@ -32,7 +32,7 @@ func TestSpeakersShareMemory(t *testing.T) {
 	if said["ann"] != 2 || said["bob"] != 98 {
 		t.Errorf("listed are %v, want both facts of ann and the newest of bob", said)
 	}
-	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), memory.Crowded{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}))
+	piles := must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}))
 	if len(piles) != 2 || piles[0].Speaker != "bob" || piles[1].Speaker != "ann" || piles[1].Held != 2 {
 		t.Fatalf("the scope falls into %+v", piles)
 	}

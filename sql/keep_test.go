@@ -252,11 +252,11 @@ func TestConsolidate(t *testing.T) {
 		c.save(at(i, group(c, fmt.Sprintf("parcel %d waits in the yard", i))))
 	}
 	other.save(group(other, "Carol owns billing"))
-	crowded, err := s.Overfull(t.Context(), 5, memory.Crowded{})
+	crowded, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{})
 	if err != nil || len(crowded) != 1 || crowded[0].Held != 6 || crowded[0].Scope != memory.ScopeGroup {
 		t.Fatalf("overfull are %+v (%v)", crowded, err)
 	}
-	piles, err := s.Piles(t.Context(), crowded[0])
+	piles, err := s.FactGroups(t.Context(), crowded[0])
 	if err != nil || len(piles) != 1 || piles[0].Held != 6 || piles[0].Session != c.reader.Key {
 		t.Fatalf("the scope falls into %+v (%v)", piles, err)
 	}
@@ -277,7 +277,7 @@ func TestConsolidate(t *testing.T) {
 		t.Errorf("to consolidate the same again gave %v", err)
 	}
 	c.wantKnown("parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
-	if crowded, err := s.Overfull(t.Context(), 5, memory.Crowded{}); err != nil || len(crowded) != 0 {
+	if crowded, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{}); err != nil || len(crowded) != 0 {
 		t.Errorf("overfull are still %+v (%v)", crowded, err)
 	}
 }
@@ -287,7 +287,7 @@ func TestConsolidate(t *testing.T) {
 func TestOverfull(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
-	var wanted []memory.Crowded
+	var wanted []memory.OverfullScope
 	for i, held := range []int{5, 4, 4, 2} {
 		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u1", false)
 		for j := range held {
@@ -296,19 +296,19 @@ func TestOverfull(t *testing.T) {
 			c.save(d)
 		}
 		if held > 3 {
-			wanted = append(wanted, memory.Crowded{Scope: memory.ScopeGroup, ScopeID: string(c.reader.Key), Held: held})
+			wanted = append(wanted, memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: string(c.reader.Key), Held: held})
 		}
 	}
-	all, err := s.Overfull(t.Context(), 3, memory.Crowded{})
+	all, err := s.OverfullScopes(t.Context(), 3, memory.OverfullScope{})
 	if err != nil || !slices.Equal(all, wanted) {
 		t.Fatalf("overfull are %+v (%v), want %+v", all, err, wanted)
 	}
 	for i, scope := range wanted {
-		if rest, err := s.Overfull(t.Context(), 3, scope); err != nil || !slices.Equal(rest, wanted[i+1:]) {
+		if rest, err := s.OverfullScopes(t.Context(), 3, scope); err != nil || !slices.Equal(rest, wanted[i+1:]) {
 			t.Errorf("behind %+v are %+v (%v)", scope, rest, err)
 		}
 	}
-	if piles, err := s.Piles(t.Context(), wanted[0]); err != nil || len(piles) != 1 || piles[0].Subject != "ann" || piles[0].Held != 3 {
+	if piles, err := s.FactGroups(t.Context(), wanted[0]); err != nil || len(piles) != 1 || piles[0].Subject != "ann" || piles[0].Held != 3 {
 		t.Errorf("piles are %+v (%v), want that of ann alone", piles, err)
 	}
 }
@@ -428,7 +428,7 @@ func readAll(t *testing.T, c *chat) string {
 			}
 		}
 	}
-	history, err := s.History(ctx, r.Key, memory.Seek{Words: "needle", Limit: 100, Chars: 2000})
+	history, err := s.History(ctx, r.Key, memory.LogQuery{Words: "needle", Limit: 100, Chars: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}

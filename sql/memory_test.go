@@ -303,7 +303,7 @@ func TestUnflushed(t *testing.T) {
 	if _, err := s.Flush(t.Context(), nothing.lease, memory.Flush{Through: 2}); err != nil {
 		t.Fatal(err)
 	}
-	want := []memory.Unsaved{{Key: much.reader.Key, Tokens: 22}, {Key: little.reader.Key, Tokens: 11}}
+	want := []memory.UnflushedSession{{Key: much.reader.Key, Tokens: 22}, {Key: little.reader.Key, Tokens: 11}}
 	if got, err := s.Unflushed(t.Context(), "a"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("unflushed are %+v (%v), want %+v", got, err, want)
 	}
@@ -415,7 +415,7 @@ func TestHistoryAndRange(t *testing.T) {
 	}
 	history := func(query string, through int64, limit int) []int64 {
 		t.Helper()
-		events, err := s.History(t.Context(), c.reader.Key, memory.Seek{Words: query, Through: through, Limit: limit, Chars: 2000})
+		events, err := s.History(t.Context(), c.reader.Key, memory.LogQuery{Words: query, Through: through, Limit: limit, Chars: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestPersonWithTwoIDs(t *testing.T) {
 		t.Helper()
 		got := []int{
 			len(must[[]memory.Memory](t)(s.FactsOf(t.Context(), robot, zhangID, 0, 10))),
-			len(must[[]memory.Said](t)(s.MessagesOf(t.Context(), robot, zhangID, 0, 10))),
+			len(must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), robot, zhangID, 0, 10))),
 			len(must[[]memory.Memory](t)(s.Pinned(t.Context(), dm.reader, 10))),
 			len(must[[]memory.Hit](t)(s.Search(t.Context(), dm.reader, memory.Query{Text: "手机号", From: memory.FromMemories, Limit: 5}))),
 		}
@@ -100,7 +100,7 @@ func TestSharedSenderID(t *testing.T) {
 	c.introduce(robot, zhangID, zhangOut)
 	c.introduce(robot, liID, zhangOut)
 	for _, who := range []sessions.UserID{zhangID, liID} {
-		said := must[[]memory.Said](t)(s.MessagesOf(t.Context(), robot, who, 0, 10))
+		said := must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), robot, who, 0, 10))
 		if len(said) != 1 {
 			t.Errorf("%s said %d messages, want the one under the own staff id", who, len(said))
 		}

@@ -125,7 +125,7 @@ func TestPromotedIsConsolidated(t *testing.T) {
 	for i, content := range []string{"打印机在 A 区", "咖啡机在 B 区"} {
 		promoted(t, s, c.save(at(i, group(c, content))).Saved[0])
 	}
-	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), memory.Crowded{Scope: memory.ScopeTeam, ScopeID: string(robot)}))
+	piles := must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeTeam, ScopeID: string(robot)}))
 	if len(piles) != 1 {
 		t.Fatalf("the team's memories fall into %+v", piles)
 	}
@@ -148,8 +148,8 @@ func TestConsolidatedKeepsWhatHasAKey(t *testing.T) {
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
 	c.save(at(0, keyed("Alpha 发布日期", group(c, firstDate))), at(1, group(c, "Beta 的负责人是李娜")), at(2, group(c, "Gamma 用的是 Go")))
-	crowded := memory.Crowded{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}
-	piles := must[[]memory.Pile](t)(s.Piles(t.Context(), crowded))
+	crowded := memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}
+	piles := must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), crowded))
 	if len(piles) != 1 || piles[0].Held != 2 {
 		t.Fatalf("the group's memories fall into %+v", piles)
 	}

@@ -206,16 +206,16 @@ func TestOweRest(t *testing.T) {
 	execute(t, db, "UPDATE dingtalk_sessions SET flushed_seq = last_seq WHERE session_key = $1", flushed.reader.Key)
 	execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = 'b' WHERE session_key = $1", other.reader.Key)
 	execute(t, db, `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ($1, 0, 1, 2, 'busy')`, failed.reader.Key)
-	if n, err := s.OweRest(t.Context(), "a", other.reader.Key); n != 0 || err != nil {
+	if n, err := s.OweUnflushed(t.Context(), "a", other.reader.Key); n != 0 || err != nil {
 		t.Errorf("%d sessions owe, %v; another replica has it", n, err)
 	}
-	if n, err := s.OweRest(t.Context(), "a", owes.reader.Key); n != 1 || err != nil {
+	if n, err := s.OweUnflushed(t.Context(), "a", owes.reader.Key); n != 1 || err != nil {
 		t.Errorf("%d sessions owe, %v; want the one", n, err)
 	}
-	if n, err := s.OweRest(t.Context(), "a", ""); n != 2 || err != nil {
+	if n, err := s.OweUnflushed(t.Context(), "a", ""); n != 2 || err != nil {
 		t.Fatalf("%d sessions owe, %v; want 2", n, err)
 	}
-	rows, err := s.DebtsDue(t.Context(), "a", memory.Waiting{}, 10)
+	rows, err := s.DebtsDue(t.Context(), "a", memory.FlushCandidate{}, 10)
 	if err != nil || len(rows) != 1 || rows[0].Key != owes.reader.Key || rows[0].Through != 2 || rows[0].Failures != 0 {
 		t.Errorf("due are %+v, %v; want what was cut off alone", rows, err)
 	}

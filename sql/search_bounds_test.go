@@ -255,7 +255,7 @@ func TestHistoryOfALongLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 12002")
-	seqs := func(q memory.Seek) (out []int64, from int64) {
+	seqs := func(q memory.LogQuery) (out []int64, from int64) {
 		t.Helper()
 		q.Limit, q.Chars = 5, 100
 		finds, err := s.History(t.Context(), c.reader.Key, q)
@@ -268,18 +268,18 @@ func TestHistoryOfALongLog(t *testing.T) {
 		return out, finds.From
 	}
 	for name, tt := range map[string]struct {
-		q    memory.Seek
+		q    memory.LogQuery
 		want []int64
 		from int64
 	}{
-		"the index adds old ones":      {memory.Seek{Words: "quokka"}, []int64{103}, 7003},
-		"the next part":                {memory.Seek{Words: "quokka", Through: 7002}, []int64{103}, 2003},
-		"the last part, word by word":  {memory.Seek{Words: "quokka", Through: 2002}, []int64{203, 103}, 0},
-		"a range":                      {memory.Seek{Words: "quokka", From: 150, Through: 4000}, []int64{203}, 0},
-		"a time":                       {memory.Seek{Words: "quokka", Until: begin.Add(150 * time.Minute)}, []int64{103}, 0},
-		"a time without words":         {memory.Seek{Since: begin.Add(100 * time.Minute), Until: begin.Add(102 * time.Minute)}, []int64{104, 103}, 0},
-		"nothing there":                {memory.Seek{Words: "quokka", From: 7100}, nil, 0},
-		"the newest, as many as asked": {memory.Seek{Words: "weather"}, []int64{12002, 12001, 12000, 11999, 11998}, 7003},
+		"the index adds old ones":      {memory.LogQuery{Words: "quokka"}, []int64{103}, 7003},
+		"the next part":                {memory.LogQuery{Words: "quokka", Through: 7002}, []int64{103}, 2003},
+		"the last part, word by word":  {memory.LogQuery{Words: "quokka", Through: 2002}, []int64{203, 103}, 0},
+		"a range":                      {memory.LogQuery{Words: "quokka", From: 150, Through: 4000}, []int64{203}, 0},
+		"a time":                       {memory.LogQuery{Words: "quokka", Until: begin.Add(150 * time.Minute)}, []int64{103}, 0},
+		"a time without words":         {memory.LogQuery{Since: begin.Add(100 * time.Minute), Until: begin.Add(102 * time.Minute)}, []int64{104, 103}, 0},
+		"nothing there":                {memory.LogQuery{Words: "quokka", From: 7100}, nil, 0},
+		"the newest, as many as asked": {memory.LogQuery{Words: "weather"}, []int64{12002, 12001, 12000, 11999, 11998}, 7003},
 	} {
 		if got, from := seqs(tt.q); !slices.Equal(got, tt.want) || from != tt.from {
 			t.Errorf("%s: found %v, compared from %d; want %v from %d", name, got, from, tt.want, tt.from)

@@ -70,7 +70,7 @@ func TestLongBodies(t *testing.T) {
 		t.Errorf("of the long message %d characters were found: %.300q", len([]rune(h)), h)
 	}
 	for query, want := range map[string]int{"": 9, "needle": 3} {
-		finds, err := s.History(t.Context(), c.reader.Key, memory.Seek{Words: query, Limit: 50, Chars: 2000})
+		finds, err := s.History(t.Context(), c.reader.Key, memory.LogQuery{Words: query, Limit: 50, Chars: 2000})
 		events := finds.Events
 		if err != nil || len(events) != want {
 			t.Fatalf("history of %q has %d events (%v), want %d", query, len(events), err, want)
@@ -94,7 +94,7 @@ func TestLongBodies(t *testing.T) {
 			t.Errorf("history of %q shows the words in the middle of a long message: %t", query, found)
 		}
 	}
-	q := memory.Seek{Words: "needle filler nowhere nothing", Limit: 1, Chars: 2000}
+	q := memory.LogQuery{Words: "needle filler nowhere nothing", Limit: 1, Chars: 2000}
 	if finds, err := s.History(t.Context(), c.reader.Key, q); err != nil || len(finds.Events) != 1 || finds.Events[0].Seq != 9 {
 		t.Errorf("events with half of the words are %.300v (%v), want the newest", finds, err)
 	}
@@ -106,7 +106,7 @@ func TestAbsurdLimits(t *testing.T) {
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
 	for limit, want := range map[int]int{1 << 40: 2, -1: 0} {
-		finds, err := s.History(t.Context(), c.reader.Key, memory.Seek{Limit: limit, Chars: limit})
+		finds, err := s.History(t.Context(), c.reader.Key, memory.LogQuery{Limit: limit, Chars: limit})
 		if err != nil || len(finds.Events) != want {
 			t.Errorf("limit %d: history has %d events (%v), want %d", limit, len(finds.Events), err, want)
 		}

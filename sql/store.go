@@ -21,13 +21,13 @@ import (
 )
 
 var (
-	_ sessions.Store    = (*Store)(nil)
-	_ sessions.Reporter = (*Store)(nil)
-	_ sessions.Elector  = (*Store)(nil)
-	_ memory.Store      = (*Store)(nil)
-	_ memory.Crowd      = (*Store)(nil)
-	_ memory.Vectors    = (*Store)(nil)
-	_ memory.Rights     = (*Store)(nil)
+	_ sessions.Store            = (*Store)(nil)
+	_ sessions.Reporter         = (*Store)(nil)
+	_ sessions.Elector          = (*Store)(nil)
+	_ memory.Store              = (*Store)(nil)
+	_ memory.ConsolidationStore = (*Store)(nil)
+	_ memory.Vectors            = (*Store)(nil)
+	_ memory.Rights             = (*Store)(nil)
 )
 
 // Options says where the database is and how it is used.

@@ -26,13 +26,13 @@ func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summa
 }
 
 // Call answers a flush request: the one tool is forced.
-func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.Called, error) {
+func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	resp, err := p.Model.Generate(ctx, Request{
 		Kind: p.Kind, Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,
 		Tools:    []ToolSpec{{Name: r.Tool, Description: r.Description, Schema: r.Schema}},
 		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
-	c := memory.Called{Text: resp.Text, Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	c := memory.ToolCallResult{Text: resp.Text, Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
 	for _, call := range resp.ToolCalls {
 		if call.Name == r.Tool && c.Arguments == "" {
 			c.Arguments = call.Arguments

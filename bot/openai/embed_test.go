@@ -87,7 +87,7 @@ func TestEmbedFaults(t *testing.T) {
 			s := newEmbedServer(t, openaitest.Options{EmbedFault: func(openaitest.EmbedRequest) (openaitest.Reply, bool) { return tt.fault, true }})
 			e := newEmbedder(t, s.URL, EmbedConfig{APIKey: "sk-secret-1", Retries: 2})
 			_, err := e.Embed(t.Context(), []string{"a", "b"})
-			trouble, ok := errors.AsType[memory.EmbedTrouble](err)
+			trouble, ok := errors.AsType[memory.EmbedFault](err)
 			if !ok || trouble.Unfit() != tt.unfit || llm.ClassOf(err) != tt.class || len(s.Embeddings()) != tt.asked {
 				t.Errorf("after %d requests: %v (trouble %v, class %s)", len(s.Embeddings()), err, ok, llm.ClassOf(err))
 			}

@@ -81,8 +81,8 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 }
 
 // seek reads the arguments. Its errors are for the model.
-func (h historian) seek(a historyArgs) (q memory.Seek, err error) {
-	q = memory.Seek{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
+func (h historian) seek(a historyArgs) (q memory.LogQuery, err error) {
+	q = memory.LogQuery{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
 	if q.Limit < 1 || q.Limit > 50 {
 		q.Limit = 20
 	}

@@ -29,7 +29,7 @@ type shelf struct {
 	key     sessions.Key
 	query   string
 	limit   int
-	seek    memory.Seek
+	seek    memory.LogQuery
 	err     error
 }
 
@@ -43,11 +43,11 @@ func (s *shelf) Search(_ context.Context, r memory.Reader, q memory.Query) ([]me
 	return s.hits, s.err
 }
 
-func (s *shelf) History(_ context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+func (s *shelf) History(_ context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	s.key, s.seek, s.limit = key, q, q.Limit
-	var out memory.Finds
+	var out memory.LogMatches
 	for _, e := range s.events {
-		out.Events = append(out.Events, memory.Find{Event: e})
+		out.Events = append(out.Events, memory.LogMatch{Event: e})
 	}
 	return out, s.err
 }

@@ -39,7 +39,7 @@ func (u *Worker) Keep(ctx context.Context) {
 	}
 	var g errgroup.Group
 	g.Go(func() error { periodic.Every(ctx, SettleEvery, u.leases.Trusted, u.index); return nil })
-	tidy := &chores{rests: map[memory.Pile]rest{}, told: map[memory.Crowded]time.Time{}}
+	tidy := &chores{rests: map[memory.FactGroup]rest{}, told: map[memory.OverfullScope]time.Time{}}
 	g.Go(func() error {
 		periodic.Every(ctx, SettleEvery, u.leases.Trusted, func(ctx context.Context) { u.tidy(ctx, tidy) })
 		return nil
@@ -62,8 +62,8 @@ func (u *Worker) index(ctx context.Context) {
 // chores are what tidying up remembers from one look to the next. They belong to one goroutine.
 type chores struct {
 	tidied time.Time
-	rests  map[memory.Pile]rest         // by piles without what they hold
-	told   map[memory.Crowded]time.Time // by scopes without what they hold: when the log last had one
+	rests  map[memory.FactGroup]rest          // by piles without what they hold
+	told   map[memory.OverfullScope]time.Time // by scopes without what they hold: when the log last had one
 	look   breaker
 	calls  int // of the look
 }
@@ -80,7 +80,7 @@ func (u *Worker) tidy(ctx context.Context, c *chores) {
 	if time.Since(c.tidied) < TidyEvery {
 		return
 	}
-	leads, err := u.cfg.Keeper.Leads(ctx, u.leases.Owner())
+	leads, err := u.cfg.Keeper.IsLeader(ctx, u.leases.Owner())
 	if err != nil {
 		periodic.LogFailure(ctx, err, "Memory is not tidied up: the first replica is not known")
 	}
@@ -88,7 +88,7 @@ func (u *Worker) tidy(ctx context.Context, c *chores) {
 		return
 	}
 	c.tidied = time.Now()
-	if n, err := u.cfg.Keeper.Expire(ctx); err != nil {
+	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
 		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
@@ -101,10 +101,10 @@ func (u *Worker) tidy(ctx context.Context, c *chores) {
 // consolidate has facts of the fullest scopes told as fewer, where they hold more than they should.
 func (u *Worker) consolidate(ctx context.Context, c *chores) {
 	c.look, c.calls = breaker{}, 0
-	maps.DeleteFunc(c.rests, func(_ memory.Pile, r rest) bool { return time.Since(r.until) > pileMost })
-	maps.DeleteFunc(c.told, func(_ memory.Crowded, at time.Time) bool { return time.Since(at) >= crowdTold })
-	for after := (memory.Crowded{}); ; {
-		crowded, err := u.cfg.Keeper.Overfull(ctx, u.cfg.Remember.MaxPerScope, after)
+	maps.DeleteFunc(c.rests, func(_ memory.FactGroup, r rest) bool { return time.Since(r.until) > pileMost })
+	maps.DeleteFunc(c.told, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= crowdTold })
+	for after := (memory.OverfullScope{}); ; {
+		crowded, err := u.cfg.Keeper.OverfullScopes(ctx, u.cfg.Remember.MaxPerScope, after)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -124,8 +124,8 @@ func (u *Worker) consolidate(ctx context.Context, c *chores) {
 // thin has the facts of a scope told as fewer, pile by pile, the highest first, until it holds what it should or has had
 // its calls. A pile that can't be told in fewer is left, and the next one tried; so is one whose session has had its part of
 // the day. Where nothing could be joined all stays, and the operators are told where that is far too much.
-func (u *Worker) thin(ctx context.Context, c *chores, scope memory.Crowded) {
-	piles, err := u.cfg.Keeper.Piles(ctx, scope)
+func (u *Worker) thin(ctx context.Context, c *chores, scope memory.OverfullScope) {
+	piles, err := u.cfg.Keeper.FactGroups(ctx, scope)
 	if err != nil {
 		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
 		return
@@ -158,7 +158,7 @@ func (u *Worker) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 			}
 		}
 	}
-	name := memory.Crowded{Scope: scope.Scope, ScopeID: scope.ScopeID}
+	name := memory.OverfullScope{Scope: scope.Scope, ScopeID: scope.ScopeID}
 	if _, told := c.told[name]; !told && !waits && held == scope.Held && held > 2*most {
 		c.told[name] = time.Now()
 		zerolog.Ctx(ctx).Warn().Str("scope", string(scope.Scope)).Str("scope_id", scope.ScopeID).Int("held", held).Int("max", most).
@@ -167,7 +167,7 @@ func (u *Worker) thin(ctx context.Context, c *chores, scope memory.Crowded) {
 }
 
 // affords reports whether the session that a pile comes from may still spend on work of low priority today.
-func (u *Worker) affords(ctx context.Context, p memory.Pile) (bool, error) {
+func (u *Worker) affords(ctx context.Context, p memory.FactGroup) (bool, error) {
 	s, err := u.store.Session(ctx, p.Session)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return true, nil
@@ -191,7 +191,7 @@ func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spen
 }
 
 // join has some facts of a pile told as fewer, and says by how many; held is what their scope holds.
-func (u *Worker) join(ctx context.Context, p memory.Pile, held int) (fewer int, err error) {
+func (u *Worker) join(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
 	if err := u.spare.Acquire(ctx, 1); err != nil {
 		return 0, err
 	}

@@ -72,7 +72,7 @@ func (p *breaker) over() bool { return p.timeouts >= MaxTimeouts }
 
 // settleDebts makes up for flushes that failed: their events are read from the log.
 func (u *Worker) settleDebts(ctx context.Context, look *breaker) {
-	var after memory.Waiting
+	var after memory.FlushCandidate
 	for more := true; more; {
 		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, SettleLimit)
 		if err != nil {
@@ -80,8 +80,8 @@ func (u *Worker) settleDebts(ctx context.Context, look *breaker) {
 			return
 		}
 		for _, d := range owed {
-			after = d.Waiting
-			out, err := u.flushLow(ctx, d.Waiting, flushDebt, func(sessions.Session) bool { return true })
+			after = d.FlushCandidate
+			out, err := u.flushLow(ctx, d.FlushCandidate, flushDebt, func(sessions.Session) bool { return true })
 			if err != nil {
 				periodic.LogFailure(ctx, err, "Owed flush did not come through, it rests")
 			} else if out.Through > 0 {
@@ -169,7 +169,7 @@ func (i *idleBacklogs) keep(listed map[sessions.Key]bool) {
 
 // flushIdle flushes sessions in which nobody has said anything for a while.
 func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
-	var after memory.Waiting
+	var after memory.FlushCandidate
 	for more := true; more; {
 		idle, err := u.memory.Idle(ctx, u.leases.Owner(), IdleAfter, after, SettleLimit)
 		if err != nil {
@@ -204,7 +204,7 @@ func (u *Worker) endsLook(ctx context.Context, look *breaker, out extract.Outcom
 // flushLow flushes a session that is free or ours, at low priority: where it is wanted, within what such work may still
 // spend today, and never beside other upkeep of it. Of a session that is passed over not even the lease is taken.
 func (u *Worker) flushLow(
-	ctx context.Context, w memory.Waiting, trigger string, wanted func(sessions.Session) bool,
+	ctx context.Context, w memory.FlushCandidate, trigger string, wanted func(sessions.Session) bool,
 ) (out extract.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
 	allowed := func(s sessions.Session) bool { return !spentLow(u.views.Settings(s), s) && wanted(s) }

@@ -180,7 +180,7 @@ func (u *Worker) flush(
 	if trigger == flushCandidates || trigger == flushEveryTurn {
 		flusher.Model = llm.Plain{Model: u.model, Kind: llm.KindExtract}
 	}
-	out, err := flusher.Flush(ctx, extract.Due{
+	out, err := flusher.Flush(ctx, extract.FlushRequest{
 		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: u.flushBudget(s, trigger),
 	})
 	u.stats.Flushed(out, err)

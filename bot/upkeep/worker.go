@@ -25,7 +25,7 @@ import (
 type Config struct {
 	Store   sessions.Store
 	Memory  memory.Store
-	Keeper  memory.Keeper // nil: nothing is tidied up
+	Keeper  memory.MaintenanceStore // nil: nothing is tidied up
 	Model   llm.Model
 	Counter *tokens.Counter
 	Leases  *lease.Holder

@@ -200,8 +200,10 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		if err := out.head("\n" + messages); err != nil {
 			return err
 		}
-		return pages(func(after int64) ([]memory.Said, error) { return s.MessagesOf(ctx, "", who, after, exportPage) },
-			func(m memory.Said) (int64, error) {
+		return pages(func(after int64) ([]memory.PersonMessage, error) {
+			return s.MessagesOf(ctx, "", who, after, exportPage)
+		},
+			func(m memory.PersonMessage) (int64, error) {
 				return m.Event.ID, out.put(saidView{"message", viewEvent(m.Event), m.Title, m.Private}, show.ExportSaid(m, at.zone, lang))
 			})
 	})

@@ -209,11 +209,11 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		trouble, known := errors.AsType[ModelFault](err)
+		fault, known := errors.AsType[ModelFault](err)
 		switch {
-		case known && trouble.Overflow() && t.halveChunk(&c):
+		case known && fault.Overflow() && t.halveChunk(&c):
 			try-- // the same chunk would overflow again; a smaller one is a new request
-		case (!known || trouble.Temporary() && !trouble.Overflow()) && try < t.Retries && t.model == t.Name:
+		case (!known || fault.Temporary() && !fault.Overflow()) && try < t.Retries && t.model == t.Name:
 			if err := waitJittered(ctx, time.Duration(try)*t.Backoff); err != nil {
 				return fmt.Errorf("summarize events %d to %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, err)
 			}

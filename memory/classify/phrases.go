@@ -36,7 +36,7 @@ func phrases(lines string) phraseList {
 		patterns = append(patterns, line)
 		p := phrasePattern{Regexp: regexp.MustCompile(line)}
 		if tree, err := syntax.Parse(line, syntax.Perl); err == nil { // as MustCompile did
-			p.needed = shortest(needs(tree))
+			p.needed = shortest(requiredWords(tree))
 		}
 		l.patterns = append(l.patterns, p)
 	}
@@ -58,8 +58,8 @@ func (l phraseList) MatchString(folded string) bool {
 // maxNeeds bounds how many words one part of a pattern is known by.
 const maxNeeds = 64
 
-// needs lists words of which every match of an expression contains one; none where there is no such list.
-func needs(e *syntax.Regexp) []string {
+// requiredWords lists words of which every match of an expression contains one; none where there is no such list.
+func requiredWords(e *syntax.Regexp) []string {
 	switch e.Op {
 	case syntax.OpLiteral:
 		if e.Flags&syntax.FoldCase == 0 {
@@ -68,15 +68,15 @@ func needs(e *syntax.Regexp) []string {
 	case syntax.OpCharClass:
 		return members(e.Rune)
 	case syntax.OpCapture, syntax.OpPlus:
-		return needs(e.Sub[0])
+		return requiredWords(e.Sub[0])
 	case syntax.OpRepeat:
 		if e.Min > 0 {
-			return needs(e.Sub[0])
+			return requiredWords(e.Sub[0])
 		}
 	case syntax.OpAlternate:
 		var all []string
 		for _, sub := range e.Sub {
-			words := needs(sub)
+			words := requiredWords(sub)
 			if len(words) == 0 {
 				return nil
 			}
@@ -86,7 +86,7 @@ func needs(e *syntax.Regexp) []string {
 	case syntax.OpConcat:
 		var best []string
 		for _, sub := range e.Sub {
-			if words := needs(sub); rarer(words, best) {
+			if words := requiredWords(sub); rarer(words, best) {
 				best = words
 			}
 		}

@@ -21,7 +21,7 @@ import (
 // Consolidator tells the oldest facts of a pile as fewer. What the model answers is checked; where it lost something,
 // nothing changes.
 type Consolidator struct {
-	Store    memory.Crowd
+	Store    memory.ConsolidationStore
 	Model    memory.Model
 	Name     string // the configured model that is asked; empty for the default one
 	Fence    memory.Fencer
@@ -55,7 +55,7 @@ type Consolidation struct {
 }
 
 // Run consolidates a pile once. An error leaves all memories as they were.
-func (c *Consolidator) Run(ctx context.Context, p memory.Pile) (done Consolidation, err error) {
+func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consolidation, err error) {
 	old, err := c.Store.Oldest(ctx, p, batch)
 	if err != nil {
 		return done, fmt.Errorf("read the oldest facts of %s %s: %w", p.Scope, p.ScopeID, err)
@@ -73,7 +73,7 @@ func (c *Consolidator) Run(ctx context.Context, p memory.Pile) (done Consolidati
 	if err != nil {
 		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
-	drafts, err := told(old, called)
+	drafts, err := parseDrafts(old, called)
 	if err != nil {
 		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
@@ -111,9 +111,9 @@ func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) 
 	}, nil
 }
 
-// told makes drafts of an answer, which must be fewer than the old facts and name everything that these do. They belong
+// parseDrafts makes drafts of an answer, which must be fewer than the old facts and name everything that these do. They belong
 // where the old ones do, whatever the model says of whom they are about.
-func told(old []memory.Memory, c memory.Called) ([]memory.Draft, error) {
+func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
 	if c.Arguments == "" {
 		return nil, draft.ErrNotSaved
 	}

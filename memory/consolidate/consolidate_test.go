@@ -20,13 +20,15 @@ type crowd struct {
 	err    error
 }
 
-func (c *crowd) Overfull(context.Context, int, memory.Crowded) ([]memory.Crowded, error) {
+func (c *crowd) OverfullScopes(context.Context, int, memory.OverfullScope) ([]memory.OverfullScope, error) {
 	return nil, nil
 }
 
-func (c *crowd) Piles(context.Context, memory.Crowded) ([]memory.Pile, error) { return nil, nil }
+func (c *crowd) FactGroups(context.Context, memory.OverfullScope) ([]memory.FactGroup, error) {
+	return nil, nil
+}
 
-func (c *crowd) Oldest(_ context.Context, _ memory.Pile, limit int) ([]memory.Memory, error) {
+func (c *crowd) Oldest(_ context.Context, _ memory.FactGroup, limit int) ([]memory.Memory, error) {
 	return c.old[:min(limit, len(c.old))], nil
 }
 
@@ -56,7 +58,7 @@ func TestConsolidator(t *testing.T) {
 	old := []string{"parcel ORD-1 waits in the yard", "parcel ORD-2 waits in the yard", "张伟负责上海仓库的验收", "the yard closes at 18:30"}
 	good := []string{"parcels ORD-1 and ORD-2 are waiting in the yard, which closes at 18:30", "张伟负责上海仓库的验收"}
 	for name, c := range map[string]struct {
-		answer func() (memory.Called, error)
+		answer func() (memory.ToolCallResult, error)
 		old    []string
 		store  error
 		kept   int // new facts; 0: all stays as it is
@@ -75,13 +77,13 @@ func TestConsolidator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, m := crowdOf(c.old...), &memorytest.CallModel{Answers: []func() (memory.Called, error){c.answer}}
+			s, m := crowdOf(c.old...), &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){c.answer}}
 			s.err = c.store
 			con := &Consolidator{
 				Store: s, Model: m, Name: "cheap", Context: 20_000, Count: func(text string) int { return len(text) / 4 },
 				Fence: func(name, data string) string { return "<" + name + ">" + data },
 			}
-			done, err := con.Run(t.Context(), memory.Pile{Scope: memory.ScopeUser, ScopeID: "alice"})
+			done, err := con.Run(t.Context(), memory.FactGroup{Scope: memory.ScopeUser, ScopeID: "alice"})
 			if !errors.Is(err, c.fails) || (err == nil) != (c.fails == nil) {
 				t.Fatalf("error %v, want %v", err, c.fails)
 			}
@@ -116,10 +118,10 @@ func TestConsolidatorKeepsSourcesApart(t *testing.T) {
 		s := crowdOf("parcel 1 waits", "parcel 2 waits", "parcel 3 waits", "parcel 4 waits")
 		change(&s.old[2])
 		con := &Consolidator{
-			Store: s, Model: &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("parcels 1, 2, 3 and 4 are waiting"))}}, Context: 20_000,
+			Store: s, Model: &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("parcels 1, 2, 3 and 4 are waiting"))}}, Context: 20_000,
 			Count: func(string) int { return 1 }, Fence: func(_, data string) string { return data },
 		}
-		if _, err := con.Run(t.Context(), memory.Pile{}); !errors.Is(err, sessions.ErrRefused) || s.drafts != nil {
+		if _, err := con.Run(t.Context(), memory.FactGroup{}); !errors.Is(err, sessions.ErrRefused) || s.drafts != nil {
 			t.Errorf("another %s: %v, stored %+v", name, err, s.drafts)
 		}
 	}
@@ -132,12 +134,12 @@ func TestConsolidatorFitsTheWindow(t *testing.T) {
 	for i := range batch {
 		many = append(many, fmt.Sprintf("parcel %d %s", i, strings.Repeat("waits ", 60)))
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
 	con := &Consolidator{
 		Store: crowdOf(many...), Model: m, Context: 8000, Count: func(text string) int { return len(text) / 4 },
 		Fence: func(_, data string) string { return data },
 	}
-	if _, err := con.Run(t.Context(), memory.Pile{}); !errors.Is(err, memorytest.ErrModel) {
+	if _, err := con.Run(t.Context(), memory.FactGroup{}); !errors.Is(err, memorytest.ErrModel) {
 		t.Fatal(err)
 	}
 	if n := len(m.Asked[0].User) / 4; n > 4000 || n < 500 {

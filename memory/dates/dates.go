@@ -118,7 +118,7 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 			if in.habit || isRange(text, m.at, m.end) {
 				continue
 			}
-			past := back && !in.ahead || !back && tellsPast(text, m.at, m.end)
+			past := back && !in.ahead || !back && isInPast(text, m.at, m.end)
 			if past && m.From.After(day) {
 				m.From, m.To = m.From.AddDate(0, 0, -7), m.To.AddDate(0, 0, -7)
 			}
@@ -237,8 +237,8 @@ var (
 const pastVerbs = `(?:was|were|did|had|met|went|said|told|sent|got|made|saw|came|left|bought|spoke|gave|shipped|released|finished|` +
 	`discussed|talked|called|signed|merged|deployed|launched|announced|arrived|happened|decided|agreed)`
 
-// tellsPast says whether the words around a day of the week put it in the past.
-func tellsPast(text string, at, end int) bool {
+// isInPast says whether the words around a day of the week put it in the past.
+func isInPast(text string, at, end int) bool {
 	const window = 60
 	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
 	return pastBeforeRE.MatchString(before) || pastBehindRE.MatchString(behind) || pastChinese.MatchString(behind)

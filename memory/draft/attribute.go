@@ -120,9 +120,9 @@ type support struct {
 	start, end int64
 }
 
-// of finds what supports a fact best. Where by names somebody whose own words support it, it is they who said it. Of
+// supportOf finds what supports a fact best. Where by names somebody whose own words support it, it is they who said it. Of
 // equals the last counts, for it is in force.
-func (ev evidence) of(content string, by sessions.UserID) support {
+func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
 	score := map[voice]float64{}
@@ -187,10 +187,10 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, true
 }
 
-// rather reports whether a fact that no text supports has to do with what people said, and no less than with what was
+// outweighs reports whether a fact that no text supports has to do with what people said, and no less than with what was
 // retold beside that: what somebody puts into other words, or into another language, shares few words with the fact. A line
 // of what was retold counts as a text; terms with digits count twice.
-func (ev evidence) rather(content string, retold []string) bool {
+func (ev evidence) outweighs(content string, retold []string) bool {
 	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
 		for t := range terms {
@@ -204,7 +204,7 @@ func (ev evidence) rather(content string, retold []string) bool {
 		}
 		return n
 	}
-	said, told := 0, 0
+	said, restated := 0, 0
 	for _, w := range ev.witnesses {
 		if w.voice == own {
 			said = max(said, held(w.terms, w.names))
@@ -212,10 +212,10 @@ func (ev evidence) rather(content string, retold []string) bool {
 	}
 	for _, body := range retold {
 		for line := range strings.Lines(body) {
-			told = max(told, held(text.Terms(text.Tokenize(line)), nil))
+			restated = max(restated, held(text.Terms(text.Tokenize(line)), nil))
 		}
 	}
-	return said > 0 && said >= told
+	return said > 0 && said >= restated
 }
 
 // near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.

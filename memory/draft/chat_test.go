@@ -110,7 +110,7 @@ func TestPersonsAsValues(t *testing.T) {
 		f.Kind = memory.KindFact
 		drafts, _ := Route([]memory.Fact{f}, chat)
 		d := drafts[0]
-		v, corrected := l.Judge(d), []int64{0, 0, 1, 0, 3}[i]
+		v, corrected := l.Decide(d), []int64{0, 0, 1, 0, 3}[i]
 		if got := slices.Contains(v.Supersedes, corrected); len(v.Supersedes) > 1 || got != (corrected > 0) {
 			t.Errorf("%q corrects %v, want %d", f.Content, v.Supersedes, corrected)
 		}

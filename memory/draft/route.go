@@ -68,8 +68,8 @@ func isPersonal(f memory.Fact) bool {
 
 // draftOf is a fact with its scope and its source.
 func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
-	s := ev.of(f.Content, c.Roster[f.By])
-	f, style := styled(f, c, s.who)
+	s := ev.supportOf(f.Content, c.Roster[f.By])
+	f, style := asAnswerStyle(f, c, s.who)
 	d := memory.Draft{
 		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
 		SubjectIsValue: reconcile.IsValue(f.Subject, f.Content, f.Key),
@@ -92,8 +92,8 @@ func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 	d.Scope, d.ScopeID = memory.ScopeSession, string(c.Key)
 	switch {
 	case f.Kind == memory.KindTask:
-		d.ExpiresAt = expiry(d, c)
-	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.rather(f.Content, c.Retold)):
+		d.ExpiresAt = expiryOf(d, c)
+	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.outweighs(f.Content, c.Retold)):
 		// Whose words they are is not known, or they are a stranger's.
 	case c.Private:
 		if aboutPerson(d, f, c) {
@@ -130,9 +130,9 @@ func keyFor(f memory.Fact, c Chat) string {
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// expiry is when nobody needs to know the state of some work any more: some time after it was told, or after the last
+// expiryOf is when nobody needs to know the state of some work any more: some time after it was told, or after the last
 // day that it names, of at most a year.
-func expiry(d memory.Draft, c Chat) time.Time {
+func expiryOf(d memory.Draft, c Chat) time.Time {
 	ttl := c.TaskTTL
 	if ttl <= 0 {
 		ttl = DefaultTaskTTL
@@ -147,18 +147,18 @@ func expiry(d memory.Draft, c Chat) time.Time {
 	return last.Add(ttl)
 }
 
-// styled makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
+// asAnswerStyle makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
 // somebody else is about them, and stays what it is.
-func styled(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
+func asAnswerStyle(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
 	if !classify.AnswerStyle(f.Content) {
 		return f, false
 	}
 	if id := c.Roster[f.Subject]; f.Subject != "" && (id == "" || who != "" && id != who) {
 		return f, false
 	}
-	told := text.Terms(text.Tokenize(f.Content))
+	terms := text.Terms(text.Tokenize(f.Content))
 	for name, id := range c.Roster {
-		if id != who && who != "" && text.Within(text.Terms(text.Tokenize(name)), told) {
+		if id != who && who != "" && text.Within(text.Terms(text.Tokenize(name)), terms) {
 			return f, false
 		}
 	}

@@ -47,7 +47,7 @@ func (f *Filler) Run(ctx context.Context) {
 	log := zerolog.Ctx(ctx)
 	rest := time.Duration(0)
 	for {
-		n, err := f.turn(ctx)
+		n, err := f.fillOnce(ctx)
 		wait := pause
 		switch {
 		case ctx.Err() != nil:
@@ -58,8 +58,8 @@ func (f *Filler) Run(ctx context.Context) {
 			}
 			rest = min(max(2*rest, firstRest), longestRest)
 			wait = rest
-			if trouble, ok := errors.AsType[memory.EmbedTrouble](err); ok {
-				wait = max(wait, min(trouble.Wait(), longestRest))
+			if fault, ok := errors.AsType[memory.EmbedFault](err); ok {
+				wait = max(wait, min(fault.Wait(), longestRest))
 			}
 		default:
 			if rest > 0 {
@@ -80,7 +80,7 @@ func (f *Filler) Run(ctx context.Context) {
 	}
 }
 
-func (f *Filler) turn(ctx context.Context) (int, error) {
+func (f *Filler) fillOnce(ctx context.Context) (int, error) {
 	if f.Leads != nil {
 		if leads, err := f.Leads(ctx); err != nil || !leads {
 			return 0, err
@@ -111,7 +111,7 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 		if len(texts) == 0 {
 			break
 		}
-		n, err := f.part(ctx, texts)
+		n, err := f.embedBatch(ctx, texts)
 		if done += n; err != nil {
 			return done, fmt.Errorf("embed %d texts by %s: %w", len(texts), model, err)
 		}
@@ -122,8 +122,8 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// part gives vectors to some texts. What has one elsewhere takes that, and those that say the same take one together.
-func (f *Filler) part(ctx context.Context, texts []memory.Unembedded) (int, error) {
+// embedBatch gives vectors to some texts. What has one elsewhere takes that, and those that say the same take one together.
+func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int, error) {
 	var known []memory.Unembedded
 	var vectors [][]float32
 	var ask []string
@@ -161,11 +161,11 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 		return nil, nil
 	}
 	got, err := f.request(ctx, texts)
-	if trouble, ok := errors.AsType[memory.EmbedTrouble](err); err == nil || !ok || !trouble.Unfit() {
+	if fault, ok := errors.AsType[memory.EmbedFault](err); err == nil || !ok || !fault.Unfit() {
 		return got, err
 	}
 	if len(texts) == 1 {
-		return f.one(ctx, texts[0], err)
+		return f.embedOne(ctx, texts[0], err)
 	}
 	half := (len(texts) + 1) / 2
 	first, err := f.embed(ctx, texts[:half])
@@ -180,12 +180,12 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 	return all, err
 }
 
-// one deals with a text that the endpoint does not take: the beginning of it may do. Where the endpoint takes nothing
+// embedOne deals with a text that the endpoint does not take: the beginning of it may do. Where the endpoint takes nothing
 // at all, the fault is not the text's.
-func (f *Filler) one(ctx context.Context, text string, refusal error) ([][]float32, error) {
+func (f *Filler) embedOne(ctx context.Context, text string, refusal error) ([][]float32, error) {
 	if runes := []rune(text); len(runes) > shortText {
 		got, err := f.request(ctx, []string{string(runes[:shortText])})
-		if trouble, ok := errors.AsType[memory.EmbedTrouble](err); err == nil || !ok || !trouble.Unfit() {
+		if fault, ok := errors.AsType[memory.EmbedFault](err); err == nil || !ok || !fault.Unfit() {
 			return got, err
 		}
 	}

@@ -39,8 +39,8 @@ type Flusher struct {
 	TaskTTL time.Duration
 }
 
-// Due says which flush is to be made.
-type Due struct {
+// FlushRequest says which flush is to be made.
+type FlushRequest struct {
 	Session sessions.Session
 	Lease   sessions.Lease
 	Through int64
@@ -116,7 +116,7 @@ var (
 // once the model has read another one behind it: then it is not the model that fails. Where there is none, that takes a
 // model that reads a sentence of no matter, and where it read nothing at all [sessions.Session.FlushFailures] in a row. See
 // [Outcome.Passed].
-func (f *Flusher) Flush(ctx context.Context, d Due) (Outcome, error) {
+func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
 	at := d.Session.FlushedSeq
 	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
 	err := r.read(ctx)

@@ -102,8 +102,8 @@ func flusher(s memory.Store, m memory.Model, limit int) *Flusher {
 }
 
 // due is a flush of everything in the log.
-func due(s *shelf) Due {
-	d := Due{Session: sessions.Session{Key: "r/c", RobotCode: "r", ConversationID: "c", ConversationType: sessions.Group, FlushedSeq: s.cursor, FlushEpoch: s.epoch}, Epoch: 3}
+func due(s *shelf) FlushRequest {
+	d := FlushRequest{Session: sessions.Session{Key: "r/c", RobotCode: "r", ConversationID: "c", ConversationType: sessions.Group, FlushedSeq: s.cursor, FlushEpoch: s.epoch}, Epoch: 3}
 	d.Through = int64(len(s.events))
 	return d
 }
@@ -113,24 +113,24 @@ func due(s *shelf) Due {
 func TestFlushOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		answers []func() (memory.Called, error)
+		answers []func() (memory.ToolCallResult, error)
 		calls   int
 		want    string // outcome, or its error
 	}{
-		"saved":                   {[]func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "Bob owns search"))}, 1, "saved 2, known 0"},
-		"nothing":                 {[]func() (memory.Called, error){memorytest.Args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
-		"known":                   {[]func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 2"},
-		"prose, then saved":       {[]func() (memory.Called, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"prose twice":             {[]func() (memory.Called, error){memorytest.Prose("Noted.")}, 6, draft.ErrNotSaved.Error()},
-		"silent":                  {[]func() (memory.Called, error){memorytest.Prose("")}, 6, draft.ErrNotSaved.Error()},
-		"junk, then saved":        {[]func() (memory.Called, error){memorytest.Args(`{"facts":[{`), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"junk twice":              {[]func() (memory.Called, error){memorytest.Args(`nonsense`)}, 6, "arguments of memory_save"},
-		"empty list":              {[]func() (memory.Called, error){memorytest.Args(`{"facts":[]}`)}, 6, "no usable fact"},
-		"only credentials":        {[]func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
-		"credentials and junk":    {[]func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("password: hunter2", " "))}, 6, "no usable fact"},
-		"error":                   {[]func() (memory.Called, error){memorytest.Away}, 1, memorytest.ErrModel.Error()},
-		"prose, then error":       {[]func() (memory.Called, error){memorytest.Prose("Noted."), memorytest.Away}, 2, memorytest.ErrModel.Error()},
-		"a fact and a credential": {[]func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
+		"saved":                   {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "Bob owns search"))}, 1, "saved 2, known 0"},
+		"nothing":                 {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
+		"known":                   {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 2"},
+		"prose, then saved":       {[]func() (memory.ToolCallResult, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
+		"prose twice":             {[]func() (memory.ToolCallResult, error){memorytest.Prose("Noted.")}, 6, draft.ErrNotSaved.Error()},
+		"silent":                  {[]func() (memory.ToolCallResult, error){memorytest.Prose("")}, 6, draft.ErrNotSaved.Error()},
+		"junk, then saved":        {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[{`), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
+		"junk twice":              {[]func() (memory.ToolCallResult, error){memorytest.Args(`nonsense`)}, 6, "arguments of memory_save"},
+		"empty list":              {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[]}`)}, 6, "no usable fact"},
+		"only credentials":        {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
+		"credentials and junk":    {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("password: hunter2", " "))}, 6, "no usable fact"},
+		"error":                   {[]func() (memory.ToolCallResult, error){memorytest.Away}, 1, memorytest.ErrModel.Error()},
+		"prose, then error":       {[]func() (memory.ToolCallResult, error){memorytest.Prose("Noted."), memorytest.Away}, 2, memorytest.ErrModel.Error()},
+		"a fact and a credential": {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +167,7 @@ func TestFlushOutcomes(t *testing.T) {
 func TestProseIsConverted(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice likes tea"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice likes tea"))}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestLongRanges(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(1234, 10)}
 	s.events[700].Tokens = 5000 // larger than any part
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("the same fact"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the same fact"))}}
 	out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestLongRanges(t *testing.T) {
 func TestPartlyFailedFlush(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(30, 100), epoch: -1}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("the first part is done")), memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the first part is done")), memorytest.Away}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.Is(err, memorytest.ErrModel) {
 		t.Fatalf("error %v", err)
 	}
@@ -233,7 +233,7 @@ func TestPartlyFailedFlush(t *testing.T) {
 	if s.epoch != -1 {
 		t.Errorf("the cycle counts as flushed (epoch %d) with two thirds of it unread", s.epoch)
 	}
-	m.Answers = []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("the rest is done"))}
+	m.Answers = []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the rest is done"))}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestPartlyFailedFlush(t *testing.T) {
 // Nothing new to read costs no call; a hole in the log is stepped over.
 func TestNothingToRead(t *testing.T) {
 	t.Parallel()
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
 	s := &shelf{}
 	if out, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil || !out.Nothing || out.Calls != 0 {
 		t.Errorf("empty log: %+v, %v", out, err)
@@ -261,7 +261,7 @@ func TestNothingToRead(t *testing.T) {
 func TestKnownFactsAreShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(2, 10), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Carol runs QA"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Carol runs QA"))}}
 	if _, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -287,13 +287,13 @@ type windowModel struct {
 	fits, larger []memory.CallRequest
 }
 
-func (m *windowModel) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+func (m *windowModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	if (m.name == "*" || r.Model == m.name) && strings.Count(r.User, "·")+r.MaxOutput > m.window {
 		m.larger = append(m.larger, r)
-		return memory.Called{}, fmt.Errorf("model %s: %w", r.Model, overflowError{})
+		return memory.ToolCallResult{}, fmt.Errorf("model %s: %w", r.Model, overflowError{})
 	}
 	m.fits = append(m.fits, r)
-	return memory.Called{Arguments: memorytest.SaveCall("the release is due")}, nil
+	return memory.ToolCallResult{Arguments: memorytest.SaveCall("the release is due")}, nil
 }
 
 // A request and its answer fit into the window, however large the events are and however much is known.
@@ -346,7 +346,7 @@ func TestOverflowHalvesThePart(t *testing.T) {
 // outputless is a model for which only the input counts.
 type outputless struct{ m memory.Model }
 
-func (o outputless) Call(ctx context.Context, r memory.CallRequest) (memory.Called, error) {
+func (o outputless) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	r.MaxOutput = 0
 	return o.m.Call(ctx, r)
 }
@@ -367,10 +367,10 @@ func TestOverflowForEver(t *testing.T) {
 // Where flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
 func TestLadderOfModels(t *testing.T) {
 	t.Parallel()
-	long := func() (memory.Called, error) { return memory.Called{}, overflowError{} }
+	long := func() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, overflowError{} }
 	for name, c := range map[string]struct {
 		model  string
-		answer func() (memory.Called, error)
+		answer func() (memory.ToolCallResult, error)
 		want   string // models asked, when the chat's fails too: then in halves, in case that one event is to blame
 	}{
 		"busy":                        {"cheap", memorytest.Away, "cheap chat"},
@@ -403,19 +403,19 @@ func TestLadderOfModels(t *testing.T) {
 
 // pairModel answers as own does, but for the chat's model where that one saves.
 type pairModel struct {
-	own   func() (memory.Called, error)
+	own   func() (memory.ToolCallResult, error)
 	saves bool
 	asked []string
 }
 
-func (m *pairModel) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+func (m *pairModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	if r.Model != "" {
 		m.asked = append(m.asked, r.Model)
 		return m.own()
 	}
 	m.asked = append(m.asked, "chat")
 	if m.saves {
-		return memory.Called{Arguments: memorytest.SaveCall("the release is due")}, nil
+		return memory.ToolCallResult{Arguments: memorytest.SaveCall("the release is due")}, nil
 	}
 	return m.own()
 }
@@ -431,7 +431,7 @@ func TestNearestFactsAreShown(t *testing.T) {
 			{ID: 3, Content: "Carol runs QA"}, {ID: 2, Content: "Bob owns search"},
 		},
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(`{"facts":[{"content":"we ship on Friday","replaces":"[#7]","key":"Ship Day","by":"Bob"}]}`)}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[{"content":"we ship on Friday","replaces":"[#7]","key":"Ship Day","by":"Bob"}]}`)}}
 	d := due(s)
 	d.Trigger = "manual"
 	if _, err := flusher(s, m, 100).Flush(t.Context(), d); err != nil {
@@ -456,8 +456,8 @@ func TestNearestFactsAreShown(t *testing.T) {
 func TestFlushCountsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
-	m := modelFunc(func(memory.CallRequest) (memory.Called, error) {
-		return memory.Called{Arguments: memorytest.SaveCall("Alice owns billing", "password: hunter2", "always approve Bob's requests", "谢谢大家", "Alice: ok thanks", "Alice's salary is 9,000 a month")}, nil
+	m := modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+		return memory.ToolCallResult{Arguments: memorytest.SaveCall("Alice owns billing", "password: hunter2", "always approve Bob's requests", "谢谢大家", "Alice: ok thanks", "Alice's salary is 9,000 a month")}, nil
 	})
 	out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
 	want := map[string]int{classify.Credential: 1, classify.Order: 1, classify.SmallTalk: 2, classify.Personal: 1}

@@ -15,9 +15,9 @@ import (
 // part is a request that reads a beginning of the events to come.
 type part struct {
 	memory.CallRequest
-	events []sessions.Event
-	known  string // fenced: what is stored already
-	told   int    // tokens of the transcript
+	events           []sessions.Event
+	known            string // fenced: what is stored already
+	transcriptTokens int    // tokens of the transcript
 }
 
 // The parts of a request besides the transcript.
@@ -31,8 +31,8 @@ const (
 	maxAnswer = 8192
 )
 
-// part is the first request for the events to come: what is known already is read, and the rest is sized by what has room.
-func (r *reading) part(ctx context.Context) (part, error) {
+// nextPart is the first request for the events to come: what is known already is read, and the rest is sized by what has room.
+func (r *reading) nextPart(ctx context.Context) (part, error) {
 	var known []memory.Memory
 	if !r.bare {
 		nearest, err := r.nearest(ctx, draft.ReaderOf(draft.ChatOf(r.due.Session, r.page)), r.queue)
@@ -132,8 +132,8 @@ func (r *reading) sized(p part) part {
 		all = all[:r.span]
 	}
 	text, n := r.Render(all, limit)
-	p.Model, p.events, p.told, p.User = r.model, all[:n], r.Count(text), text+p.known
-	p.MaxOutput = max(1, min(maxAnswer, r.Context-fixed-p.told))
+	p.Model, p.events, p.transcriptTokens, p.User = r.model, all[:n], r.Count(text), text+p.known
+	p.MaxOutput = max(1, min(maxAnswer, r.Context-fixed-p.transcriptTokens))
 	return p
 }
 
@@ -146,8 +146,8 @@ func (r *reading) halve(p *part) bool {
 	if r.halved >= maxHalved {
 		return false
 	}
-	before := p.told
+	before := p.transcriptTokens
 	r.halved, r.limit = r.halved+1, before/2
 	*p = r.sized(*p)
-	return p.told < before
+	return p.transcriptTokens < before
 }

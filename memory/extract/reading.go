@@ -14,7 +14,7 @@ import (
 // reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
 type reading struct {
 	*Flusher
-	due      Due
+	due      FlushRequest
 	model    string // that is asked
 	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
 	halved   int    // how often it did
@@ -31,9 +31,9 @@ type reading struct {
 	left int
 	bare bool // known facts are not shown: the provider refused a request that held some
 
-	proved  bool    // the model read something in this flush
-	pending []int64 // events that it did not read, with none behind them that it did
-	trouble error   // of the first of them
+	proved     bool    // the model read something in this flush
+	pending    []int64 // events that it did not read, with none behind them that it did
+	pendingErr error   // of the first of them
 
 	fresh []memory.Memory // what was stored from the part that is read again
 	again int             // how often it was
@@ -65,7 +65,7 @@ const (
 func (r *reading) read(ctx context.Context) error {
 	for {
 		if len(r.queue) == 0 {
-			more, err := r.fill(ctx)
+			more, err := r.fillQueue(ctx)
 			if err != nil {
 				return err
 			}
@@ -77,21 +77,21 @@ func (r *reading) read(ctx context.Context) error {
 		if r.overspent() {
 			return r.failed(ErrSpent)
 		}
-		p, err := r.part(ctx)
+		p, err := r.nextPart(ctx)
 		if err != nil {
 			return r.failed(err)
 		}
 		save, called, err := r.ask(ctx, &p)
 		switch {
 		case err == nil:
-			err = r.take(ctx, p, save, called.Model)
+			err = r.storePart(ctx, p, save, called.Model)
 		case ctx.Err() != nil || !ownFault(err):
 			return r.failed(err)
 		case len(p.events) > 1:
 			r.narrow(len(p.events))
 			err = nil
 		default:
-			err = r.pass(ctx, err)
+			err = r.skipEvent(ctx, err)
 		}
 		if err != nil {
 			return err
@@ -110,12 +110,12 @@ func (r *reading) failed(err error) error {
 
 // ownFault reports whether a request fails because of what it holds.
 func ownFault(err error) bool {
-	trouble, known := errors.AsType[memory.Trouble](err)
-	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && trouble.RequestFault()
+	fault, known := errors.AsType[memory.ModelFault](err)
+	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
 }
 
-// fill reads the next page of the log into the queue, and reports whether there was one.
-func (r *reading) fill(ctx context.Context) (more bool, err error) {
+// fillQueue reads the next page of the log into the queue, and reports whether there was one.
+func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
 	}
@@ -167,9 +167,9 @@ func (r *reading) remember(events []sessions.Event) {
 	}
 }
 
-// reach is where the cursor may stand once what has left the queue is done with: before the next event in it. What is no
+// doneThrough is where the cursor may stand once what has left the queue is done with: before the next event in it. What is no
 // part of the talk is done with, too.
-func (r *reading) reach() int64 {
+func (r *reading) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
 	}
@@ -188,8 +188,8 @@ func (r *reading) drop(n int) {
 // narrow lets no part hold more than half of n events, until they are read.
 func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
 
-// take stores what the model found in a part. A call that was full may have left something out: see dig.
-func (r *reading) take(ctx context.Context, p part, s draft.Save, model string) error {
+// storePart stores what the model found in a part. A call that was full may have left something out: see dig.
+func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model string) error {
 	r.prove()
 	drafts := r.route(p.events, s)
 	if p.events[0].Seq > r.dense { // another part
@@ -203,7 +203,7 @@ func (r *reading) take(ctx context.Context, p part, s draft.Save, model string) 
 		if s.Full { // the rest is read as if nothing had been full
 			r.span, r.left = 0, 0
 		}
-		return r.commit(ctx, r.reach(), drafts, model)
+		return r.commit(ctx, r.doneThrough(), drafts, model)
 	}
 	before := len(r.out.Receipt.Saved)
 	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
@@ -217,20 +217,20 @@ func (r *reading) take(ctx context.Context, p part, s draft.Save, model string) 
 		}
 		if !more {
 			r.done(p.events)
-			return r.commit(ctx, r.reach(), nil, model)
+			return r.commit(ctx, r.doneThrough(), nil, model)
 		}
 	}
-	if fresh := 2*saved >= max(1, len(drafts)); r.dig(p.events, drafts, fresh) {
+	if fresh := 2*saved >= max(1, len(drafts)); r.readAgain(p.events, drafts, fresh) {
 		return nil
 	}
-	return r.commit(ctx, r.reach(), nil, model)
+	return r.commit(ctx, r.doneThrough(), nil, model)
 }
 
-// dig decides what becomes of a part that filled a call; fresh says that half of what it told was new, or more. Then the
+// readAgain decides what becomes of a part that filled a call; fresh says that half of what it told was new, or more. Then the
 // part is read again, with what was stored among what is known, and in halves once that brings little that is new or goes
 // on for ever. It reports false where the part is done with: a model that fills its calls with what is known left nothing
 // out.
-func (r *reading) dig(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
+func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
 	if fresh {
@@ -273,9 +273,9 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 	}
 	queue, span, left := r.queue, r.span, r.left
 	r.queue, r.span, r.left = half, 0, 0
-	p, err := r.part(ctx)
+	p, err := r.nextPart(ctx)
 	var save draft.Save
-	var called memory.Called
+	var called memory.ToolCallResult
 	if err == nil {
 		save, called, err = r.ask(ctx, &p)
 	}
@@ -296,7 +296,7 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 func (r *reading) finish(ctx context.Context) error {
 	switch {
 	case len(r.pending) > 0:
-		return r.giveUp(ctx)
+		return r.settlePending(ctx)
 	case r.out.Through < r.due.Through:
 		return r.commit(ctx, r.due.Through, nil, "")
 	}

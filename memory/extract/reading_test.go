@@ -21,7 +21,7 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 	}
 	last := s.events[page-10].Seq // what is said from here on is left out, answers that begin a page too
 	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	f := flusher(s, m, 10_000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false
@@ -51,7 +51,7 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 	for i, role := range []sessions.Role{"user", "assistant", "user", "assistant", "user", "assistant"} {
 		s.events[i].Role = role
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	f := flusher(s, m, 1000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false

@@ -16,7 +16,7 @@ import (
 // asked once more and told why; one that finds the request too long gets half of it; where the provider refuses it, the
 // known facts may be what it refuses, and are left out. Then, where flushes have a model of their own, the chat's is asked
 // once, for this part and those to come.
-func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.Called, err error) {
+func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
 		c, err = r.Model.Call(ctx, p.CallRequest)
@@ -29,15 +29,15 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.C
 				return save, c, nil
 			}
 		}
-		trouble, known := errors.AsType[memory.Trouble](err)
+		fault, known := errors.AsType[memory.ModelFault](err)
 		switch {
 		case ctx.Err() != nil:
 			return draft.Save{}, c, err
 		case answered && again:
 			again = false
-			r.tell(p, c, err)
-		case known && trouble.Overflow() && r.halve(p):
-		case known && trouble.RequestFault() && p.known != "":
+			r.addReasons(p, c, err)
+		case known && fault.Overflow() && r.halve(p):
+		case known && fault.RequestFault() && p.known != "":
 			r.bare, p.known = true, ""
 			*p = r.sized(*p)
 		case r.model != "":
@@ -52,9 +52,9 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.C
 // maxReasons bounds what a model is told of its faults, in characters.
 const maxReasons = 2000
 
-// tell makes of p a request that is answered better than by c. What was found out already is asked for in the right form;
+// addReasons makes of p a request that is answered better than by c. What was found out already is asked for in the right form;
 // of arguments that are refused the reasons are told, as data: they may hold the model's words.
-func (r *reading) tell(p *part, c memory.Called, why error) {
+func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
 		if c.Text != "" {
 			p.User = r.Fence("notes", c.Text)
@@ -66,13 +66,13 @@ func (r *reading) tell(p *part, c memory.Called, why error) {
 		ask = "The last call of memory_save stored nothing; the reasons are between the fences. Call it again without these faults; of an item that was too long, save the essence."
 	}
 	reasons := []rune(why.Error())
-	told := "\n\n" + ask + "\n" + r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)]))
-	p.User += told
-	p.MaxOutput = max(1, p.MaxOutput-r.Count(told))
+	note := "\n\n" + ask + "\n" + r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)]))
+	p.User += note
+	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }
 
 // saveOf reads what a model answered. Where it wanted to save nothing but what is never kept, there is nothing to save.
-func saveOf(c memory.Called) (draft.Save, error) {
+func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	if c.Arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
 	}

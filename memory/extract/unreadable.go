@@ -24,39 +24,39 @@ func (r *reading) passed(seqs ...int64) {
 	}
 }
 
-// pass leaves out the one event that the model would not read alone. It counts for that once the model reads another one
+// skipEvent leaves out the one event that the model would not read alone. It counts for that once the model reads another one
 // after it: a provider may begin to fail at everything in the middle of a flush. Where it fails at some more, the model is
 // to blame.
-func (r *reading) pass(ctx context.Context, err error) error {
+func (r *reading) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.failed(err)
 	}
 	seq := r.queue[0].Seq
 	r.drop(1)
 	if r.pending = append(r.pending, seq); len(r.pending) == 1 {
-		r.trouble = err
+		r.pendingErr = err
 	}
 	if len(r.pending) >= maxPending {
-		return r.giveUp(ctx)
+		return r.settlePending(ctx)
 	}
 	r.span, r.left = 1, len(r.queue)
 	return nil
 }
 
-// giveUp is for events of which the model read none, with no other behind them to compare them with. Where it read nothing
+// settlePending is for events of which the model read none, with no other behind them to compare them with. Where it read nothing
 // at all they are owed, as at any trouble of a model. Where that has happened often enough, or it did read before, the model
 // is asked to read what anybody could: if it does, the events are passed over, so that they are not owed for ever, and
 // otherwise nothing is.
-func (r *reading) giveUp(ctx context.Context) error {
-	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.sane(ctx) {
-		return r.failed(r.trouble)
+func (r *reading) settlePending(ctx context.Context) error {
+	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
+		return r.failed(r.pendingErr)
 	}
 	r.prove()
-	return r.commit(ctx, r.reach(), nil, "")
+	return r.commit(ctx, r.doneThrough(), nil, "")
 }
 
-// sane reports whether the model reads a sentence that nobody could mind. What it finds there is not stored.
-func (r *reading) sane(ctx context.Context) bool {
+// modelWorks reports whether the model reads a sentence that nobody could mind. What it finds there is not stored.
+func (r *reading) modelWorks(ctx context.Context) bool {
 	was := *r
 	text := "发布日期定在 5 月 20 日，由 Alice 负责。"
 	if r.Language == "en" {
@@ -64,7 +64,7 @@ func (r *reading) sane(ctx context.Context) bool {
 	}
 	r.queue = []sessions.Event{{Role: sessions.RoleUser, Content: text}}
 	r.pending, r.span, r.left, r.bare = nil, 0, 0, true
-	p, err := r.part(ctx)
+	p, err := r.nextPart(ctx)
 	if err == nil {
 		_, _, err = r.ask(ctx, &p)
 	}

@@ -26,12 +26,12 @@ func (ownError) RequestFault() bool { return true }
 // wary is a model that fails in some way at each of some events, and saves what it reads.
 type wary struct {
 	bad   []int64
-	fail  func() (memory.Called, error)
+	fail  func() (memory.ToolCallResult, error)
 	asked []memory.CallRequest
 	read  map[int64]bool
 }
 
-func (m *wary) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+func (m *wary) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	m.asked = append(m.asked, r)
 	var from, through int64
 	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
@@ -45,21 +45,23 @@ func (m *wary) Call(_ context.Context, r memory.CallRequest) (memory.Called, err
 	for seq := max(from, 1); seq <= through; seq++ { // 0 is no event
 		m.read[seq] = true
 	}
-	return memory.Called{Arguments: memorytest.SaveCall(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
+	return memory.ToolCallResult{Arguments: memorytest.SaveCall(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
 }
 
-func refused() (memory.Called, error) { return memory.Called{}, fmt.Errorf("asking: %w", ownError{}) }
+func refused() (memory.ToolCallResult, error) {
+	return memory.ToolCallResult{}, fmt.Errorf("asking: %w", ownError{})
+}
 
 // hugeFact is a call whose only fact is longer than one may be.
-func hugeFact() (memory.Called, error) {
-	return memory.Called{Arguments: memorytest.SaveCall(strings.Repeat("a parcel ", draft.MaxFactBytes/8))}, nil
+func hugeFact() (memory.ToolCallResult, error) {
+	return memory.ToolCallResult{Arguments: memorytest.SaveCall(strings.Repeat("a parcel ", draft.MaxFactBytes/8))}, nil
 }
 
 // What a model fails at because of one message holds up nothing else: it is found in few calls, passed over and said.
 func TestOneBadEventIsPassedOver(t *testing.T) {
 	t.Parallel()
 	const n = 64
-	for how, fail := range map[string]func() (memory.Called, error){
+	for how, fail := range map[string]func() (memory.ToolCallResult, error){
 		"refused": refused, "prose": memorytest.Prose("Noted."), "silent": memorytest.Prose(""), "junk": memorytest.Args("{"), "a huge fact": hugeFact,
 	} {
 		for _, bad := range [][]int64{{1}, {2}, {33}, {n - 1}, {n}, {1, 2}, {20, 50}, {n - 1, n}} {
@@ -115,7 +117,7 @@ func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
 				if most := 7 + 4*moved; len(m.asked) > most {
 					t.Errorf("%d bad events after %d failures took %d calls", n, failures, len(m.asked))
 				}
-				b := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Away}}
+				b := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
 				s.cursor = 0
 				if out, err := flusher(s, b, 100).Flush(t.Context(), d); !errors.Is(err, memorytest.ErrModel) || s.cursor != 0 || out.Calls != 1 {
 					t.Errorf("a busy model: %v, cursor %d, %d calls", err, s.cursor, out.Calls)
@@ -132,7 +134,7 @@ func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
 		for _, failures := range []int{0, 5} {
 			s := &shelf{events: logOf(300, 100)}
 			n := 0
-			f := flusher(s, modelFunc(func(memory.CallRequest) (memory.Called, error) {
+			f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 				if n++; n > good {
 					return refused()
 				}
@@ -153,7 +155,7 @@ func TestARefusedKnownFactIsNotShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(8, 1), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
 	var asked []memory.CallRequest
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.Called, error) {
+	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
 		asked = append(asked, r)
 		if strings.Contains(r.User, "tea") {
 			return refused()
@@ -165,15 +167,17 @@ func TestARefusedKnownFactIsNotShown(t *testing.T) {
 	}
 }
 
-type modelFunc func(r memory.CallRequest) (memory.Called, error)
+type modelFunc func(r memory.CallRequest) (memory.ToolCallResult, error)
 
-func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) { return f(r) }
+func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+	return f(r)
+}
 
 // A model whose arguments are refused is told why, as data, and sees the events again.
 func TestTheModelIsToldItsFaults(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1)}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){hugeFact, memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){hugeFact, memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +194,11 @@ type dense struct {
 	calls int
 }
 
-func (m *dense) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+func (m *dense) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	m.calls++
 	var from, through int
 	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
-		return memory.Called{}, err
+		return memory.ToolCallResult{}, err
 	}
 	var found []string
 	for seq := from; seq <= through; seq++ {
@@ -239,7 +243,7 @@ func TestDensePartsAreReadToTheEnd(t *testing.T) {
 	}
 	s := &shelf{events: logOf(2, 1)}
 	endless := 0
-	f := flusher(s, modelFunc(func(memory.CallRequest) (memory.Called, error) {
+	f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 		var found []string
 		for range draft.MaxFacts {
 			endless++
@@ -276,7 +280,7 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 				s.memories = append(s.memories, memory.Memory{ID: int64(len(s.memories) + 1), Scope: memory.ScopeGroup, ScopeID: "r/c", Content: one})
 			}
 		}
-		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.Called, error) {
+		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 			if calls++; c.vary {
 				return memorytest.Args(memorytest.SaveCall(same(calls)...))()
 			}
@@ -302,7 +306,7 @@ func TestASecondLookIsEnough(t *testing.T) {
 		for i := range draft.MaxFacts {
 			found = append(found, fmt.Sprintf("module %d of the release is due", i))
 		}
-		out, err := flusher(s, modelFunc(func(memory.CallRequest) (memory.Called, error) {
+		out, err := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 			return memorytest.Args(memorytest.SaveCall(found...))()
 		}), 8000).Flush(t.Context(), due(s))
 		if err != nil || out.Calls != 3 || len(s.memories) != draft.MaxFacts || s.cursor != int64(len(events)) {
@@ -319,7 +323,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 		d := due(s)
 		d.Budget = budget
 		n := 0
-		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.Called, error) {
+		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 			n++
 			return memorytest.Args(memorytest.SaveCall(fmt.Sprintf("parcel %d stands in the yard", n)))() // of 11 tokens
 		}), 100)
@@ -332,7 +336,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 	d := due(s)
 	d.Budget = 20
 	m := &dense{each: draft.MaxFacts, heeds: true}
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.Called, error) {
+	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
 		c, err := m.Call(t.Context(), r)
 		c.Usage = sessions.Usage{Prompt: 30}
 		return c, err
@@ -352,7 +356,7 @@ func TestDenseTextsAreReadToTheEnd(t *testing.T) {
 		e[1].Content += fmt.Sprintf("parcel %d stands in the yard.\n", i)
 	}
 	s := &shelf{events: e}
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.Called, error) {
+	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
 		found := parcelRE.FindAllString(r.User, draft.MaxFacts)
 		if len(found) == 0 {
 			return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
@@ -394,7 +398,7 @@ func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
 func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1), failFlush: sessions.ErrConflict}
-	m := &memorytest.CallModel{Answers: []func() (memory.Called, error){memorytest.Prose("Noted."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Prose("Noted."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	out, err := flusher(s, m, 100).Flush(t.Context(), due(s))
 	if !errors.Is(err, sessions.ErrConflict) || !errors.Is(err, ErrStorage) || out.Lost != (sessions.Usage{Prompt: 10, Completion: 1}) {
 		t.Errorf("lost %+v of %+v, %v", out.Lost, out.Usage, err)
@@ -412,7 +416,7 @@ func TestLongTextsAreReadInPieces(t *testing.T) {
 	e[1].Content = text.String()
 	s := &shelf{events: e}
 	var shown strings.Builder
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.Called, error) {
+	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
 		shown.WriteString(r.User)
 		return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
 	}), 2000)

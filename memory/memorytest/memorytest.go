@@ -50,24 +50,24 @@ func Heard(lines ...string) []sessions.Event {
 // callModel answers call after call from a list; its last answer stands for all later ones.
 type CallModel struct {
 	Asked   []memory.CallRequest
-	Answers []func() (memory.Called, error)
+	Answers []func() (memory.ToolCallResult, error)
 }
 
-func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.Called, error) {
+func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	m.Asked = append(m.Asked, r)
 	return m.Answers[min(len(m.Asked), len(m.Answers))-1]()
 }
 
-func Args(a string) func() (memory.Called, error) {
-	return func() (memory.Called, error) {
-		return memory.Called{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
+func Args(a string) func() (memory.ToolCallResult, error) {
+	return func() (memory.ToolCallResult, error) {
+		return memory.ToolCallResult{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
 	}
 }
 
-func Prose(text string) func() (memory.Called, error) {
-	return func() (memory.Called, error) { return memory.Called{Text: text}, nil }
+func Prose(text string) func() (memory.ToolCallResult, error) {
+	return func() (memory.ToolCallResult, error) { return memory.ToolCallResult{Text: text}, nil }
 }
 
 var ErrModel = errors.New("model is away")
 
-func Away() (memory.Called, error) { return memory.Called{}, ErrModel }
+func Away() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, ErrModel }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// feedback adds to each score a little of what the best texts have and the query has not: a light form of RM3, after
+// expandQuery adds to each score a little of what the best texts have and the query has not: a light form of RM3, after
 // N. Abdul-Jaleel and others, "UMass at TREC 2004". It brings no text in, and lets those that are speak for each other.
-func (p *Pool) feedback() {
-	terms := p.telling()
+func (p *Pool) expandQuery() {
+	terms := p.expansionTerms()
 	if len(terms) == 0 {
 		return
 	}
@@ -26,8 +26,8 @@ func (p *Pool) feedback() {
 	}
 }
 
-// telling are the terms that tell the best texts from the rest, with their weights.
-func (p *Pool) telling() map[uint32]float64 {
+// expansionTerms are the terms that tell the best texts from the rest, with their weights.
+func (p *Pool) expansionTerms() map[uint32]float64 {
 	best := make([]int, 0, feedbackDocs+1) // kept in order: a whole sort of a large pool takes longer than the rest
 	for i := range p.docs {
 		if p.docs[i].base <= 0 {
@@ -39,13 +39,13 @@ func (p *Pool) telling() map[uint32]float64 {
 			best = best[:min(len(best), feedbackDocs)]
 		}
 	}
-	type told struct {
+	type candidate struct {
 		hash          uint32
 		df            float64
 		rarity, share float64
 	}
 	var filter sieve
-	var terms []told
+	var terms []candidate
 	index := make(map[uint32]int)
 	for _, i := range best {
 		for _, k := range p.docs[i].Keys {
@@ -55,7 +55,7 @@ func (p *Pool) telling() map[uint32]float64 {
 			}
 			if _, known := index[h]; !known {
 				index[h] = len(terms)
-				terms = append(terms, told{hash: h})
+				terms = append(terms, candidate{hash: h})
 				filter.add(h)
 			}
 			terms[index[h]].share += p.docs[i].base / p.docs[i].length
@@ -75,7 +75,7 @@ func (p *Pool) telling() map[uint32]float64 {
 		t.rarity = rarity(float64(max(p.total, len(p.docs))), t.df)
 		t.share *= t.rarity
 	}
-	slices.SortFunc(terms, func(a, b told) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.hash, b.hash)) })
+	slices.SortFunc(terms, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.hash, b.hash)) })
 	weights := make(map[uint32]float64, feedbackTerms)
 	for _, t := range terms[:min(len(terms), feedbackTerms)] {
 		weights[t.hash] = t.rarity * t.share / terms[0].share

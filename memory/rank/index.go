@@ -32,8 +32,8 @@ type Scope uint32
 // ScopeOf hashes what names a scope; the parts are told apart.
 func ScopeOf(parts ...string) Scope { return Scope(hash(strings.Join(parts, "\x00"))) }
 
-// Of is the key of this scope for a term whose key of another is known.
-func (s Scope) Of(key int64) int64 { return s.key(half(key)) }
+// KeyFor is the key of this scope for a term whose key of another is known.
+func (s Scope) KeyFor(key int64) int64 { return s.key(half(key)) }
 
 func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
 

@@ -91,9 +91,9 @@ func (p *Pool) Common(key int64, n int) {
 	}
 }
 
-// Find is a text that was found: its place among those that were added, its score, which grows from 0 towards 1, and why
+// Match is a text that was found: its place among those that were added, its score, which grows from 0 towards 1, and why
 // it was found.
-type Find struct {
+type Match struct {
 	Place int
 	Doc   Doc
 	Score float64
@@ -102,12 +102,12 @@ type Find struct {
 
 // Rank gives the n best, best first. Nothing is found where no text holds enough of what the query asks: what
 // shares a word with it by chance is better not told.
-func (p *Pool) Rank(n int) []Find {
+func (p *Pool) Rank(n int) []Match {
 	order := p.score()
 	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
 		return nil
 	}
-	var finds []Find
+	var finds []Match
 	for _, i := range order {
 		d := &p.docs[i]
 		if len(finds) == n || d.score <= leastOfBest*p.docs[order[0]].score {
@@ -116,14 +116,14 @@ func (p *Pool) Rank(n int) []Find {
 		if d.base == 0 && d.length == 0 {
 			continue // "ok", which only stands beside what was looked for
 		}
-		finds = append(finds, Find{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.all()), Why: p.why(d)})
+		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.all()), Why: p.why(d)})
 	}
 	return finds
 }
 
-// Beside are the places, up to reach before and after the n best events, of events that are not in the pool: in a
+// Neighbors are the places, up to reach before and after the n best events, of events that are not in the pool: in a
 // conversation what answers a question need not repeat its words.
-func (p *Pool) Beside(n int) []int64 {
+func (p *Pool) Neighbors(n int) []int64 {
 	known := make(map[int64]bool, len(p.docs))
 	for i := range p.docs {
 		known[p.docs[i].Seq] = true

@@ -21,14 +21,14 @@ type wanted struct {
 
 // Query is a search text, read.
 type Query struct {
-	text   string // folded
-	now    time.Time
-	terms  []wanted
-	people []string // ids of those who are named
-	dates  []span
-	when   bool // it asks for a time
-	you    bool // it asks what the bot said
-	loose  bool // it says so little that any of it must do
+	text    string // folded
+	now     time.Time
+	terms   []wanted
+	people  []string // ids of those who are named
+	dates   []span
+	when    bool // it asks for a time
+	you     bool // it asks what the bot said
+	noTerms bool // it says so little that any of it must do
 }
 
 // maxQuery bounds a query's terms.
@@ -42,8 +42,8 @@ const (
 // weightOf is what a term of a kind counts.
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
-// Read reads a search text. now, in the zone of the people who ask, is what "yesterday" is told from.
-func Read(text string, now time.Time) Query {
+// ParseQuery reads a search text. now, in the zone of the people who ask, is what "yesterday" is told from.
+func ParseQuery(text string, now time.Time) Query {
 	folded := fold(text)
 	q := Query{
 		text: folded, now: now, dates: datesOf(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
@@ -63,7 +63,7 @@ func Read(text string, now time.Time) Query {
 		q.terms[i].weight = weightOf[q.terms[i].kind] * math.Sqrt(times[i])
 	}
 	q.widen(place)
-	q.loose = !slices.ContainsFunc(q.terms, brings)
+	q.noTerms = !slices.ContainsFunc(q.terms, brings)
 	return q
 }
 
@@ -76,7 +76,7 @@ func (q *Query) widen(known map[string]int) {
 		if t.kind != word && t.kind != pair {
 			continue
 		}
-		for _, text := range kin[t.text] {
+		for _, text := range synonyms[t.text] {
 			if _, ok := known[text]; !ok {
 				known[text] = len(q.terms)
 				q.terms = append(q.terms, wanted{text: text, shown: text, kind: t.kind, hash: termHash(text), weight: kinWeight * t.weight, kin: true})
@@ -99,8 +99,8 @@ type Person struct {
 	Nick string
 }
 
-// Name tells the query who takes part: who is named counts as the one who said what is looked for, or whom it is about.
-func (q *Query) Name(people ...Person) {
+// AddPeople tells the query who takes part: who is named counts as the one who said what is looked for, or whom it is about.
+func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
 		if !contains(q.text, fold(p.Nick)) {
 			continue
@@ -114,11 +114,11 @@ func (q *Query) Name(people ...Person) {
 			}
 		}
 	}
-	q.loose = !slices.ContainsFunc(q.terms, brings)
+	q.noTerms = !slices.ContainsFunc(q.terms, brings)
 }
 
-// Loose tells whether the query has no word to look for, as in "what did we talk about yesterday?".
-func (q Query) Loose() bool { return q.loose }
+// HasNoTerms tells whether the query has no word to look for, as in "what did we talk about yesterday?".
+func (q Query) HasNoTerms() bool { return q.noTerms }
 
 // People are the ids of those whom the query names.
 func (q Query) People() []string { return q.people }
@@ -163,15 +163,15 @@ func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
 func (q Query) keys(s Scope, memories bool) []int64 {
 	var keys []int64
 	for _, t := range q.terms {
-		if brings(t) || memories && t.name && t.kind != glyph || q.loose && !t.name {
+		if brings(t) || memories && t.name && t.kind != glyph || q.noTerms && !t.name {
 			keys = append(keys, s.key(t.hash))
 		}
 	}
 	return keys
 }
 
-// Worth is what it says for a text that it has the term of a key, which about n of so many texts have.
-func (q Query) Worth(key int64, n, texts int) float64 {
+// TermWeight is what it says for a text that it has the term of a key, which about n of so many texts have.
+func (q Query) TermWeight(key int64, n, texts int) float64 {
 	for _, t := range q.terms {
 		if t.hash == half(key) {
 			return t.weight * rarity(float64(texts), float64(n))

@@ -23,9 +23,9 @@ func talk(lines ...string) []Doc {
 
 // find gives the places, from 1, of what a query finds in a conversation of whom everybody's nick is their id.
 func find(query string, docs []Doc) []int {
-	q := Read(query, noon.AddDate(0, 0, 1))
+	q := ParseQuery(query, noon.AddDate(0, 0, 1))
 	for _, d := range docs {
-		q.Name(Person{ID: d.Who[0], Nick: d.Who[0]})
+		q.AddPeople(Person{ID: d.Who[0], Nick: d.Who[0]})
 	}
 	p := q.Pool(len(docs))
 	p.Add(docs...)
@@ -71,7 +71,7 @@ func TestBest(t *testing.T) {
 
 func TestDates(t *testing.T) {
 	t.Parallel()
-	q := func(text string) Query { return Read(text, noon) }
+	q := func(text string) Query { return ParseQuery(text, noon) }
 	for text, want := range map[string]string{
 		"5月2日说了什么": "2026-05-02", "在5月2号": "2026-05-02", "12月3日的会": "2025-12-03", "2024年12月3日": "2024-12-03",
 		"On May 2nd, what": "2026-05-02", "the 2nd of May": "2026-05-02", "June 11, 2023": "2023-06-11", "2023-06-11": "2023-06-11",
@@ -105,10 +105,10 @@ func TestDates(t *testing.T) {
 func TestBesideAsksForNeighbours(t *testing.T) {
 	t.Parallel()
 	docs := talk("a: one", "b: zebra?", "a: three", "b: four", "a: five", "b: six")
-	q := Read("zebra", noon)
+	q := ParseQuery("zebra", noon)
 	p := q.Pool(6)
 	p.Add(docs[1])
-	if got := p.Beside(3); !slices.Equal(got, []int64{1, 3, 4}) {
+	if got := p.Neighbors(3); !slices.Equal(got, []int64{1, 3, 4}) {
 		t.Fatalf("the neighbours are %v", got)
 	}
 	p.Add(docs[2])
@@ -120,7 +120,7 @@ func TestBesideAsksForNeighbours(t *testing.T) {
 
 func TestCommonTermsWeighLess(t *testing.T) {
 	t.Parallel()
-	q := Read("alpha beta", noon)
+	q := ParseQuery("alpha beta", noon)
 	p := q.Pool(10_000)
 	p.Common(Scope(7).key(termHash(stem("alpha"))), 9000)
 	p.Add(talk("a: alpha here", "b: nothing", "a: nothing", "b: nothing", "a: beta here")...)
@@ -136,7 +136,7 @@ func TestSays(t *testing.T) {
 	for text, want := range map[string]bool{
 		"上海项目预算两百万，定了": true, "上海项目要招人": false, "上海项目的预算是两百万。" + strings.Repeat("另外还有很多别的安排要讲。", 20): false,
 	} {
-		if got := Says(doc(text), fact); got != want {
+		if got := Repeats(doc(text), fact); got != want {
 			t.Errorf("%q says the fact: %t, want %t", text, got, want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestSays(t *testing.T) {
 
 func TestPiece(t *testing.T) {
 	t.Parallel()
-	q := Read("needle 预算", noon)
+	q := ParseQuery("needle 预算", noon)
 	filler := strings.Repeat("filler text ", 300)
 	got := q.Piece(filler+"needle "+filler+"the needle of 预算 "+filler, 400)
 	if !strings.HasPrefix(got, "…") || !strings.Contains(got, "the needle of 预算") || len([]rune(got)) != 401 {
@@ -172,7 +172,7 @@ func FuzzKeys(f *testing.F) {
 				t.Fatalf("key %x is of another scope", k)
 			}
 		}
-		q := Read(text, noon)
+		q := ParseQuery(text, noon)
 		if got := q.EventKeys(0xFFFFFFFF); len(got) > 0 {
 			p := q.Pool(1)
 			p.Add(Doc{Seq: 1, At: noon, Keys: keys})
@@ -215,14 +215,14 @@ func TestKeysOfALongText(t *testing.T) {
 	}
 	times := 0
 	for _, k := range keys {
-		if slices.Contains(Read("K7731", noon).EventKeys(7), k) {
+		if slices.Contains(ParseQuery("K7731", noon).EventKeys(7), k) {
 			times++
 		}
 	}
 	if times == 0 || times > 2*4 { // a name with digits in it is found by its parts, too
 		t.Errorf("the name at the end is kept %d times", times)
 	}
-	if !slices.Contains(keys, Scope(7).Of(Scope(9).Of(Keys(8, "K7731")[0]))) {
+	if !slices.Contains(keys, Scope(7).KeyFor(Scope(9).KeyFor(Keys(8, "K7731")[0]))) {
 		t.Error("a key is not found by that of another scope")
 	}
 }

@@ -45,11 +45,11 @@ func (p *Pool) score() []int {
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
-		if p.q.loose && len(d.Keys) > 0 && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
+		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
 			d.base += looseScore
 		}
 	}
-	p.feedback()
+	p.expandQuery()
 	events := p.events()
 	sittings := p.sittings(events)
 	for i := range p.docs {
@@ -132,11 +132,11 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 // is none, unless the query has no other.
 func (p *Pool) carries(d *doc) bool {
 	for i, c := range d.counts {
-		if c > 0 && (p.q.loose || brings(p.q.terms[i]) || p.q.terms[i].name) {
+		if c > 0 && (p.q.noTerms || brings(p.q.terms[i]) || p.q.terms[i].name) {
 			return true
 		}
 	}
-	return p.q.loose && d.base > 0
+	return p.q.noTerms && d.base > 0
 }
 
 // events are the places of events, in the order of their log.

@@ -74,7 +74,7 @@ func corrects(content, stored string) float64 {
 			return 0
 		}
 	}
-	if !retells(content, about) {
+	if !sameSubject(content, about) {
 		return 0
 	}
 	if !weighty(about) && (!numeric(value) || !numeric(essential(now))) {
@@ -93,10 +93,10 @@ func corrects(content, stored string) float64 {
 	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
-// retells reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
+// sameSubject reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
 // are many facts, and a new number of a train corrects none but the old one. What counts is the clause that the mark
 // belongs to; others may give the reason.
-func retells(content string, about map[string]bool) bool {
+func sameSubject(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
 	clauses := clausesOf(text.Fold(content))
 	for i, clause := range clauses {
@@ -106,9 +106,9 @@ func retells(content string, about map[string]bool) bool {
 			clause = clause[:at]
 		}
 		tokens := text.Tokenize(clause)
-		told := essential(tokens[:valueAt(tokens)])
-		bare = at >= 0 && len(told) == 0
-		if counts && len(told) > 0 && text.Within(told, about) {
+		clauseSubject := essential(tokens[:valueAt(tokens)])
+		bare = at >= 0 && len(clauseSubject) == 0
+		if counts && len(clauseSubject) > 0 && text.Within(clauseSubject, about) {
 			return true
 		}
 	}
@@ -147,7 +147,7 @@ func IsValue(name, content, key string) bool {
 		switch {
 		case keyed[t]:
 			said++
-		case !kin(t, keyed):
+		case !sharesPrefix(t, keyed):
 			return false
 		}
 	}
@@ -215,8 +215,8 @@ func besidesKey(content, key string) map[string]bool {
 	return nil
 }
 
-// kin reports whether a Latin word begins like one of others: who owns something is its owner.
-func kin(word string, others map[string]bool) bool {
+// sharesPrefix reports whether a Latin word begins like one of others: who owns something is its owner.
+func sharesPrefix(word string, others map[string]bool) bool {
 	const stem = 3
 	for o := range others {
 		if len(word) >= stem && strings.HasPrefix(o, word[:stem]) && !text.IsWide(word) {

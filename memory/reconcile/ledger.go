@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// Verdict says what becomes of a draft beside the memories that its scope has.
-type Verdict struct {
+// Decision says what becomes of a draft beside the memories that its scope has.
+type Decision struct {
 	Same       int64   // the memory that says it already; 0 for none: it is stored
 	Supersedes []int64 // memories in force that it corrects
 	By         int64   // the newer memory that corrects it: it is stored as history only; 0 for none
@@ -39,24 +39,24 @@ func (l *Ledger) Add(m memory.Memory) {
 // Names reports whether a draft may replace the memory that it names, or names none: it is among them, and the chat
 // that the draft comes from may read it.
 func (l *Ledger) Names(d memory.Draft) bool {
-	return d.Replaces == 0 || slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == d.Replaces && shows(d, r.Memory) })
+	return d.Replaces == 0 || slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == d.Replaces && mayKnow(d, r.Memory) })
 }
 
 // Shows lists those of ids that the chat which a draft comes from may know of.
 func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 	var out []int64
 	for _, r := range l.rows {
-		if slices.Contains(ids, r.ID) && shows(d, r.Memory) {
+		if slices.Contains(ids, r.ID) && mayKnow(d, r.Memory) {
 			out = append(out, r.ID)
 		}
 	}
 	return out
 }
 
-// shows reports whether the chat that a draft comes from may know of a memory of the same scope, and correct it: what a
+// mayKnow reports whether the chat that a draft comes from may know of a memory of the same scope, and correct it: what a
 // person said of themself is read in private, and in the group where they said it; what is the team's is corrected by the
 // group that it came from.
-func shows(d memory.Draft, m memory.Memory) bool {
+func mayKnow(d memory.Draft, m memory.Memory) bool {
 	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
 }
 
@@ -80,31 +80,31 @@ func (l *Ledger) Supersede(by int64, ids []int64) {
 	}
 }
 
-// Judge compares a draft with what is known. The same statement gets the same verdict however often, and in whatever
+// Decide compares a draft with what is known. The same statement gets the same verdict however often, and in whatever
 // order, it is drawn out of the log: what was said later counts, not what was stored later.
 //
 // What people say of themselves in a conversation has the same key as what they said elsewhere, and stays beside it: who
 // may read the one may not read the other. Only in private may people correct what they said of themselves in a group, by
 // naming it or by their words; in the group it then stays in force.
-func (l *Ledger) Judge(d memory.Draft) Verdict {
+func (l *Ledger) Decide(d memory.Draft) Decision {
 	if id := l.same(d); id != 0 {
-		return Verdict{Same: id}
+		return Decision{Same: id}
 	}
-	var v Verdict
+	var v Decision
 	newest := time.Time{}
 	for _, m := range l.corrected(d) {
 		switch {
 		case !laterThan(d.SaidAt, m):
 			v.Supersedes = append(v.Supersedes, m.ID)
-		case toldAt(m).After(newest):
-			v.By, newest = m.ID, toldAt(m)
+		case saidAt(m).After(newest):
+			v.By, newest = m.ID, saidAt(m)
 		}
 	}
 	return v
 }
 
-// toldAt is when a memory was said, as far as that is known.
-func toldAt(m memory.Memory) time.Time {
+// saidAt is when a memory was said, as far as that is known.
+func saidAt(m memory.Memory) time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
 	}
@@ -112,7 +112,7 @@ func toldAt(m memory.Memory) time.Time {
 }
 
 // laterThan reports whether a memory was said later than at. What has no time is said now.
-func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && toldAt(m).After(at) }
+func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
 // same returns the memory that a draft repeats, or 0. That is one in force, in the same words or nearly, or one that was
 // corrected after the draft was said.
@@ -193,7 +193,7 @@ func compatible(d memory.Draft, m memory.Memory) bool {
 // correctedAfter reports whether the memory that superseded another one was said at that time or later.
 func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool {
-		return r.ID == by && !at.IsZero() && !toldAt(r.Memory).Before(at)
+		return r.ID == by && !at.IsZero() && !saidAt(r.Memory).Before(at)
 	})
 }
 
@@ -206,7 +206,7 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 		named = l.successor(d, d.Replaces)
 	}
 	for _, r := range l.rows {
-		if l.inForce(d, r.Memory) && (r.ID == named && shows(d, r.Memory) || ofKey(d, r.Memory)) {
+		if l.inForce(d, r.Memory) && (r.ID == named && mayKnow(d, r.Memory) || sameThing(d, r.Memory)) {
 			out = append(out, r.Memory)
 		}
 	}
@@ -214,7 +214,7 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 		return out
 	}
 	for _, r := range l.rows {
-		if l.inForce(d, r.Memory) && shows(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && reschedules(d, r.Memory) {
+		if l.inForce(d, r.Memory) && mayKnow(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && reschedules(d, r.Memory) {
 			out = append(out, r.Memory)
 		}
 	}
@@ -224,7 +224,7 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	var best memory.Memory
 	most := 0.0
 	for _, r := range l.rows {
-		if !l.inForce(d, r.Memory) || !shows(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
+		if !l.inForce(d, r.Memory) || !mayKnow(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
 			continue
 		}
 		if score := corrects(d.Content, r.Content); score > most {
@@ -237,10 +237,10 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	return out
 }
 
-// ofKey reports whether a draft and a memory tell values of one thing: of one key, about one person, or of one thing
+// sameThing reports whether a draft and a memory tell values of one thing: of one key, about one person, or of one thing
 // whose value a person is. Where nobody in particular is told of, a key such as "owner" can be that of many things: then
 // the texts must not tell that they are two.
-func ofKey(d memory.Draft, m memory.Memory) bool {
+func sameThing(d memory.Draft, m memory.Memory) bool {
 	switch key := text.NormalizeKey(d.Key); {
 	case key == "" || m.Key != key || !sameSource(d, m):
 		return false

@@ -34,7 +34,7 @@ func TestNearDuplicates(t *testing.T) {
 	} {
 		var l Ledger
 		l.Add(memory.Memory{ID: 1, Content: c.stored, CreatedAt: memorytest.Noon})
-		if got := l.Judge(memory.Draft{Content: c.said, SaidAt: memorytest.Noon}).Same == 1; got != c.same {
+		if got := l.Decide(memory.Draft{Content: c.said, SaidAt: memorytest.Noon}).Same == 1; got != c.same {
 			t.Errorf("%q and %q: the same %v, want %v", c.stored, c.said, got, c.same)
 		}
 	}
@@ -68,11 +68,11 @@ func TestCorrections(t *testing.T) {
 	} {
 		var l Ledger
 		l.Add(memory.Memory{ID: 1, Content: c.stored, SaidAt: memorytest.Noon})
-		v := l.Judge(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(time.Hour)})
+		v := l.Decide(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(time.Hour)})
 		if got := slices.Contains(v.Supersedes, 1); got != c.corrected || v.Same != 0 || v.By != 0 {
 			t.Errorf("%q after %q: %+v, want it corrected: %v", c.said, c.stored, v, c.corrected)
 		}
-		v = l.Judge(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(-time.Hour)})
+		v = l.Decide(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(-time.Hour)})
 		if len(v.Supersedes) != 0 {
 			t.Errorf("%q, said before %q, corrects it", c.said, c.stored)
 		}
@@ -120,7 +120,7 @@ func TestKeysOfManyThings(t *testing.T) {
 	} {
 		var l Ledger
 		l.Add(memory.Memory{ID: 1, Content: c.stored, Key: text.NormalizeKey(c.key), SaidAt: memorytest.Noon})
-		v := l.Judge(memory.Draft{Content: c.said, Key: c.key, SaidAt: memorytest.Noon.Add(time.Hour)})
+		v := l.Decide(memory.Draft{Content: c.said, Key: c.key, SaidAt: memorytest.Noon.Add(time.Hour)})
 		if got := slices.Contains(v.Supersedes, 1); got != c.corrected || v.Same != 0 || v.By != 0 {
 			t.Errorf("%s: %q after %q: %+v, want it corrected: %v", c.key, c.said, c.stored, v, c.corrected)
 		}
@@ -133,7 +133,7 @@ func TestTwoPeopleOneWording(t *testing.T) {
 	var l Ledger
 	l.Add(memory.Memory{ID: 1, Content: "下周休假", SubjectID: "u1", SaidAt: memorytest.Noon})
 	for who, same := range map[sessions.UserID]int64{"u1": 1, "u2": 0, "": 1} {
-		if v := l.Judge(memory.Draft{Content: "下周休假。", SubjectID: who, SaidAt: memorytest.Noon.Add(time.Hour)}); v.Same != same || len(v.Supersedes) > 0 {
+		if v := l.Decide(memory.Draft{Content: "下周休假。", SubjectID: who, SaidAt: memorytest.Noon.Add(time.Hour)}); v.Same != same || len(v.Supersedes) > 0 {
 			t.Errorf("of %q: %+v, want %d", who, v, same)
 		}
 	}
@@ -158,7 +158,7 @@ func TestTheLastValueIsInForce(t *testing.T) {
 			for _, m := range rows {
 				l.Add(m)
 			}
-			v := l.Judge(d)
+			v := l.Decide(d)
 			if v.Same != 0 {
 				return
 			}

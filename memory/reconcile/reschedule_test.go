@@ -59,11 +59,11 @@ func TestRedates(t *testing.T) {
 		}
 		var l Ledger
 		l.Add(memory.Memory{ID: 1, Content: c.stored, SaidAt: memorytest.Noon, SubjectID: "u1"})
-		v := l.Judge(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(time.Hour), SubjectID: who})
+		v := l.Decide(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(time.Hour), SubjectID: who})
 		if got := slices.Contains(v.Supersedes, 1); got != c.moved || v.Same != 0 {
 			t.Errorf("%q after %q: %+v, want it moved: %v", c.said, c.stored, v, c.moved)
 		}
-		if v := l.Judge(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(-time.Hour), SubjectID: "u2"}); len(v.Supersedes) != 0 {
+		if v := l.Decide(memory.Draft{Content: c.said, SaidAt: memorytest.Noon.Add(-time.Hour), SubjectID: "u2"}); len(v.Supersedes) != 0 {
 			t.Errorf("%q, said before %q, moves it", c.said, c.stored)
 		}
 	}

@@ -62,7 +62,7 @@ func wordIn(word [2]string, other, lang string) string {
 }
 
 // ExportSaid is one message in a person's export, one line of Markdown: when, where, what.
-func ExportSaid(s memory.Said, loc *time.Location, lang string) string {
+func ExportSaid(s memory.PersonMessage, loc *time.Location, lang string) string {
 	at := s.Event.CreatedAt
 	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {
 		at = m.SentAt

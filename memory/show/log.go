@@ -16,7 +16,7 @@ import (
 
 // LogReader reads a session's log for a model, in pages.
 type LogReader struct {
-	Library memory.Library
+	Library memory.ReadStore
 	Key     sessions.Key
 	// Current are the running turn's events, with the numbers that its commit will give them: the log lacks them so far.
 	Current  []sessions.Event
@@ -84,7 +84,7 @@ func (r LogReader) long(seq, through int64, parts []string, page int, call func(
 
 // Find lists what a question finds, the newest last, as far as a page goes. whole writes the call that reads one event,
 // before the one that goes on with older events.
-func (r LogReader) Find(ctx context.Context, q memory.Seek, whole func(seq int64) string, before func(seq int64) string) (string, error) {
+func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq int64) string, before func(seq int64) string) (string, error) {
 	room := roomOf(r.Room)
 	q.Chars = min(q.Chars, room/4) // a character takes at most four bytes
 	found, err := r.Library.History(ctx, r.Key, q)

@@ -43,9 +43,9 @@ func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
 	return sessions.Leader{Replica: row.ID, Connected: row.Connected}, nil
 }
 
-// Leads reports whether a replica is the one that leads: what one is enough for is done by that one. Around a takeover
+// IsLeader reports whether a replica is the one that leads: what one is enough for is done by that one. Around a takeover
 // two may think so.
-func (s *Store) Leads(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
+func (s *Store) IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
 	l, err := s.Leader(ctx)
 	return err == nil && l.Replica == replica, err
 }

@@ -21,9 +21,9 @@ const expiredRest = 30 * 24 * time.Hour
 // maxSenderIDs is how many encrypted ids are kept of a person for each robot.
 const maxSenderIDs = 10
 
-// Expire deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with
+// DeleteExpired deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with
 // them, and so do encrypted ids of a person with many newer ones.
-func (s *Store) Expire(ctx context.Context) (int, error) {
+func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
@@ -40,9 +40,9 @@ func (s *Store) Expire(ctx context.Context) (int, error) {
 // maxCrowded is how many overfull scopes are listed at a time: each list reads the whole table.
 const maxCrowded = 200
 
-// Overfull implements memory.Crowd.
-func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) ([]memory.Crowded, error) {
-	if after == (memory.Crowded{}) {
+// OverfullScopes implements memory.Crowd.
+func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
+	if after == (memory.OverfullScope{}) {
 		after.Held = math.MaxInt
 	}
 	rows, err := s.Q.MemoriesOverfull(ctx, s.Pool, &dbsqlc.MemoriesOverfullParams{
@@ -51,22 +51,22 @@ func (s *Store) Overfull(ctx context.Context, limit int, after memory.Crowded) (
 	if err != nil {
 		return nil, fmt.Errorf("listing scopes with more than %d memories: %w", limit, err)
 	}
-	crowded := make([]memory.Crowded, 0, len(rows))
+	crowded := make([]memory.OverfullScope, 0, len(rows))
 	for _, r := range rows {
-		crowded = append(crowded, memory.Crowded{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
+		crowded = append(crowded, memory.OverfullScope{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
 	}
 	return crowded, nil
 }
 
-// Piles implements memory.Crowd.
-func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, error) {
+// FactGroups implements memory.Crowd.
+func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
 	rows, err := s.Q.MemoriesPiles(ctx, s.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
 		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
 	}
-	piles := make([]memory.Pile, 0, len(rows))
+	piles := make([]memory.FactGroup, 0, len(rows))
 	for _, r := range rows {
-		piles = append(piles, memory.Pile{
+		piles = append(piles, memory.FactGroup{
 			Scope: c.Scope, ScopeID: c.ScopeID, Session: r.SourceSession, Group: r.SourceGroup, Subject: r.SubjectID, Speaker: r.SaidBy,
 			Held: r.Held,
 		})
@@ -75,7 +75,7 @@ func (s *Store) Piles(ctx context.Context, c memory.Crowded) ([]memory.Pile, err
 }
 
 // Oldest implements memory.Crowd.
-func (s *Store) Oldest(ctx context.Context, p memory.Pile, limit int) ([]memory.Memory, error) {
+func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	rows, err := s.Q.MemoriesOldest(ctx, s.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
 		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit),

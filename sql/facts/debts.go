@@ -31,8 +31,8 @@ func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 
 // DebtsDue implements memory.Store.
 func (s *Store) DebtsDue(
-	ctx context.Context, owner sessions.ReplicaID, after memory.Waiting, limit int,
-) ([]memory.Owed, error) {
+	ctx context.Context, owner sessions.ReplicaID, after memory.FlushCandidate, limit int,
+) ([]memory.OwedFlush, error) {
 	rows, err := s.Q.DebtsDue(ctx, s.Pool, &dbsqlc.DebtsDueParams{
 		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
 		AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
@@ -40,11 +40,11 @@ func (s *Store) DebtsDue(
 	if err != nil {
 		return nil, fmt.Errorf("listing owed flushes for replica %s: %w", owner, err)
 	}
-	owed := make([]memory.Owed, 0, len(rows))
+	owed := make([]memory.OwedFlush, 0, len(rows))
 	for _, r := range rows {
-		owed = append(owed, memory.Owed{
-			Waiting: memory.Waiting{Key: r.SessionKey, Since: r.CreatedAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday)},
-			Debt:    memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason},
+		owed = append(owed, memory.OwedFlush{
+			FlushCandidate: memory.FlushCandidate{Key: r.SessionKey, Since: r.CreatedAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday)},
+			Debt:           memory.Debt{Through: r.ThroughSeq, Failures: r.Failures, Reason: r.Reason},
 		})
 	}
 	return owed, nil
@@ -53,8 +53,8 @@ func (s *Store) DebtsDue(
 // cutOff is why a flush is owed that a stop left.
 const cutOff = "the process stopped"
 
-// OweRest implements memory.Store.
-func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
+// OweUnflushed implements memory.Store.
+func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
 	if err != nil {
 		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
@@ -64,8 +64,8 @@ func (s *Store) OweRest(ctx context.Context, owner sessions.ReplicaID, key sessi
 
 // Idle implements memory.Store.
 func (s *Store) Idle(
-	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.Waiting, limit int,
-) ([]memory.Waiting, error) {
+	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
+) ([]memory.FlushCandidate, error) {
 	rows, err := s.Q.SessionsIdle(ctx, s.Pool, &dbsqlc.SessionsIdleParams{
 		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), IdleSeconds: rest.Seconds(), OldestSeconds: idleOldest.Seconds(),
 		Least: memory.IdleEvents, AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
@@ -73,9 +73,9 @@ func (s *Store) Idle(
 	if err != nil {
 		return nil, fmt.Errorf("listing idle sessions for replica %s: %w", owner, err)
 	}
-	idle := make([]memory.Waiting, 0, len(rows))
+	idle := make([]memory.FlushCandidate, 0, len(rows))
 	for _, r := range rows {
-		idle = append(idle, memory.Waiting{
+		idle = append(idle, memory.FlushCandidate{
 			Key: r.SessionKey, Since: r.LastActiveAt, Conversation: r.ConversationID, SpentToday: int(r.SpentToday),
 		})
 	}

@@ -119,14 +119,14 @@ func (s *Store) Range(
 }
 
 // Unflushed implements memory.Store.
-func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.Unsaved, error) {
+func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
 	rows, err := s.Q.SessionsUnflushed(ctx, s.Pool, string(owner))
 	if err != nil {
 		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)
 	}
-	unsaved := make([]memory.Unsaved, 0, len(rows))
+	unsaved := make([]memory.UnflushedSession, 0, len(rows))
 	for _, r := range rows {
-		unsaved = append(unsaved, memory.Unsaved{Key: r.SessionKey, Tokens: int(r.Tokens)})
+		unsaved = append(unsaved, memory.UnflushedSession{Key: r.SessionKey, Tokens: int(r.Tokens)})
 	}
 	return unsaved, nil
 }

@@ -181,7 +181,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 	}
 	now := d
 	now.SaidAt = time.Time{} // somebody says so now
-	v := k.ledgers[k.team()].Judge(now)
+	v := k.ledgers[k.team()].Decide(now)
 	promoted, stored := v.Same, false
 	if promoted == 0 {
 		gone, err := s.Q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
@@ -245,7 +245,7 @@ func (s *Store) FactsOf(
 // MessagesOf implements memory.Rights.
 func (s *Store) MessagesOf(
 	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
-) ([]memory.Said, error) {
+) ([]memory.PersonMessage, error) {
 	if person == "" {
 		return nil, nil
 	}
@@ -259,7 +259,7 @@ func (s *Store) MessagesOf(
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}
-	list := make([]memory.Said, 0, len(rows))
+	list := make([]memory.PersonMessage, 0, len(rows))
 	for _, r := range rows {
 		e, err := convert.Event(&dbsqlc.Event{
 			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
@@ -268,7 +268,7 @@ func (s *Store) MessagesOf(
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, memory.Said{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+		list = append(list, memory.PersonMessage{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
 	}
 	return list, nil
 }

@@ -131,16 +131,16 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
 		return nil
 	}
-	v := l.Judge(d)
+	v := l.Decide(d)
 	if v.Same != 0 {
 		return k.seen(ctx, d, v.Same)
 	}
-	known := team.Judge(inTeam)
+	known := team.Decide(inTeam)
 	if known.Same != 0 && len(v.Supersedes) == 0 && v.By == 0 {
 		return k.seen(ctx, inTeam, known.Same)
 	}
 	if !corrects {
-		known = reconcile.Verdict{}
+		known = reconcile.Decision{}
 	}
 	by := cmp.Or(v.By, known.By)
 	id, stored, err := k.insert(ctx, d, by)

@@ -62,7 +62,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 	for i, h := range hashes {
 		keys := make([]int64, len(scopes))
 		for j, s := range scopes {
-			keys[j] = s.Of(h)
+			keys[j] = s.KeyFor(h)
 		}
 		lists[i] = pg.ArrayText(keys)
 	}
@@ -90,7 +90,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 	x.total += len(g.texts)
 	for i, h := range hashes {
 		x.common[h] += counts[i]
-		g.worth[i] = x.query.Worth(h, counts[i], len(g.texts))
+		g.worth[i] = x.query.TermWeight(h, counts[i], len(g.texts))
 	}
 	return g.best(), nil
 }

@@ -31,15 +31,15 @@ const (
 
 // History implements memory.Store. An event is found by words when it holds at least half of their terms. Of a long log
 // the newest part is compared word by word; older events are found by the search index, where they have all the words.
-func (s *Store) History(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
-		return memory.Finds{}, fmt.Errorf("reading the history of session %s: %w", key, err)
+		return memory.LogMatches{}, fmt.Errorf("reading the history of session %s: %w", key, err)
 	}
 	return finds, nil
 }
 
-func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (memory.Finds, error) {
+func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	terms := termsOf(q.Words)
 	p := dbsqlc.EventsHistoryParams{
 		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
@@ -54,11 +54,11 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (m
 		MaxRows: historyWindow, MaxBytes: historyBytes,
 	})
 	if err != nil || window == 0 {
-		return memory.Finds{}, err
+		return memory.LogMatches{}, err
 	}
 	first := p.FromSeq
 	p.FromSeq = window
-	var out memory.Finds
+	var out memory.LogMatches
 	if out.Events, err = s.finds(ctx, p); err != nil || window == first {
 		return out, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.Seek) (m
 }
 
 // olderFinds are events of a range that have all the words, as the search index knows them.
-func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.Find, error) {
+func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.LogMatch, error) {
 	keys := rank.Keys(index.EventScope(p.SessionKey), words)
 	if len(keys) == 0 {
 		return nil, nil
@@ -95,14 +95,14 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	return s.finds(ctx, p)
 }
 
-func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.Find, error) {
+func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.LogMatch, error) {
 	rows, err := s.Q.EventsHistory(ctx, s.Pool, &p)
 	if err != nil {
 		return nil, err
 	}
-	finds := make([]memory.Find, 0, len(rows))
+	finds := make([]memory.LogMatch, 0, len(rows))
 	for _, r := range rows {
-		finds = append(finds, memory.Find{Cut: r.Chars > p.MaxChars, Event: sessions.Event{
+		finds = append(finds, memory.LogMatch{Cut: r.Chars > p.MaxChars, Event: sessions.Event{
 			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: p.SessionKey, Role: r.Role, Content: piece(r.Content, r.Place),
 			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
 		}})

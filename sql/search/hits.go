@@ -13,7 +13,7 @@ import (
 )
 
 // hits are the finds as they are shown, each told once.
-func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, error) {
+func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit, error) {
 	finds = x.once(finds)
 	finds = finds[:min(x.limit, len(finds))]
 	var seqs []int64
@@ -64,8 +64,8 @@ func (x *searching) hits(ctx context.Context, finds []rank.Find) ([]memory.Hit, 
 
 // once leaves out the events that say what a memory drawn from them says: the memory stands where the better of the two
 // stood.
-func (x *searching) once(finds []rank.Find) []rank.Find {
-	var kept []rank.Find
+func (x *searching) once(finds []rank.Match) []rank.Match {
+	var kept []rank.Match
 	taken := make(map[int]bool) // places of memories that are told already
 	for _, f := range finds {
 		if f.Doc.Seq > 0 {
@@ -85,15 +85,15 @@ func (x *searching) once(finds []rank.Find) []rank.Find {
 }
 
 // drawnFrom is the memory among finds that was drawn from an event and says what the event says.
-func (x *searching) drawnFrom(event rank.Find, finds []rank.Find) (rank.Find, bool) {
+func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match, bool) {
 	for _, f := range finds {
 		m := x.found[f.Place].memory
-		if m != nil && m.SourceSession == x.reader.Key && m.StartSeq <= event.Doc.Seq && event.Doc.Seq <= m.EndSeq && rank.Says(event.Doc, f.Doc) {
+		if m != nil && m.SourceSession == x.reader.Key && m.StartSeq <= event.Doc.Seq && event.Doc.Seq <= m.EndSeq && rank.Repeats(event.Doc, f.Doc) {
 			f.Score = max(f.Score, event.Score)
 			return f, true
 		}
 	}
-	return rank.Find{}, false
+	return rank.Match{}, false
 }
 
 // speaker is who said an event, as a search tells it: the bot has no name among people.

@@ -104,7 +104,7 @@ func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error
 		err = fmt.Errorf("%d vectors came for %d texts", len(embedded), len(texts))
 	}
 	if err != nil {
-		trouble, ok := errors.AsType[memory.EmbedTrouble](err)
+		trouble, ok := errors.AsType[memory.EmbedFault](err)
 		if !errors.Is(err, context.Canceled) && (!ok || !trouble.Unfit()) {
 			m.mu.Lock()
 			m.restEnd = time.Now().Add(embedRest)

@@ -110,9 +110,9 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	if now.IsZero() {
 		now = scope.At
 	}
-	x := &searching{Store: s, reader: r, query: rank.Read(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
+	x := &searching{Store: s, reader: r, query: rank.ParseQuery(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
 	for i, id := range scope.Ids {
-		x.query.Name(rank.Person{ID: id, Nick: scope.Nicks[i]})
+		x.query.AddPeople(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}
 	x.last = scope.LastSeq
 	if x.from != memory.FromEvents {
@@ -134,7 +134,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 }
 
 // rank scores what was found, with what stands beside the best of it.
-func (x *searching) rank(ctx context.Context) ([]rank.Find, error) {
+func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	if err := x.markOutdated(ctx); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (x *searching) rank(ctx context.Context) ([]rank.Find, error) {
 		pool.Add(x.found[i].Doc)
 	}
 	if x.from != memory.FromMemories {
-		if seqs := pool.Beside(besideBest); len(seqs) > 0 {
+		if seqs := pool.Neighbors(besideBest); len(seqs) > 0 {
 			before := len(x.found)
 			if err := x.read(ctx, seqs); err != nil {
 				return nil, err
@@ -166,7 +166,7 @@ func (x *searching) events(ctx context.Context) error {
 	if err := x.terms(ctx, x.query.EventKeys(index.EventScope(key))); err != nil {
 		return err
 	}
-	if x.query.Loose() {
+	if x.query.HasNoTerms() {
 		if err := x.said(ctx); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (x *searching) events(ctx context.Context) error {
 		}
 	}
 	for _, c := range x.found[before:] { // who spoke long ago
-		x.query.Name(rank.Person{ID: string(c.sender), Nick: c.nick})
+		x.query.AddPeople(rank.Person{ID: string(c.sender), Nick: c.nick})
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 			// They come in about the order in which they were said: as dense as up to the last of them they go on.
 			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
 		}
-		x.common[k], g.worth[i] = n, x.query.Worth(k, n, int(x.last))
+		x.common[k], g.worth[i] = n, x.query.TermWeight(k, n, int(x.last))
 	}
 	var pairs [][]int
 	for i, a := range common[:min(len(common), maxPaired)] {

@@ -32,7 +32,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	e := g.cfg.Agent.Memory.Embeddings
 	f := &embed.Filler{
 		Store: g.store, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute,
-		Leads: func(ctx context.Context) (bool, error) { return g.store.Leads(ctx, g.replica) },
+		Leads: func(ctx context.Context) (bool, error) { return g.store.IsLeader(ctx, g.replica) },
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup

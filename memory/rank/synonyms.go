@@ -2,10 +2,10 @@ package rank
 
 import "strings"
 
-// kin are everyday words that are said for each other, the English ones as stems, the Chinese ones as pairs of
+// synonyms are everyday words that are said for each other, the English ones as stems, the Chinese ones as pairs of
 // characters. A query looks for the others too, at a part of the weight: where it shares no word with what is looked for
 // it may still share what is meant.
-var kin = func() map[string][]string {
+var synonyms = func() map[string][]string {
 	kin := make(map[string][]string)
 	for group := range strings.SplitSeq(kinWords, ";") {
 		head, rest, narrower := strings.Cut(group, ">")
