@@ -5,7 +5,7 @@ import (
 	"ebb/sessions"
 )
 
-// DefaultMaxPerScope is how many memories one scope holds before they are consolidated, where nothing else is said.
+// DefaultMaxPerScope is the default number of memories that one scope holds before they are consolidated.
 const DefaultMaxPerScope = 500
 
 // OverfullScope is a scope that holds more memories in force than it should.
@@ -15,8 +15,8 @@ type OverfullScope struct {
 	Held    int
 }
 
-// FactGroup is what may be consolidated of a crowded scope: memories of one source, said by one person, and about one person or
-// about no person in particular. The same people may read them, and a new memory says who said it.
+// FactGroup is a set of memories that may be consolidated: of one source, one speaker, and one subject or none. The
+// same people may read them, and a new memory names its speaker.
 type FactGroup struct {
 	Scope   Scope
 	ScopeID string
@@ -27,16 +27,17 @@ type FactGroup struct {
 	Held    int
 }
 
-// ConsolidationStore is what a [Consolidator] needs of the storage.
+// ConsolidationStore is the storage of a consolidate.Consolidator.
 type ConsolidationStore interface {
-	// OverfullScopes lists scopes with more than limit memories in force, the fullest first, those behind after; its zero value
-	// is the beginning, and an empty list the end.
+	// OverfullScopes lists scopes with more than limit memories in force, the fullest first, those behind after. Its
+	// zero value is the beginning, and an empty list the end.
 	OverfullScopes(ctx context.Context, limit int, after OverfullScope) ([]OverfullScope, error)
-	// FactGroups lists what a scope's memories that may be told as fewer fall into, the highest first: those of two or more.
+	// FactGroups lists the groups of a scope's memories that may be consolidated, the largest first. Each has two
+	// memories or more.
 	FactGroups(ctx context.Context, c OverfullScope) ([]FactGroup, error)
-	// Oldest lists the oldest memories in force of a pile, at most limit.
+	// Oldest lists the oldest memories in force of a group, at most limit.
 	Oldest(ctx context.Context, p FactGroup, limit int) ([]Memory, error)
-	// Consolidate stores the drafts in the place of old: all or nothing. It fails with [sessions.ErrConflict] where one of
-	// old is no longer in force.
+	// Consolidate replaces old by the drafts, atomically. It fails with [sessions.ErrConflict] if one of old is no
+	// longer in force.
 	Consolidate(ctx context.Context, old []Memory, drafts []Draft) (Receipt, error)
 }

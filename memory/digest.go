@@ -11,14 +11,14 @@ import (
 	"ebb/sessions/redact"
 )
 
-// KindDigest is what a group said on one day, told in a few hundred words. No model saves it as a fact, no view pins
-// it: it is found by a search, and read under the path of its day.
+// KindDigest is a group's day in a few hundred words. No model saves it as a fact, and no view pins it. A search finds
+// it, and a reader opens it under the path of its day.
 const KindDigest Kind = "digest"
 
 // The rules of digests.
 const (
-	DigestDays     = 7                // a day is made up for within so many days after its end
-	DigestLeast    = 5                // messages of people, below which a day has nothing to tell
+	DigestDays     = 7                // a missed day is made up for within this number of days
+	DigestLeast    = 5                // messages of people, below which a day gets no digest
 	DigestAttempts = 3                // after which a day is left as it is, with the reason
 	DigestRest     = 10 * time.Minute // between two attempts
 )
@@ -26,35 +26,35 @@ const (
 // Digests keeps one digest for each group and day. Every method is one transaction; writes fail with
 // [sessions.ErrLeaseLost] as the session's do.
 type Digests interface {
-	// DigestsDue lists days of days on which a group said something that no digest tells yet, the oldest first, of one day
-	// by their sessions' keys: those behind after, whose zero value is the beginning; none where nothing is left. It names
-	// only sessions whose lease is free, stale or owner's, and no day while a message of it, or of one before, still waits
-	// for its answer. Days with fewer than [DigestLeast] messages are settled on the way.
+	// DigestsDue lists days on which a group spoke and that have no digest yet. They are ordered by day, oldest first,
+	// then by session key; those behind after, whose zero value is the beginning. It names only sessions whose lease is
+	// free, stale or owner's. It omits a day while a message of it or of an earlier day waits for its answer. Days with
+	// fewer than [DigestLeast] messages are settled on the way.
 	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, after DigestDue) ([]DigestDue, error)
 
 	// DigestEvents returns what people and the bot said on a day, in order, from the event after on, at most limit: no
 	// tool results, and nothing that was erased.
 	DigestEvents(ctx context.Context, d DigestDue, after int64, limit int) ([]sessions.Event, error)
 
-	// StoreDigest stores a digest and settles its day, both or neither; one without content only settles it. It fails
-	// with [sessions.ErrConflict] where the day is settled already, and returns the memory's id.
+	// StoreDigest stores a digest and settles its day in one transaction, and returns the memory's id. A digest without
+	// content only settles the day. It fails with [sessions.ErrConflict] if the day is settled already.
 	StoreDigest(ctx context.Context, l sessions.Lease, d Digest) (int64, error)
 
-	// PutOffDigest keeps why a day was not told this time. The day is due again after [DigestRest].
+	// PutOffDigest stores why a day's digest failed. The day is due again after [DigestRest].
 	PutOffDigest(ctx context.Context, l sessions.Lease, f DigestFailure) error
 
 	// DigestsOf lists the digests that a reader may see of the time from, to.
 	DigestsOf(ctx context.Context, r Reader, from, to time.Time) ([]Memory, error)
 }
 
-// Day is a day of the calendar: its date as in 2026-11-20, and the instants at which it begins and ends where the group
-// is. What happens at To is of the next day.
+// Day is a day of the calendar: its date as in 2026-11-20, and its begin and end in the group's zone. The instant To
+// belongs to the next day.
 type Day struct {
 	Date     string
 	From, To time.Time
 }
 
-// DigestDue is a day of a group that is to be told.
+// DigestDue is a day of a group that needs a digest.
 type DigestDue struct {
 	Key sessions.Key
 	Day
@@ -62,14 +62,14 @@ type DigestDue struct {
 	Attempts          int   // that came to nothing so far
 }
 
-// Digest is a day as it was told.
+// Digest is the digest of a day.
 type Digest struct {
 	Date             string
 	Scope            Scope
 	ScopeID          string
 	SourceGroup      string
-	Content          string // empty: there was nothing to tell
-	StartSeq, EndSeq int64  // the events that it tells
+	Content          string // empty: the day had nothing worth a digest
+	StartSeq, EndSeq int64  // the events that it covers
 	At               time.Time
 	Usage            sessions.Usage
 	Cost             float64
@@ -93,8 +93,8 @@ func ClockOf(s string) (hour, minute int, err error) {
 	return t.Hour(), t.Minute(), nil
 }
 
-// DaysEnded lists the days of the last [DigestDays] that are to be told by now, the oldest first: a day is, from that
-// time of day on the next one. Days begin at midnight in loc, and are as long as they are there.
+// DaysEnded lists the days of the last [DigestDays] whose digest is due by now, the oldest first. A day is due from the
+// given time of the next day on. Days begin at midnight in loc, and are as long as they are there.
 func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	year, month, day := now.In(loc).Date()
 	var out []Day
@@ -109,7 +109,7 @@ func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	return out
 }
 
-// midnight is when a day begins. Where clocks are put forward at midnight, that is the first instant of the day.
+// midnight is the instant at which a day begins. If clocks skip midnight, it is the first instant of the day.
 func midnight(year int, month time.Month, day int, loc *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	if want := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); t.Day() != want.Day() {
@@ -118,8 +118,7 @@ func midnight(year int, month time.Month, day int, loc *time.Location) time.Time
 	return t
 }
 
-// DigestScope is who reads the digests of a session: its group, but where each member talks to the bot apart, only those
-// who read that session.
+// DigestScope is the scope of a session's digests: its group, or the session where members have sessions of their own.
 func DigestScope(s sessions.Session) (scope Scope, id string) {
 	if group := GroupID(s.RobotCode, s.ConversationID); group == string(s.Key) {
 		return ScopeGroup, group
@@ -127,8 +126,7 @@ func DigestScope(s sessions.Session) (scope Scope, id string) {
 	return ScopeSession, string(s.Key)
 }
 
-// DigestTitle is the first line of a digest, in zh or en: what it is, and of which day, so that a search for the date
-// finds it.
+// DigestTitle is the first line of a digest, in zh or en. It has the date, so that a search for the date finds it.
 func DigestTitle(d Day, language string) string {
 	noon := d.From.Add(d.To.Sub(d.From) / 2)
 	if language == "en" {
@@ -137,8 +135,8 @@ func DigestTitle(d Day, language string) string {
 	return fmt.Sprintf("# %s 群聊日报（星期%s）", d.Date, []string{"日", "一", "二", "三", "四", "五", "六"}[noon.Weekday()])
 }
 
-// DigestBody is a digest as it may be kept: without the lines that tell of somebody's health, pay and the like, which is
-// kept of no group, and without credentials. Empty where nothing is left.
+// DigestBody is a digest as it may be kept: without credentials and without lines about a person's health, pay and the
+// like, which no group keeps. It may be empty.
 func DigestBody(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

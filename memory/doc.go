@@ -1,10 +1,11 @@
-// Package memory keeps what matters beyond any conversation's window: facts, drawn out of the log before compaction
-// (package extract) or saved by the model in its turn, each with its scope, its subject and the events it came from.
+// Package memory keeps facts beyond the window of a conversation. A flush extracts them from the log before a
+// compaction (package extract), or the model saves them in its turn. Each has a scope, a subject and the events of its
+// origin.
 //
-// A flush is an extraction over a range of the log, not a turn: it reads the events after the session's flush cursor,
+// A flush extracts from a range of the log, and is no turn. It reads the events after the session's flush cursor,
 // forces the model to call memory_save, and succeeds only with a stored row or an explicit "nothing to save". Its
-// messages enter neither the log nor the view, so that a late flush is as good as an early one. What could not be
-// flushed is owed, and read from the log later.
+// messages enter neither the log nor the view, so that a late flush is as good as an early one. A failed flush is owed,
+// and reads the log later.
 //
 // This package holds the vocabulary and the storage ports. Each package below it does one job:
 //
@@ -51,11 +52,11 @@
 // # Decisions
 //
 // The model labels a fact, code decides its scope (package draft): no text can make a fact readable to more people.
-// Who said a fact is found in the log, by the words that both have: a model's word for it is only a hint.
-// Rows are inserted and taken out of force, and what they say is never rewritten; what was said later holds, not what was
-// stored later. A log that is read twice, or late, comes to the same facts.
-// Known facts are shown after the transcript, so that old ones never crowd out new ones.
-// Nicks are what people choose to write: in the roster an id or a label always wins over them.
-// Search needs no extension of PostgreSQL: one column of hashes and one index bring the candidates, and the ranking, which
-// wants neighbours, sittings and speakers, is Go.
+// The speaker of a fact is found in the log by common words; the model's answer is only a hint.
+// Rows are inserted and superseded, and their content is never rewritten. The later statement holds, not the later row.
+// A log that is read twice, or late, yields the same facts.
+// Known facts are shown after the transcript, so that old ones never displace new ones.
+// People choose their nicks: in the roster an id or a label takes precedence.
+// Search needs no extension of PostgreSQL: one column of hashes and one index find the candidates. The ranking uses
+// neighbours, sittings and speakers, so it is Go.
 package memory

@@ -6,7 +6,8 @@ import (
 	"ebb/sessions"
 )
 
-// Scope says who may read a memory. A scope id names the one of its kind: a person, a conversation, a session.
+// Scope is the kind of readers of a memory. A scope id names one reader of the kind: a person, a conversation, a
+// session.
 type Scope string
 
 // The scopes.
@@ -17,15 +18,15 @@ const (
 	ScopeSession Scope = "session" // of one session: state of work, temporary
 )
 
-// Kind is what a fact is about; with the subject and the kind of chat it decides the scope.
+// Kind is the topic of a fact; with the subject and the kind of chat it decides the scope.
 type Kind string
 
 // The kinds of facts that a model may save.
 const (
 	KindFact       Kind = "fact"       // anything else worth keeping
-	KindProfile    Kind = "profile"    // who somebody is
-	KindPreference Kind = "preference" // how somebody wants things
-	KindDecision   Kind = "decision"   // what was decided, a rule
+	KindProfile    Kind = "profile"    // a person's role and description
+	KindPreference Kind = "preference" // a person's wishes
+	KindDecision   Kind = "decision"   // a decision, a rule
 	KindTask       Kind = "task"       // state of work, a promise, a deadline
 )
 
@@ -39,27 +40,27 @@ type Memory struct {
 	ScopeID string
 	Kind    Kind
 	Content string
-	// Key is what the fact is the value of, as in "release date"; empty for none. In one scope the newest fact of a key
-	// about a subject is in force, and supersedes those before it.
+	// Key is the attribute of which the fact is the value, as in "release date"; empty for none. In one scope the
+	// newest fact of a key about a subject is in force, and supersedes those before it.
 	Key       string
-	SubjectID sessions.UserID // whom it is about; empty for nobody in particular
-	SaidBy    sessions.UserID // empty where nobody is known to have said it in their own words
-	SaidAt    time.Time       // zero where that is not known
-	// SourceGroup is the [GroupID] of the conversation that it was said in, and empty for a private chat: what was said
-	// there is never read in a group.
+	SubjectID sessions.UserID // the person that it is about; empty for none in particular
+	SaidBy    sessions.UserID // the speaker; empty if it is in no person's own words
+	SaidAt    time.Time       // zero if unknown
+	// SourceGroup is the [GroupID] of the conversation of origin, and empty for a private chat. Facts of a private chat
+	// are never read in a group.
 	SourceGroup   string
 	SourceSession sessions.Key
-	StartSeq      int64 // events that it was drawn from; 0 where it was saved before its turn committed
+	StartSeq      int64 // source events; 0 if it was saved before its turn committed
 	EndSeq        int64
 	SupersededBy  int64 // 0: in force
 	SupersededAt  time.Time
-	ExpiresAt     time.Time // nobody reads it from then on; zero: it stays
+	ExpiresAt     time.Time // no reader sees it from then on; zero: it stays
 	LastSeenAt    time.Time // when it was last said again
 	Seen          int       // how often it was said
 	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
-	// SaidByNick and SubjectNick are the nicks of these people where the memory is shown, empty where none is known. They
-	// are read from the log and never stored.
+	// SaidByNick and SubjectNick are the nicks of these people in a shown memory, empty if unknown. They are read from
+	// the log and never stored.
 	SaidByNick  string
 	SubjectNick string
 }
@@ -73,29 +74,29 @@ type Draft struct {
 	Key       string // see [Memory]
 	Replaces  int64  // id of the memory in the same scope that it corrects; 0 for none known
 	SubjectID sessions.UserID
-	// SubjectIsValue says that the person is what the fact tells of its key, as who owns something: who comes after is
-	// another value of the same.
+	// SubjectIsValue says that the person is the value of the fact's key, such as the owner of a thing. The next person
+	// is then another value of the same key.
 	SubjectIsValue bool
 	SaidBy         sessions.UserID
 	SaidAt         time.Time
 	SourceGroup    string
-	StartSeq       int64 // the events that say it, where they are known; 0: those of the whole flush
+	StartSeq       int64 // source events, if they are known; 0: those of the whole flush
 	EndSeq         int64
 	ExpiresAt      time.Time
 }
 
-// Receipt proves what a save did: the rows that now hold the facts, new ones and duplicates that were there, and those
+// Receipt lists the result of a save: the rows that now hold the facts, new ones and existing duplicates, and the rows
 // that new ones corrected.
 type Receipt struct {
 	Saved      []int64
 	Duplicate  []int64
 	Superseded []int64
-	// Unknown are the ids that drafts of a turn were to replace and that their scopes do not hold. Those drafts were not
-	// stored: the model is told, and can do better.
+	// Unknown are the ids that drafts of a turn were to replace and that their scopes do not hold. Those drafts were
+	// not stored. The model gets an error and can correct them.
 	Unknown []int64
 }
 
-// Rows is the number of rows that hold what was to be saved.
+// Rows is the number of rows that hold the saved facts.
 func (r Receipt) Rows() int { return len(r.Saved) + len(r.Duplicate) }
 
 // Source narrows a search.
@@ -108,12 +109,12 @@ const (
 	FromEvents   Source = "events"
 )
 
-// Query is what a search looks for.
+// Query is a search.
 type Query struct {
 	Text  string
 	Limit int
 	From  Source
-	Now   time.Time // what "yesterday" is told from; zero: now
+	Now   time.Time // the reference of "yesterday"; zero: now
 	Chars int       // of one event that a hit shows; 0: the store's own bound
 }
 
@@ -123,7 +124,7 @@ type Hit struct {
 	MemoryID int64  // of a memory; else 0
 	Seq      int64  // of an event; else 0
 	Content  string
-	Who      string // who said it; of a memory also whom it is about: see [Memory.Source]
+	Who      string // the speaker; of a memory also the subject: see [Memory.Source]
 	At       time.Time
 	Score    float64
 	// Why it matched, in short words for a model: terms, a person, a date.
@@ -148,7 +149,7 @@ type Fact struct {
 	By       string `json:"by,omitempty"` // name or id of the person who said it
 }
 
-// HeadOf shortens what a model wrote before it is said back.
+// HeadOf shortens a model's text before it is returned to it.
 func HeadOf(s string) string {
 	if rs := []rune(s); len(rs) > 80 {
 		return string(rs[:80]) + "…"

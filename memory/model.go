@@ -5,18 +5,18 @@ import (
 	"ebb/sessions"
 )
 
-// Model makes a model call one tool. Its answer may still lack the call: that is for the caller to judge. An error may
-// say by [ModelFault] what about the request is to blame. What was paid is said with an error, too.
+// Model makes a model call one tool. Its answer may still lack the call; the caller checks that. An error may be a
+// [ModelFault]. The cost is returned with an error too.
 type Model interface {
 	Call(ctx context.Context, r CallRequest) (ToolCallResult, error)
 }
 
-// ModelFault is an error of a model that says what about the request is to blame.
+// ModelFault is an error of a model that classifies the request's fault.
 type ModelFault interface {
 	error
 	Overflow() bool // it was larger than the model's window
-	// RequestFault reports that it is what the request says or how it says it, so that it fails as often as it is sent; busy models,
-	// quotas and networks are not.
+	// RequestFault reports that the request's content or form is refused, so that each attempt fails. Busy models,
+	// quotas and networks are no such faults.
 	RequestFault() bool
 }
 
@@ -31,7 +31,7 @@ type CallRequest struct {
 	MaxOutput   int // tokens
 }
 
-// ToolCallResult is the answer. Arguments is empty where the model did not call the tool.
+// ToolCallResult is the answer to a [CallRequest]. Arguments is empty if the model did not call the tool.
 type ToolCallResult struct {
 	Arguments string
 	Text      string

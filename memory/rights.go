@@ -8,26 +8,26 @@ import (
 	"ebb/sessions"
 )
 
-// Rights is what people may ask about what is kept of them: to see it, to take it with them, and to have it forgotten.
-// Who may ask is for the caller to decide; what a group may not read stays unread there whoever asks.
+// Rights is what a person may ask about the data kept of them: read it, export it, have it forgotten. The caller
+// decides who may ask. Scopes that a group may not read stay hidden there for every asker.
 type Rights interface {
 	Export
 
-	// Known lists the memories in force that concern an asker, newest first, at most limit behind the first skip of them,
-	// and says how many there are in all (0 where nothing stands behind skip). In a private chat these are the chat's and
-	// the team's, those about the person and those that the person said, wherever that was; in a group only what everybody
-	// in it may read, and for an administrator what its members told there of themselves.
+	// Known lists the memories in force that concern an asker, newest first, at most limit after skip. It also returns
+	// their total, or 0 if none follows skip. In a private chat these are the memories of the chat, of the team, about
+	// the person and said by the person anywhere. In a group they are those that every member may read; an
+	// administrator also sees statements of its members about themselves.
 	Known(ctx context.Context, a Asker, skip, limit int) (list []Known, total int, err error)
 
-	// KnownByID returns one memory out of [Rights.Known]: [sessions.ErrNotFound] where it is not in there, whether it is
-	// at all or not.
+	// KnownByID returns one memory of [Rights.Known], or [sessions.ErrNotFound] if it is not among them, even if it
+	// exists.
 	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
 
-	// ForgetMemory deletes a memory with the values that it corrected and with those that say the same of the same
-	// messages, and wipes the messages that said it with their answers, as [sessions.Eraser.Erase] does, and what of the
-	// bot's own repeats it wherever it could be read. Other facts from the same messages stay, and so do those that were
-	// consolidated with it. from is the turn that asked; the zero value for none. What it did stands where it fails, and
-	// doing it again does the rest. [sessions.ErrNotFound] where there is no such memory.
+	// ForgetMemory deletes a memory, the values that it corrected, and those that say the same of the same messages. It
+	// wipes the messages that said it with their answers, as [sessions.Eraser.Erase] does, and the bot's own words that
+	// repeat it wherever it was readable. Other facts from the same messages stay, and so do those that were
+	// consolidated with it. from is the turn that asked; the zero value for none. After a failure it returns the work
+	// done so far, and a repetition does the rest. It returns [sessions.ErrNotFound] if there is no such memory.
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
 	// MessagesBefore lists a person's messages of a session that were sent before an event, newest first, at most limit:
@@ -36,22 +36,23 @@ type Rights interface {
 		ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
 	) ([]sessions.Event, error)
 
-	// ForgetMessage wipes one message of the session that asks, by the event's id, with its answer, what of the bot's own
-	// repeats it there, and the memories that were drawn from it alone or repeat it. One that waits or was set aside is
-	// wiped as well. The message that asks becomes [ForgetLastDone]. [sessions.ErrNotFound] where a person said no such
-	// message.
+	// ForgetMessage wipes one message of the asking session, by the event's id, with its answer and the bot's words
+	// that repeat it there. It deletes memories that were drawn from it alone or repeat it. A waiting message or dead
+	// letter is wiped as well. The message that asks becomes [ForgetLastDone]. It returns [sessions.ErrNotFound] if no
+	// person said such a message.
 	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
-	// Promote makes a group's memory one of the team, and returns that: it keeps who said it, where and when, and says
-	// who promoted it. The group's own row is superseded by it, and so is what the team had from that group of the same
-	// thing. [sessions.ErrNotFound] where no memory of a group is in force by that id.
+	// Promote makes a group's memory one of the team, and returns the new one. It keeps the speaker, place and time,
+	// and names the promoter. It supersedes the group's own row and the team's memory of the same thing from that
+	// group. It returns [sessions.ErrNotFound] if no group's memory in force has that id.
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
-	// People finds who spoke to a robot, or to any where it is empty, by staff id or by nick: the last seen first.
+	// People finds people who spoke to a robot, or to any if robot is empty, by staff id or by nick: the last seen
+	// first.
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
 
-	// ForgetPerson wipes everything of a person; see [Forget]. What it did stands where it fails, and doing it again does
-	// the rest. [ErrTooOften] where the person asked for it [MaxErasures] times today.
+	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work done so far, and a
+	// repetition does the rest. It returns [ErrTooOften] if the person asked for it [MaxErasures] times today.
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
 
 	// PreviewForget counts what [Rights.ForgetPerson] would wipe, and changes nothing.
@@ -60,21 +61,21 @@ type Rights interface {
 
 // Export lists everything that is kept of a person.
 type Export interface {
-	// FactsOf lists the memories about a person and those that the person said, superseded ones too, oldest first, at
-	// most limit of those with an id above after: what one robot was told, or any where it is empty. Another robot's
-	// person of the same id may be somebody else.
+	// FactsOf lists the memories about a person and those that the person said, superseded ones too. They are ordered
+	// by id, at most limit after the id after, of one robot or of any if robot is empty. The same id at another robot
+	// may be another person.
 	FactsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Memory, error)
 
-	// MessagesOf lists what a person said, in every conversation of a robot, or of all where it is empty, in order of
-	// arrival: at most limit messages with an id above after.
+	// MessagesOf lists a person's messages in every conversation of a robot, or of all if robot is empty. They are in
+	// order of arrival, at most limit with an id above after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 }
 
-// Asker is a person who asks what is known, and where.
+// Asker is a person who asks for the data known of them, and the place.
 type Asker struct {
 	Reader Reader
 	Person sessions.UserID
-	Admin  bool // an administrator, who looks after what a group is told
+	Admin  bool // an administrator, who manages a group's memory
 }
 
 // Known is a memory that concerns an asker.
@@ -83,7 +84,7 @@ type Known struct {
 	Own bool // about the asker, or said by them
 }
 
-// Person is somebody who spoke.
+// Person is a person who spoke.
 type Person struct {
 	ID       sessions.UserID
 	Nick     string // the newest
@@ -98,22 +99,22 @@ type PersonMessage struct {
 	Private bool
 }
 
-// Asking is the turn that asks for something to be forgotten. Its session's lease goes on with another term, which
-// [Forgotten] has: whatever else is under way by the old one must not be written any more, but the turn may answer.
+// Asking is the turn that asks for an erasure. Its session's lease goes on with another term, which [Forgotten] has.
+// Other work under the old term can't be written any more, but the turn may answer.
 type Asking struct {
 	Lease sessions.Lease
 	Event int64 // id of the message that asks
-	// Only is whose messages may be wiped, out of what people said; empty for everybody's. What the bot said goes whoever
-	// asks.
+	// Only restricts the erasure to one person's messages; empty for everybody's. The bot's messages are wiped for
+	// every asker.
 	Only sessions.UserID
-	// Language is that of the message that asks, zh or en, and so of what replaces its text.
+	// Language is that of the message that asks, zh or en, and of the text that replaces it.
 	Language string
 }
 
 // MaxErasures is how often a person may have themself forgotten on one day, of UTC: it costs others the summaries.
 const MaxErasures = 3
 
-// ErrTooOften is returned where a person asks for it once more.
+// ErrTooOften is returned if a person asks for it once more.
 var ErrTooOften = errors.New("everything about the person was erased often enough today")
 
 // Preview counts what forgetting a person would wipe.
@@ -122,30 +123,30 @@ type Preview struct {
 	Answers     int // of the bot: to them, or repeating them
 	Facts       int
 	DigestLines int
-	Summaries   int      // of views: that lose lines, or are written again from what is left
+	Summaries   int      // of views: that lose lines, or are rewritten from the rest
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
 }
 
 // Forget says whom to forget.
 //
-// It deletes the memories about the person and those that they said, former values too, in all scopes; their private
-// chats and the sessions that are theirs alone; and in groups where they spoke it wipes their messages, what the bot did
-// and said to answer them, to repeat them or to name them, what others quote of them, and everything that was made from
-// these: summaries, stored bodies, vectors, digests, replies, work in hand. The rows of wiped messages stay, without words
-// and without a name.
+// An erasure deletes the memories about the person and by the person, former values too, in all scopes. It deletes
+// their private chats and the sessions that are theirs alone. In groups it wipes their messages, the bot's answers to
+// them, its words that repeat or name them, and quotes by others. It also wipes everything made from these: summaries,
+// stored bodies, vectors, digests, replies, work in progress. The rows of wiped messages stay, without words and
+// without a name.
 //
-// What others said stays, whatever it says, and so does what the bot told others in private. A nick counts as a whole word
-// in the bot's own words, where nobody else goes by it; an identifier where nobody else said it, and the bot did not before.
+// Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the bot's
+// own words, unless another person uses it. An identifier counts unless another person said it, or the bot did before.
 type Forget struct {
 	Robot  sessions.RobotCode // whose conversations; empty: those of every robot
 	Person sessions.UserID
-	Self   bool // the person asks: what they say after that is another matter
+	Self   bool // the person asks: their later messages stay
 	// From is the turn that asked; its message is wiped too, but stays pending for the turn's commit.
 	From Asking
 }
 
-// ForgetDone is what is left of the message that asked for a person to be forgotten: a command still, that names nobody.
+// ForgetDone replaces the message that asked for a person to be forgotten. It is still a command, and names no person.
 func ForgetDone(language string) string {
 	if language == "zh" {
 		return "/忘记我 确认"
@@ -176,7 +177,7 @@ type Forgotten struct {
 	Lease      sessions.Lease // of the session that asked, as it stands now
 }
 
-// Add counts what an erasure in one session did.
+// Add adds the counts of an erasure in one session.
 func (f *Forgotten) Add(e sessions.Erased) {
 	f.Memories += e.Memories
 	f.Events += e.Events

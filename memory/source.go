@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Source says whose word a memory is, and whom it is about, for a model: a claim about another person is shown as one.
+// Source names a memory's speaker and subject for a model. It shows a statement about another person as a claim.
 func (m Memory) Source() string {
 	source := "speaker unknown 说话人不明"
 	if m.SaidBy != "" {
@@ -20,7 +20,7 @@ func (m Memory) Source() string {
 	return source
 }
 
-// PersonOf names a person by id, with the nick between corner brackets where one is known. Members choose their nicks:
+// PersonOf names a person by id, with the nick, if known, between corner brackets. Members choose their nicks:
 // [sessions.Nick] removes brackets from them, so that no nick can pass for another id or for a part of a source.
 func PersonOf(id sessions.UserID, nick string) string {
 	if nick = sessions.Nick(nick); nick == "" || nick == string(id) {
@@ -29,7 +29,7 @@ func PersonOf(id sessions.UserID, nick string) string {
 	return unmarked.Replace(string(id)) + "「" + nick + "」"
 }
 
-// Time is when a memory was said, or stored where that is not known.
+// Time is when a memory was said, or stored if that is unknown.
 func (m Memory) Time() time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt

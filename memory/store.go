@@ -7,14 +7,14 @@ import (
 	"ebb/sessions"
 )
 
-// Reader is on whose behalf memory is read; it decides the scopes: those of the session, of the conversation, and of
-// Users. What one person told the bot in private is never read out to others.
+// Reader is the reader of memory and decides the scopes: those of the session, of the conversation, and of Users.
+// Others never read a person's private statements.
 type Reader struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Users are people whose own memories may be read: in a private chat the person, in a group nobody.
+	// Users are people whose own memories may be read: in a private chat the person, in a group none.
 	Users []sessions.UserID
 }
 
@@ -24,31 +24,30 @@ type Store interface {
 	FlushQueue
 	Digests
 
-	// Save stores drafts from a running turn. What a memory of the same scope says already, in the same words after
-	// normalising or in nearly the same, is not stored again: its row is the receipt. What a draft corrects leaves force and
-	// stays as history; see [Ledger]. A draft that is to replace what its scope does not hold is not stored, and named in
-	// the receipt.
+	// Save stores drafts from a running turn. A draft that repeats a memory of the same scope, in the same or nearly
+	// the same words after normalising, is not stored: that memory's row is the receipt. A corrected memory is
+	// superseded and stays as history; see reconcile.Ledger. A draft that replaces an id unknown to its scope is not
+	// stored, and named in the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
-	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the session's flush cursor to
-	// f.Through, counts the flush with its last part and settles what was owed up to there: all or nothing. It fails with
-	// [sessions.ErrConflict] when the cursor no longer stands at f.From.
+	// Flush stores the drafts drawn from the events (f.From, f.Through] in one transaction. It moves the session's
+	// flush cursor to f.Through, counts the flush with its last part, and settles the owed flush up to there. It fails
+	// with [sessions.ErrConflict] if the cursor is not at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
 
-	// Owe records that the events after the flush cursor are not flushed yet. One debt a session: a later one replaces
-	// it.
+	// Owe records an owed flush of the events after the flush cursor. A session has one: a later one replaces it.
 	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
 	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
-	// unsaved first.
+	// tokens first.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]UnflushedSession, error)
 
-	// OweUnflushed records as owed what is not flushed of any session whose lease owner holds, or of the one with a key where
-	// that is not empty, without counting a failure, and says in how many sessions.
+	// OweUnflushed records the unflushed events of all sessions whose lease owner holds as owed, or of one session if
+	// key is not empty. It counts no failure, and returns the number of sessions.
 	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }
 
-// ReadStore is what can be read of memory and of the log.
+// ReadStore reads memory and the log.
 type ReadStore interface {
 	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
 	// too; the flush and query_history read it.
@@ -61,20 +60,20 @@ type ReadStore interface {
 	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
 
 	// Values lists the values of the fact that a memory is one of, oldest first, former ones too, as far as the reader
-	// may see them; nothing where there is no such memory, or the reader may not see it.
+	// may see them. It is empty if there is no such memory, or the reader may not see it.
 	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
 	// History finds events of the session, newest first.
 	History(ctx context.Context, key sessions.Key, q LogQuery) (LogMatches, error)
 }
 
-// UnflushedSession is what one session holds after its flush cursor.
+// UnflushedSession is the size of a session's events after its flush cursor.
 type UnflushedSession struct {
 	Key    sessions.Key
 	Tokens int
 }
 
-// Debt is a flush that did not come through.
+// Debt is an owed flush.
 type Debt struct {
 	Through  int64 // the last event that it should have read
 	Failures int   // in a row
@@ -89,7 +88,7 @@ type Flush struct {
 	Through int64
 	Gen     int    // the session's generation when the flush was due: no cycle of another one is marked as flushed
 	Epoch   int    // the session's compaction count when the flush was due
-	Trigger string // what asked for it, for the receipt
+	Trigger string // the cause, for the receipt
 	Last    bool   // this is the last part: with it, and only with it, the flush counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
@@ -97,7 +96,7 @@ type Flush struct {
 	Model   string
 }
 
-// LogQuery is a question to a session's log.
+// LogQuery is a search in a session's log.
 type LogQuery struct {
 	Words   string // half of them must occur; empty: every event
 	From    int64  // first number; 0: no bound

@@ -12,15 +12,15 @@ type Embedder interface {
 	// Embed returns a vector for each text, all of one length.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 
-	// Model names what makes the vectors, their length included: vectors of two names are never compared.
+	// Model names the model and the length of its vectors: vectors of two names are never compared.
 	Model() string
 }
 
-// EmbedFault is an error of an [Embedder] that says what can be done about it.
+// EmbedFault is an error of an [Embedder] that classifies the fault.
 type EmbedFault interface {
 	error
-	Unfit() bool         // the endpoint does not take these texts, or not so many at once
-	Wait() time.Duration // how long the endpoint wants to be left alone; 0: it does not say
+	Unfit() bool         // the endpoint refuses these texts, or their number
+	Wait() time.Duration // pause that the endpoint asks for; 0: none
 }
 
 // Unembedded is a text that has no vector of a model yet.
@@ -36,12 +36,12 @@ type Unembedded struct {
 
 // Vectors keeps the vectors of texts.
 type Vectors interface {
-	// Unembedded lists at most limit texts that have no vector of a model: memories in force, and what people and the
-	// model said. None: all have one.
+	// Unembedded lists at most limit texts without a vector of a model: memories in force, people's messages and the
+	// model's answers. An empty list means that all have one.
 	Unembedded(ctx context.Context, model string, limit int) ([]Unembedded, error)
 
-	// KeepVectors keeps a vector for each text that still stands where it was read. An empty one says that the text can
-	// have none, so that it is not listed again.
+	// KeepVectors stores a vector for each text that still exists. An empty vector says that the text can have none, so
+	// that it is not listed again.
 	KeepVectors(ctx context.Context, model string, texts []Unembedded, vectors [][]float32) error
 
 	// DropVectors deletes the vectors of other models and returns how many there were.

@@ -4,10 +4,9 @@
 // # The log
 //
 // A session is an append-only log of events. An inbound message is one event, pending until the turn that answers it
-// commits. Two orders run through the log: ID is the order of arrival; Seq, given at the commit, is the order of the
-// view, so that a question which arrived during a turn stands after that turn's answer. A turn takes messages in the order
-// in which they were sent, by DingTalk's clock, then in the order of arrival.
-//
+// commits. The log has two orders. ID is the order of arrival. Seq, given at the commit, is the order of the view: a
+// question that arrived during a turn stands after that turn's answer. A turn takes messages in the order in which they
+// were sent, by DingTalk's clock, then in the order of arrival.
 // # The lease
 //
 //	         Acquire                 Commit, Compact, ... (term must match)

@@ -54,7 +54,7 @@ type Outcome string
 
 // The outcomes of a command that erases. The zero value stands for any other message.
 const (
-	Previewed  Outcome = "previewed"   // the reply says how much of a person would be erased
+	Previewed  Outcome = "previewed"   // the reply counts the rows that an erasure would affect
 	HalfErased Outcome = "half_erased" // a person is erased in part
 	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
 )
@@ -69,7 +69,7 @@ type Quote struct {
 	FromBot  bool      `json:"from_bot,omitempty"`
 	SentAt   time.Time `json:"sent_at,omitzero"` // send time of the quoted message, by DingTalk's clock
 
-	// Who and Shown are speaker and words for the model. A turn fills them in, from the log if it has the message.
+	// The speaker and the words for the model. A turn fills them in, from the log if it has the message.
 	Who   string `json:"who,omitempty"`
 	Shown string `json:"shown,omitempty"`
 }

@@ -37,16 +37,17 @@ type Store interface {
 // Turner takes waiting messages and stores the result of a turn.
 type Turner interface {
 	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
-	// returns the view with them. Beside the oldest these are no more than have [MaxTurnBytes] together. To mark them again under the same lease changes nothing. With limit 0 Begin marks nothing
-	// and returns no pending messages (maintenance, status).
+	// returns the view with them. Together they have at most [MaxTurnBytes], except for the oldest. A second call under
+	// the same lease changes nothing. With limit 0 Begin marks nothing and returns no pending messages (maintenance,
+	// status).
 	//
-	// The oldest are those that are marked, then those that were sent first: by [Message].SentAt, or by their
-	// arrival where that is missing or an hour off.
+	// The oldest are those that are marked, then those that were sent first: by [Message].SentAt, or by their arrival if
+	// that is missing or an hour off.
 	//
-	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: the process died of the
-	// message, as far as anybody knows. A mark whose lease was given up, or freed by an erasure, counts nothing. A message
-	// with a counted attempt is a suspect. Where the oldest is one, View.Suspect is its count, nothing is marked, and the
-	// rest of the view is empty but for the session. A suspect behind other messages waits, with all that come after it.
+	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: presumably the process died of
+	// the message. A mark whose lease was given up, or freed by an erasure, counts nothing. A message with a counted
+	// attempt is a suspect. If the oldest is one, View.Suspect is its count, nothing is marked, and the rest of the view
+	// is empty but for the session. A suspect behind other messages waits, with all later ones.
 	Begin(ctx context.Context, l Lease, limit int) (View, error)
 
 	// BeginAlone is Begin on the oldest message alone, suspect or not.
@@ -65,7 +66,8 @@ type Turner interface {
 	// ErrNotFound without a match, or with several of the bot's.
 	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
 
-	// Requote replaces what a pending message of the lease's session quotes, and its content, which begins with that.
+	// Requote replaces the quote of a pending message of the lease's session, and its content, which begins with the
+	// quote.
 	Requote(ctx context.Context, l Lease, event int64, content string, q Quote) error
 
 	// RecordRun stores a tool call before it runs, and again with its result.
@@ -85,13 +87,13 @@ type Ledger interface {
 // MaxTurnBytes bounds the messages of a turn in bytes, unless the first one alone has more.
 const MaxTurnBytes = 256 << 10
 
-// Compactor changes what a session's view shows, and keeps the account of it.
+// Compactor changes the view of a session, and keeps the compaction log.
 type Compactor interface {
 	Jobs
 
-	// Compact changes the view, see [Compaction]. It fails with ErrConflict, and writes nothing, when the session's
-	// generation is not c.Gen, its cursor is not at c.From, or the source events are not those of c.Source any more. It
-	// also ends the session's job, and deletes blobs that no event of the view needs.
+	// Compact changes the view, see [Compaction]. It fails with ErrConflict, and writes nothing, if the session's
+	// generation is not c.Gen, its cursor is not at c.From, or the source events differ from c.Source. It also ends the
+	// session's job, and deletes blobs that no event of the view needs.
 	Compact(ctx context.Context, l Lease, c Compaction) (Compacted, error)
 
 	// Undo reverts the newest committed compaction of the session's generation: cursor, summaries, shown events,
@@ -105,8 +107,8 @@ type Compactor interface {
 	// ErrConflict, and writes nothing, if the summary is not such a one.
 	Rewrite(ctx context.Context, l Lease, w Rewritten) error
 
-	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, what waits and what is not flushed
-	// yet stay too.
+	// Renew begins a new generation: the view is empty, the log stays. Pinned memory, waiting messages and unflushed
+	// events stay too.
 	Renew(ctx context.Context, l Lease) error
 
 	// Configure replaces the session's own settings: a JSON object, or empty for none. The caller has checked them.
@@ -119,7 +121,7 @@ type Compactor interface {
 	// it no more either, or if it was never the session's.
 	Blob(ctx context.Context, key Key, blob string) (string, error)
 
-	// Backlogs lists sessions that may be due for a compaction without new messages, behind a key in key order: the
+	// Backlogs lists sessions that may be due for a compaction without new messages, behind a key in key order. Their
 	// context has at least the given tokens, no pause is in force, and the lease is free, stale or owner's. Only Key,
 	// ConversationID, TotalTokens, RearmTokens and SpentToday are set.
 	Backlogs(ctx context.Context, owner ReplicaID, tokens int, after Key, limit int) ([]Session, error)
@@ -139,11 +141,11 @@ type Jobs interface {
 	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice.
 	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
 
-	// Job returns the session's job: ErrNotFound where there is none.
+	// Job returns the session's job, or ErrNotFound.
 	Job(ctx context.Context, key Key) (Job, error)
 }
 
-// Inbox is where messages become durable.
+// Inbox makes messages durable.
 type Inbox interface {
 	// Accept stores a message as a pending event of the session key, creating the session if needed, and takes a free
 	// lease for owner. A stored message is not changed. After nil the message survives any crash. A new message with
@@ -229,10 +231,10 @@ type Accepted struct {
 type Leaser interface {
 	// Beat stores owner's heartbeat and returns the storage's clock.
 	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
-	// Acquire takes the session's lease, or returns the one that owner holds: ErrLeaseHeld where another living
-	// replica has it, ErrNotFound where there is no such session.
+	// Acquire takes the session's lease, or returns the one that owner holds. It returns ErrLeaseHeld if another living
+	// replica has it, and ErrNotFound if there is no such session.
 	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
-	// Release gives up one lease, where it is the current one. Where messages wait, other replicas are woken with the
+	// Release gives up one lease if it is the current one. If messages wait, other replicas are woken with the
 	// session's key.
 	Release(ctx context.Context, l Lease) error
 	// Rest releases those of owner's leases of keys whose sessions are idle, and returns their keys. Idle means no
@@ -293,7 +295,7 @@ type Committed struct {
 type Compaction struct {
 	Gen     int
 	From    int64 // the cursor as planned: CompactedSeq
-	Through int64 // where it goes: the last event that summaries tell; From where only bodies are shown shortened
+	Through int64 // the last event that summaries cover; From if only bodies are shown shortened
 	// Summaries are the new ones, oldest first. Each takes the place of the active ones within its range. After that the
 	// active summaries must lie end to end, from the first event of the generation to Through.
 	Summaries []NewSummary
@@ -304,7 +306,7 @@ type Compaction struct {
 	// Freed is taken from the session's TotalTokens, to which a turn may have added since the plan.
 	Freed       int
 	RearmTokens int
-	Pinned      *Pinned // what the view shows of memory from now on; nil: as it is
+	Pinned      *Pinned // the pinned memory of the view from now on; nil: unchanged
 	// Notice is an outbox row that the compaction writes for its conversation.
 	Notice *Reply
 	// Log is the row of the compaction log; with summaries its range is theirs. An undo restores TokensBefore minus
@@ -333,16 +335,16 @@ type NewSummary struct {
 	Level    int    `json:"level"` // 0: made from events
 }
 
-// Rewritten is a summary that takes the place of one that was emptied.
+// Rewritten is a summary that replaces an emptied one.
 type Rewritten struct {
 	ID     int64 // of the summary
 	Text   string
 	Tokens int
-	Growth int      // what is added to the session's TotalTokens
+	Growth int      // tokens added to the session's TotalTokens
 	Log    LogEntry // of the attempt
 }
 
-// Shown is what a view shows of an event from now on. The log keeps the body.
+// Shown is the shown form of an event in the view from now on. The log keeps the body.
 type Shown struct {
 	Seq    int64
 	Text   string
@@ -362,7 +364,7 @@ type Job struct {
 	Gen      int
 	From     int64
 	Through  int64
-	Version  string // of the instructions that the text is made by: staged text of others is not used
+	Version  string // version of the instructions that the text is made by; staged text of another version is not used
 	Attempts int    // how often it was opened
 	Staged   bool
 }
@@ -427,7 +429,7 @@ type Outgoing struct {
 	Took     bool   // another process had it before this one
 	Created  time.Time
 	NextAt   time.Time
-	Joined   []Reply // the replies that this message holds, where it holds several
+	Joined   []Reply // the replies of a joined message
 }
 
 // Outbox holds replies between the commit of their turn and DingTalk's confirmation. The row decides: a reply is sent
@@ -435,11 +437,11 @@ type Outgoing struct {
 type Outbox interface {
 	// Unsent lists the unsent replies of a session that the lease covers, oldest first, without their texts.
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
-	// Claim takes unsent replies for one try and returns them as they are now, oldest first. A reply that was settled or
-	// erased meanwhile does not come back. It fails with ErrLeaseLost, and takes none, where the lease is not the current one.
+	// Claim takes unsent replies for one try and returns their current form, oldest first. It omits replies that were
+	// settled or erased meanwhile. It fails with ErrLeaseLost, and takes none, if the lease is not the current one.
 	Claim(ctx context.Context, l Lease, t Try) ([]Outgoing, error)
-	// Settle records the outcome of a try. ErrNotFound where there is no such reply, or where the outcome leaves it open and
-	// a later try has begun.
+	// Settle records the outcome of a try. It returns ErrNotFound if there is no such reply, or if the outcome leaves
+	// it open and a later try has begun.
 	Settle(ctx context.Context, s Settled) error
 	// PutDown releases owner's open replies at its stop, after every attempt is settled.
 	PutDown(ctx context.Context, owner ReplicaID) error
@@ -465,5 +467,5 @@ type Settled struct {
 	Part    int
 	Via     string // webhook or openapi
 	Error   string
-	NextAt  time.Time // of the next try, where neither Sent nor Failed
+	NextAt  time.Time // of the next try, if neither Sent nor Failed
 }

@@ -2,12 +2,12 @@ package classify
 
 import "ebb/memory/text"
 
-// Instruction returns why text is an instruction posing as a fact, in words that a model can act on, and "" where it is
-// none: orders to whoever reads the memory, talk of prompts, wishes to hide what the bot is, and wishes to be read by more
-// people, which only the program decides. How a person wants to be answered ("用中文回答我") is a preference, and no order.
+// Instruction returns why a text is an instruction that poses as a fact, in words that a model can act on; empty if it
+// is none. Instructions are orders to readers of the memory, talk of prompts, wishes to hide the nature of the bot, and
+// wishes for more readers, which only the program decides. A wish about answers ("用中文回答我") is a preference.
 //
-// It is one fence of several, and the weakest: memories are shown to models as data, and their scope never follows from
-// their words. It reads through full-width and invisible characters, capitals, and words spelled letter by letter.
+// This check is one defense of several, and the weakest: models see memories as data, and their scope never follows
+// from their words. It reads through full-width and invisible characters, capitals, and words spelled letter by letter.
 func Instruction(body string) string {
 	t := harmlessRE.ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
 	switch {
@@ -22,8 +22,8 @@ func Instruction(body string) string {
 }
 
 const (
-	// Wishes of how to answer are conditional, and so are a team's own rules: "有人要权限就让他找 Bob". Only those are orders
-	// that are told to the assistant, or that tell what is to be said.
+	// Wishes about answers are conditional, and so are a team's own rules: "有人要权限就让他找 Bob". Only sentences that address
+	// the assistant, or dictate what it says, are orders.
 	anyAsker = `(?:^|[,，。;；:：!！"'\n]|不管|无论|如果|要是|只要|凡是|假如|一旦|以后|今后)(?:谁|有人|别人|任何人)(?:要是|如果|再|一|敢|来|向你|跟你|都)*`
 	whenever = `\b(?:whenever|every time|if|when|should) (?:asked\b|(?:anyone|someone|anybody|somebody|people|a user|users?|they|he|she) (?:ever )?(?:asks?|wants?|needs?|requests?|inquires?|mentions?|questions?|wonders?)\b).{0,60}`
 	simply   = `(?:then |please |just |simply |always |only |should |must )*`
@@ -36,8 +36,8 @@ const (
 	documents    = `(?:文档|公告|日历|日程|看板|页面|文件|仓库|链接|表格|目录|频道|报表|日报|周报|相册|网盘|项目|wiki|dashboard|repo|代码|接口|字段|按钮|菜单)`
 )
 
-// harmlessRE finds what has the words of an order and is none: orders not to, what somebody did, settings of programs,
-// and the manner that somebody wants to be answered in.
+// harmlessRE finds text with the words of an order that is not one. Examples are orders not to do something, past
+// actions, settings of programs, and wishes about the manner of an answer.
 var harmlessRE = phrases(`
 (?:不要|不能|不可以?|不得|不许|不准|严禁|禁止|切勿|请勿|千万别|别)(?:再|随意|擅自)?(?:忽略|无视|忘记|忘掉|忘了|违反|绕过|跳过|违背)
 (?:忽略|无视|忘记|违反|绕过|跳过|违背)了
@@ -76,7 +76,7 @@ var widenRE = phrases(`
 ` + everyone + ` (?:can|may|should|must|is allowed to|are allowed to|gets? to|has access to|have access to) (?:see|read|view|search|access|use|know)? ?.{0,24}\bmemor(?:y|ies)(?:$|[^\w ]| of (?:all|every|other|the)| (?:from|in|across) (?:all|every|other))
 `)
 
-// concealRE finds wishes to hide what the assistant is, has or was told.
+// concealRE finds wishes to hide the assistant's nature or instructions.
 var concealRE = phrases(`
 (?:不要|不准|不许|不能|不得|禁止|切勿|绝不|千万别|别|永远不要)(?:再)?(?:告诉|透露|告知|泄露|提及|承认|说出|暴露|让)(?:给)?.{0,8}?(?:知道|发现)?(?:你(?:是|的|会|有|自己|存|记|曾|在|被|收到|只是|其实|刚)|这条(?:指令|规则|记忆|提示)|系统提示|提示词)
 (?:对|向)(?:用户|大家|任何人|别人|其他人)(?:隐瞒|保密|隐藏)(?:你|这条(?:指令|规则|记忆)|系统提示|提示词)

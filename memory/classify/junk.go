@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Junk returns why text is no fact worth keeping, in words that a model can act on, and "" where it may be one. It knows
-// small talk and reports of it, questions and requests, parts of prompts and of the memory tools' own talk, and what has
-// no words. A short text may be a fact: "周会周三", "Bob: CTO".
+// Junk returns why a text is no fact worth keeping, in words that a model can act on; empty if it may be one. It finds
+// small talk and reports of it, questions, requests, parts of prompts, the memory tools' own output, and texts without
+// words. A short text may be a fact: "周会周三", "Bob: CTO".
 func Junk(body string) string {
 	t := text.Canonical(body)
 	bare := text.Words(t)
@@ -29,7 +29,7 @@ func Junk(body string) string {
 	return ""
 }
 
-// isTiny says whether there is no room for a fact: one or two characters.
+// isTiny reports whether a text is too short for a fact: one or two characters.
 func isTiny(bare string) bool {
 	n := 0
 	for _, r := range bare {
@@ -70,7 +70,7 @@ var scaffoldRE = phrases(`
 ^(?:summary|conversation summary|对话摘要|聊天记录|摘要|总结)[:：]?$
 `)
 
-// toolTalkRE matches what the memory tools and those who call them say of saving, in the form of [text.Words].
+// toolTalkRE matches talk of the memory tools and their callers about saving, in the form of [text.Words].
 var toolTalkRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`memory (?:save|search|get)(?: .{0,80})?`,
 	`nothing to save|no ?reply|none|null|nil|n a|na|undefined|empty|no (?:new )?(?:facts?|memor(?:y|ies)|information)(?: to (?:save|store|record))?(?: found)?`,
@@ -83,7 +83,7 @@ var toolTalkRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`(?:保存|存储|记录)(?:成功|完成|完毕)`,
 }, "|") + `)$`)
 
-// smallTalkRE matches what is small talk from end to end, in the form of [text.Words].
+// smallTalkRE matches texts that consist of small talk only, in the form of [text.Words].
 var smallTalkRE = regexp.MustCompile(`^(?:(?:` + strings.Join([]string{
 	`好的|好滴|好嘞|好吧|好呀|好|行|可以|嗯+|哦+|噢+|喔+|啊+|哈+|嘿+|呵+|哇+|唉|对|是的?|没错|没事|没关系|没问题|不客气|不用谢|客气|收到|明白|了解|知道|懂|同意|赞成?|支持|厉害|牛|棒`,
 	`多谢|谢谢|谢|感谢|辛苦|麻烦|拜托|抱歉|对不起|不好意思|打扰|请稍等|稍等|等一下|等等|马上|在吗|在的?|来了|到了|加油`,
@@ -97,7 +97,7 @@ var smallTalkRE = regexp.MustCompile(`^(?:(?:` + strings.Join([]string{
 	`there|everyone|everybody|all|team|guys|folks|bot|friends?|you|both|to|and|for`,
 }, "|") + `) ?)+$`)
 
-// reportRE finds reports of small talk: who greeted or thanked whom.
+// reportRE finds reports of small talk, such as greetings and thanks.
 var reportRE = phrases(`
 ^(?:the )?(?:user|\w{1,20}) (?:said|says|wrote|sent) (?:a )?["']?(?:hi|hello|thanks?|thank you|ok|okay|good (?:morning|night)|greetings?)\b["']?(?: to (?:everyone|everybody|the (?:bot|assistant|group|team)))?[.!]?$
 ^(?:the )?(?:user|\w{1,20}) (?:greeted|thanked|welcomed|said (?:hi|hello|thanks|goodbye) to) (?:the )?(?:everyone|everybody|bot|assistant|group|team|user|us|them|all|\w{1,20})[.!]?$

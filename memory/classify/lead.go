@@ -10,11 +10,12 @@ import (
 	"ebb/sessions"
 )
 
-// fault is why an item is not stored, from the name of the field on; empty: it is. kind tells of what sort it is, for
-// counts; none: the item is not well formed. What has a kind is never kept, however it is put.
+// Refusal is the reason why an item is not stored. Why continues the name of the field; empty means that the item is
+// stored. Kind is its category, for counts; empty means that the item is malformed. An item with a kind is never kept,
+// in any wording.
 type Refusal struct{ Why, Kind string }
 
-// The kinds of what is never kept.
+// The kinds of text that is never kept.
 const (
 	Credential = "credential"
 	Order      = "instruction"
@@ -22,8 +23,8 @@ const (
 	Personal   = "personal data"
 )
 
-// unfit says why what a text says is never kept, in words that a model can act on, or nothing. It is looked at as it
-// stands and without what leads in: "记住：", "please note:" and the name of a speaker make no fact of what is none.
+// Refuse returns the reason why a text is never kept, in words that a model can act on; empty if it may be kept. It
+// checks the text as it is and without its lead: "记住：", "please note:" or a speaker's name make no fact of it.
 func Refuse(text string) Refusal {
 	said, asked, by := leadless(text, nil)
 	texts := []string{text}
@@ -50,12 +51,12 @@ func Refuse(text string) Refusal {
 	return Refusal{}
 }
 
-// neverStored is why a credential is refused.
+// NeverStored is the reason for the refusal of a credential.
 const NeverStored = "looks like a credential, which is never stored; tell the person that /forget last (/忘记 上一条) deletes their message"
 
 var chatter = Refusal{"is small talk or a request of one speaker, not a fact; leave it out", SmallTalk}
 
-// refuseChatter refuses the small talk of a person in the roster. Other names before a colon may be no names:
+// RefuseChatter refuses the small talk of a person in the roster. Other words before a colon may be no names:
 // "Contract: agreed".
 func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
 	said, _, by := leadless(text, roster)
@@ -65,20 +66,20 @@ func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
 	return Refusal{}
 }
 
-// isChatter reports whether a text is small talk or a request from end to end. Unlike [Junk] it takes short answers:
-// "Bob: QA" may tell what somebody is.
+// isChatter reports whether a text consists of small talk or a request only. Unlike [Junk] it accepts short answers:
+// "Bob: QA" may state a person's role.
 func isChatter(body string) bool {
 	t := text.Canonical(body)
 	bare := text.Words(t)
 	return smallTalkRE.MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
-// leadless is what a text says without what leads in: who says it, and that it is to be remembered, in any order. asked
-// and by say which of the two were there. A word before a colon that the roster does not have, as in "Status: done", is
-// taken off too, without by.
+// leadless returns a text without its lead: its speaker and a request to remember it, in any order. asked and by
+// report which of the two it had. A word before a colon that is not in the roster, as in "Status: done", is removed
+// too, without by.
 func leadless(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
 	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
-	const leads = 4 // nobody stacks more of them
+	const leads = 4 // more are not seen in practice
 	for range leads {
 		if m := askedLeadRE.FindString(said); m != "" {
 			said, asked = trimQuotes(said[len(m):]), true
@@ -94,7 +95,8 @@ func leadless(body string, roster map[string]sessions.UserID) (said string, aske
 	return said, asked, by
 }
 
-// speakerLead returns the name of a speaker that a text begins with, with the mark or verb behind it.
+// SpeakerLead returns the speaker's name at the beginning of a text, with the mark or verb behind it; empty if there
+// is none.
 func SpeakerLead(text string) string { return speakerLeadRE.FindString(text) }
 
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
@@ -118,15 +120,15 @@ const surnames = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗�
 	"廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔汤小老阿"
 
 var (
-	// askingRE finds what asks to remember before what is to be remembered.
+	// askingRE finds a request to remember at the head of a text.
 	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
-	// speakerRE finds the name of who says something before what they say.
+	// speakerRE finds the speaker's name in front of their words.
 	speakerRE = regexp.MustCompile(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
 )
 
-// Bare is a content without what only says who says it or that it is to be remembered: "张伟：记住我的工位在 B 区" is 我的工位在 B 区.
-// A name that only a colon divides from the rest counts where the rest speaks of its speaker, or asks to remember: else
-// it may be what the rest is about.
+// TrimLead returns a content without the words that name its speaker or ask to remember it: "张伟：记住我的工位在 B 区" becomes
+// 我的工位在 B 区. A name before a colon is dropped only if the rest speaks of its speaker or asks to remember. Otherwise the
+// name may be the subject.
 func TrimLead(content string) string {
 	text := strings.TrimSpace(content)
 	if m := speakerRE.FindStringSubmatchIndex(text); m != nil {

@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// SelfReference says whether the speaker of a text speaks of themself: 我, 本人, I, my and so on, but not 我们, our or what
-// only contains such a word (自我, I/O, phase I).
+// SelfReference reports whether the speaker of a text speaks of themself: 我, 本人, I, my and so on. It does not count 我们,
+// our, or words that only contain such a word (自我, I/O, phase I).
 func SelfReference(body string) bool {
 	return selfRE.MatchString(ordinalRE.ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
@@ -15,7 +15,8 @@ func SelfReference(body string) bool {
 // ordinalRE finds the Roman number one.
 var ordinalRE = regexp.MustCompile(`\b(?:phase|part|type|stage|volume|chapter|class|tier|level|war|grade|section|figure|table|act|step|world war) i\b`)
 
-// A character of Chinese that makes a plural or another word of 我 stands right beside it.
+// selfRE finds words of the first person. A Chinese character directly before or after 我 can make a plural or another
+// word of it.
 var selfRE = phrases(`
 (?:^|[^自忘本大小唯真超无])我(?:$|[^们方国司校党军院俩侪辈族厂队部])
 (?:^|[^日成基根版])本人|俺(?:$|[^们])|(?:^|[^你他她它])咱(?:$|[^们俩仨])|鄙人
@@ -23,9 +24,9 @@ var selfRE = phrases(`
 (?:^|[^\w'])(?:i'(?:m|ve|d|ll)|my|me|mine|myself)(?:$|[^\w'])
 `)
 
-// Candidate says whether a text may hold something worth remembering: it asks to be remembered, speaks of what its
-// speaker is, has or wants, or has the words, dates, amounts or identifiers of decisions and duties. Questions and small
-// talk do not. It is cheap and calls no model: it marks, and a flush reads what was marked.
+// Candidate reports whether a text may hold something worth remembering. It asks to be remembered, describes its
+// speaker, or has the words, dates, amounts or identifiers of decisions and duties. Questions and small talk are no
+// candidates. The check is cheap and calls no model; a flush reads the marked messages.
 func Candidate(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -42,8 +43,8 @@ func Candidate(body string) bool {
 	return false
 }
 
-// Asked says whether a text asks in so many words to remember something, as in "记住：…" and "please note that …". To ask
-// whether somebody remembers is something else.
+// AsksToRemember reports whether a text explicitly asks to remember something, as in "记住：…" and "please note that …".
+// The question whether the bot remembers is not such a request.
 func AsksToRemember(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		if f := text.Canonical(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
@@ -53,8 +54,8 @@ func AsksToRemember(body string) bool {
 	return false
 }
 
-// RecallQuestion says whether a text asks about, or builds on, what was said before: "上次定的是什么", "do you remember", a
-// question about a day that is past, or what the speaker told about themself. What asks to remember is none.
+// RecallQuestion reports whether a text asks about, or builds on, earlier talk: "上次定的是什么", "do you remember", a
+// question about a past day or about the speaker. A request to remember is not a recall question.
 func RecallQuestion(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -74,20 +75,20 @@ func RecallQuestion(body string) bool {
 	return false
 }
 
-// isQuestion says whether a folded text asks: it ends like a question.
+// isQuestion reports whether a folded text ends like a question.
 func isQuestion(folded string) bool { return questionRE.MatchString(folded) }
 
 var (
 	questionRE = regexp.MustCompile(`(?:\?["'」”)）~ ]*|[吗么呢嘛]["'。.!~ ]*|(?:是不是|对不对|好不好|行不行|可不可以|没有啊?|没)[。.!~ ]*)$`)
 
-	// openRE matches what begins like a question.
+	// openRE matches the beginnings of questions.
 	openRE = phrases(`
 ^(?:@\S{1,30} )?(?:请问|为什么|为何|怎么|怎样|如何|什么|谁|哪|几点|多少|有没有|是不是|能不能|要不要|可不可以|是否)
 ^(?:@\S{1,30} )?(?:who|what|when|where|which|why|how)(?:'s|\b)(?:$|[^:])
 ^(?:@\S{1,30} )?(?:do|does|did|is|are|was|were|can|could|would|will|has|have|should) (?:you|i|we|he|she|it|they|the|this|that|there|anyone|anybody|someone)\b
 `)
 
-	// wonderRE matches what has the words of a question anywhere.
+	// wonderRE matches the words of a question anywhere.
 	wonderRE = phrases(`
 什么|谁|哪(?:个|些|里|天|位|一|次|儿|家)|多少|几(?:点|号|个|天|月|次|位)|怎么|为什么|为何|何时|是不是|有没有|能不能|是否|啥|咋|来着|吗(?:$|[^\p{Han}])
 ^(?:@\S{1,30} )?(?:and |so |but |hey |ok,? )?(?:who|what|when|where|which|why|how|did|do|does|was|were|is|are|have|has|can|could)(?:'s|\b)
@@ -159,7 +160,7 @@ var (
 \bwhat (?:was|were) (?:the|our|that)\b|\b(?:you|i|we|he|she|they) (?:said|mentioned|told me|promised|agreed) (?:earlier|before|previously|yesterday|last)\b
 `)
 
-	// pastRE matches what makes a question one about the past.
+	// pastRE matches words that make a question one about the past.
 	pastRE = phrases(`
 上次|上回|上一次|上个?(?:月|周|星期|季度)|之前|以前|曾经?|刚才|刚刚|当时|那天|那次|那时|过去|原来|最初|一开始|历史|前几天|前两天|前阵子|前段时间|先前|早些时候|当初|最近
 \b(?:last time|earlier|previously|before|ago|back then|in the past|originally|formerly|once|ever|used to|so far|recently|already|other day|previous|history)\b

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// phraseList matches any of a list of patterns. Of each message many such lists are asked, and most match nothing: only
-// those patterns are tried of which the text has a word that a match must contain.
+// phraseList matches any of a list of patterns. Each message is checked against many lists, and most match nothing. So
+// only the patterns with a required word in the text are tried.
 type phraseList struct {
 	*regexp.Regexp // of all of them
 
@@ -23,8 +23,8 @@ type phrasePattern struct {
 	needed []string // every match contains one of these; none: there is no telling
 }
 
-// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern is any
-// number of them, none included, so that what was spelled is found too.
+// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern matches
+// any number of blanks, none included, so that spelled words are found too.
 func phrases(lines string) phraseList {
 	var patterns []string
 	var l phraseList
@@ -58,7 +58,7 @@ func (l phraseList) MatchString(folded string) bool {
 // maxNeeds bounds how many words one part of a pattern is known by.
 const maxNeeds = 64
 
-// requiredWords lists words of which every match of an expression contains one; none where there is no such list.
+// requiredWords lists words of which every match of an expression contains one; empty if there is no such list.
 func requiredWords(e *syntax.Regexp) []string {
 	switch e.Op {
 	case syntax.OpLiteral:

@@ -10,8 +10,8 @@ import (
 	"ebb/sessions/redact"
 )
 
-// tellsSecret reports whether a text tells a credential, in whatever width it is written, or the shell of one that was
-// taken out before: nobody needs that either. To speak of the mark is no secret: "logs show [redacted]".
+// HasCredential reports whether a text states a credential in any character width, or the remains of a redacted one. A
+// mention of the mark is not a secret: "logs show [redacted]".
 func HasCredential(body string) bool {
 	plain := norm.NFKC.String(text.DropInvisible(body))
 	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
@@ -26,18 +26,18 @@ const (
 
 var (
 	markRE = regexp.MustCompile(`(?i)` + markOf)
-	// shellRE finds what is left of a credential: its name, or the account, and the mark in its place.
+	// shellRE finds the remains of a credential: its name, or the account, and the mark in its place.
 	shellRE = regexp.MustCompile(`(?i)(?:(?:` + labelOf + joinOf + `)+|\b(?:root|admin|administrator|sa|oracle)\s?/\s?)` + markOf)
 	// loginRE finds it in a link.
 	loginRE  = regexp.MustCompile(`(?i)://[^\s/:@]*:` + markOf + `@`)
 	clauseRE = regexp.MustCompile(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 
-// leastRest is how many words or Chinese characters make a statement, where no figure is among them.
+// leastRest is the number of words or Chinese characters that make a statement without a figure.
 const leastRest = 5
 
-// shellless is a text without the shells of credentials, and without the clauses of which nothing else is left: what
-// stands beside a credential is kept, such as where a database is and whose.
+// DropRedacted returns a text without the remains of credentials, and without clauses that hold nothing else. Text next
+// to a credential is kept, such as the place and the owner of a database.
 func DropRedacted(body string) string {
 	if !markRE.MatchString(body) {
 		return body

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// organs are what people have operated on.
+// organs are organs that surgeons operate on.
 const organs = `(?:膝盖?|关节|眼睛?|心脏|阑尾|胆囊?|胃|肠|牙|腰|椎|痔疮?|鼻|肩|脚|腿|手腕|甲状腺|乳腺|子宫|前列腺|肾|肝|肺|脑|骨|微创|近视|激光|剖腹|剖宫)`
 
-// Sensitive says whether a text tells what is nobody else's business: health, pay, numbers of identity, bank or travel
-// papers, belief, orientation, convictions, where somebody lives. To speak of such things in general ("工资系统由 Bob 负责") does
-// not, nor do programs about them, nor what somebody may not eat, which people tell for others to heed. Where somebody
-// lives is a street with a number: a city is nobody's address. Credentials are another matter, see redact.HasSecret.
+// Sensitive reports whether a text states a person's private data: health, pay, identity numbers, bank or travel
+// papers, belief, orientation, convictions, home address. General talk about these ("工资系统由 Bob 负责"), programs about
+// them and diets, which colleagues must know, are not sensitive. A home address is a street with a number; a city alone
+// is no address. For credentials see redact.HasSecret.
 func Sensitive(body string) bool {
 	f := text.JoinSpelled(productRE.ReplaceAllString(text.Canonical(body), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
 }
 
 var (
-	// productRE finds what is made or studied, and is called after what it is about.
+	// productRE finds products and fields of study that are named after a sensitive topic.
 	productRE = phrases(`
 (?:癌症?|肿瘤|糖尿病|高血压|心脏病|哮喘|骨折|怀孕|孕期|备孕|抑郁症?|手术|体检|病历|薪酬|工资|奖金)(?:筛查|检测|预测|诊断|管理|随访|评估|排班|识别|数据|核算)* ?(?:ai)? ?(?:模型|项目|系统|平台|模块|数据集|算法|课题|产品|接口|app|小程序)
 \b(?:cancer|tumou?r|diabetes|pregnancy|surgery|asthma|hypertension|hepatitis|depression|prescription|blood pressure|bonus|wage|income)(?: (?:screening|detection|prediction|scheduling|management|monitoring|risk|care))? (?:ai |data )?(?:model|project|system|platform|module|dataset|study|app|dashboard|tracker|api|page|feature|team|service|screening|scheduler|calculator)\b
@@ -48,12 +48,12 @@ var (
 	// identityCardRE finds numbers of Chinese identity cards: place, date of birth, serial and check digit.
 	identityCardRE = regexp.MustCompile(`(?:^|[^0-9])[1-9][0-9]{5} ?(?:18|19|20)[0-9]{2} ?(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]) ?[0-9]{3}[0-9x](?:$|[^0-9])`)
 
-	// cardRE finds what may be the number of a bank card. The numbers of DingTalk and of logs are as long: Luhn's check
-	// digit tells most of them apart, and a card begins with 3 to 6.
+	// cardRE finds candidates for a bank card's number. Numbers of DingTalk and of logs are as long: Luhn's check digit
+	// excludes most of them, and a card begins with 3 to 6.
 	cardRE = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){12,}`)
 )
 
-// holdsCard says whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
+// holdsCard reports whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
 func holdsCard(folded string) bool {
 	for _, run := range cardRE.FindAllString(folded, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)

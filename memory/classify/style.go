@@ -4,9 +4,9 @@ import (
 	"ebb/memory/text"
 )
 
-// AnswerStyle says whether a text tells how somebody wants to be answered: in which language, how long, in what form. It
-// is a preference of whoever said it, never a rule for others: in a private chat it follows the person, in a group it is
-// about them alone.
+// AnswerStyle reports whether a text states how its speaker wants to be answered: in which language, length or form. It
+// is a preference of that speaker, never a rule for others. In a private chat it follows the person; in a group it
+// concerns that person alone.
 func AnswerStyle(body string) bool { return styleRE.MatchString(text.Canonical(body)) }
 
 const languages = `(?:english|chinese|mandarin|cantonese|french|german|japanese|korean|spanish|italian|russian|portuguese|arabic|thai|vietnamese|dutch)`

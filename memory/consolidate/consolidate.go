@@ -18,8 +18,8 @@ import (
 	"ebb/sessions"
 )
 
-// Consolidator tells the oldest facts of a pile as fewer. What the model answers is checked; where it lost something,
-// nothing changes.
+// Consolidator replaces the oldest facts of a group by fewer ones. It checks the model's answer, and changes nothing if
+// the answer lost something.
 type Consolidator struct {
 	Store    memory.ConsolidationStore
 	Model    memory.Model
@@ -30,14 +30,14 @@ type Consolidator struct {
 	Context  int                   // the window, in tokens
 }
 
-// ErrLossy says that a model left something out that the facts named, so that they were kept as they are.
+// ErrLossy says that the model's answer lacks something that the old facts name. The old facts stay.
 var ErrLossy = errors.New("the consolidated facts lack something that the old ones name")
 
 // Bounds of one consolidation.
 const (
-	batch      = 40 // facts that are told as fewer
+	batch      = 40 // facts that one call consolidates
 	fewest     = 2  // of them: a group of many people has few facts about each
-	keptShare  = 2  // at most one of so many remain
+	keptShare  = 2  // at most one of this number remains
 	answerRoom = 4096
 )
 
@@ -46,10 +46,10 @@ var consolidateText string
 
 var consolidateTemplate = template.Must(template.New("consolidate.md").Parse(consolidateText))
 
-// Consolidation is what one call did.
+// Consolidation is the outcome of one call.
 type Consolidation struct {
 	Receipt memory.Receipt
-	Old     int // facts that were told as fewer; 0: there was nothing to do
+	Old     int // facts that were replaced; 0: there was nothing to do
 	Usage   sessions.Usage
 	Cost    float64
 }
@@ -111,8 +111,8 @@ func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) 
 	}, nil
 }
 
-// parseDrafts makes drafts of an answer, which must be fewer than the old facts and name everything that these do. They belong
-// where the old ones do, whatever the model says of whom they are about.
+// parseDrafts makes drafts of an answer. They must be fewer than the old facts and name everything that these do. Their
+// scope and subject are those of the old facts, whatever the model says.
 func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
 	if c.Arguments == "" {
 		return nil, draft.ErrNotSaved
@@ -142,7 +142,7 @@ func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, 
 	return drafts, nil
 }
 
-// patternOf is what all drafts have that stand for old: where they belong and where they came from.
+// patternOf is the common part of all drafts that replace old: scope, subject, speaker and source.
 func patternOf(old []memory.Memory) (memory.Draft, error) {
 	first := old[0]
 	d := memory.Draft{
@@ -162,8 +162,8 @@ func patternOf(old []memory.Memory) (memory.Draft, error) {
 	return d, nil
 }
 
-// complete checks that facts name every number and identifier of the old ones, and most of what else each of them says. Its
-// error is for a log, where nothing that people said may stand: it has the number of the fact.
+// complete checks that facts name every number and identifier of the old ones, and most terms of each. Its error goes
+// to a log, where nothing that people said may stand: it has the number of the fact.
 func complete(old []memory.Memory, facts []memory.Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {

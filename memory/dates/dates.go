@@ -18,9 +18,9 @@ type Span struct{ From, To time.Time }
 // becomes "明天（2026-11-22）", "next Friday" becomes "next Friday (2026-11-27)". A week, month or year gets its span or
 // number. Weeks begin on Monday, so that "next Friday" is that of the next week.
 //
-// Text with a date in brackets stays as it is, so that to resolve twice changes nothing. Days that come again
-// ("每周五", "every Friday", "周一到周五") mean no date. A day of the week that nothing is said about is the next one, today
-// included, or the last one where the words around it tell of the past. With a zero said nothing is resolved.
+// Text with a date in brackets stays as it is, so that a second call changes nothing. Recurring days ("每周五", "every
+// Friday", "周一到周五") mean no date. A day of the week is the next one, today included, or the last one if the words
+// around it are in the past tense. With a zero said nothing is resolved.
 func Resolve(body string, said time.Time) string {
 	if said.IsZero() {
 		return body
@@ -39,10 +39,10 @@ func Resolve(body string, said time.Time) string {
 	return b.String()
 }
 
-// DatesIn returns the days that a question means, in the order of its words and in now's zone: relative dates as
-// [ResolveDates] reads them, and dates in figures or with the name of a month. Questions look back: a day of the week is
-// the last one, today included, and a date without a year is at most a month ahead. Months and years are spans of all
-// their days. Of a long text only the beginning and the end are a question.
+// Find returns the days that a question means, in the order of its words and in now's zone. It reads relative dates
+// like [Resolve], dates in figures and dates with the name of a month. Questions look back: a day of the week is the
+// last one, today included, and a date without a year is at most a month ahead. Months and years are spans of all their
+// days. A long text is searched only at its beginning and end.
 func Find(query string, now time.Time) []Span {
 	var spans []Span
 	for _, m := range allDates.find(text.Clip(query), startOfDay(now), true) {
@@ -59,8 +59,8 @@ type dateMention struct {
 	rule    *dateRule
 }
 
-// dateGrammar finds the places that one of its rules matches. One expression for all finds them in one pass; the rules,
-// each matched against a few words only, tell what they mean.
+// dateGrammar finds the places that one of its rules matches. One expression for all rules finds them in one pass. Each
+// rule is then matched against a few words only, for the meaning.
 type dateGrammar struct {
 	re    *regexp.Regexp
 	short *regexp.Regexp // without what no text can match that has none of the dateWords
@@ -81,7 +81,7 @@ func newDateGrammar(rules ...*dateRule) dateGrammar {
 	}
 }
 
-// places lists where in a text a rule matches, as pairs of byte offsets.
+// places lists the matches of a rule in a text, as pairs of byte offsets.
 func (g dateGrammar) places(text string) [][]int {
 	if !hasDateWord(text) {
 		return g.short.FindAllStringIndex(text, -1)
@@ -89,8 +89,8 @@ func (g dateGrammar) places(text string) [][]int {
 	return g.re.FindAllStringIndex(text, -1)
 }
 
-// find lists the mentions in a text, told from day. back says that a day of the week is in the past where nothing is
-// said about it, and that a date beside another is not a reason to leave either out.
+// find lists the mentions in a text, relative to day. With back, a day of the week is in the past unless the text says
+// otherwise, and a date next to another one excludes neither.
 func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
 	if !mayDate(text) {
 		return nil
@@ -98,7 +98,7 @@ func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
 	return g.read(text, g.places(text), day, back)
 }
 
-// read is find where the places are known.
+// read is find with known places.
 func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool) []dateMention {
 	var found []dateMention
 	var in clause
@@ -128,7 +128,7 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 	return found
 }
 
-// mayDate says whether it is worth it to look for dates: the expressions cost far more than to find none of their words.
+// mayDate reports whether a search for dates can succeed: the expressions cost far more than a search for their words.
 func mayDate(text string) bool {
 	if strings.ContainsAny(text, dateCharacters) {
 		return true
@@ -191,8 +191,8 @@ func bracket(s Span, chinese bool) string {
 // clause is a stretch of text between marks that end a sentence.
 type clause struct {
 	from, to int
-	habit    bool // it tells of what comes again and again
-	ahead    bool // it tells of what is to come
+	habit    bool // it speaks of a recurring event
+	ahead    bool // it speaks of the future
 }
 
 // at returns the clause around an offset, which is not before this one. All clauses of a text are read once.
@@ -227,37 +227,37 @@ var (
 	rangeBeforeRE = regexp.MustCompile(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
 	rangeBehindRE = regexp.MustCompile(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
 
-	// Where the words before or behind a day of the week put it in the past.
+	// Patterns of the words before or behind a day of the week that put it in the past.
 	pastBeforeRE = regexp.MustCompile(`(?i)\b` + pastVerbs + `(?:\s+(?:it|them|that|him|her|us|this|with\s+\w+))?(?:\s+(?:on|back|this))*\s*$`)
 	pastBehindRE = regexp.MustCompile(`(?i)^[,\s]*(?:(?:morning|afternoon|evening|night),?\s+)?(?:\w+\s+){0,2}` + pastVerbs + `\b`)
 	pastChinese  = regexp.MustCompile(`^[^，,。；;！!？?\n就要快该会得将]{0,16}(?:已经|刚刚|过了|[^就要快该会得将]了(?:$|[，,。；;！!？?\n]))`)
 )
 
-// pastVerbs are the forms that people tell of meetings and work with; there are no more in a chat than is worth a list.
+// pastVerbs are the past forms of verbs about meetings and work that chats commonly have.
 const pastVerbs = `(?:was|were|did|had|met|went|said|told|sent|got|made|saw|came|left|bought|spoke|gave|shipped|released|finished|` +
 	`discussed|talked|called|signed|merged|deployed|launched|announced|arrived|happened|decided|agreed)`
 
-// isInPast says whether the words around a day of the week put it in the past.
+// isInPast reports whether the words around a day of the week put it in the past.
 func isInPast(text string, at, end int) bool {
 	const window = 60
 	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
 	return pastBeforeRE.MatchString(before) || pastBehindRE.MatchString(behind) || pastChinese.MatchString(behind)
 }
 
-// isDated says whether a date stands right before or behind a place.
+// isDated reports whether a date stands directly before or behind a place.
 func isDated(text string, at, end int) bool {
 	const window = 40
 	return dateBeforeRE.MatchString(text[max(0, at-window):at]) || dateBehindRE.MatchString(text[end:min(len(text), end+window)])
 }
 
-// isRange says whether a day of the week is an end of "周一到周五", which mostly tells of every week.
+// isRange reports whether a day of the week is an end of "周一到周五", which mostly means every week.
 func isRange(text string, at, end int) bool {
 	const window = 24
 	return rangeBeforeRE.MatchString(text[max(0, at-window):at]) || rangeBehindRE.MatchString(text[end:min(len(text), end+window)])
 }
 
-// Chinese has no blanks: words that look like a date when they stand beside others, as "明天" does in "说明天气情况". A word
-// is no date right behind one of the characters before it, or right before one of those behind it.
+// lookAlikes are Chinese words that look like a date next to other characters, as "明天" does in "说明天气情况": Chinese has
+// no blanks. A word is no date directly behind a character of before, or directly before one of behind.
 var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "明", before: "光文声说聪透表证黎照注英简鲜严申查阐标写"},
 	{first: "后天", before: "先以之今最午雨饭然天", behind: "性赋"},
@@ -279,7 +279,7 @@ var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "月", before: "一二三四五六七八九十每个0123456789０１２３４５６７８９"},
 }
 
-// insideWord says whether what looks like a date is part of another word or of a longer number.
+// insideWord reports whether a match is part of another word or of a longer number.
 func insideWord(text string, at, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	behind, _ := utf8.DecodeRuneInString(text[end:])
@@ -305,13 +305,13 @@ func startOfDay(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// mentionsDate reports whether a text has the form of a date anywhere, whatever it means.
+// Mentions reports whether any part of a text has the form of a date.
 func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
 
-// meansPast says whether a text names a past day, or a date in figures or with its month. Whether that is past only a
-// clock could say, and it does no harm to look such a day up.
+// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could
+// decide whether such a date is past; a search for it does no harm.
 func NamesPast(text string) bool {
-	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day serves to tell before from after
+	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day separates before from after
 	if !mayDate(text) {
 		return false
 	}

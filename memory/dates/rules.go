@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// dateRule is one way to write a date. days gets the folded words that its pattern's groups matched, and the day that
-// they are told from; false: they mean none after all.
+// dateRule is one way to write a date. days gets the folded words that its pattern's groups matched, and the reference
+// day. It returns false if the words mean no date.
 type dateRule struct {
 	pattern string
 	english bool // in words of which dateWords has a part, and nothing else
@@ -30,7 +30,7 @@ const (
 	MonthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
 )
 
-// relativeDates are told from the day they are said on; allDates are those of any kind. In both the longer words come
+// relativeDates are relative to the day of the text; allDates are dates of any kind. In both the longer words come
 // before those that they contain.
 var (
 	relativeRules = append(chineseRules, allEnglish(englishRules)...)
@@ -187,8 +187,8 @@ var englishRules = []*dateRule{
 	}},
 }
 
-// absoluteRules are for questions only: a fact keeps the date that it names. A year that is not said is that of the last
-// such date, or of the next one where that is at most a month ahead.
+// absoluteRules are for questions only: a fact keeps the date that it names. Without a year the last such date is
+// meant, or the next one if that is at most a month ahead.
 var absoluteRules = []*dateRule{
 	{pattern: `([0-9]{4})(?:-|/|\.|年)([0-9]{1,2})(?:-|/|\.|月)([0-9]{1,2})[日号]?`, days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
@@ -300,7 +300,7 @@ func weekday(monday time.Time, name string) Span {
 	return oneDay(monday.AddDate(0, 0, n))
 }
 
-// upcoming moves a span of this week to the next one where it is over.
+// upcoming moves a past span of this week to the next one.
 func upcoming(s Span, day time.Time) Span {
 	if s.To.After(day) {
 		return s
@@ -308,7 +308,7 @@ func upcoming(s Span, day time.Time) Span {
 	return moved(s, 7)
 }
 
-// addMonths returns a day of the month that is n months away: the same one, or the last where there is none.
+// addMonths returns the same day of the month n months away, or the last day of that month if it is shorter.
 func addMonths(day time.Time, n int) time.Time {
 	first := time.Date(day.Year(), day.Month()+time.Month(n), 1, 0, 0, 0, 0, day.Location())
 	return first.AddDate(0, 0, min(day.Day(), first.AddDate(0, 1, -1).Day())-1)
@@ -334,14 +334,14 @@ func quarterOf(day time.Time, n int) Span {
 	return Span{from, from.AddDate(0, 3, 0)}
 }
 
-// dateOf returns a day of the calendar, and false where there is none.
+// dateOf returns a day of the calendar; false if it does not exist.
 func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
 	d, ok := number(dayOfMonth)
 	date := time.Date(year, time.Month(month), d, 0, 0, 0, 0, zone.Location())
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
-// recent returns a day of the calendar whose year, where it is not said, is that of the last one.
+// recent returns a day of the calendar. Without a year it is the last one.
 func recent(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	if n, ok := number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)

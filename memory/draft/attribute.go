@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// voice is how a text came into the log. Only what people wrote themselves may become a memory outside the session: a
-// quote, a tool result or the model's own words may hold anything.
+// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: a quote, a
+// tool result or the model's words may hold anything.
 type voice int
 
 const (
@@ -34,11 +34,11 @@ type witness struct {
 	names map[string]bool // terms of the names of who wrote it: they count as naming themselves
 }
 
-// evidence is what a chat's facts are traced back to.
+// evidence is the set of texts that a chat's facts are traced back to.
 type evidence struct {
 	witnesses []witness
 	seen      map[string]int // how many witnesses have a term
-	foreign   bool           // somebody else's words are among them: of a quote, or of a tool
+	foreign   bool           // another person's words are among them: of a quote, or of a tool
 }
 
 // evidenceOf reads the events of a chat. Speakers count as naming themselves, by every name that the roster has of them.
@@ -78,13 +78,13 @@ func evidenceOf(c Chat) evidence {
 			add(tool, e, e.Content)
 		case sessions.RoleAssistant:
 			add(assistant, e, e.Content)
-		case sessions.RoleSummary: // tells what other events say
+		case sessions.RoleSummary: // repeats the content of other events
 		}
 	}
 	return ev
 }
 
-// ownWords parts what the sender of a message wrote from what the message quotes: the one that it replies to, and lines
+// OwnWords separates the sender's words of a message from the quoted ones: the message that it replies to, and lines
 // that are marked as quoted.
 func OwnWords(e sessions.Event) (words, others string) {
 	var mine, theirs []string
@@ -109,10 +109,10 @@ func OwnWords(e sessions.Event) (words, others string) {
 // How much of a fact a text must hold to support it.
 const (
 	supportShare = 0.3  // of the fact's terms
-	ownShare     = 0.75 // of what the best foreign text holds, for somebody's own words to count as the source
+	ownShare     = 0.75 // share of the best foreign text's score from which a person's own words count as the source
 )
 
-// support is what a fact was drawn from: the witness, and the events that it lies in.
+// support is the source of a fact: the witness and its events.
 type support struct {
 	witness
 
@@ -120,8 +120,8 @@ type support struct {
 	start, end int64
 }
 
-// supportOf finds what supports a fact best. Where by names somebody whose own words support it, it is they who said it. Of
-// equals the last counts, for it is in force.
+// supportOf finds the best support of a fact. If the own words of the named speaker support it, that person said it.
+// Among equals the last one wins, for it is in force.
 func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
@@ -157,9 +157,8 @@ func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	return support{}
 }
 
-// score weighs what of a fact's terms a text holds: rare ones more, those with digits twice. It is not ok where that is
-// too little to support the fact. Names of who wrote it count as held, beside words that support the rest of the fact:
-// a nick may be any text, and by itself says nothing.
+// score is the weight of a fact's terms in a text: rare ones count more, those with digits twice. It is not ok if they
+// are too few to support the fact. The writer's names count only with other supporting words: a nick may be any text.
 func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
 	held, named := 0, 0
 	for t := range terms {
@@ -187,9 +186,9 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, true
 }
 
-// outweighs reports whether a fact that no text supports has to do with what people said, and no less than with what was
-// retold beside that: what somebody puts into other words, or into another language, shares few words with the fact. A line
-// of what was retold counts as a text; terms with digits count twice.
+// outweighs reports whether people's words have terms of a fact that no text supports, and no fewer than the retold
+// text has. A paraphrase or translation of a person's words shares few terms with the fact. Each retold line counts as
+// a text; terms with digits count twice.
 func (ev evidence) outweighs(content string, retold []string) bool {
 	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
@@ -221,7 +220,7 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 // near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.
 const near = 3
 
-// around is the support of a witness, with the neighbours of the same voice that hold what it lacks.
+// around is the support of a witness, with neighbours of the same voice that hold its missing terms.
 func (ev evidence) around(at int, terms map[string]bool) support {
 	w := ev.witnesses[at]
 	s := support{witness: w, found: true, start: w.seq, end: w.seq}

@@ -8,20 +8,22 @@ import (
 	"ebb/sessions"
 )
 
-// Chat is where facts were said, for routing.
+// Chat is the place and the people of a conversation, for routing.
 type Chat struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Roster maps the names and ids of those who spoke to their ids.
+	// Roster maps the names and ids of the speakers to their ids.
 	Roster map[string]sessions.UserID
 	// Person is whom the bot talks to in a private chat.
 	Person sessions.UserID
-	// Said is what facts can have been drawn from, in order. Messages of a turn that has not committed have no Seq yet.
+	// Said are the events that facts can come from, in order. Messages of a turn that has not committed have no Seq
+	// yet.
 	Said []sessions.Event
-	// Retold is what the model was shown besides Said, such as summaries of what stood before it, which may tell anybody's
-	// words, a tool's too: what nobody in Said said is taken from there unless it has more in common with their words.
+	// Retold is the text that the model saw besides Said, such as summaries of older events. It may repeat any
+	// speaker's words, a tool's too. A fact outside Said is taken from there unless it has more in common with people's
+	// words in Said.
 	Retold []string
 	// Location is the conversation's time zone, for relative dates; nil: UTC.
 	Location *time.Location
@@ -29,10 +31,10 @@ type Chat struct {
 	TaskTTL time.Duration
 }
 
-// DefaultTaskTTL is how long the state of work is kept where nothing else is said.
+// DefaultTaskTTL is the default lifetime of the state of work.
 const DefaultTaskTTL = 14 * 24 * time.Hour
 
-// ChatOf is where a session's facts are said, with those who speak in events and what they say.
+// ChatOf is the chat of a session's events.
 func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 	c := Chat{Key: s.Key, Robot: s.RobotCode, Conversation: s.ConversationID, Roster: RosterOf(events), Said: events}
 	c.Private = s.ConversationType == sessions.Private
@@ -46,7 +48,7 @@ func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 	return c
 }
 
-// ReaderOf is who reads memory in a chat.
+// ReaderOf is the reader of memory in a chat.
 func ReaderOf(c Chat) memory.Reader {
 	r := memory.Reader{Key: c.Key, Robot: c.Robot, Conversation: c.Conversation, Private: c.Private}
 	if c.Private && c.Person != "" {
@@ -55,13 +57,13 @@ func ReaderOf(c Chat) memory.Reader {
 	return r
 }
 
-// RosterOf lists who spoke in events: by id, by the label that transcripts show, and by nick where one person alone
-// goes by it. Nicks are what people choose to write: none of them can take another's id or label.
+// RosterOf maps the speakers of events by id, by the label of transcripts, and by nick if it is one person's alone.
+// People choose their nicks: no nick can take another person's id or label.
 func RosterOf(events []sessions.Event) map[string]sessions.UserID {
 	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
 	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {
 		if other, taken := names[name]; taken && other != id {
-			id = "" // of two people: of nobody
+			id = "" // of two people: ambiguous
 		}
 		names[name] = id
 	}

@@ -14,15 +14,14 @@ import (
 	"ebb/sessions"
 )
 
-// Route decides what becomes of the facts that a model wants to keep: who may read each, who said it, where and when.
-// The model only labels; nothing that it writes can make a fact readable to more people. What may not be kept is left
-// out and said in refused.
+// Route decides the readers, speaker, source and time of the facts that a model wants to keep. The model only labels;
+// its text can't make a fact readable to more people. Facts that may not be kept are listed in refused.
 //
-// In a private chat what a person says of themself follows them, and all else stays in that chat. In a group everything
-// is the group's, but for what a speaker says of themself, which is theirs and read in this group only. The state of
-// work is the session's, for a while. How somebody wants to be answered is their preference, whatever a model calls it:
-// in a group a fact about them alone, and never a rule for others. What nobody said in their own words, but a quote, a
-// tool or the model did, is the session's too.
+// In a private chat people's statements about themselves follow them, and the rest stays in that chat. In a group all
+// facts are the group's, except statements about oneself, which are the speaker's and read in this group only. The
+// state of work is the session's, for a while. A wish about answers is its author's preference, whatever a model calls
+// it: in a group a fact about that person alone, never a rule for others. A fact that only a quote, a tool or the model
+// stated is the session's too.
 func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string) {
 	drafts, faults := RouteFacts(facts, c)
 	for _, f := range faults {
@@ -31,6 +30,7 @@ func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string
 	return drafts, refused
 }
 
+// RouteFacts is [Route] with the kind of each refusal.
 func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []classify.Refusal) {
 	ev := evidenceOf(c)
 	for _, f := range facts {
@@ -59,8 +59,8 @@ func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []c
 	return drafts, refused
 }
 
-// isPersonal reports whether a fact tells what is nobody else's business, in whichever of its fields: the amount may stand
-// in the content, and that it is somebody's pay in the key, which is stored as well.
+// isPersonal reports whether a fact states a person's private data in any of its fields. The content may hold the
+// amount, and the key, which is stored as well, that it is pay.
 func isPersonal(f memory.Fact) bool {
 	of := strings.TrimSpace(f.Subject + " " + f.Key)
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
@@ -100,7 +100,7 @@ func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 			d.SubjectID = c.Person
 			d.Scope, d.ScopeID = memory.ScopeUser, string(c.Person)
 		}
-	case style && s.who == "": // nobody knows whose wish it is
+	case style && s.who == "": // the author of the wish is unknown
 	case style:
 		d.SubjectID = s.who
 		d.Scope, d.ScopeID = memory.ScopeUser, string(s.who)
@@ -118,8 +118,8 @@ func aboutPerson(d memory.Draft, f memory.Fact, c Chat) bool {
 		(d.SaidBy == "" || d.SaidBy == c.Person)
 }
 
-// keyFor is a fact's key. The name of somebody who is not known by an id belongs to it: the birthdays of two strangers
-// are two facts. The owners of one thing, one after the other, are not.
+// keyFor is a fact's key. It includes the name of a person without a known id: the birthdays of two strangers are two
+// facts. Successive owners of one thing share a key.
 func keyFor(f memory.Fact, c Chat) string {
 	key := text.NormalizeKey(f.Key)
 	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || reconcile.IsValue(f.Subject, f.Content, f.Key) {
@@ -130,8 +130,8 @@ func keyFor(f memory.Fact, c Chat) string {
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// expiryOf is when nobody needs to know the state of some work any more: some time after it was told, or after the last
-// day that it names, of at most a year.
+// expiryOf is the end of use of a task's state: some time after it was said, or after the last day that it names, of at
+// most a year.
 func expiryOf(d memory.Draft, c Chat) time.Time {
 	ttl := c.TaskTTL
 	if ttl <= 0 {
@@ -147,8 +147,8 @@ func expiryOf(d memory.Draft, c Chat) time.Time {
 	return last.Add(ttl)
 }
 
-// asAnswerStyle makes a fact of how answers are wanted a preference of whoever said it, whatever a model calls it. What names
-// somebody else is about them, and stays what it is.
+// asAnswerStyle makes a fact about the style of answers a preference of its speaker, whatever kind the model chose. A
+// fact that names another person is about that person, and stays as it is.
 func asAnswerStyle(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
 	if !classify.AnswerStyle(f.Content) {
 		return f, false

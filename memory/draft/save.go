@@ -15,7 +15,7 @@ import (
 // SaveTool is the name of the tool by which facts are saved, in turns and flushes alike.
 const SaveTool = "memory_save"
 
-// SaveDescription tells a model what the tool is for.
+// SaveDescription describes the tool's purpose to a model.
 const SaveDescription = "Save facts worth remembering beyond this conversation: decisions, owners, deadlines, identifiers, preferences. " +
 	"One fact per item, complete in itself, with names and dates. Never credentials."
 
@@ -60,16 +60,15 @@ func SaveSchema() map[string]any {
 	}
 }
 
-// ErrNotSaved says that the model neither saved anything nor said that there is nothing to save.
+// ErrNotSaved says that the model neither saved a fact nor said that there is none.
 var ErrNotSaved = errors.New("model did not call memory_save")
 
-// ErrUnfit says that a call tried to save what is never kept, such as credentials, small talk and instructions, and
-// nothing else.
+// ErrUnfit says that every fact of a call was refused by its content, such as credentials, small talk and instructions.
 var ErrUnfit = errors.New("what it holds is never kept")
 
-// ParseSave reads the arguments of a call. Items that can't be facts are left out and said in rejected; the error is
-// for arguments that are no such object at all, or that neither hold a usable fact nor say that there is none. It wraps
-// ErrUnfit where every item was well formed and refused for what it says.
+// ParseSave reads the arguments of a call. Malformed items are left out and listed in rejected. It returns an error if
+// the arguments are no such object, or neither hold a usable fact nor say that there is none. The error wraps ErrUnfit
+// if every item was well formed and refused for its content.
 func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	var in struct {
 		Facts   []json.RawMessage `json:"facts"`
@@ -181,13 +180,13 @@ func memoryID(raw json.RawMessage) (id int64, ok bool) {
 	return id, err == nil && id > 0
 }
 
-// Bounds of what one item may bring.
+// Bounds of one item.
 const (
 	MaxFactBytes = 16 << 10 // however it is split
 	maxLabel     = 80       // characters of a key or a name
 )
 
-// malformed says why a content is none, or nothing.
+// malformed returns why a content can't be stored; empty if it can.
 func malformed(content string) string {
 	switch {
 	case len(content) > MaxFactBytes:

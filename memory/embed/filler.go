@@ -12,15 +12,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Filler gives texts their vectors in the background. What is done stands in the storage: it goes on there after a
-// stop. A change of model begins anew; the former model's vectors go when the new ones are complete.
+// Filler computes vectors of texts in the background. The storage keeps its progress, and it continues there after a
+// stop. A change of model starts over; the former model's vectors are deleted once the new ones are complete.
 type Filler struct {
 	Store     memory.Vectors
 	Embedder  memory.Embedder
 	Batch     int           // texts a request; 0: 64
 	PerMinute int           // requests; 0: no bound
 	Pause     time.Duration // between looks for new texts; 0: 5 s
-	// Leads says whether this replica is the one that fills; nil: always.
+	// Leads reports whether this replica fills; nil: always.
 	Leads func(ctx context.Context) (bool, error)
 
 	limiter *rate.Limiter
@@ -30,11 +30,11 @@ type Filler struct {
 const (
 	defaultBatch = 64
 	defaultPause = 5 * time.Second
-	firstRest    = 2 * time.Second // after trouble; doubled each time
+	firstRest    = 2 * time.Second // after a failure; doubled each time
 	longestRest  = 5 * time.Minute
 	// shortText is how much of a text is tried, in characters, when the endpoint does not take more of it.
 	shortText = 400
-	// probe is a text that any endpoint takes: one that refuses it refuses everything.
+	// probe is a text that any working endpoint accepts.
 	probe = "hello"
 )
 
@@ -89,8 +89,8 @@ func (f *Filler) fillOnce(ctx context.Context) (int, error) {
 	return f.Fill(ctx)
 }
 
-// Fill gives vectors to all texts that have none and returns to how many. After an error it goes on where it was. It is
-// not for concurrent use.
+// Fill stores vectors of all texts without one, and returns their number. After an error it continues where it stopped.
+// It is not safe for concurrent use.
 func (f *Filler) Fill(ctx context.Context) (int, error) {
 	if f.limiter == nil {
 		f.limiter = rate.NewLimiter(rate.Inf, 1)
@@ -122,7 +122,7 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// embedBatch gives vectors to some texts. What has one elsewhere takes that, and those that say the same take one together.
+// embedBatch stores vectors of some texts. A text with a vector elsewhere takes that one, and equal texts share one.
 func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int, error) {
 	var known []memory.Unembedded
 	var vectors [][]float32
@@ -180,8 +180,8 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 	return all, err
 }
 
-// embedOne deals with a text that the endpoint does not take: the beginning of it may do. Where the endpoint takes nothing
-// at all, the fault is not the text's.
+// embedOne handles a text that the endpoint refuses, and tries its beginning. If the endpoint refuses every text, the
+// fault is not the text's.
 func (f *Filler) embedOne(ctx context.Context, text string, refusal error) ([][]float32, error) {
 	if runes := []rune(text); len(runes) > shortText {
 		got, err := f.request(ctx, []string{string(runes[:shortText])})

@@ -20,15 +20,15 @@ type Render func(events []sessions.Event, limit int) (text string, n int)
 type Flusher struct {
 	Store memory.Store
 	Model memory.Model
-	// Name is the configured model that reads; empty for the default one, the chat's. Where another is named and fails,
-	// the chat's model is asked once.
+	// Name is the configured model that reads; empty for the default one, the chat's. If another model is named and
+	// fails, the chat's model is asked once.
 	Name   string
 	Render Render
 	Fence  memory.Fencer
-	// Talk leaves out of events what is no part of the conversation, such as commands; nil: everything is.
+	// Talk removes the events that are no part of the conversation, such as commands; nil: there are none.
 	Talk func([]sessions.Event) []sessions.Event
-	// Clean leaves out of a text what no request may hold. Texts are cut after it, which could leave half of a credential.
-	// Nil: [sessions.Redact].
+	// Clean removes secrets from a text that a request may not hold. It runs before texts are cut, since a cut could
+	// leave half of a credential. Nil: [sessions.Redact].
 	Clean    func(text string) string
 	Count    func(text string) int // tokens
 	Language string                // zh or en
@@ -47,14 +47,14 @@ type FlushRequest struct {
 	// Epoch marks the cycle as flushed; the session's own FlushEpoch leaves that mark as it is, for flushes that do not
 	// stand for the cycle's one.
 	Epoch int
-	// Trigger is what asked for it, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
+	// Trigger is the cause, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
 	Trigger string
-	// Budget is how many tokens of calls, of requests and answers, it may begin its parts with: behind the one that took
-	// them it fails with [ErrSpent]. 0: any number.
+	// Budget bounds the tokens of its calls, requests and answers. After the part that reaches it the flush fails with
+	// [ErrSpent]. 0: no bound.
 	Budget int
 }
 
-// Outcome is what a flush did.
+// Outcome is the result of a flush.
 type Outcome struct {
 	Receipt memory.Receipt
 	Facts   []memory.Draft
@@ -63,8 +63,8 @@ type Outcome struct {
 	// Passed are the events that no model would read while it read others: nothing of them was saved, and the cursor went
 	// past them.
 	Passed []int64
-	// Refused counts what the model wanted to keep and what is never kept, by kinds such as instruction: once for each time
-	// that it said so.
+	// Refused counts facts that the model tried to save and that are never kept, by kinds such as instruction. Each try
+	// counts.
 	Refused  map[string]int
 	Calls    int
 	Usage    sessions.Usage // of all calls
@@ -73,7 +73,7 @@ type Outcome struct {
 	LostCost float64
 }
 
-// String is the outcome as the compaction log tells it.
+// String is the outcome in the compaction log.
 func (o Outcome) String() string {
 	text := "none"
 	switch {
@@ -96,26 +96,25 @@ var promptTemplate = template.Must(template.New("flush.md").Parse(promptText))
 // page is how many events are read from the log at a time.
 const page = 500
 
-// knownShown is how many known memories a flush shows the model, so that it saves what is new.
+// knownShown is the number of known memories that a flush shows the model, so that it saves new facts only.
 const knownShown = 30
 
 // The reasons of a flush that failed by itself; other errors are the model's.
 var (
-	// ErrUnusable says that the model called the tool with arguments that nothing can be stored from.
+	// ErrUnusable says that no fact could be stored from the arguments of a call.
 	ErrUnusable = errors.New("model called memory_save with nothing usable")
-	// ErrSpent says that the flush took as many tokens as it may before it came to the end of its range.
+	// ErrSpent says that the flush used its budget before the end of its range.
 	ErrSpent = errors.New("tokens of the day are used up")
-	// ErrStorage says that the log could not be read, or what was found could not be stored.
+	// ErrStorage says that the log could not be read, or facts could not be stored.
 	ErrStorage = errors.New("storage of memory")
 )
 
 // Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
 // commits on its own: after an error the cursor stands behind the last part that did.
 //
-// A part that the model does not read for the part's own sake is halved until one event is left, which is passed over
-// once the model has read another one behind it: then it is not the model that fails. Where there is none, that takes a
-// model that reads a sentence of no matter, and where it read nothing at all [sessions.Session.FlushFailures] in a row. See
-// [Outcome.Passed].
+// A part that the model refuses is halved down to one event. That event is skipped once the model has read a later one,
+// for then the model is not at fault. Without a later event the model must read a harmless sentence instead; if it read
+// nothing at all, only after [sessions.Session.FlushFailures] in a row. See [Outcome.Passed].
 func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
 	at := d.Session.FlushedSeq
 	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}

@@ -16,22 +16,22 @@ import (
 type part struct {
 	memory.CallRequest
 	events           []sessions.Event
-	known            string // fenced: what is stored already
+	known            string // fenced: the stored memories
 	transcriptTokens int    // tokens of the transcript
 }
 
 // The parts of a request besides the transcript.
 const (
-	// estimateMargin is what our counts may be off by.
+	// estimateMargin is the possible error of our token counts, as a factor.
 	estimateMargin = 1.2
-	// requestFrame is what a request takes besides its texts, in tokens.
+	// requestFrame is the size of a request without its texts, in tokens.
 	requestFrame = 128
 	// maxAnswer is the output that is asked for, in tokens: facts are short, but a model that thinks aloud needs room, and
 	// with less some answers come back empty.
 	maxAnswer = 8192
 )
 
-// nextPart is the first request for the events to come: what is known already is read, and the rest is sized by what has room.
+// nextPart is the first request for the events to come: it reads the known memories, and fits the rest into the window.
 func (r *reading) nextPart(ctx context.Context) (part, error) {
 	var known []memory.Memory
 	if !r.bare {
@@ -53,7 +53,7 @@ func (r *reading) nextPart(ctx context.Context) (part, error) {
 // queryLength bounds the words that known facts are looked for by, in characters: the last ones that people wrote.
 const queryLength = 2000
 
-// nearest lists the known facts that are closest to what people say in events, filled up with the newest.
+// nearest lists the known facts that are closest to people's words in events, filled up with the newest.
 func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
 	var words []string
 	room := queryLength
@@ -98,8 +98,8 @@ func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []se
 	return known, nil
 }
 
-// knownFacts sets what is known between fences, each with its id, the nearest first, as far as an eighth of the window
-// goes.
+// knownFacts sets the known memories between fences, each with its id, the nearest first, up to an eighth of the
+// window.
 func (r *reading) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
@@ -119,8 +119,8 @@ func (r *reading) knownFacts(known []memory.Memory) string {
 	return "\n\n" + r.Fence("known", b.String())
 }
 
-// sized is p with as many of the events to come as there is room for, at most the reading's span and limit, and with at least a quarter
-// of the window for the answer. Input and MaxOutput together fit into the window.
+// sized is p with as many of the next events as fit, at most the reading's span and limit. The answer gets at least a
+// quarter of the window. Input and MaxOutput together fit into the window.
 func (r *reading) sized(p part) part {
 	schema, _ := json.Marshal(p.Schema) // of maps, strings and integers: there is no way to fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
@@ -140,8 +140,8 @@ func (r *reading) sized(p part) part {
 // maxHalved is how often parts are halved because the model finds them too long.
 const maxHalved = 4
 
-// halve puts about half of the part in p's place, and reports whether there is a smaller one: the same bytes would
-// overflow for ever.
+// halve replaces p by about half of it, and reports whether there is a smaller part: the same request would overflow
+// forever.
 func (r *reading) halve(p *part) bool {
 	if r.halved >= maxHalved {
 		return false

@@ -25,7 +25,7 @@ type reading struct {
 	page   []sessions.Event // of the talk, for who speaks in it
 	queue  []sessions.Event // those of the page that are not read yet
 	end    int64            // of the page
-	before []sessions.Event // the last message before the page: what it told is told in the page
+	before []sessions.Event // the last message before the page: the page may answer it
 
 	span int // how many events a part may hold, for as many events as left says; 0: any number
 	left int
@@ -35,14 +35,14 @@ type reading struct {
 	pending    []int64 // events that it did not read, with none behind them that it did
 	pendingErr error   // of the first of them
 
-	fresh []memory.Memory // what was stored from the part that is read again
+	fresh []memory.Memory // facts that were stored from the part that is read again
 	again int             // how often it was
 	dense int64           // the last event of the part that held more than a call does
 	more  int             // calls that such a part took besides its first
-	stale int             // full calls in a row that told nothing new of it
+	stale int             // full calls in a row without a new fact of it
 }
 
-// The bounds of what a flush asks for besides its parts.
+// The bounds of a flush besides its parts.
 const (
 	// maxPending is how many events in a row a model may fail at before it is taken to fail at everything.
 	maxPending = 3
@@ -55,8 +55,8 @@ const (
 	lookBack = 8
 	// maxAgain is how often one part is read again because the model found as many facts as a call holds.
 	maxAgain = 3
-	// maxMore is how many calls a part takes for that reason, with those of its halves, and maxStale how many of them in a
-	// row may tell nothing new: some models fill their calls with anything.
+	// maxMore is the number of calls for one full part and its halves. maxStale is the number of them in a row without
+	// a new fact: some models fill their calls with anything.
 	maxMore  = 12
 	maxStale = 4
 )
@@ -99,7 +99,7 @@ func (r *reading) read(ctx context.Context) error {
 	}
 }
 
-// overspent reports whether the calls so far took what the flush may take.
+// overspent reports whether the calls so far used the budget.
 func (r *reading) overspent() bool {
 	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
 }
@@ -108,7 +108,7 @@ func (r *reading) failed(err error) error {
 	return fmt.Errorf("extract facts of session %s: %w", r.due.Session.Key, err)
 }
 
-// ownFault reports whether a request fails because of what it holds.
+// ownFault reports whether a request fails because of its content.
 func ownFault(err error) bool {
 	fault, known := errors.AsType[memory.ModelFault](err)
 	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
@@ -135,7 +135,7 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 		r.end = events[page-1].Seq
 	}
 	r.page = events
-	if r.Talk != nil { // commands are left out with their answers, also where a page ends between the two
+	if r.Talk != nil { // commands are left out with their answers, also if a page ends between the two
 		r.page = r.Talk(append(r.before, events...))
 		for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
 			r.page = r.page[1:]
@@ -167,8 +167,8 @@ func (r *reading) remember(events []sessions.Event) {
 	}
 }
 
-// doneThrough is where the cursor may stand once what has left the queue is done with: before the next event in it. What is no
-// part of the talk is done with, too.
+// doneThrough is the highest possible cursor: the position before the next event of the queue. Events outside the
+// conversation count as done.
 func (r *reading) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
@@ -188,7 +188,7 @@ func (r *reading) drop(n int) {
 // narrow lets no part hold more than half of n events, until they are read.
 func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
 
-// storePart stores what the model found in a part. A call that was full may have left something out: see dig.
+// storePart stores the facts of a part. A full call may have left facts out: see readAgain.
 func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model string) error {
 	r.prove()
 	drafts := r.route(p.events, s)
@@ -226,10 +226,9 @@ func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model str
 	return r.commit(ctx, r.doneThrough(), nil, model)
 }
 
-// readAgain decides what becomes of a part that filled a call; fresh says that half of what it told was new, or more. Then the
-// part is read again, with what was stored among what is known, and in halves once that brings little that is new or goes
-// on for ever. It reports false where the part is done with: a model that fills its calls with what is known left nothing
-// out.
+// readAgain queues a part that filled a call for another reading; fresh says that at least half of its facts were new.
+// The next call shows the stored facts as known. The part is halved when it yields few new facts or was read too often.
+// It returns false if the part is done: a model that only repeats known facts left nothing out.
 func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
@@ -256,14 +255,14 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 	return true
 }
 
-// done ends with a part that filled its calls, and reads what follows as if nothing had been full.
+// done ends a part that filled its calls, and reads the following ones as if none had been full.
 func (r *reading) done(events []sessions.Event) {
 	r.drop(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
-// probe reads the second half of a part whose second look brought nothing new, and reports whether that brings something:
-// a model that begins at the beginning each time has not come to it, and one that repeats itself has nothing else to say.
+// probe reads the second half of a part whose second reading brought no new fact, and reports whether the half does. A
+// model that always starts at the beginning has not reached it; one that repeats itself has no other facts.
 func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
@@ -292,7 +291,7 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 	return len(r.out.Receipt.Saved) > before, err
 }
 
-// finish moves the cursor to the end of the range, where it does not stand there yet.
+// finish moves the cursor to the end of the range, if it is not there yet.
 func (r *reading) finish(ctx context.Context) error {
 	switch {
 	case len(r.pending) > 0:
@@ -327,10 +326,10 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	return nil
 }
 
-// route decides what becomes of the facts that a model drew out of events. What it may not keep is left out. Where it is
-// not known who said it, it is of all events: that is what erasing one of them goes by.
+// route makes drafts of the facts that a model extracted, without those that it may not keep. A fact without a known
+// source gets the range of all events, by which an erasure of one of them finds it.
 func (r *reading) route(events []sessions.Event, s draft.Save) []memory.Draft {
-	chat := draft.ChatOf(r.due.Session, r.page) // who is named may have spoken in another part
+	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
 	drafts, refused := draft.RouteFacts(s.Facts, chat)
 	for kind, n := range s.Refused {

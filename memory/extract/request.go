@@ -12,10 +12,9 @@ import (
 	"ebb/sessions/redact"
 )
 
-// ask asks for the facts of a part. A model that answers in prose, or in arguments that nothing can be stored from, is
-// asked once more and told why; one that finds the request too long gets half of it; where the provider refuses it, the
-// known facts may be what it refuses, and are left out. Then, where flushes have a model of their own, the chat's is asked
-// once, for this part and those to come.
+// ask requests the facts of a part, and retries in this order. A model that answers in prose, or in unusable arguments,
+// is asked once more with the reason. A request that overflows the window is halved. After a refusal by the provider
+// the known facts are left out. At last the chat's model replaces the flush's own, for this part and those to come.
 func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
@@ -49,11 +48,11 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 	}
 }
 
-// maxReasons bounds what a model is told of its faults, in characters.
+// maxReasons bounds the reasons of a refusal that a model sees, in characters.
 const maxReasons = 2000
 
-// addReasons makes of p a request that is answered better than by c. What was found out already is asked for in the right form;
-// of arguments that are refused the reasons are told, as data: they may hold the model's words.
+// addReasons changes p so that it gets a better answer than c. Facts in prose are asked for in the right form. Reasons
+// of refused arguments are passed as data: they may hold the model's words.
 func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
 		if c.Text != "" {
@@ -71,7 +70,7 @@ func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }
 
-// saveOf reads what a model answered. Where it wanted to save nothing but what is never kept, there is nothing to save.
+// saveOf reads a model's answer. If every fact is of a kind that is never kept, there is nothing to save.
 func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	if c.Arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
@@ -88,13 +87,13 @@ func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 
 // Bounds of texts that are read in pieces.
 const (
-	maxPieces  = 300 << 10 // bytes of one text; of what is longer the rest is shown by its ends
+	maxPieces  = 300 << 10 // bytes of one text; of a longer one the rest is shown by its ends
 	leastPiece = 100       // tokens of a piece
-	lineTokens = 200       // what the line of an event and its fence take besides the text
+	lineTokens = 200       // tokens of an event's line and fence besides the text
 )
 
-// cutFirst puts pieces in the place of the event to come, where its text is longer than a transcript of limit tokens
-// shows: what stands in its middle is read too. Results of tools are shown by their ends on purpose.
+// cutFirst replaces the next event by pieces if its text exceeds a transcript of limit tokens, so that its middle is
+// read too. Results of tools are shown by their ends on purpose.
 func (r *reading) cutFirst(limit int) {
 	e, room := r.queue[0], max(limit/2, limit-lineTokens)
 	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
@@ -149,7 +148,7 @@ func (r *reading) replaceFirst(texts []string) {
 	}
 }
 
-// tokensOf is what a text takes in a transcript, where it stands as JSON.
+// tokensOf is the size of a text in a transcript, where it stands as JSON.
 func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
 // pieces cuts a text at the ends of sentences into pieces of at most room tokens.

@@ -24,9 +24,9 @@ func (r *reading) passed(seqs ...int64) {
 	}
 }
 
-// skipEvent leaves out the one event that the model would not read alone. It counts for that once the model reads another one
-// after it: a provider may begin to fail at everything in the middle of a flush. Where it fails at some more, the model is
-// to blame.
+// skipEvent leaves out an event that the model fails at alone. The skip counts only once the model reads a later event:
+// a provider may begin to fail at everything in the middle of a flush. After several failures in a row the model is at
+// fault.
 func (r *reading) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.failed(err)
@@ -43,10 +43,9 @@ func (r *reading) skipEvent(ctx context.Context, err error) error {
 	return nil
 }
 
-// settlePending is for events of which the model read none, with no other behind them to compare them with. Where it read nothing
-// at all they are owed, as at any trouble of a model. Where that has happened often enough, or it did read before, the model
-// is asked to read what anybody could: if it does, the events are passed over, so that they are not owed for ever, and
-// otherwise nothing is.
+// settlePending handles events that the model failed at, with no later event for comparison. If the model read nothing
+// at all, they are owed, as after any fault of a model. If that happened often enough, or the model did read before, it
+// gets a harmless sentence to read. If it reads that one, the events are skipped, so that they are not owed forever.
 func (r *reading) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
 		return r.failed(r.pendingErr)
@@ -55,7 +54,7 @@ func (r *reading) settlePending(ctx context.Context) error {
 	return r.commit(ctx, r.doneThrough(), nil, "")
 }
 
-// modelWorks reports whether the model reads a sentence that nobody could mind. What it finds there is not stored.
+// modelWorks reports whether the model reads a harmless sentence. It stores no facts of it.
 func (r *reading) modelWorks(ctx context.Context) bool {
 	was := *r
 	text := "发布日期定在 5 月 20 日，由 Alice 负责。"

@@ -1,4 +1,4 @@
-// Package memorytest has what the tests of several packages below memory share.
+// Package memorytest has helpers that the tests of several packages below memory share.
 package memorytest
 
 import (
@@ -20,10 +20,11 @@ func SaveCall(contents ...string) string {
 	return `{"facts":[` + strings.Join(list, ",") + `]}`
 }
 
+// Noon is the time of the first event of [Heard].
 var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // a Friday
 
-// heard builds what was said: a line is "who: words", and "who > quoted: words" where the message replies to another.
-// tool and bot speak for a tool result and for the model.
+// Heard builds events of lines "who: words", or "who > quoted: words" for a reply to another message. The names tool
+// and bot stand for a tool result and for the model.
 func Heard(lines ...string) []sessions.Event {
 	var out []sessions.Event
 	for i, line := range lines {
@@ -47,27 +48,32 @@ func Heard(lines ...string) []sessions.Event {
 	return out
 }
 
-// callModel answers call after call from a list; its last answer stands for all later ones.
+// CallModel answers each call with the next of its answers; the last one stands for all later calls.
 type CallModel struct {
 	Asked   []memory.CallRequest
 	Answers []func() (memory.ToolCallResult, error)
 }
 
+// Call records the request and returns the next answer.
 func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	m.Asked = append(m.Asked, r)
 	return m.Answers[min(len(m.Asked), len(m.Answers))-1]()
 }
 
+// Args answers with the arguments of a call.
 func Args(a string) func() (memory.ToolCallResult, error) {
 	return func() (memory.ToolCallResult, error) {
 		return memory.ToolCallResult{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
 	}
 }
 
+// Prose answers with text and without a call.
 func Prose(text string) func() (memory.ToolCallResult, error) {
 	return func() (memory.ToolCallResult, error) { return memory.ToolCallResult{Text: text}, nil }
 }
 
+// ErrModel is the error of [Away].
 var ErrModel = errors.New("model is away")
 
+// Away fails with [ErrModel].
 func Away() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, ErrModel }

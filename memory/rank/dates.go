@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// span is a time that a query names: a day or a month of the calendar, or what lies between two times.
+// span is a time that a query names: a day or a month of the calendar, or the time between two instants.
 type span struct {
 	year, month, day int // 0: any
 	from, to         time.Time
@@ -105,7 +105,7 @@ func datesOf(text string, now time.Time) []span {
 	return append(spans, relative(text, now)...)
 }
 
-// relative reads what is told from today: yesterday, last week.
+// relative reads spans that are relative to today: yesterday, last week.
 func relative(text string, now time.Time) []span {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)

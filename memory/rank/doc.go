@@ -1,20 +1,19 @@
 // Package rank finds and orders the texts of a chat that a question is about: messages of a log, and facts. It knows no
-// database: [Keys] says what a text is to be stored under, [Query.EventKeys] and [Query.MemoryKeys] what to look for,
-// and a [Pool] ranks what came back.
+// database: [Keys] are the index keys of a text, [Query.EventKeys] and [Query.MemoryKeys] those of a query, and a
+// [Pool] ranks the candidates.
 //
 //	terms.go, words.go, stem.go   a text's terms, in Chinese and English
-//	kin.go                        words that are said for each other
+//	synonyms.go                   words of like meaning
 //	index.go                      terms as keys of one scope
-//	query.go, dates.go            what a question asks: words, people, a time
-//	pool.go, score.go             BM25 and what a chat adds to it
-//	feedback.go                   what the best texts have in common
+//	query.go, dates.go            the terms, people and time of a question
+//	pool.go, score.go             BM25 and the weights for chats
+//	feedback.go                   terms that the best texts have in common
 //	fuse.go                       one ranking of two: by words, by meaning
-//	piece.go, same.go             what is shown of a long text, and what says the same
+//	piece.go, repeat.go           the shown part of a long text; repeated texts
 //
 // # Decisions
 //
-// Characters and pairs of them, not words, are the terms of Chinese: on every set that this was measured with they found
-// more than a dictionary, which has to be shipped and knows no names.
-// What a text's neighbours say counts for it: in a chat an answer need not repeat the question's words. Indexing windows of
-// messages instead found less.
+// The terms of Chinese are characters and pairs of them. On every set that was measured they found more than a
+// dictionary, which must be shipped and knows no names. A text's neighbours count for it: in a chat an answer need not
+// repeat the question's words. Indexing windows of messages instead found less.
 package rank

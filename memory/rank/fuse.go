@@ -4,13 +4,13 @@ package rank
 // Fusion outperforms Condorcet and individual rank learning methods", 2009.
 const fuseRank = 60
 
-// Fuse makes one ranking of two, each best first and without repeats: of what words found, and of what meaning found,
-// which counts weight, from 0 to 1, against the former's 1.
+// Fuse makes one ranking of two, each best first and without repeats. The second, by meaning, counts weight, from 0 to
+// 1, against 1 of the first, by words.
 //
-// The order is that of reciprocal rank fusion, but for one thing. There what meaning alone found comes after all that
-// words found, however little these say, as soon as the weight is below 1. Here each side has its share of any beginning
-// of the ranking: of the first n, the n/(1+weight) best by words and the n*weight/(1+weight) best by meaning. So neither
-// loses what it is sure of, and one that finds nothing leaves the other as it was.
+// The order is reciprocal rank fusion with one change. In the original all results by meaning alone follow all results
+// by words as soon as the weight is below 1. Here each side has its share of any beginning of the ranking: of the first
+// n, the n/(1+weight) best by words and the n*weight/(1+weight) best by meaning. So neither side loses its best
+// results, and an empty side leaves the other unchanged.
 func Fuse[K comparable](words, meaning []K, weight float64) []K {
 	if !(weight > 0) { // NaN too
 		weight = 0

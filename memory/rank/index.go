@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// Bounds of what is kept of one text, for all of it is read with each text that a search scores. Of a text with more terms
-// the first are kept that can bring it in by themselves, so that single characters and everyday words make room for names
-// and numbers.
+// Bounds of the index of one text, since a search reads all of it with each text that it scores. A longer text keeps
+// first the terms that match by themselves, so that names and numbers take precedence over single characters and
+// everyday words.
 const (
 	maxTerms   = 512
 	maxRepeats = 4 // of one term: its score grows little with more
 )
 
-// flagMask covers the bits of the key that tells a text's marks; see [Keys].
+// flagMask covers the bits of the key that holds a text's flags; see [Keys].
 const (
 	flagBase uint32 = 0xEBB0E000
 	flagMask uint32 = 0xFF
@@ -29,10 +29,10 @@ const (
 // together in an index, so that a message changes few of its pages.
 type Scope uint32
 
-// ScopeOf hashes what names a scope; the parts are told apart.
+// ScopeOf hashes the parts of a scope's name; their boundaries count.
 func ScopeOf(parts ...string) Scope { return Scope(hash(strings.Join(parts, "\x00"))) }
 
-// KeyFor is the key of this scope for a term whose key of another is known.
+// KeyFor is this scope's key for the term of another scope's key.
 func (s Scope) KeyFor(key int64) int64 { return s.key(half(key)) }
 
 func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
@@ -60,9 +60,9 @@ func termHash(text string) uint32 {
 	return h
 }
 
-// Keys is what a search finds a text of a scope by: the hash of scope and term for each of its terms, as often as it
-// occurs, so that their number is the text's length; and one key that tells what the ranking asks of the text itself,
-// whether it is a question and whether it names a time.
+// Keys are the index keys of a text in a scope. Each occurrence of a term has a key, the hash of scope and term, so
+// that their number is the text's length. One more key holds the text's flags for the ranking: it is a question, it
+// names a time.
 func Keys(s Scope, text string) []int64 {
 	text = fold(text)
 	terms := foldedTerms(text)
@@ -84,7 +84,8 @@ func Keys(s Scope, text string) []int64 {
 	return append(keys, s.key(flagBase|flagsOf(text)))
 }
 
-// flagsOf looks at a folded text. It runs for every message: expressions for the same would take as long as all the rest.
+// flagsOf computes the flags of a folded text. It runs for every message; regular expressions would take as long as the
+// rest of the indexing.
 func flagsOf(text string) uint32 {
 	var flags uint32
 	if isQuestion(text) {

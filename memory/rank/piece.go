@@ -1,7 +1,7 @@
 package rank
 
-// Piece is the part of a long text, at most size characters, that has most of what a query looks for, with some words
-// before it; of a text without any the beginning. A part that is not the beginning begins with an ellipsis.
+// Piece is the part of a long text, at most size characters, with most terms of a query and some words before them. It
+// is the beginning if no term occurs. Any other part begins with an ellipsis.
 func (q Query) Piece(text string, size int) string {
 	runes := []rune(text)
 	if len(runes) <= size {

@@ -40,7 +40,7 @@ type Pool struct {
 	common []float64
 }
 
-// sieve tells most hashes that are in no map from those that may be: a query's terms are few, and texts many.
+// sieve excludes most hashes that are in no map: a query's terms are few, and texts many.
 type sieve [1 << 14]bool
 
 func (s *sieve) add(h uint32)      { s[h%uint32(len(s))] = true }
@@ -56,7 +56,7 @@ func (q Query) Pool(total int) *Pool {
 	return p
 }
 
-// Add adds texts. None may be added twice.
+// Add adds texts. Each may be added once.
 func (p *Pool) Add(docs ...Doc) {
 	p.docs = slices.Grow(p.docs, len(docs))
 	counts := make([]uint8, len(docs)*len(p.q.terms))
@@ -83,8 +83,8 @@ func (p *Pool) Add(docs ...Doc) {
 	}
 }
 
-// Common says that about n texts have the term of a key, of which not all are in the pool. What is said of the same term
-// in several scopes adds up.
+// Common says that about n texts have the term of a key, also those outside the pool. The numbers of several scopes for
+// one term add up.
 func (p *Pool) Common(key int64, n int) {
 	if i, ok := p.index[half(key)]; ok {
 		p.common[i] += float64(n)
@@ -100,8 +100,8 @@ type Match struct {
 	Why   []string
 }
 
-// Rank gives the n best, best first. Nothing is found where no text holds enough of what the query asks: what
-// shares a word with it by chance is better not told.
+// Rank returns the n best, best first. It returns none if no text holds enough of the query's terms: a chance match is
+// worse than no result.
 func (p *Pool) Rank(n int) []Match {
 	order := p.score()
 	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
@@ -121,9 +121,9 @@ func (p *Pool) Rank(n int) []Match {
 	return finds
 }
 
-// Neighbors are the places, up to reach before and after the n best events, of events that are not in the pool: in a
-// conversation what answers a question need not repeat its words.
-func (p *Pool) Neighbors(n int) []int64 {
+// Adjacent are the places of events outside the pool, up to reach before and after the n best events. In a
+// conversation the answer need not repeat the words of the question.
+func (p *Pool) Adjacent(n int) []int64 {
 	known := make(map[int64]bool, len(p.docs))
 	for i := range p.docs {
 		known[p.docs[i].Seq] = true
@@ -148,7 +148,7 @@ func (p *Pool) Neighbors(n int) []int64 {
 	return missing
 }
 
-// why tells in short words what speaks for a text.
+// why names in short words the reasons for a text.
 func (p *Pool) why(d *doc) []string {
 	var why []string
 	for i, c := range d.counts {
@@ -169,4 +169,4 @@ func (p *Pool) why(d *doc) []string {
 	return why
 }
 
-const maxWhy = 6 // terms that are told
+const maxWhy = 6 // terms that are named

@@ -16,7 +16,7 @@ type wanted struct {
 	hash   uint32
 	weight float64
 	kin    bool // not of the query, but said for a word of it
-	name   bool // of somebody who takes part: in the log it stands in every greeting
+	name   bool // of a participant: in the log it stands in every greeting
 }
 
 // Query is a search text, read.
@@ -42,7 +42,7 @@ const (
 // weightOf is what a term of a kind counts.
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
-// ParseQuery reads a search text. now, in the zone of the people who ask, is what "yesterday" is told from.
+// ParseQuery reads a search text. now, in the zone of the people who ask, is the reference of "yesterday".
 func ParseQuery(text string, now time.Time) Query {
 	folded := fold(text)
 	q := Query{
@@ -93,13 +93,13 @@ var (
 		`\b(?:did|have|had) you \w+|\byour (?:advice|suggestion|recommendation)`)
 )
 
-// Person is somebody who takes part in a conversation.
+// Person is a participant of a conversation.
 type Person struct {
 	ID   string
 	Nick string
 }
 
-// AddPeople tells the query who takes part: who is named counts as the one who said what is looked for, or whom it is about.
+// AddPeople adds the participants to the query: a named one counts as the speaker or the subject of the text.
 func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
 		if !contains(q.text, fold(p.Nick)) {
@@ -117,7 +117,7 @@ func (q *Query) AddPeople(people ...Person) {
 	q.noTerms = !slices.ContainsFunc(q.terms, brings)
 }
 
-// HasNoTerms tells whether the query has no word to look for, as in "what did we talk about yesterday?".
+// HasNoTerms reports whether the query has no word to look for, as in "what did we talk about yesterday?".
 func (q Query) HasNoTerms() bool { return q.noTerms }
 
 // People are the ids of those whom the query names.
@@ -127,7 +127,7 @@ func (q Query) names(d Doc) bool {
 	return slices.ContainsFunc(d.Who, func(id string) bool { return slices.Contains(q.people, id) })
 }
 
-// contains tells whether a name stands in a text, a Latin one not as a part of a word.
+// contains reports whether a name stands in a text, a Latin one not as a part of a word.
 func contains(text, name string) bool {
 	if name == "" {
 		return false
@@ -147,17 +147,17 @@ func contains(text, name string) bool {
 	}
 }
 
-// oneWord tells whether two characters side by side are of one Latin word.
+// oneWord reports whether two adjacent characters are of one Latin word.
 func oneWord(a, b rune) bool { return wordly(a) && wordly(b) && !ideograph(a) && !ideograph(b) }
 
-// brings tells whether texts are looked for by a term alone.
+// brings reports whether a term alone makes a text a candidate.
 func brings(t wanted) bool { return !t.name && (t.kind == word || t.kind == pair || t.kind == lone) }
 
-// EventKeys are the keys of the events of a scope that a query looks at; none where it says nothing.
+// EventKeys are the keys of a query for the events of a scope; empty if it has none.
 func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
 
-// MemoryKeys are the keys of memories of a scope: people's names among them, for a memory has them where it is about
-// them.
+// MemoryKeys are the keys of a query for the memories of a scope. They include people's names, since a memory has its
+// subject's name as a term.
 func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
 
 func (q Query) keys(s Scope, memories bool) []int64 {
@@ -170,7 +170,7 @@ func (q Query) keys(s Scope, memories bool) []int64 {
 	return keys
 }
 
-// TermWeight is what it says for a text that it has the term of a key, which about n of so many texts have.
+// TermWeight is the weight of a match of a key's term, which about n of the given number of texts have.
 func (q Query) TermWeight(key int64, n, texts int) float64 {
 	for _, t := range q.terms {
 		if t.hash == half(key) {

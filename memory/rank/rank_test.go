@@ -108,7 +108,7 @@ func TestBesideAsksForNeighbours(t *testing.T) {
 	q := ParseQuery("zebra", noon)
 	p := q.Pool(6)
 	p.Add(docs[1])
-	if got := p.Neighbors(3); !slices.Equal(got, []int64{1, 3, 4}) {
+	if got := p.Adjacent(3); !slices.Equal(got, []int64{1, 3, 4}) {
 		t.Fatalf("the neighbours are %v", got)
 	}
 	p.Add(docs[2])

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009. Messages of a
-// chat are short, so that their length says little: b is 0.3, not 0.75.
+// The parameters of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+// Messages of a chat are short, so that their length says little: b is 0.3, not 0.75.
 const (
 	saturation = 1.2
 	lengthPart = 0.3
 )
 
-// What a chat adds to it. Each was measured on long chats of people and on those of one person with an assistant, in
+// The weights for chats. Each was measured on long chats of people and on those of one person with an assistant, in
 // English and in Chinese.
 const (
-	reach         = 2         // events before and after one that speak for it
+	reach         = 2         // events before and after one that support it
 	nextShare     = 0.2       // of the score of the event before or after
 	secondShare   = 0.15      // of those two away
 	answerShare   = 0.4       // more of the one before, where that is a question
@@ -36,10 +36,10 @@ const (
 	feedbackPart  = 0.1
 )
 
-// score scores the pool's texts and gives their places, best first.
+// score scores the pool's texts and returns their places, best first.
 //
-// What speaks for a text by its words, its neighbours' and its sitting's is added up; then who said it, when, and in what
-// role multiplies it all, so that the person who is named is found where only the question before has the words.
+// The scores by words, neighbours and sitting are added. Speaker, time and role then multiply the sum. So a named
+// person's text is found though only the question before it has the words.
 func (p *Pool) score() []int {
 	weights, average := p.weights(), p.average()
 	for i := range p.docs {
@@ -91,7 +91,7 @@ func (p *Pool) weights() []float64 {
 	return weights
 }
 
-// all is what a text of average length scores that has every term of the query once.
+// all is the score of a text of average length that has every term of the query once.
 func (p *Pool) all() float64 {
 	sum := 0.0
 	for i, w := range p.weights() {
@@ -115,7 +115,7 @@ func saturated(count, length float64) float64 {
 	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
 }
 
-// Once is what it counts that a text has a term, by the text's length, where 1 is the average: more in a short one.
+// Once is the weight of one occurrence of a term, by the text's length, where 1 is the average: a short text gets more.
 func Once(length float64) float64 { return saturated(1, length) }
 
 func bm25(counts []uint8, weights []float64, length float64) float64 {
@@ -128,8 +128,8 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 	return sum
 }
 
-// carries tells whether a text is reason enough to say that something was found: a word that nearly every chat is full of
-// is none, unless the query has no other.
+// carries reports whether a text justifies a result. A word that occurs in nearly every chat does not, unless the query
+// has no other.
 func (p *Pool) carries(d *doc) bool {
 	for i, c := range d.counts {
 		if c > 0 && (p.q.noTerms || brings(p.q.terms[i]) || p.q.terms[i].name) {
@@ -151,7 +151,7 @@ func (p *Pool) events() []int {
 	return events
 }
 
-// sittings divides events where silence was between them, and scores each sitting as one text.
+// sittings divides events at pauses, and scores each sitting as one text.
 func (p *Pool) sittings(events []int) []float64 {
 	var counts [][]float64
 	var lengths []float64
@@ -180,7 +180,7 @@ func (p *Pool) sittings(events []int) []float64 {
 			}
 		}
 	}
-	// What all have in common tells none of them apart, and would be held against memories, which have no sitting.
+	// A share that all have separates none of them, and would be held against memories, which have no sitting.
 	if len(scores) > 0 {
 		least := slices.Min(scores)
 		for s := range scores {
@@ -190,7 +190,7 @@ func (p *Pool) sittings(events []int) []float64 {
 	return scores
 }
 
-// neighbours is what the events around one add to its score, those of the same sitting.
+// neighbours is the score that the surrounding events of the same sitting add.
 func (p *Pool) neighbours(events []int, at int) float64 {
 	d, sum := &p.docs[events[at]], 0.0
 	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {
@@ -215,7 +215,7 @@ func (p *Pool) neighbours(events []int, at int) float64 {
 	return sum
 }
 
-// factor is what is known of a text beside its words.
+// factor is the weight of a text's properties besides its words.
 func (q Query) factor(d *doc, assistant bool) float64 {
 	f := q.dated(d.At)
 	if q.names(d.Doc) {

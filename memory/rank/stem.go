@@ -40,7 +40,7 @@ func plural(w string) string {
 	return w
 }
 
-// pastAndGerund takes off -eed, -ed and -ing, and mends what is left: hop(p)ing, fil(e)ing.
+// pastAndGerund removes -eed, -ed and -ing, and mends the rest: hop(p)ing, fil(e)ing.
 func pastAndGerund(w string) string {
 	if base, ok := strings.CutSuffix(w, "eed"); ok {
 		if measure(base) > 0 {
@@ -119,7 +119,7 @@ var lastSuffixes = []ending{
 	{"ou", ""},
 }
 
-// suffix replaces the first ending of the table that w has, if what is before it is long enough.
+// suffix replaces the first ending of the table that w has, if the part before it is long enough.
 func suffix(w string, least int, table []ending) string {
 	for _, e := range table {
 		if base, ok := strings.CutSuffix(w, e.from); ok {
@@ -132,7 +132,7 @@ func suffix(w string, least int, table []ending) string {
 	return w
 }
 
-// tidy takes off a last e, and one of two last l.
+// tidy removes a last e, and one of two last l.
 func tidy(w string) string {
 	if base, ok := strings.CutSuffix(w, "e"); ok {
 		if m := measure(base); m > 1 || m == 1 && !shortEnd(base) {
@@ -177,7 +177,7 @@ func measure(w string) int {
 	return n
 }
 
-// shortEnd tells whether w ends in consonant, vowel, consonant, the last of them not w, x or y.
+// shortEnd reports whether w ends in consonant, vowel, consonant, the last of them not w, x or y.
 func shortEnd(w string) bool {
 	n := len(w)
 	return n > 2 && !vowel(w, n-3) && vowel(w, n-2) && !vowel(w, n-1) && !strings.ContainsRune("wxy", rune(w[n-1]))

@@ -2,9 +2,8 @@ package rank
 
 import "strings"
 
-// synonyms are everyday words that are said for each other, the English ones as stems, the Chinese ones as pairs of
-// characters. A query looks for the others too, at a part of the weight: where it shares no word with what is looked for
-// it may still share what is meant.
+// synonyms are everyday words of like meaning, the English ones as stems, the Chinese ones as pairs of characters. A
+// query looks for them too, at a part of the weight: a text may share the meaning of a query and none of its words.
 var synonyms = func() map[string][]string {
 	kin := make(map[string][]string)
 	for group := range strings.SplitSeq(kinWords, ";") {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// kind is what a term is; it decides the term's weight, and whether the term alone brings a text in.
+// kind is the kind of a term; it decides the term's weight, and whether the term alone makes a text a candidate.
 type kind uint8
 
 const (
@@ -57,12 +57,12 @@ func foldedTerms(text string) []term {
 	return terms
 }
 
-// ideograph tells whether a character is of a script that is written without blanks.
+// ideograph reports whether a character is of a script that is written without blanks.
 func ideograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 func wordly(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins tells whether the mark at i stands inside one name: 10.0.3.7, prod-db-01, don't.
+// joins reports whether the mark at i stands inside one name: 10.0.3.7, prod-db-01, don't.
 func joins(runes []rune, i int) bool {
 	if !strings.ContainsRune("'’.-_@:/", runes[i]) || i+1 >= len(runes) {
 		return false
@@ -70,10 +70,10 @@ func joins(runes []rune, i int) bool {
 	return wordly(runes[i-1]) && wordly(runes[i+1]) && !ideograph(runes[i+1])
 }
 
-// maxWord bounds a word, in bytes: what is longer is no word, but data.
+// maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
-// words adds what stands between two blanks: its words, and where they make up a name with digits, the name too.
+// words adds the text between two blanks: its words, and the whole if it is a name with digits.
 func words(terms []term, text string, at int) []term {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("'’.-_@:/", r) })
 	if len(parts) > 1 && len(text) <= maxWord && strings.ContainsAny(text, "0123456789_@") {
@@ -113,5 +113,5 @@ func glyphs(terms []term, run []rune, at int) []term {
 	return terms
 }
 
-// softAt tells whether two characters of a run are a word that nearly every chat is full of.
+// softAt reports whether two characters of a run are a word that occurs in nearly every chat.
 func softAt(run []rune, i int) bool { return i >= 0 && i+1 < len(run) && softWords[string(run[i:i+2])] }

@@ -11,7 +11,7 @@ func set(text string) map[string]bool {
 	return words
 }
 
-// stopWords are the English words that say nothing of what a text is about.
+// stopWords are English words without a topic.
 var stopWords = set(`a about above after again against all also am an and any are aren as at be because been before being below
 between both but by can cannot could couldn did didn do does doesn doing don during each ever few for from further
 had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn it its itself
@@ -28,8 +28,8 @@ take give back today yesterday last next even still first done down off own
 discuss discussed discussion talked chat conversation ask asked question answer
 今天 昨天 明天 前天 最近 上次 上周 下周 之前 以前 后来 刚才 时候 时间 事情 东西 内容 情况 问题 讨论 聊天 说过 提到 知道 觉得`)
 
-// stopChars are the Chinese characters that say little of what a text is about: pronouns, particles, question words,
-// numbers and measures. A pair of two of them is no term.
+// stopChars are Chinese characters with little topic: pronouns, particles, question words, numbers and measures. A pair
+// of two of them is no term.
 var stopChars = func() map[rune]bool {
 	chars := make(map[rune]bool)
 	for _, r := range "的了是我你他她它们在有和与就都而及或着也很到说要去会那这个上吗呢吧啊呀哦嗯哈么什怎哪谁为把被让从对向给以于之其聊谈" +

@@ -15,16 +15,16 @@ var (
 	fillers = text.WordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
 		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
 		that this it its then so also very just been their his her our my your`)
-	// turns change what a sentence says, however short they are: no two facts that differ in one are the same.
+	// turns are short words that change the meaning of a sentence: no two facts that differ in one are the same.
 	turns = text.WordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
 		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
 		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 		october november december one two three four five six seven eight nine ten first second third last next`)
 )
 
-// saysNoMore reports whether a content that shares most of its trigrams with a stored one is its near duplicate: what
-// they differ in carries nothing. All that the new one says stands in the stored one, in the same order: names, numbers,
-// dates and identifiers among it. What the stored one has besides is neither a number nor a turn such as "not".
+// saysNoMore reports whether a content that shares most of its trigrams with a stored one is its near duplicate. The
+// stored one holds all words of the new one in the same order, with names, numbers, dates and identifiers. The rest of
+// the stored one has no number and no turn such as "not".
 func saysNoMore(content, stored string) bool {
 	said, has := essence(content), essence(stored)
 	at := 0
@@ -44,7 +44,7 @@ func essence(body string) []string {
 	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
 
-// marks say that a sentence corrects what was said before.
+// marks are the words by which a sentence corrects an earlier one.
 var marks = []string{
 	"更正", "纠正", "改为", "改成", "改到", "改在", "换成", "换到", "调整为", "调整到", "推迟到", "提前到", "变更为", "变成", "不再", "现在是", "现在改",
 	"correction", "actually", "instead", "no longer", "not anymore", "any more", "changed to", "moved to", "is now", "are now", "now lives",
@@ -56,11 +56,11 @@ func marked(content string) bool {
 	return markAt(text.Fold(content)) >= 0
 }
 
-// corrects tells how much a marked content reads as a correction of a stored fact: 0 for not at all. It names again all
-// that the stored one is about, which is what stands before its value, and tells another value.
+// corrects returns how much a marked content reads as a correction of a stored fact: 0 for not at all. It repeats the
+// stored fact's subject, the text before its value, and states another value.
 func corrects(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
-		return 0 // it tells several things, of which one at most is corrected
+		return 0 // it states several things, of which one at most is corrected
 	}
 	old, now := text.Tokenize(stored), text.Tokenize(content)
 	at := valueAt(old)
@@ -93,9 +93,8 @@ func corrects(content, stored string) float64 {
 	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
-// sameSubject reports whether a marked content tells of nothing else than what a stored fact is about: of one person there
-// are many facts, and a new number of a train corrects none but the old one. What counts is the clause that the mark
-// belongs to; others may give the reason.
+// sameSubject reports whether a marked content is about a stored fact's subject only. One person has many facts, and a
+// new train number corrects only the old one. Only the clause with the mark counts; others may give the reason.
 func sameSubject(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
 	clauses := clausesOf(text.Fold(content))
@@ -115,7 +114,7 @@ func sameSubject(content string, about map[string]bool) bool {
 	return false
 }
 
-// subjectOf is what stands before the value that a content tells: what it is about.
+// subjectOf is the text before the value of a content: its subject.
 func subjectOf(content string) map[string]bool {
 	folded := text.Fold(content)
 	if at := markAt(folded); at > 0 {
@@ -125,8 +124,8 @@ func subjectOf(content string) map[string]bool {
 	return essential(tokens[:valueAt(tokens)])
 }
 
-// isValue reports whether a person is the value that a content tells of a key, as who owns something is, and not whom it
-// is about: what it says besides the name, or before its value, is what the key says.
+// IsValue reports whether a person is the value of a content's key, as the owner of a thing is, and not its subject.
+// The content's words besides the name, or before its value, are then those of the key.
 func IsValue(name, content, key string) bool {
 	named, keyed := essential(text.Tokenize(name)), essential(text.Tokenize(key))
 	about, rest := subjectOf(content), essential(text.Tokenize(withoutMarks(content)))
@@ -154,16 +153,16 @@ func IsValue(name, content, key string) bool {
 	return said > 0
 }
 
-// Words that tell nothing of what a fact is about: many things are one, or it is whoever speaks.
+// Words that say nothing about a fact's subject: many things are one, or it is the speaker.
 var (
 	kinds = text.WordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
 		module platform team group product company department environment version office final latest new current currently we you they i he she`)
 	persons = text.WordSet("我 你 他 她 它 咱 该 本")
 )
 
-// ofTwoThings reports whether two contents that have a key in common say that they tell of two things: each says besides
-// the key what it is about, and no word of that is the same. Of Chinese, where terms are pairs of characters, half of the
-// shorter one must be: 测试环境 and 生产环境 are two.
+// ofTwoThings reports whether two contents with a common key are about two things: each names a subject besides the
+// key, and they share no word of it. Chinese terms are pairs of characters, and of the shorter one half must differ:
+// 测试环境 and 生产环境 are two.
 func ofTwoThings(a, b, key string) bool {
 	x, y := besidesKey(a, key), besidesKey(b, key)
 	if len(x) == 0 || len(y) == 0 {
@@ -181,8 +180,8 @@ func ofTwoThings(a, b, key string) bool {
 	return 2*shared < min(len(x), len(y))
 }
 
-// besidesKey are the terms that a content has before its value, besides its key; nothing where it does not say that the
-// value is the key's.
+// besidesKey are the terms that a content has before its value, besides its key; empty if it does not name the value as
+// the key's.
 func besidesKey(content, key string) map[string]bool {
 	keyed := essential(text.Tokenize(key))
 	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
@@ -215,7 +214,7 @@ func besidesKey(content, key string) map[string]bool {
 	return nil
 }
 
-// sharesPrefix reports whether a Latin word begins like one of others: who owns something is its owner.
+// sharesPrefix reports whether a Latin word begins like one of the others: owns and owner.
 func sharesPrefix(word string, others map[string]bool) bool {
 	const stem = 3
 	for o := range others {
@@ -247,7 +246,7 @@ func clausesOf(folded string) []string {
 	return strings.FieldsFunc(folded, func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
 }
 
-// markAt is where the first mark stands in a folded text; -1 for none.
+// markAt is the position of the first mark in a folded text; -1 for none.
 func markAt(folded string) int {
 	first := -1
 	for _, m := range marks {
@@ -258,11 +257,11 @@ func markAt(folded string) int {
 	return first
 }
 
-// copulas stand between what a fact is about and the value that it tells.
+// copulas stand between the subject of a fact and its value.
 var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
 
-// valueAt is where the value begins in the tokens of a fact: behind the first copula that has at least two of what
-// carries meaning before it; the end where there is none.
+// valueAt is the position of the value in the tokens of a fact: behind the first copula with at least two meaningful
+// tokens before it, or the end.
 func valueAt(tokens []string) int {
 	before := 0
 	for i, t := range tokens {
@@ -286,7 +285,7 @@ func essential(tokens []string) map[string]bool {
 	return set
 }
 
-// weighty reports whether so much says by itself what a fact is about: two Latin words, or four Chinese characters.
+// weighty reports whether terms suffice to name a fact's subject: two Latin words, or four Chinese characters.
 func weighty(about map[string]bool) bool {
 	n := 0
 	for t := range about {

@@ -11,14 +11,14 @@ import (
 	"ebb/sessions"
 )
 
-// Decision says what becomes of a draft beside the memories that its scope has.
+// Decision says how a draft relates to the memories of its scope.
 type Decision struct {
 	Same       int64   // the memory that says it already; 0 for none: it is stored
 	Supersedes []int64 // memories in force that it corrects
 	By         int64   // the newer memory that corrects it: it is stored as history only; 0 for none
 }
 
-// Ledger is what drafts are compared with: the memories of one scope and scope id. It holds those in force, those
+// Ledger is the set of memories that drafts are compared with, of one scope and scope id. It holds those in force,
 // superseded ones that a draft may read like, and their successors.
 type Ledger struct {
 	rows []ledgerRow
@@ -53,14 +53,14 @@ func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 	return out
 }
 
-// mayKnow reports whether the chat that a draft comes from may know of a memory of the same scope, and correct it: what a
-// person said of themself is read in private, and in the group where they said it; what is the team's is corrected by the
-// group that it came from.
+// mayKnow reports whether the chat of a draft may know of a memory of the same scope, and correct it. A person's
+// statements about themself are known in private and in the group where they were made. The group of its origin
+// corrects a memory of the team.
 func mayKnow(d memory.Draft, m memory.Memory) bool {
 	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
 }
 
-// Successors lists what superseded those of ids that are in force in their group all the same; see [Ledger.Judge].
+// Successors lists the memories that superseded ids that are still in force in their group; see [Ledger.Decide].
 func (l *Ledger) Successors(ids []int64) []int64 {
 	var out []int64
 	for _, r := range l.rows {
@@ -80,12 +80,11 @@ func (l *Ledger) Supersede(by int64, ids []int64) {
 	}
 }
 
-// Decide compares a draft with what is known. The same statement gets the same verdict however often, and in whatever
-// order, it is drawn out of the log: what was said later counts, not what was stored later.
+// Decide compares a draft with the known memories. A statement gets the same decision in whatever order, and however
+// often, it is extracted: the time of the statement counts, not of its row.
 //
-// What people say of themselves in a conversation has the same key as what they said elsewhere, and stays beside it: who
-// may read the one may not read the other. Only in private may people correct what they said of themselves in a group, by
-// naming it or by their words; in the group it then stays in force.
+// People's statements about themselves in two conversations share a key, and both stay: their readers differ. Only in
+// private may people correct their statements of a group, by id or by words; in the group the old one stays in force.
 func (l *Ledger) Decide(d memory.Draft) Decision {
 	if id := l.same(d); id != 0 {
 		return Decision{Same: id}
@@ -103,7 +102,7 @@ func (l *Ledger) Decide(d memory.Draft) Decision {
 	return v
 }
 
-// saidAt is when a memory was said, as far as that is known.
+// saidAt is when a memory was said, or stored if that is unknown.
 func saidAt(m memory.Memory) time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
@@ -111,7 +110,7 @@ func saidAt(m memory.Memory) time.Time {
 	return m.SaidAt
 }
 
-// laterThan reports whether a memory was said later than at. What has no time is said now.
+// laterThan reports whether a memory was said later than at. A zero time counts as now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
 // same returns the memory that a draft repeats, or 0. That is one in force, in the same words or nearly, or one that was
@@ -152,13 +151,13 @@ func (l *Ledger) same(d memory.Draft) int64 {
 	return 0
 }
 
-// sameReaders reports whether those who may read a draft are those who may read a memory of its scope.
+// sameReaders reports whether a draft and a memory of its scope have the same readers.
 func sameReaders(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser || m.SourceGroup == d.SourceGroup
 }
 
-// sameSource reports whether a draft may be another value of what a memory of its scope tells: what people say of
-// themselves, and what is the team's, belongs to the conversation that it came from.
+// sameSource reports whether a draft may be another value of a memory of its scope. People's statements about
+// themselves, and memories of the team, belong to the conversation of their origin.
 func sameSource(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser && d.Scope != memory.ScopeTeam || m.SourceGroup == d.SourceGroup
 }
@@ -166,8 +165,8 @@ func sameSource(d memory.Draft, m memory.Memory) bool {
 // oneSubject reports whether two facts in the same words can be about one person: whom the one is about may not be known.
 func oneSubject(a, b sessions.UserID) bool { return a == b || a == "" || b == "" }
 
-// inForce reports whether nothing superseded a memory, as far as the chat of a draft knows: what a person corrected in
-// private still holds in the group where they said it.
+// inForce reports whether a memory is in force for the chat of a draft. A memory that a person corrected in private
+// still holds in the group where they said it.
 func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
 	if m.SupersededBy == 0 {
 		return true
@@ -197,8 +196,8 @@ func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	})
 }
 
-// corrected lists the memories in force that a draft tells another value of: those of its key and the one that it names,
-// or else the one that it reads as a correction of.
+// corrected lists the memories in force that a draft has another value of. They share its key or have the id that it
+// names; otherwise the draft must read as a correction.
 func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	var out []memory.Memory
 	named := int64(0)
@@ -237,9 +236,9 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	return out
 }
 
-// sameThing reports whether a draft and a memory tell values of one thing: of one key, about one person, or of one thing
-// whose value a person is. Where nobody in particular is told of, a key such as "owner" can be that of many things: then
-// the texts must not tell that they are two.
+// sameThing reports whether a draft and a memory are values of one thing: of one key, about one person, or of one thing
+// whose value a person is. Without a subject, a key such as "owner" can be that of many things: then the texts must not
+// name two things.
 func sameThing(d memory.Draft, m memory.Memory) bool {
 	switch key := text.NormalizeKey(d.Key); {
 	case key == "" || m.Key != key || !sameSource(d, m):

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// redates reports whether a content tells that what a stored fact dates is at another time: "联调改到下周一上午十点" after
-// "联调定在后天下午三点". It holds where both begin with the same words and tell a time behind them and nothing else; who
-// said so does not count, unless what is moved may be everybody's own, as a day off is.
+// reschedules reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin
+// with the same words, followed by a time only. The speaker does not count, unless the event can be anybody's own, such
+// as a day off.
 //
-// It knows what [corrects] can't take for one: that moves a date whoever tells it, and reads the name of a speaker before
-// a sentence as part of what it is about.
+// It finds moves that [corrects] misses: those by another speaker, and those behind a speaker's name, which corrects
+// takes as part of the subject.
 func reschedules(d memory.Draft, m memory.Memory) bool {
 	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
@@ -47,7 +47,7 @@ func sentence(content string) (said, by string) {
 // spaced lets a blank in an expression match any number of them.
 func spaced(expr string) string { return strings.ReplaceAll(expr, " ", `\s*`) }
 
-// parted is what the first pattern that matches a text finds in it; nil for none.
+// parted returns the groups of the first pattern that matches a text; nil for none.
 func parted(text string, patterns ...*regexp.Regexp) []string {
 	for _, re := range patterns {
 		if m := re.FindStringSubmatch(text); m != nil {
@@ -57,7 +57,7 @@ func parted(text string, patterns ...*regexp.Regexp) []string {
 	return nil
 }
 
-// headOf is what is dated, without words that stand before or behind whatever it is.
+// headOf is the dated event, without words that stand before or behind any event.
 func headOf(words string) string { return text.Normalize(headTrimRE.ReplaceAllString(words, "")) }
 
 var (
@@ -75,7 +75,7 @@ var (
 		`\b(?:leave|vacation|holiday|flight|train|interview|exam|birthday|wedding|appointment|shift|trip|day off)\b`)
 )
 
-// whenRE matches what is a time from end to end, folded: days, dates, hours, spans of them, and what joins these.
+// whenRE matches texts that consist of times only, folded: days, dates, hours, spans of them, and their connectives.
 var whenRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`\(?\d{4}-\d{2}(?:-\d{2})?(?: ?(?:至|to) ?\d{4}-\d{2}-\d{2})?\)?`,
 	`\d{4} ?年|(?:\d{1,2}|[一二三四五六七八九十]{1,3}) ?月(?:份|底|初|中旬?|上旬|下旬)?|(?:\d{1,2}|[一二三四五六七八九十]{1,3}) ?[日号]`,

@@ -17,7 +17,7 @@ func ExportHeads(lang string) (facts, messages string) {
 	return "## 与你有关或由你说出的记忆", "## 你说过的话"
 }
 
-// ExportFact is one memory in a person's export, one line of Markdown: when, where, what.
+// ExportFact is one memory in a person's export, one line of Markdown: time, place, content.
 func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
 	at := m.SaidAt
 	if at.IsZero() {
@@ -34,7 +34,7 @@ func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
 		ScopeWord(m.Scope, lang), KindWord(m.Kind, lang), oneLine(m.Content), state)
 }
 
-// ScopeWord says who may read memories of a scope, in a language, zh or en.
+// ScopeWord describes the readers of a scope, in zh or en.
 func ScopeWord(s memory.Scope, lang string) string {
 	words := map[memory.Scope][2]string{
 		memory.ScopeUser: {"个人", "person"}, memory.ScopeGroup: {"本群", "group"}, memory.ScopeTeam: {"全团队", "team"}, memory.ScopeSession: {"会话", "conversation"},
@@ -42,7 +42,7 @@ func ScopeWord(s memory.Scope, lang string) string {
 	return wordIn(words[s], string(s), lang)
 }
 
-// KindWord says what memories of a kind are about, in a language, zh or en.
+// KindWord describes a kind of memory, in zh or en.
 func KindWord(k memory.Kind, lang string) string {
 	words := map[memory.Kind][2]string{
 		memory.KindFact: {"事实", "fact"}, memory.KindProfile: {"个人情况", "profile"}, memory.KindPreference: {"偏好", "preference"},
@@ -61,7 +61,7 @@ func wordIn(word [2]string, other, lang string) string {
 	return word[0]
 }
 
-// ExportSaid is one message in a person's export, one line of Markdown: when, where, what.
+// ExportSaid is one message in a person's export, one line of Markdown: time, place, content.
 func ExportSaid(s memory.PersonMessage, loc *time.Location, lang string) string {
 	at := s.Event.CreatedAt
 	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {

@@ -24,7 +24,7 @@ func HitLine(h memory.Hit, loc *time.Location) string {
 	return fmt.Sprintf("- %s (%s): %s\n", h.Path, about, strings.Join(strings.Fields(h.Content), " "))
 }
 
-// valueLines shows a memory by its id, with what it is known from and what it was before and after.
+// valueLines shows a memory by its id, with its source, its former and its later values.
 func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
 	values, err := s.Values(ctx, r, id)
 	if err != nil {

@@ -27,8 +27,8 @@ type LogReader struct {
 // readAhead is how many events one page reads from the log.
 const readAhead = 20
 
-// Whole reads the events with the numbers from..through, whole and in order. page counts the pages of the first event,
-// where that needs several. call writes the call that reads a range from a page on.
+// Whole reads the events from..through, whole and in order. page counts the pages of a first event that needs several.
+// call writes the call that reads a range from a page on.
 func (r LogReader) Whole(ctx context.Context, from, through int64, page int, call func(span string, page int) string) (string, error) {
 	most := readAhead
 	if page > 1 {
@@ -82,8 +82,8 @@ func (r LogReader) long(seq, through int64, parts []string, page int, call func(
 	return fmt.Sprintf("event %d, page %d of %d%s\n%s", seq, page, len(parts), next, parts[page-1])
 }
 
-// Find lists what a question finds, the newest last, as far as a page goes. whole writes the call that reads one event,
-// before the one that goes on with older events.
+// Find lists the matches of a query, the newest last, as far as a page goes. whole writes the call that reads one
+// event; before writes the call for older events.
 func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq int64) string, before func(seq int64) string) (string, error) {
 	room := roomOf(r.Room)
 	q.Chars = min(q.Chars, room/4) // a character takes at most four bytes
@@ -140,7 +140,7 @@ func (r LogReader) line(e sessions.Event) string {
 	return fmt.Sprintf("#%d %s %s: %s\n", e.Seq, e.CreatedAt.In(r.Location).Format("2006-01-02 15:04"), who, text)
 }
 
-// forgedHead finds what looks like the head of an event behind a line break.
+// forgedHead finds text behind a line break that looks like the head of an event.
 var forgedHead = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}]*[#＃][\s\p{Z}]*\p{Nd})`)
 
 // rangePath finds a range of numbers, or one number.

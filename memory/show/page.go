@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of one page, in bytes. A page is smaller where the caller has less room.
+// Bounds of one page, in bytes. A caller with less room gets a smaller page.
 const (
 	maxPage   = 6000
 	leastPage = 200
 	pageFrame = 200 // for the line that names the page and the next call
 )
 
-// roomOf is the room for the text of a page, where the caller has room for so many bytes; 0: no bound of its own.
+// roomOf is the size of a page's text for a caller with the given room in bytes; 0: no bound of its own.
 func roomOf(room int) int {
 	if room <= 0 || room > maxPage {
 		room = maxPage
@@ -36,7 +36,8 @@ func Page(text string, page, room int, call func(page int) string) string {
 	return fmt.Sprintf("page %d of %d; next: %s\n%s", page, len(parts), call(page+1), parts[page-1])
 }
 
-// chunks splits a text into parts of at most room bytes: behind a line break where one is near, never inside a character.
+// chunks splits a text into parts of at most room bytes: at a near line break if there is one, never inside a
+// character.
 func chunks(text string, room int) []string {
 	var out []string
 	for len(text) > room {

@@ -8,15 +8,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold brings the ways together in which one thing is written: full-width and other compatible forms (NFKC), capitals,
-// the traditional characters that the patterns of this package know, typographic quotes. Characters without width, which
-// are put into words so that nobody finds them, are dropped, white space is one blank, and blanks between Chinese
-// characters are none.
+// Canonical folds the ways to write a text into one: full-width and other compatible forms (NFKC), capitals,
+// traditional characters that the patterns know, typographic quotes. It drops invisible characters, which hide words
+// from a search. White space becomes one blank, and blanks between Chinese characters are dropped.
 func Canonical(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	var b strings.Builder
 	b.Grow(len(text))
-	var last rune // written; a blank is held back until it is known what follows
+	var last rune // written; a blank is held back until the next character is known
 	blank := false
 	for _, r := range text {
 		switch {
@@ -39,7 +38,7 @@ func Canonical(text string) string {
 	return b.String()
 }
 
-// isInvisible says whether a character shows nothing: formats, controls, variation selectors, fillers, tags, and the
+// isInvisible reports whether a character shows nothing: formats, controls, variation selectors, fillers, tags, and the
 // joiner that normalization puts between too many marks.
 func isInvisible(r rune) bool {
 	switch {
@@ -54,8 +53,7 @@ func isInvisible(r rune) bool {
 // spelledRE finds words that are written letter by letter, as in "i g n o r e" and "忽-略-规-则".
 var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{L}\p{N}]{1,3}\p{L}){3,}`)
 
-// unspelled returns a folded text with what is spelled letter by letter in it written together behind it, for patterns
-// to find.
+// JoinSpelled returns a folded text and, behind it, the words that it spells letter by letter, for patterns to find.
 func JoinSpelled(folded string) string {
 	runs := spelledRE.FindAllString(folded, -1)
 	if len(runs) == 0 {
@@ -91,8 +89,8 @@ var simplified = func() map[rune]rune {
 	return m
 }()
 
-// words returns a folded text without what is neither letter nor figure, but with one blank for each such stretch, where
-// it does not stand beside a Chinese character.
+// Words returns a folded text with each stretch of other characters than letters and figures replaced by one blank, or
+// by nothing next to a Chinese character.
 func Words(folded string) string {
 	var b strings.Builder
 	var last rune
@@ -114,7 +112,7 @@ func Words(folded string) string {
 	return b.String()
 }
 
-// visible drops what shows nothing and keeps the lines.
+// DropInvisible drops invisible characters and keeps the lines.
 func DropInvisible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && isInvisible(r) {

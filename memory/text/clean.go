@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// control reports characters that nobody reads: those that steer a terminal, hide, or turn the direction of writing.
-// White space is none, nor what joins the parts of an emoji.
+// control reports characters that are not meant to be read: those that steer a terminal, hide, or turn the direction of
+// writing. White space and joiners of emoji parts are excluded.
 func control(r rune) bool {
 	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
@@ -16,6 +16,7 @@ func control(r rune) bool {
 // maxControls is the number of control characters that a slip of a model may leave in a text.
 const maxControls = 3
 
+// HasManyControls reports whether a text has more control characters than a model's slip explains.
 func HasManyControls(s string) bool {
 	n := 0
 	for _, r := range s {
@@ -26,7 +27,7 @@ func HasManyControls(s string) bool {
 	return n > maxControls
 }
 
-// clean drops control characters and folds white space.
+// Clean drops control characters and folds white space.
 func Clean(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if control(r) {
@@ -55,8 +56,8 @@ func Split(text string, limit int) []string {
 	return append(parts, strings.TrimSpace(string(rs)))
 }
 
-// clipped bounds what the marks of a message are looked for in: its beginning and its end. What somebody says of a file
-// that they paste stands there.
+// Clip returns the beginning and the end of a message, where its marks are looked for. A person's remark on a pasted
+// file stands there.
 func Clip(text string) string {
 	const side = 4 << 10
 	if len(text) <= 2*side {
@@ -72,7 +73,7 @@ func Clip(text string) string {
 	return text[:head] + "\n" + text[tail:]
 }
 
-// sentences yields the sentences of a text with the marks that end them.
+// Sentences yields the sentences of a text with their end marks.
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -88,5 +89,5 @@ func Sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// A mark between letters, as in a link or a version, ends nothing.
+// sentenceEndRE finds the ends of sentences. A mark between letters, as in a link or a version, ends none.
 var sentenceEndRE = regexp.MustCompile(`[。！？；]+|\n|[.!?;]+(?:\s|$)|[?!]+\p{Han}`)

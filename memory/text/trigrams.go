@@ -1,6 +1,6 @@
 package text
 
-// trigrams is the set of what stands in three places side by side, the ends of the text counted as places.
+// Trigrams is the set of all runs of three characters, with the ends of the text counted as characters.
 func Trigrams(text string) map[string]bool {
 	runes := append(append([]rune{' ', ' '}, []rune(text)...), ' ')
 	set := make(map[string]bool, len(runes))
@@ -10,6 +10,7 @@ func Trigrams(text string) map[string]bool {
 	return set
 }
 
+// Jaccard is the similarity of two sets, from 0 to 1: the share of their union that both have.
 func Jaccard(a, b map[string]bool) float64 {
 	both := 0
 	for t := range a {

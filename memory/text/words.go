@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normal is what two contents have in common when they say the same in the same words: case, width, white space and
-// the punctuation of sentences do not count. Marks that carry meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
+// Normalize returns the form in which equal statements are equal: case, width, white space and the punctuation of
+// sentences do not count. Marks with a meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
 func Normalize(content string) string {
 	runes := []rune(Fold(content))
 	var b strings.Builder
@@ -29,10 +29,10 @@ func Normalize(content string) string {
 	return b.String()
 }
 
-// foldText makes texts comparable that differ in case or in the width of their characters only.
+// Fold makes texts equal that differ only in case or in the width of their characters.
 func Fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
-// sentenceMark tells whether the character at i only divides sentences or quotes.
+// sentenceMark reports whether the character at i only divides sentences or quotes.
 func sentenceMark(runes []rune, i int) bool {
 	r := runes[i]
 	if strings.ContainsRune("。、「」『』【】《》〈〉“”‘’…·—", r) {
@@ -49,8 +49,8 @@ func latinWordly(r rune) bool {
 	return r < unicode.MaxLatin1 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// KeyOf is the form in which the key of a fact is stored and compared: "Release_Date" and "release date" are one, and so
-// are 发布日期 and 发布 日期.
+// NormalizeKey is the stored form of a fact's key: "Release_Date" and "release date" are one, and so are 发布日期 and 发布
+// 日期.
 func NormalizeKey(key string) string {
 	words := strings.FieldsFunc(Fold(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return Normalize(strings.Join(words, " "))
@@ -59,9 +59,8 @@ func NormalizeKey(key string) string {
 // wide reports characters of scripts that are written without blanks between words.
 func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// tokensOf cuts a text into what carries meaning: Latin words and numbers as a whole, with the marks inside of them
-// (1.5, v2-beta, 12:30), and each Chinese character alone. Folded; words lose the endings that number and tense give
-// them.
+// Tokenize folds a text and cuts it into tokens: Latin words and numbers as a whole, with the marks inside of them
+// (1.5, v2-beta, 12:30), and each Chinese character alone. Words are stems.
 func Tokenize(text string) []string {
 	var out []string
 	runes := []rune(Fold(text))
@@ -84,6 +83,7 @@ func Tokenize(text string) []string {
 	return out
 }
 
+// IsLatin reports whether a character is a letter or digit of a script with blanks between words.
 func IsLatin(r rune) bool {
 	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
@@ -93,7 +93,7 @@ func joins(runes []rune, i int) bool {
 	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && IsLatin(runes[i+1])
 }
 
-// stemOf takes the commonest English endings off a word, so that "deploys" is "deploy". Words with digits are left.
+// Stem removes the most common English endings of a word, so that "deploys" is "deploy". Words with digits stay.
 func Stem(w string) string {
 	if len(w) < 4 || HasDigit(w) {
 		return w
@@ -108,10 +108,11 @@ func Stem(w string) string {
 	return strings.TrimSuffix(w, "e")
 }
 
+// HasDigit reports whether a text has a digit.
 func HasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
 
-// termsOf are what texts are compared by: the Latin words and numbers among tokens, and each two Chinese characters
-// that follow one another. A Chinese character between others that are none is a term itself.
+// Terms are the units of comparison of a text: its Latin words and numbers, and each pair of adjacent Chinese
+// characters. A Chinese character without a Chinese neighbour is a term itself.
 func Terms(tokens []string) map[string]bool {
 	terms := map[string]bool{}
 	for i, t := range tokens {
@@ -128,6 +129,7 @@ func Terms(tokens []string) map[string]bool {
 	return terms
 }
 
+// IsWide reports whether a token is of a script that is written without blanks.
 func IsWide(token string) bool {
 	for _, r := range token {
 		return wide(r)
@@ -135,7 +137,7 @@ func IsWide(token string) bool {
 	return false
 }
 
-// wordSet is the set of the words of a text.
+// WordSet is the set of the words of a text.
 func WordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {
@@ -145,6 +147,7 @@ func WordSet(text string) map[string]bool {
 	return set
 }
 
+// HasHan reports whether a text has a Chinese character.
 func HasHan(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 }

@@ -40,7 +40,7 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 // maxCrowded is how many overfull scopes are listed at a time: each list reads the whole table.
 const maxCrowded = 200
 
-// OverfullScopes implements memory.Crowd.
+// OverfullScopes implements memory.ConsolidationStore.
 func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
 	if after == (memory.OverfullScope{}) {
 		after.Held = math.MaxInt
@@ -58,7 +58,7 @@ func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.Over
 	return crowded, nil
 }
 
-// FactGroups implements memory.Crowd.
+// FactGroups implements memory.ConsolidationStore.
 func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
 	rows, err := s.Q.MemoriesPiles(ctx, s.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memor
 	return piles, nil
 }
 
-// Oldest implements memory.Crowd.
+// Oldest implements memory.ConsolidationStore.
 func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	rows, err := s.Q.MemoriesOldest(ctx, s.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
@@ -94,7 +94,7 @@ func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]me
 	return memories, nil
 }
 
-// Consolidate implements memory.Crowd. The old memories name the first of the new rows as what superseded them: which of
+// Consolidate implements memory.ConsolidationStore. The old memories name the first of the new rows as what superseded them: which of
 // them tells which, the model did not say.
 func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {

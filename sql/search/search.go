@@ -146,7 +146,7 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 		pool.Add(x.found[i].Doc)
 	}
 	if x.from != memory.FromMemories {
-		if seqs := pool.Neighbors(besideBest); len(seqs) > 0 {
+		if seqs := pool.Adjacent(besideBest); len(seqs) > 0 {
 			before := len(x.found)
 			if err := x.read(ctx, seqs); err != nil {
 				return nil, err
