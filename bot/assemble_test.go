@@ -264,7 +264,7 @@ func TestEmergencyView(t *testing.T) {
 		asked := []sessions.Event{user(0, "bob", "the question")}
 		room := rapid.IntRange(0, 2000).Draw(t, "room")
 		size := func(v sessions.View) int { return len(written(testFrame.Assemble(v, aPolicy, "", asked))) }
-		got := testViews(t).Emergency(v, func(v sessions.View) bool { return size(v) <= room })
+		got := testViews(t).TrimToFit(v, func(v sessions.View) bool { return size(v) <= room })
 		if why := illegal(testFrame.Assemble(got, aPolicy, "", asked)); why != "" {
 			t.Fatal(why)
 		}

@@ -59,7 +59,7 @@ func (r *replica) work() sessions.Session {
 	r.bot.worker.WakeBacklogs(r.t.Context())
 	ctx, stop := context.WithTimeout(r.t.Context(), 20*patience)
 	defer stop()
-	if err := r.bot.Quiet(ctx); err != nil {
+	if err := r.bot.AwaitIdle(ctx); err != nil {
 		r.t.Fatal(err)
 	}
 	return r.place.look()

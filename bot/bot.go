@@ -32,9 +32,9 @@ import (
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
-	Keeper    memory.MaintenanceStore // nil: nothing is tidied up
-	Rights    memory.Rights           // nil: /memory, /forget and /export say that they can't at the moment
-	Reporter  sessions.Reporter       // nil: the account of a process is in its log alone
+	Keeper    memory.MaintenanceStore // nil: no maintenance of facts
+	Rights    memory.Rights           // nil: /memory, /forget and /export answer that they are unavailable
+	Reporter  sessions.Reporter       // nil: restart figures are logged only
 	Elector   sessions.Elector        // nil: no replica leads
 	Transport chat.Transport
 	Model     llm.Model
@@ -42,12 +42,12 @@ type Config struct {
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
 
-	Replica  sessions.ReplicaID // new at every start
-	LeaseTTL time.Duration      // as the store was opened with [5 s]
+	Replica  sessions.ReplicaID // new at each start
+	LeaseTTL time.Duration      // the TTL that the store was opened with [5 s]
 
 	Name     string // how the bot calls itself [Ebb]
-	Language string // of fixed words where the message does not tell: zh or en [zh]
-	// Languages are those of single conversations: there all fixed words are in it, whatever the message's language.
+	Language string // of fixed words where the message has no letters: zh or en [zh]
+	// Languages sets the language of all fixed words in single conversations.
 	Languages map[sessions.ConversationID]string
 	Prompt    string // further instructions for the model
 	Location  *time.Location
@@ -58,31 +58,31 @@ type Config struct {
 	AloneEach     bool // answer waiting messages one by one
 	MaxMerged     int  // messages answered in one turn [20]
 	MaxToolRounds int  // [8]
-	MaxConcurrent int  // calls of the model under way at once; four times as many turns [32]
+	MaxConcurrent int  // concurrent model calls; four times as many turns [32]
 	StaleAfter    time.Duration
-	Gather        time.Duration // from a message to its turn, for others that are sent with it; 0: none
+	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
-	CommitTimeout time.Duration // of one try to commit [5 s]
+	CommitTimeout time.Duration // of one attempt to commit [5 s]
 
-	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	// Compaction holds the common settings, Groups those of single conversations.
 	Compaction      compaction.Settings
 	Groups          map[sessions.ConversationID]compaction.Settings
-	Own             view.Own      // resolves what a conversation keeps of its own; nil: nothing
+	Own             view.Own      // resolves a conversation's own settings; nil: none
 	SummaryModel    string        // empty: the default model
-	SummaryRetries  int           // requests for one summary, in all [3]
-	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer [1 s]
+	SummaryRetries  int           // requests for one summary [3]
+	SummaryBackoff  time.Duration // before the second request; each later pause grows by it [1 s]
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
-	CompactNotify   bool // people read a short notice of an automatic compaction
+	CompactNotify   bool // send a short notice of each automatic compaction
 
 	Remember view.Remember
-	// DigestAt is the time of day, such as 04:00 in Location, from which the day before is told; empty: no digests.
+	// DigestAt is the time of day in Location, such as 04:00, at which the day before is summarized; empty: no digests.
 	DigestAt string
 
-	Drain time.Duration // for turns in flight at a stop [20 s]
-	Flush time.Duration // for flushing active sessions after that [8 s]
+	Drain time.Duration // deadline of turns in flight at a stop [20 s]
+	Flush time.Duration // deadline of the flushes after that [8 s]
 
-	// Watch, where set, returns what receives a turn's text as it is streamed; nil for turns that nobody watches.
+	// Watch returns the receiver of a turn's streamed text; nil for a turn without one. The field may be nil.
 	Watch func(sessions.Key) func(text string, reset bool)
 }
 
@@ -132,7 +132,7 @@ func (c *Config) mergeLimit() int {
 	return c.MaxMerged
 }
 
-// Bot is one replica of the gateway. Make it with [New], run it with Run, once.
+// Bot is one replica of the gateway. [New] makes it, and Run runs it once.
 type Bot struct {
 	cfg       Config
 	languages wording.Languages
@@ -141,11 +141,11 @@ type Bot struct {
 	leases    *lease.Holder
 	metrics   *metrics
 	stats     *recorder
-	gate      *llm.Gate // bounds the calls of the model
+	gate      *llm.Gate // bounds concurrent model calls
 	draining  chan struct{}
 	last      *lastFlush
-	left      chan sessions.Key // sessions that wait for work which this replica does not begin any more
-	tally     ledger
+	left      chan sessions.Key // sessions with waiting work that this replica no longer starts
+	restarts  restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 9 to 11
@@ -158,7 +158,7 @@ type Bot struct {
 	outbox  *outbox.Outbox
 }
 
-// New checks the configuration and puts the parts together; nothing runs yet.
+// New validates the configuration and connects the parts. It starts nothing.
 func New(cfg Config) (*Bot, error) {
 	cfg.defaults()
 	if err := cfg.Compaction.Validate(); err != nil {
@@ -211,11 +211,11 @@ func New(cfg Config) (*Bot, error) {
 	return b, nil
 }
 
-// connect joins the parts that live as long as Run: what turns, upkeep and replies run under.
+// connect creates the parts that live as long as Run, each under its context.
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.turns = serial.NewMailboxes(turns, b.runner.Turn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
-	b.stats = &recorder{tally: &b.tally}
+	b.stats = &recorder{restarts: &b.restarts}
 	b.outbox = outbox.New(replies, outbox.Config{
 		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, Answer: b.turns.Wake, Stats: b.stats,
 	})
@@ -227,10 +227,10 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.handler.Connect(b.upkeep, b.stats)
 }
 
-// Run serves until ctx ends, then drains and returns nil. Another error says why the bot can't work.
+// Run serves until ctx ends, then drains and returns nil. An error says why the bot can't work.
 func (b *Bot) Run(ctx context.Context) error {
 	began := time.Now()
-	// What is in hand outlives ctx: it finishes after the signal, and ends with the drain.
+	// Work in progress outlives ctx: it finishes after the signal, and ends with the drain.
 	life := context.WithoutCancel(ctx)
 	work, cancelWork := context.WithCancelCause(life)
 	defer cancelWork(llm.ErrStop)
@@ -240,9 +240,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer cancelSend(llm.ErrStop)
 	b.connect(work, spare, send)
 	if !b.firstBeat(ctx) {
-		return nil // told to stop before there was anything to stop
+		return nil // stopped before anything started
 	}
-	keep, stopKeep := context.WithCancel(life) // the heart beats until the last flush
+	keep, stopKeep := context.WithCancel(life) // the heartbeat goes on until the last flush
 	defer stopKeep()
 	var background errgroup.Group
 	background.Go(func() error { b.leases.Keep(keep); return nil })
@@ -272,11 +272,11 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// now is the storage's clock: what has the time of the storage on it is compared with it, and with no other.
+// now is the storage's clock. Times that the storage wrote are compared with no other clock.
 func (b *Bot) now() time.Time { return b.leases.Now() }
 
-// Ready says why this replica does not do its part now, or nil. One that stands by for the leader does, without a
-// connection: it answers turns.
+// Ready returns why this replica can't work now, or nil. A standby without a stream connection is ready, because it
+// answers turns.
 func (b *Bot) Ready() error {
 	switch {
 	case b.stopping():
@@ -289,12 +289,12 @@ func (b *Bot) Ready() error {
 	return errors.New("the DingTalk stream is not connected")
 }
 
-// Draining is closed when a stop has begun.
+// Draining returns a channel that is closed when a stop has begun.
 func (b *Bot) Draining() <-chan struct{} { return b.draining }
 
-// Quiet returns when no session has a turn, a reply or maintenance in hand, or with ctx's cause. Measurements wait for
-// it between messages.
-func (b *Bot) Quiet(ctx context.Context) error {
+// AwaitIdle returns when no session has a turn, reply or maintenance in progress, or with ctx's cause. Measurements
+// wait for it between messages.
+func (b *Bot) AwaitIdle(ctx context.Context) error {
 	t := time.NewTicker(time.Millisecond)
 	defer t.Stop()
 	for b.turns.Live() > 0 || b.outbox.Waiting() > 0 || b.upkeep.Live() > 0 {

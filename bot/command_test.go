@@ -163,7 +163,7 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			{"alice", "/forget 0123", wording.ForgetNumber, []any{123, 123}},
 			{"alice", "/forget @bob", wording.NotAdmin, nil},
 			{"root", "/forget 0123", wording.ForgetNumber, []any{123, 123}},
-			{"root", "/forget @bob", wording.Nobody, nil},
+			{"root", "/forget @bob", wording.UnknownPerson, nil},
 			{"alice", "/export", wording.ExportUsage, nil},
 			{"alice", "/export you", wording.ExportUsage, nil},
 			{"alice", "/export me 0", wording.ExportUsage, nil},

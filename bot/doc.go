@@ -28,55 +28,60 @@
 // of chat and llm: bot/dingtalk, bot/tools, bot/openai. cmd/bot/gateway composes all of it from what bot/config reads. The
 // equipment (demo, benchmarks, fault injection, search evaluation) is cmd/lab, a program of its own.
 //
-// Planned packages have their place: bot/console (pages for admins, over sql/inspect and bot/manage), bot/dingtalk/card (replies
-// as cards, below chat.Transport), bot/media (files, below intake), bot/tools/mcp (chat.Tool over MCP) and bot/schedule (work at
-// set times, on the leader).
+// Planned packages have their place:
+//
+//   - bot/console: pages for administrators, over sql/inspect and bot/manage
+//   - bot/dingtalk/card: replies as cards, below chat.Transport
+//   - bot/media: files, below intake
+//   - bot/tools/mcp: chat.Tool over MCP
+//   - bot/schedule: work at set times, on the leader
 //
 // # Guarantees
 //
 //  1. Wrong types never fail a message; only one without an id or a conversation can't be stored.
 //  2. No commit, no 200. A message that arrives twice is one row. A frame without a staff id gets the id that an earlier frame
-//     had beside the same sender id, before the session's key is made of it. Only frames from the robot's organisation
+//     had next to the same sender id, before the session's key is built. Only frames from the robot's organization
 //     count, and a sender id with two staff ids counts for neither.
 //  3. A session has one owner at a time, by a lease with a term; every write names the term. The sweep (sweep.go) makes up for
 //     a lost wake-up.
-//  4. A turn reads one snapshot. Its messages are in the order in which they were sent (createAt, then the order of reading):
-//     a turn waits for messages that this replica still stores, and a moment for messages sent together (turn/gather.go).
+//  4. A turn reads one snapshot. Its messages are in the order of sending (createAt, then the order of reading). A turn
+//     waits for messages that this replica still stores, and briefly for messages sent together (turn/gather.go).
 //     The messages are marked first. An attempt is counted for a panic, for data that the storage refuses, and for the death
 //     of the process that marked them, and for nothing else (turn/attempt.go). A message with a counted attempt is taken
 //     alone, one at a time in each replica; after three it is a dead letter (turn/triage.go). Quotes are looked up in the
 //     log first, under the lease (view/quotes.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
-//     read again with each compaction alone, and recall stands right before the question, in that turn's requests alone.
+//     read again only with a compaction. Recall stands right before the question, only in that turn's requests.
 //  6. A tool call is recorded before it runs. After a crash a call that may have had an effect is not repeated unasked.
-//  7. A turn commits as a whole or not at all. While the database is away the commit is tried again: an answer is not lost.
-//  8. The row exists before the send and is marked after it. Only the first try goes from memory. Each later try, and each
-//     later part of a long reply, claims the row. A reply is sent again under the same key, where its way has keys.
+//  7. A turn commits as a whole or not at all. While the database is unavailable the commit is retried: an answer is not lost.
+//  8. The row exists before the send and is marked after it. Only the first attempt is made from memory. Each later attempt,
+//     and each later part of a long reply, claims the row. A reply is sent again under the same idempotency key, where the
+//     API has keys.
 //  9. Reports of providers correct our own count, and never the other way round.
-//  10. A flush succeeds with a stored row or an explicit "nothing to save". Any other range is owed, and read from the log
-//     later in the background. Every trigger is the same function over the same range.
+//  10. A flush succeeds with a stored row or an explicit "nothing to save". Any other range is owed: the background reads it
+//     from the log later. Every trigger calls the same function over the same range.
 //  11. Every compaction goes through upkeep.Worker.Compact, which contains the flush. A failed compaction changes nothing.
 //
 // No transaction, lock of the database or pooled connection is held during a call of a model or of DingTalk. Steps 9 to 11
 // run after the reply was sent, and their failures never reach the group. Only a context that would overflow is compacted
 // before the model is called, within a deadline, with the emergency view as the fallback (view/view.go).
 //
-// At a stop (drain.go) intake ends, turns in flight finish, active sessions are flushed, the most unsaved first, and the
-// leases are handed over; a session with waiting messages goes first (handover.go). After a kill none of that runs, and nothing
-// is lost: pending messages and unsent replies are rows that the next owner finds.
+// At a stop (drain.go) intake ends, turns in flight finish, active sessions are flushed, the most unflushed first, and the
+// leases are handed over. A session with waiting messages goes first (handover.go). A kill skips all of that and loses
+// nothing: pending messages and unsent replies are rows that the next owner finds.
 //
-// Background work (upkeep/debts.go, chores.go, digest.go) covers owed flushes, sessions at rest, expired rows, crowded scopes,
-// rows without an index, and daily digests. Each kind makes one model call at a time, digests four. Flushes and digests begin
-// within a quarter of a session's daily tokens.
+// Background work (upkeep/debts.go, chores.go, digest.go) covers owed flushes, idle sessions, expired rows, scopes with too
+// many facts, rows without an index, and daily digests. Each kind makes one model call at a time, digests four. Flushes and
+// digests begin within a quarter of a session's daily tokens.
 //
 // Memory of the process is bounded: a fixed number of turns, each with one message or 256 KiB of them, and a fixed number of
-// model calls are under way; waiting conversations are served round-robin (llm/fair.go). Messages wait in the log, and a
+// concurrent model calls. Waiting conversations are served round-robin (llm/fair.go). Messages wait in the log, and a
 // conversation with several unsent replies gets no further turn until they are sent.
 //
 // # Decisions
 //
-// Waiting messages are answered together in one turn, so that a busy group is not answered late and out of context;
-// a message whose turn broke is taken alone.
-// Maintenance has mailboxes of its own, so that a slow summary never delays an answer. The two meet in the storage,
-// where a compaction moves a cursor by compare-and-swap and a turn only appends.
+// One turn answers all waiting messages, so that a busy group is not answered late and out of context. A message whose
+// turn failed is taken alone.
+// Maintenance has mailboxes of its own, so that a slow summary never delays an answer. The two meet in the storage: a
+// compaction moves a cursor by compare-and-swap, and a turn only appends.
 package bot

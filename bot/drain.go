@@ -17,17 +17,16 @@ import (
 	"ebb/sessions"
 )
 
-// drain finishes what is in hand after intake has ended: turns in flight and their replies within one deadline, the
-// flush of active sessions within another. Sessions without a turn do not wait for those with one: they are flushed and
-// handed over at once, and only when the turns are done the second deadline begins. What is left stays in the storage:
-// pending messages, unsent replies, owed flushes.
+// drain finishes the work in progress after intake has ended: turns and their replies within one deadline, flushes of
+// active sessions within another. Sessions without a turn are flushed and handed over at once. The second deadline
+// begins when the turns are done. Pending messages, unsent replies and owed flushes stay in the storage.
 func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
 	log := zerolog.Ctx(ctx)
 	began := time.Now()
 	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.Waiting()).Msg("Draining")
 	b.turns.Close(b.leave)
-	b.upkeep.Close(func(sessions.Key) {}) // the flush of active sessions is all that is done now
+	b.upkeep.Close(func(sessions.Key) {}) // only flushes of active sessions run from here on
 	last := b.last
 	flush, cut := context.WithCancelCause(ctx)
 	defer cut(llm.ErrStop)
@@ -37,7 +36,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	defer stopLeaving()
 	handing.Go(func() error { b.handOvers(leaving, flush); return nil })
 	idle.Go(func() error {
-		// From then on all that are left are flushed in one order.
+		// All sessions that remain are flushed in one order.
 		b.flushActive(flush, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.Holds(key) })
 		return nil
 	})
@@ -45,7 +44,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	finish(ctx, b.cfg.Drain, func(cause error) { left = b.turns.Live(); stop.turns(cause) }, b.cfg.CommitTimeout, b.turns.Wait)
 	b.outbox.Close()
 	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.Wait) {
-		b.putDown(ctx)
+		b.releaseReplies(ctx)
 	}
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.Waiting()).Msg("Drained")
@@ -58,8 +57,8 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	}
 	sum := &last.sum
 	sum.owed.Add(int64(b.owe(ctx, "")))
-	b.tally.flushed.Store(sum.saved.Load() + sum.nothing.Load())
-	b.tally.debt.Store(sum.owed.Load())
+	b.restarts.flushed.Store(sum.saved.Load() + sum.nothing.Load())
+	b.restarts.debt.Store(sum.owed.Load())
 	sum.log(log, time.Since(began))
 }
 
@@ -73,28 +72,28 @@ func (b *Bot) stopping() bool {
 	}
 }
 
-// stops cancel what is in hand, each with ErrStop.
+// stops cancels work in progress, each kind with ErrStop.
 type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 
-// upkeepGrace is how long a flush or a compaction that is under way may go on when the turns are done. Cut off, it
-// changes nothing: the flush of active sessions reads the same events.
+// upkeepGrace is how long a running flush or compaction may continue after the turns are done. A cancelled one changes
+// nothing: the flush at the stop reads the same events.
 const upkeepGrace = 2 * time.Second
 
-// putDown tells the next process that no reply is on its way: else it had to take each that is due for one that may have
-// arrived. Where the storage does not know of a try, that is what it has to do.
-func (b *Bot) putDown(ctx context.Context) {
+// releaseReplies marks the queued replies as not being sent. Otherwise the next process would count each as possibly
+// delivered. It does nothing while an attempt is not recorded.
+func (b *Bot) releaseReplies(ctx context.Context) {
 	if b.outbox.Unmarked() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	if err := b.store.PutDown(ctx, b.leases.Owner()); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Replies not put down; those that are due count as perhaps sent")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release queued replies; they may be sent twice")
 	}
 }
 
-// finish waits for work until its deadline, then cancels it and waits a moment for it to clean up. It reports whether
-// nothing had to be cancelled.
+// finish waits for work until its deadline, then cancels it and waits briefly for its cleanup. It reports whether
+// nothing was cancelled.
 func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCauseFunc, grace time.Duration, wait func(context.Context) error) bool {
 	soft, stop := context.WithTimeout(ctx, deadline)
 	defer stop()
@@ -104,17 +103,17 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 	cancel(llm.ErrStop)
 	hard, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer stop()
-	_ = wait(hard) // what does not end even now ends with the process
+	_ = wait(hard) // work that ignores the cancellation ends with the process
 	return false
 }
 
-// maxShutdownFlushes is how many sessions are flushed at once at a stop.
+// maxShutdownFlushes bounds the concurrent flushes at a stop.
 const maxShutdownFlushes = 16
 
-// flushSum is what the flushes of a stop came to.
+// flushSum counts the flushes of a stop by result.
 type flushSum struct{ saved, nothing, owed, rows atomic.Int64 }
 
-// log writes the line that operators look for after a restart.
+// log writes the line that operators read after a restart.
 func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 	flushed := s.saved.Load() + s.nothing.Load()
 	log.Info().Int64("sessions", flushed+s.owed.Load()).Int64("flushed", flushed).Int64("saved", s.saved.Load()).
@@ -122,7 +121,7 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
-// lastFlush is the flush of a stop: each session's once.
+// lastFlush runs the flush of each session at a stop once.
 type lastFlush struct {
 	sum   flushSum
 	work  errgroup.Group
@@ -130,14 +129,14 @@ type lastFlush struct {
 	begun map[sessions.Key]*oneFlush
 }
 
-// oneFlush is the flush of one session, which may be cut off alone.
+// oneFlush is the flush of one session; it can be cancelled alone.
 type oneFlush struct {
 	ctx  context.Context
 	cut  context.CancelCauseFunc
 	done chan struct{}
 }
 
-// end tells who waits for the flush that it is over.
+// end wakes the callers that wait for the flush.
 func (o *oneFlush) end() {
 	o.cut(nil)
 	close(o.done)
@@ -149,7 +148,7 @@ func newLastFlush() *lastFlush {
 	return f
 }
 
-// begin returns the flush of a session, and whether the caller is the first to ask for it, who does it.
+// begin returns the flush of a session. first is true for the first caller, which runs the flush.
 func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,8 +161,8 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 	return one, true
 }
 
-// flushActive begins the flush of the sessions of this replica that said something since their last flush, the most
-// unsaved first; those that skip names are left for later, and so is what is not done when ctx ends.
+// flushActive starts the flush of this replica's sessions with events since their last flush, the most unflushed first.
+// It omits sessions for which skip holds, and those not started when ctx ends.
 func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
@@ -175,7 +174,7 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 			continue
 		}
 		b.last.work.Go(func() error {
-			if ctx.Err() != nil || skip(u.Key) { // it may have waited for its turn
+			if ctx.Err() != nil || skip(u.Key) { // ctx may have ended while the flush waited for a slot
 				return nil
 			}
 			if one, first := b.last.begin(ctx, u.Key); first {
@@ -187,8 +186,8 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	}
 }
 
-// flushLast flushes one session at a stop and hands it over. What is cut off with all the others, when ctx ends, is owed and
-// handed over with them, and so is what could not be handed over alone.
+// flushLast flushes one session at a stop and hands it over. If ctx ends first, the flush is owed and the lease handed
+// over together with all others.
 func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSession) {
 	sum := &b.last.sum
 	n, err := b.flushAtStop(one.ctx, u.Key)
@@ -196,7 +195,7 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	case err != nil && ctx.Err() != nil:
 		return
 	case errors.Is(err, sessions.ErrLeaseLost), errors.Is(err, sessions.ErrLeaseHeld):
-		return // it is another replica's by now
+		return // another replica owns the session by now
 	case err != nil:
 		owed := b.owe(ctx, u.Key)
 		if b.handOver(ctx, u.Key) && owed > 0 {
@@ -213,8 +212,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	b.handOver(ctx, u.Key)
 }
 
-// owe records what no flush of the stop came to as owed, so that any replica makes up for it soon: of one session, or of all
-// that this replica still holds where key is empty. It returns of how many.
+// owe records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all sessions
+// that this replica holds. It returns the number of sessions.
 func (b *Bot) owe(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
@@ -225,8 +224,8 @@ func (b *Bot) owe(ctx context.Context, key sessions.Key) int {
 	return n
 }
 
-// handOver gives up the lease of a session that this replica is done with, so that another answers at once. It reports whether
-// that is stored.
+// handOver releases the lease of a session, so that another replica answers at once. It reports whether the release is
+// stored.
 func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
@@ -241,25 +240,25 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	return true
 }
 
-// flushAtStop flushes one session and says how many rows hold what it saved.
+// flushAtStop flushes one session and returns the number of rows that hold its facts.
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
 	lease, err := b.leases.Get(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = llm.WithWaiter(log.WithContext(ctx), key) // nobody needs the model more now
+	ctx = llm.WithWaiter(log.WithContext(ctx), key) // a last flush has the priority of a turn
 	out, err := b.worker.FlushAll(ctx, lease, upkeep.FlushShutdown)
 	return out.Receipt.Rows(), err
 }
 
-// resign hands the leases over, so that another replica goes on at once.
+// resign releases all leases, so that another replica continues at once.
 func (b *Bot) resign(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	n, err := b.store.Resign(ctx, b.leases.Owner())
 	if err != nil {
-		// The heartbeat ends with the process: others take over when it is stale.
+		// The heartbeat ends with the process; others take over when it is stale.
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Leases not released")
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestGrowth(t *testing.T) {
 		b.views.RecallQuery(opened.Asked)
 		view.Shrink(opened.Asked, small.Usable(), 1)
 		b.runner.Request(opened, opened.View)
-		b.views.Talk(itsView.Pending)
+		b.views.WithoutCommands(itsView.Pending)
 	}
 	for name, f := range map[string]func(string){
 		"turn": turn,

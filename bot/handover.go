@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// leave notes a session that has messages waiting, and no turn, while this replica stops. It never blocks: the sweep comes
-// back to what is not noted.
+// leave notes a session that has waiting messages and no turn during a stop. It never blocks: a full channel drops the
+// note, and the sweep repeats it.
 func (b *Bot) leave(key sessions.Key) {
 	select {
 	case b.left <- key:
@@ -21,9 +21,8 @@ func (b *Bot) leave(key sessions.Key) {
 	}
 }
 
-// handOvers gives up the leases of sessions in which somebody waits for an answer, if another replica is there to give it.
-// Other sessions' turns are not waited for, and the session's own flush only for a moment. It ends with ctx, the flushes
-// that it began with flush.
+// handOvers releases leases of sessions with waiting messages, if another replica is alive. It does not wait for turns
+// of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
 func (b *Bot) handOvers(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)
@@ -34,24 +33,25 @@ func (b *Bot) handOvers(ctx, flush context.Context) {
 			return
 		case key := <-b.left:
 			if b.turns.Busy(key) {
-				continue // it is noted again when its turn ends
+				continue // noted again when its turn ends
 			}
-			if b.outbox.Holds(key) { // the answer before comes first
+			if b.outbox.Holds(key) { // the earlier answer is delivered first
 				time.AfterFunc(leaveAgain, func() { b.leave(key) })
 				continue
 			}
 			if b.others(ctx) {
-				flushes.TryGo(func() error { b.flushAndLeave(flush, key); return nil }) // else it is noted again
+				flushes.TryGo(func() error { b.flushAndLeave(flush, key); return nil }) // a failed TryGo leaves it for the next note
 			}
 		}
 	}
 }
 
-// leaveFlush is how long somebody who waits for an answer waits for the session's flush before: the next owner owes it else.
+// leaveFlush bounds the wait for a session's flush while a message waits for an answer. After that the next owner owes
+// the flush.
 const leaveFlush = 2 * time.Second
 
-// flushAndLeave flushes a session, or waits for the flush that has begun, and hands it over, whatever came of that. Where the
-// storage does not tell what is unsaved, it is tried again while somebody waits.
+// flushAndLeave flushes a session, or waits for its running flush, and hands it over whatever the result. If the
+// unflushed sessions can't be listed, it returns, and the next note repeats it.
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 	look, stop := context.WithTimeout(ctx, leaveFlush)
 	defer stop()
@@ -71,15 +71,15 @@ func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 		return
 	}
 	<-one.done
-	if ctx.Err() == nil { // else it goes with the others
-		b.handOver(ctx, key) // no more than a word where it went already
+	if ctx.Err() == nil { // otherwise released with the others
+		b.handOver(ctx, key) // idempotent if released before
 	}
 }
 
-// leaveAgain is how soon a session is looked at again whose reply is on its way.
+// leaveAgain is the pause before another look at a session with a reply in delivery.
 const leaveAgain = 10 * time.Millisecond
 
-// others reports whether another replica lives that does not stop as well, or may.
+// others reports whether another replica is alive and not draining, or may be.
 func (b *Bot) others(ctx context.Context) bool {
 	if b.cfg.Elector == nil {
 		return true

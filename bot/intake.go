@@ -9,8 +9,8 @@ import (
 	"ebb/sessions"
 )
 
-// accept is steps 1 and 2: the message becomes a row of the log, and only then may it be acknowledged. The session is
-// woken when that is done, here where this replica holds its lease, and by a notification where another one does.
+// accept is steps 1 and 2: it stores a message in the log, and returns nil only after the commit. Then it wakes the
+// session: here if this replica holds the lease, otherwise by a notification.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	asSent := b.keyOf(m)
 	m, err := b.identified(ctx, m)
@@ -38,9 +38,9 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	outcome := "duplicate"
 	if done.New {
 		outcome = "new"
-		b.tally.note(key, done.EventID)
+		b.restarts.note(key, done.EventID)
 	} else {
-		b.tally.redelivered.Add(1)
+		b.restarts.redelivered.Add(1)
 	}
 	b.metrics.accepted.WithLabelValues(outcome).Inc()
 	if done.Clash {
@@ -54,7 +54,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	return nil
 }
 
-// identified fills in the staff id of a member of the organisation whose frame has none, where earlier frames had both ids.
+// identified fills in the staff id of an organization member from earlier frames that had both ids.
 func (b *Bot) identified(ctx context.Context, m sessions.Message) (sessions.Message, error) {
 	if m.StaffID != "" || m.EncryptedID == "" {
 		return m, nil

@@ -27,7 +27,7 @@ func TestRedeliveryAfterTheStaffIDIsAnsweredOnce(t *testing.T) {
 		w.post(first)
 		after(time.Second)
 		want(t, "replies after the redelivery", len(w.wire.sends()), 2)
-		want(t, "redelivered", w.bot.tally.redelivered.Load(), int64(1))
+		want(t, "redelivered", w.bot.restarts.redelivered.Load(), int64(1))
 
 		third := said("m3", "alice", "third question")
 		third.EncryptedID, third.SenderID, third.StaffID = "$:alice", "$:alice", ""

@@ -333,7 +333,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range m.w.bot.views.Talk(m.shelf.log(ctx, group)) {
+	for _, e := range m.w.bot.views.WithoutCommands(m.shelf.log(ctx, group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}

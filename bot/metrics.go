@@ -11,8 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// metrics are the figures that Ebb tells Prometheus. Labels come from small fixed sets; no name, id or text of people
-// is ever one.
+// metrics are the Prometheus metrics of a replica. Labels come from small fixed sets, never from names, ids or text.
 type metrics struct {
 	accepted     *prometheus.CounterVec
 	turns        *prometheus.CounterVec
@@ -61,7 +60,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		})
 	}
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.Waiting()) })
-	for name, figure := range b.tally.byName() {
+	for name, figure := range b.restarts.byName() {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "ebb", Name: "restart_report", Help: "The account of this process, as bot restarts shows it when it has ended.",
 			ConstLabels: prometheus.Labels{"figure": name},
@@ -87,7 +86,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	return m
 }
 
-// begin has the counters of what alerts look at stand at 0: Prometheus sees no increase in a series that begins with its
+// begin initializes the counters that alerts read to 0. Prometheus sees no increase in a series that begins with its
 // first event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
@@ -107,19 +106,19 @@ func (m *metrics) begin() {
 	}
 }
 
-// recorder counts what the parts report: for Prometheus, and for the account of this process.
+// recorder counts the reports of all parts, for Prometheus and for the restart report.
 type recorder struct {
-	metrics *metrics
-	tally   *ledger
+	metrics  *metrics
+	restarts *restartStats
 }
 
-// TurnBegun notes a turn's messages before the model is asked.
-func (r *recorder) TurnBegun(key sessions.Key, asked []sessions.Event) { r.tally.begin(key, asked) }
+// TurnBegun records a turn's messages before the model is called.
+func (r *recorder) TurnBegun(key sessions.Key, asked []sessions.Event) { r.restarts.begin(key, asked) }
 
-// TurnCommitted counts a turn that committed at now, by the storage's clock.
+// TurnCommitted counts a turn committed at now, by the storage's clock.
 func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool) {
 	m := r.metrics
-	r.tally.turn(key, asked, stopping)
+	r.restarts.turn(key, asked, stopping)
 	m.turns.WithLabelValues(kind).Inc()
 	m.turnSeconds.Observe(took.Seconds())
 	for _, e := range asked {
@@ -127,24 +126,24 @@ func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions
 	}
 }
 
-// noWay is the way of a reply of which no part arrived, or that has none: an empty label is no label.
+// noWay labels replies of which no part arrived, because an empty label is no label.
 const noWay = "none"
 
-// ToolCalled counts a tool call, by its outcome: ok or error.
+// ToolCalled counts a tool call by outcome: ok or error.
 func (r *recorder) ToolCalled(tool, outcome string) {
 	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
 }
 
-// ReplyResumed counts a reply that an earlier process left.
-func (r *recorder) ReplyResumed() { r.tally.resumed.Add(1) }
+// ReplyResumed counts a reply inherited from an earlier process.
+func (r *recorder) ReplyResumed() { r.restarts.resumed.Add(1) }
 
 // ReplyDoubled counts a reply sent again that may have arrived before.
 func (r *recorder) ReplyDoubled() {
 	r.metrics.maybeDoubled.Inc()
-	r.tally.doubled.Add(1)
+	r.restarts.doubled.Add(1)
 }
 
-// ReplyTried counts a try to send a reply.
+// ReplyTried counts an attempt to send a reply.
 func (r *recorder) ReplyTried(s sessions.Settled) {
 	outcome := "retried"
 	switch {
@@ -168,14 +167,14 @@ func (r *recorder) Flushed(o extract.Outcome, err error) {
 	r.metrics.flushes.WithLabelValues(outcome).Inc()
 }
 
-// DigestEnded counts a day's digest, by its outcome: written, nothing or failed.
+// DigestEnded counts a day's digest by outcome: written, nothing or failed.
 func (r *recorder) DigestEnded(outcome string) { r.metrics.digests.WithLabelValues(outcome).Inc() }
 
-// Compacted counts an attempt at a compaction; one without an outcome was not begun.
+// Compacted counts a compaction attempt; one without an outcome did not start.
 func (r *recorder) Compacted(e sessions.LogEntry) {
 	if e.Outcome == "" {
 		return
 	}
 	r.metrics.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
-	r.metrics.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // an undo, or memory that is shown anew, takes room
+	r.metrics.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // negative after an undo, or when pinned memory grew
 }

@@ -56,7 +56,7 @@ func TestJoinedMessageIsRepeatedByTheNextOwner(t *testing.T) {
 				if len(sent) != 1 || sent[0].Reply.Nonce != was.Reply.Nonce || sent[0].Reply.Text != was.Reply.Text {
 					t.Fatalf("sent %q, want %q again, under its key", b.wire.texts(), was.Reply.Text)
 				}
-				want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 3)
+				want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 3)
 				want(t, "unsent", len(b.unsent()), 0)
 			})
 		})
@@ -84,7 +84,7 @@ func TestErasureTakesReplyOutOfJoinedMessage(t *testing.T) {
 		if all := strings.Join(w.wire.texts()[2:], "\n"); strings.Contains(all, "second.") || !strings.Contains(all, "first.") || !strings.Contains(all, "third.") {
 			t.Errorf("sent %q, want the first and the third", all)
 		}
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 2)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 2)
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }
@@ -104,7 +104,7 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 		w.waits()
 		after(10 * time.Second)
 		want(t, "tries", len(w.wire.sends()), 2)
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 0)
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }
@@ -134,7 +134,7 @@ func TestFrozenBetweenClaimAndSend(t *testing.T) {
 		after(time.Minute)
 		want(t, "tries of the first owner", len(a.wire.sends()), 1)
 		want(t, "first sent by the second", strings.Count(strings.Join(b.wire.texts(), "\n"), "first."), 1)
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 1)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 1)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestFirstTryWaitsInLine(t *testing.T) {
 		b := start(t, setup{name: "b", shelf: a.store.shelf})
 		after(time.Minute)
 		want(t, "sent by the next owner", strings.Count(strings.Join(b.wire.texts(), "\n"), "re: "), 2)
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 0)
 	})
 }
 
@@ -169,7 +169,7 @@ func TestSuspendedMachineSendsNoReplyOfAnother(t *testing.T) {
 		for _, words := range []string{"first.", "second.", "third.", "fourth."} {
 			want(t, "times that "+words+" was sent", strings.Count(all, words), 1)
 		}
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 0)
 	})
 }
 
@@ -190,7 +190,7 @@ func TestJoinedMessageRefusedAfterAPart(t *testing.T) {
 		after(time.Minute)
 		want(t, "tries", len(w.wire.sends()), 6)
 		want(t, "unsent", len(w.unsent()), 0)
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 3)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 3)
 	})
 }
 
@@ -221,7 +221,7 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 		}
 		after(time.Minute)
 		want(t, "unsent", len(w.unsent()), 0)
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 2)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 2)
 	})
 }
 
@@ -252,6 +252,6 @@ func TestMarkThatIsMadeUpForLeavesNoDoubt(t *testing.T) {
 		b := start(t, setup{name: "b", shelf: a.store.shelf})
 		after(time.Minute)
 		want(t, "sent by the next owner", len(b.wire.sends()), 1)
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 0)
 	})
 }

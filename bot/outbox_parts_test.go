@@ -71,7 +71,7 @@ func TestKilledBetweenParts(t *testing.T) {
 		b := start(t, setup{name: "b", shelf: a.store.shelf, wire: threeParts(nil)})
 		after(time.Minute)
 		want(t, "parts of both", a.partsSent()+", "+b.partsSent(), "a1 a2, a2 a3")
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 1)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 1)
 		want(t, "unsent", len(b.unsent()), 0)
 	})
 }
@@ -91,7 +91,7 @@ func TestStoppedBetweenParts(t *testing.T) {
 		b := start(t, setup{name: "b", shelf: a.store.shelf, wire: threeParts(nil)})
 		after(2 * time.Hour)
 		want(t, "parts of both", a.partsSent()+", "+b.partsSent(), "a1 a2, a2 a3")
-		want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 0)
 		want(t, "unsent", len(b.unsent()), 0)
 	})
 }
@@ -115,7 +115,7 @@ func TestTakenOverBetweenParts(t *testing.T) {
 		after(time.Minute)
 		want(t, "parts of the first", a.partsSent(), "a1 a2")
 		want(t, "parts of the second", b.partsSent(), "a2 a3 b1 b2 b3")
-		want(t, "counted as perhaps doubled", a.bot.tally.doubled.Load()+b.bot.tally.doubled.Load(), 1)
+		want(t, "counted as perhaps doubled", a.bot.restarts.doubled.Load()+b.bot.restarts.doubled.Load(), 1)
 		want(t, "unsent", len(b.unsent()), 0)
 	})
 }
@@ -135,7 +135,7 @@ func TestLeaseLostBetweenParts(t *testing.T) {
 		g.out <- struct{}{}
 		after(time.Minute)
 		want(t, "parts", w.partsSent(), "a1 a2 a3")
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 0)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 0)
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }
@@ -164,7 +164,7 @@ func TestErasedBetweenPartsOfJoinedMessage(t *testing.T) {
 		sent := w.wire.sends()
 		want(t, "requests", len(sent), 4)
 		want(t, "requests of the last two that hold the first and the third", strings.Count(strings.Join(w.wire.texts()[2:], "\n"), "re: "), 2)
-		want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), 2)
+		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 2)
 		want(t, "unsent", len(w.unsent()), 0)
 	})
 }
@@ -209,7 +209,7 @@ func TestTrimmedBetweenParts(t *testing.T) {
 					}
 				}
 				want(t, "parts after the erasure", parts, "123")
-				want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load() > 0, true)
+				want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load() > 0, true)
 				want(t, "unsent", len(w.unsent()), 0)
 			})
 		})

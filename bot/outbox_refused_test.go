@@ -172,7 +172,7 @@ func TestReplyThatFailsEachTimeSilencesNobody(t *testing.T) {
 				healed.Store(true)
 				after(2 * time.Minute)
 				want(t, "unsent once it passes", len(w.unsent()), 0)
-				want(t, "counted as perhaps doubled", w.bot.tally.doubled.Load(), c.doubled)
+				want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), c.doubled)
 			})
 		})
 	}

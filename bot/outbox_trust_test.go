@@ -36,7 +36,7 @@ func TestCutReplicaLeavesItsRepliesToOthers(t *testing.T) {
 				after(time.Minute)
 				want(t, "tries of a", len(a.wire.sends()), 1)
 				want(t, "q0 sent by b", strings.Count(strings.Join(b.wire.texts(), "\n"), "q0"), 1)
-				want(t, "counted as perhaps doubled", b.bot.tally.doubled.Load(), 0)
+				want(t, "counted as perhaps doubled", b.bot.restarts.doubled.Load(), 0)
 			})
 		})
 	}
@@ -68,7 +68,7 @@ func TestCutReplicaGoesOnWithItsReplies(t *testing.T) {
 		if len(sends) != 3 || sends[1].Reply.Nonce != sends[0].Reply.Nonce || strings.Contains(sends[1].Reply.Text, "q1") {
 			t.Fatalf("sent %q, want the first again, as it was, and the second", a.wire.texts())
 		}
-		want(t, "counted as perhaps doubled", a.bot.tally.doubled.Load(), 1)
+		want(t, "counted as perhaps doubled", a.bot.restarts.doubled.Load(), 1)
 		want(t, "unsent", len(a.unsent()), 0)
 	})
 }

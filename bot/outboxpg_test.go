@@ -145,5 +145,5 @@ func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
 	for i := range 4 {
 		want(t, fmt.Sprint("times that answer ", i, " was seen"), strings.Count(g.text(), fmt.Sprint("question ", i)), 1)
 	}
-	want(t, "counted as perhaps doubled", a.bot.tally.doubled.Load()+b.bot.tally.doubled.Load(), 0)
+	want(t, "counted as perhaps doubled", a.bot.restarts.doubled.Load()+b.bot.restarts.doubled.Load(), 0)
 }

@@ -347,7 +347,7 @@ func (r *replica) settle() {
 	defer stop()
 	db := r.place.db()
 	await(r.t, "every message is answered", func() bool {
-		return r.isDead() || one[int](r.t, db, openWork) == 0 && r.bot.Quiet(ctx) == nil && one[int](r.t, db, openWork) == 0
+		return r.isDead() || one[int](r.t, db, openWork) == 0 && r.bot.AwaitIdle(ctx) == nil && one[int](r.t, db, openWork) == 0
 	})
 }
 

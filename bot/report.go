@@ -12,42 +12,42 @@ import (
 	"ebb/sessions"
 )
 
-// ledger counts what operators ask of a process after a restart.
-type ledger struct {
+// restartStats counts the figures of this process's restart report.
+type restartStats struct {
 	answered, drained, flushed, debt, resumed, redelivered, doubled, lost atomic.Int64
 
 	mu     sync.Mutex
-	stored [4096]accepted // the latest messages that were acknowledged, round and round
+	stored [4096]accepted // ring buffer of the latest acknowledged messages
 	next   int
-	begun  map[eventRow]bool // messages whose first turn was begun here, until one commits
+	begun  map[eventRow]bool // messages whose first turn started here and has not committed
 }
 
-// maxBegun bounds what is remembered of turns that other processes may have ended.
+// maxBegun bounds the started turns that are remembered, because other processes may commit them.
 const maxBegun = 4096
 
-// eventRow is an event of the log.
+// eventRow identifies an event of the log.
 type eventRow struct {
 	key sessions.Key
 	id  int64
 }
 
-// accepted is a message that was acknowledged: it must be in the log.
+// accepted is an acknowledged message, which must be in the log.
 type accepted struct {
 	key sessions.Key
 	id  int64
 	at  time.Time
 }
 
-// note keeps a message in mind until the stop.
-func (a *ledger) note(key sessions.Key, id int64) {
+// note remembers an acknowledged message until the stop.
+func (a *restartStats) note(key sessions.Key, id int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stored[a.next%len(a.stored)] = accepted{key, id, time.Now()}
 	a.next++
 }
 
-// begin notes the messages that are in a turn for the first time: what they came to before is nobody else's doing.
-func (a *ledger) begin(key sessions.Key, asked []sessions.Event) {
+// begin records messages in their first turn. Their later attempts do not count as resumed.
+func (a *restartStats) begin(key sessions.Key, asked []sessions.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.begun == nil || len(a.begun) > maxBegun {
@@ -60,8 +60,8 @@ func (a *ledger) begin(key sessions.Key, asked []sessions.Event) {
 	}
 }
 
-// turn counts a turn that committed, and of its messages those whose first turn broke in another process.
-func (a *ledger) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
+// turn counts a committed turn, and its messages whose first turn broke in another process.
+func (a *restartStats) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	a.answered.Add(1)
 	if stopping {
 		a.drained.Add(1)
@@ -76,23 +76,23 @@ func (a *ledger) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	}
 }
 
-func (a *ledger) figures() sessions.RestartFigures {
+func (a *restartStats) figures() sessions.RestartFigures {
 	return sessions.RestartFigures{
 		Answered: a.answered.Load(), Drained: a.drained.Load(), Flushed: a.flushed.Load(), Debt: a.debt.Load(),
 		Resumed: a.resumed.Load(), Redelivered: a.redelivered.Load(), Doubled: a.doubled.Load(), Lost: a.lost.Load(),
 	}
 }
 
-// byName are the figures as they are called.
-func (a *ledger) byName() map[string]*atomic.Int64 {
+// byName maps names of figures to counters.
+func (a *restartStats) byName() map[string]*atomic.Int64 {
 	return map[string]*atomic.Int64{
 		"answered": &a.answered, "drained": &a.drained, "flushed": &a.flushed, "debt": &a.debt, "resumed": &a.resumed,
 		"redelivered": &a.redelivered, "doubled": &a.doubled, "lost": &a.lost,
 	}
 }
 
-// recent are the messages in mind, with their ages.
-func (a *ledger) recent() []sessions.Stored {
+// recent returns the remembered messages with their ages.
+func (a *restartStats) recent() []sessions.Stored {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := make([]sessions.Stored, 0, min(a.next, len(a.stored)))
@@ -102,10 +102,10 @@ func (a *ledger) recent() []sessions.Stored {
 	return list
 }
 
-// reportEvery is how often a process writes its figures, and looks for others that ended.
+// reportEvery is the interval between writes of the figures, and between looks for ended processes.
 const reportEvery = 5 * time.Second
 
-// reports keeps the account of this process while it runs, and tells of those that ended.
+// reports stores this process's figures while it runs, and reports processes that ended.
 func (b *Bot) reports(ctx context.Context) {
 	if b.cfg.Reporter == nil {
 		return
@@ -139,26 +139,26 @@ func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {
 	if err != nil {
 		return err
 	}
-	return r.KeepRestart(ctx, me, sessions.Running, b.tally.figures())
+	return r.KeepRestart(ctx, me, sessions.Running, b.restarts.figures())
 }
 
-// endReport says that this process ends as it was told to, while its heart still beats: without a heart and without that
-// word another process would tell its end as a kill. It reports whether that is stored.
+// endReport records a clean stop while the heartbeat still runs. A process without a heartbeat and without this record
+// counts as killed. It reports whether the record is stored.
 func (b *Bot) endReport(ctx context.Context) bool {
 	if b.cfg.Reporter == nil {
 		return false
 	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	if err := b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.tally.figures()); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Restart report not stored") // another process closes the account
+	if err := b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures()); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Restart report not stored") // another process closes the report
 		return false
 	}
 	return true
 }
 
-// closeReport looks for the messages of this process in the log when everything else is done, and logs its account. Where
-// the storage did not take the account a moment ago, it is not asked again.
+// closeReport looks up the acknowledged messages in the log after all other work, and logs the report. It skips the
+// lookup if stored is false, because the storage has just failed.
 func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 	log := zerolog.Ctx(ctx)
 	if stored {
@@ -167,24 +167,24 @@ func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 		}
 	}
 	logReport(log, sessions.Restart{
-		Replica: b.leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.tally.figures(),
+		Replica: b.leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.restarts.figures(),
 	})
 }
 
 func (b *Bot) countLost(ctx context.Context) error {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	lost, err := b.cfg.Reporter.Gone(one, b.tally.recent())
+	lost, err := b.cfg.Reporter.Gone(one, b.restarts.recent())
 	if err != nil || lost == 0 {
 		return err
 	}
 	zerolog.Ctx(ctx).Error().Int64("messages", lost).Msg("Messages that were acknowledged are not in the log")
-	b.tally.lost.Add(lost)
-	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.tally.figures())
+	b.restarts.lost.Add(lost)
+	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures())
 }
 
-// logReport writes the line that operators look for after a restart: at the stop by the process itself, and once more by
-// whoever takes over.
+// logReport writes the line that operators read after a restart: the process writes it at its stop, and its successor
+// once more.
 func logReport(log *zerolog.Logger, r sessions.Restart) {
 	f, level := r.Figures, zerolog.InfoLevel
 	if r.Ending == sessions.Killed {

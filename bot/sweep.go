@@ -5,12 +5,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ebb/sessions"
-
 	"github.com/rs/zerolog"
+
+	"ebb/sessions"
 )
 
-// firstBeat says that the replica lives, and waits for a database that is away. It reports false where ctx ends before.
+// firstBeat writes the first heartbeat and retries while the database is unavailable. It returns false if ctx ends
+// first.
 func (b *Bot) firstBeat(ctx context.Context) bool {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
@@ -28,13 +29,13 @@ func (b *Bot) firstBeat(ctx context.Context) bool {
 	}
 }
 
-// The sweep makes up for every wake-up that was lost.
+// The sweep makes up for lost wake-ups.
 const (
 	sweepEvery = time.Second
 	sweepLimit = 200
 )
 
-// sweep wakes the sessions that have work waiting, those of dead replicas too.
+// sweep wakes sessions with waiting work, those of dead replicas included.
 func (b *Bot) sweep(ctx context.Context) {
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
@@ -60,15 +61,15 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 	}
 	for _, key := range keys {
 		if b.turns.Busy(key) {
-			continue // its messages are being answered
+			continue // a turn answers its messages
 		}
 		b.outbox.Doubt(key)
 		b.turns.Wake(key)
 	}
 }
 
-// listen passes on the wake-ups of other replicas, and reconnects for as long as ctx lives: at once where it had listened,
-// and with pauses where it can't.
+// listen passes on wake-ups of other replicas. It reconnects until ctx ends: at once after a connection that listened,
+// otherwise after a pause.
 func (b *Bot) listen(ctx context.Context) {
 	const first, last = 50 * time.Millisecond, time.Second
 	var heard atomic.Bool

@@ -1,3 +1,3 @@
-// Package chat holds the ports to the outside of a turn: the transport that brings messages in and replies out, and the tools
-// that a model may call.
+// Package chat holds the ports of a turn to the outside: the transport of messages and replies, and the tools of the
+// model.
 package chat

@@ -8,7 +8,8 @@ import (
 	"ebb/sessions"
 )
 
-// TargetOf is where the reply to asked goes: to the conversation, by the freshest webhook, mentioning every asker once.
+// TargetOf returns the destination of the reply to asked: the conversation, by the newest webhook, with one mention of
+// every asker.
 func TargetOf(asked []sessions.Event) sessions.Target {
 	var g sessions.Target
 	seen := map[sessions.UserID]bool{}
@@ -30,12 +31,12 @@ func TargetOf(asked []sessions.Event) sessions.Target {
 	return g
 }
 
-// ReplyKey is the reply's idempotency key: the same for every try, whichever process makes it. A dead letter that is retried
-// has a new time, and its answer another key than the notice that it was set aside.
+// ReplyKey returns the reply's idempotency key: the same for every attempt, in every process. A retried dead letter has
+// a new time, so its answer's key differs from that of the notice.
 func ReplyKey(key sessions.Key, e sessions.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// KeyPrefix tells our keys from those of others that send to the same conversation.
+// KeyPrefix distinguishes our keys from those of other senders in the conversation.
 const KeyPrefix = "ebb-"

@@ -9,24 +9,24 @@ import (
 	"ebb/sessions"
 )
 
-// Tool is something that the model may call in a turn.
+// Tool is a function that the model may call in a turn.
 type Tool interface {
 	Spec() llm.ToolSpec
-	// Call runs the tool with arguments that are JSON text as the model wrote them. Its error is told to the model,
-	// so it names what was wrong with the arguments and nothing secret.
+	// Call runs the tool with arguments in JSON, as the model wrote them. The model sees the error, so it names the
+	// fault in the arguments and no secret.
 	Call(ctx context.Context, in ToolInput) (string, error)
 }
 
-// ToolInput is what a call knows of its turn.
+// ToolInput is the context of a call.
 type ToolInput struct {
 	Arguments string
 	Lease     sessions.Lease
 	Reader    memory.Reader
-	Chat      draft.Chat // where it was asked, and who speaks there
+	Chat      draft.Chat // the conversation and its speakers
 	CallID    string
-	Current   []sessions.Event // of the running turn, numbered as its commit will number them: the log lacks them so far
-	Room      int              // bytes that a result may have without being cut; 0: any number
+	Current   []sessions.Event // events of the running turn, numbered as its commit will number them
+	Room      int              // bound of the result in bytes; a longer one is cut; 0: no bound
 }
 
-// Repeatable marks tools whose calls have no effect, so that a call cut off by a crash may be made again.
+// Repeatable marks tools without side effects, whose calls a crash may repeat.
 type Repeatable interface{ Repeatable() bool }

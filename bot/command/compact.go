@@ -17,7 +17,7 @@ import (
 	"ebb/sessions"
 )
 
-// compactCommand is /compact: at once, or one of its words for what was done before.
+// compactCommand is /compact: a compaction at once, or one of its verbs.
 func (h *Handler) compactCommand(ctx context.Context, t *view.Exchange, rest string) string {
 	if !h.mayManage(t.Asked[0]) {
 		return wording.Say(wording.NotAdmin, t.Lang)
@@ -27,7 +27,7 @@ func (h *Handler) compactCommand(ctx context.Context, t *view.Exchange, rest str
 	switch compactVerbs[strings.ToLower(verb)] {
 	case "undo":
 		if len(words) > 0 {
-			return wording.Say(wording.CompactUsage, t.Lang) // no focus is meant, and nothing is done by mistake
+			return wording.Say(wording.CompactUsage, t.Lang) // a focus would not be meant, so nothing is done by mistake
 		}
 		return h.undo(ctx, t)
 	case "log":
@@ -51,13 +51,13 @@ func (h *Handler) compactCommand(ctx context.Context, t *view.Exchange, rest str
 	return h.compactNow(ctx, t, rest)
 }
 
-// compactVerbs are the words of /compact besides a focus.
+// compactVerbs maps the verbs of /compact. Any other text is a focus.
 var compactVerbs = map[string]string{
 	"undo": "undo", "撤销": "undo", "log": "log", "记录": "log", "日志": "log", "policy": "policy", "策略": "policy",
 	"set": "set", "设置": "set", "focus": "focus", "重点": "focus",
 }
 
-// NearVerb is the English word of /compact that a single word was meant to be, by one letter; empty for none.
+// NearVerb returns the verb of /compact that a word differs from by one letter; empty for none.
 func NearVerb(word string) string {
 	for _, verb := range []string{"undo", "log", "policy", "set"} {
 		if oneApart(word, verb) {
@@ -67,8 +67,7 @@ func NearVerb(word string) string {
 	return ""
 }
 
-// oneApart reports whether two different words are the same but for one letter: another one, one more or one less, or
-// two that changed places.
+// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor.
 func oneApart(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -88,7 +87,7 @@ func oneApart(a, b string) bool {
 	return len(restA) <= 1 && len(restB) <= 1 || swapped
 }
 
-// compactNow compacts at once, with settings for this once and a focus, and says what it did.
+// compactNow compacts at once, with one-time settings and a focus, and returns a receipt.
 func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string) string {
 	settings, focus, why := h.overrides(t, rest)
 	if why != "" {
@@ -113,7 +112,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string)
 		return wording.Say(wording.CompactFailed, t.Lang, upkeep.CompactReason(err, t.Lang))
 	}
 	h.reload(ctx, t)
-	h.upkeep.Wake(t.Key) // a backlog goes on in the background
+	h.upkeep.Wake(t.Key) // the background continues with a backlog
 	left := ""
 	if tokens, parts := h.backlog(t.View); parts > 0 {
 		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, h.backlogWord(t.View.Session, t.Lang))
@@ -121,8 +120,8 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string)
 	return compactReceipt(done, t.Lang) + left
 }
 
-// backlog is what may leave a view that one attempt does not make small enough: its tokens, and about how many attempts it
-// takes; 0 where one is enough.
+// backlog returns the tokens that a compaction may still remove from a view, and roughly the attempts for them; 0 if
+// one attempt is enough.
 func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
 	set, size := h.views.Settings(v.Session), h.views.ContextSize(v)
 	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), h.views.State(v, size))
@@ -132,7 +131,7 @@ func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
 	return view.Calibrated(tokens, v.Session.CalibrationFactor), parts
 }
 
-// backlogWord says when a backlog is worked off.
+// backlogWord says when the backlog is compacted.
 func (h *Handler) backlogWord(s sessions.Session, lang string) string {
 	switch set := h.views.Settings(s); {
 	case !set.Enabled:
@@ -143,7 +142,7 @@ func (h *Handler) backlogWord(s sessions.Session, lang string) string {
 	return wording.Say(wording.OnTheWay, lang)
 }
 
-// reload reads the turn's view anew, after a command has changed it.
+// reload reads the turn's view again after a command has changed it.
 func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 	v, err := h.store.Begin(ctx, t.Lease, 0)
 	if err != nil {
@@ -155,16 +154,16 @@ func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 	t.View = v
 }
 
-// shownFacts is how many of the facts that a flush saved a receipt repeats.
+// shownFacts bounds the saved facts in a receipt.
 const shownFacts = 5
 
-// poorRecall is the part of the identifiers below which a summary is told of as poor.
+// poorRecall is the share of kept identifiers below which a receipt warns of a poor summary.
 const poorRecall = 0.5
 
-// shownFact and shownFocus are how many characters of a fact and of a focus a receipt repeats.
+// shownFact and shownFocus bound the characters of a fact and of a focus in a receipt.
 const shownFact, shownFocus = 80, 60
 
-// compactReceipt is what a compaction did, for the person who asked for it.
+// compactReceipt describes a compaction to the person who requested it.
 func compactReceipt(c upkeep.Compacted, lang string) string {
 	zh := lang != "en"
 	var out strings.Builder
@@ -223,7 +222,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	return out.String()
 }
 
-// flushWord is the outcome of a flush, as the compaction log has it, in a language.
+// flushWord translates a flush outcome of the compaction log.
 func flushWord(outcome, lang string) string {
 	if outcome == "" {
 		outcome = "off"
@@ -235,7 +234,7 @@ func flushWord(outcome, lang string) string {
 		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
 }
 
-// nothingWord is why there is nothing to compact, in words for people.
+// nothingWord explains to members why there is nothing to compact.
 func nothingWord(err error, lang string) string {
 	words := [2]string{"都是最近的消息", compaction.ErrAllRecent.Error()}
 	switch {
@@ -255,8 +254,8 @@ func nothingWord(err error, lang string) string {
 	return words[0]
 }
 
-// undo takes the newest compaction back: what it told is raw again. The session then rests, or the next turn would
-// compact the same again.
+// undo reverts the newest compaction: its range is raw again. The session then rests, because the next turn would
+// repeat the compaction.
 func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
 	unlock, err := h.worker.Lock(ctx, t.Key)
 	if err != nil {
@@ -277,10 +276,10 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
 	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
 }
 
-// shownLog is how many rows of the compaction log a chat is told.
+// shownLog bounds the rows of the compaction log in a chat.
 const shownLog = 5
 
-// compactLog tells the session's latest compactions, the newest first.
+// compactLog lists the session's latest compactions, the newest first.
 func (h *Handler) compactLog(ctx context.Context, t *view.Exchange) string {
 	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
 	if err != nil {
@@ -304,7 +303,7 @@ func (h *Handler) compactLog(ctx context.Context, t *view.Exchange) string {
 	return out.String()
 }
 
-// spentWord is what an attempt took: the model with its tokens and price, and what became of its flush.
+// spentWord describes the cost of an attempt, with model, tokens and price, and the outcome of its flush.
 func spentWord(e sessions.LogEntry, lang string) string {
 	var parts []string
 	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
@@ -326,7 +325,7 @@ func spentWord(e sessions.LogEntry, lang string) string {
 	return "；" + strings.Join(parts, "；")
 }
 
-// outcomeWord is what became of an attempt, in a language.
+// outcomeWord describes the outcome of an attempt.
 func outcomeWord(e sessions.LogEntry, lang string) string {
 	words := [][3]string{
 		{upkeep.OutcomeCommitted, "完成", "done"},
@@ -360,7 +359,7 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	return word + "，已撤销"
 }
 
-// renew is /new: what matters is saved to memory, and the conversation begins with an empty view. The log stays.
+// renew is /new: it flushes memory and empties the view. The log stays.
 func (h *Handler) renew(ctx context.Context, t *view.Exchange, rest string) string {
 	if !h.mayManage(t.Asked[0]) {
 		return wording.Say(wording.NotAdmin, t.Lang)
@@ -368,14 +367,14 @@ func (h *Handler) renew(ctx context.Context, t *view.Exchange, rest string) stri
 	if rest != "" {
 		return wording.Say(wording.NewUsage, t.Lang)
 	}
-	// A compaction that is under way is not waited for: it finds another generation, and commits nothing. What is not
-	// flushed yet is read from the log by the next flush.
+	// A running compaction is not awaited: it finds another generation, and commits nothing. The next flush reads
+	// unflushed events from the log.
 	owed := h.worker.Busy(t.Key)
 	if !owed {
 		soon, stop := context.WithTimeout(ctx, h.cfg.InlineDeadline)
 		defer stop()
 		if _, err := h.worker.FlushAll(soon, t.Lease, upkeep.FlushNew); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation did not come through, range is owed")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation failed, range is owed")
 			owed = true
 		}
 	}

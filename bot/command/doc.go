@@ -1,2 +1,2 @@
-// Package command answers slash commands. The names are in package wording; [Handler] holds what each command does.
+// Package command executes slash commands and words their answers. The names are in package wording.
 package command

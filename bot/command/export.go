@@ -14,14 +14,13 @@ import (
 	"ebb/memory/show"
 )
 
-// An export is read from the storage in batches, and answered in pages: a page is as many bytes as a few messages of
-// DingTalk hold.
+// An export is read from the storage in batches and answered in pages, each as large as a few DingTalk messages.
 const (
 	exportBatch     = 200
 	ExportPageBytes = 36_000
 )
 
-// exportCommand is /export me: a person's own data, in a private chat, a page at a time.
+// exportCommand is /export me: a person's own data, in a private chat, one page at a time.
 func (h *Handler) exportCommand(ctx context.Context, t *view.Exchange, rest string) string {
 	page, ok := exportPage(rest)
 	if !ok {
@@ -52,7 +51,7 @@ func (h *Handler) exportCommand(ctx context.Context, t *view.Exchange, rest stri
 	return p.Out.String()
 }
 
-// exportPage reads what stands behind /export: me, and perhaps the number of a page.
+// exportPage parses the arguments of /export: me, and an optional page number.
 func exportPage(rest string) (page int, ok bool) {
 	words := strings.Fields(narrow(rest))
 	if len(words) == 0 || len(words) > 2 || !strings.EqualFold(words[0], "me") && words[0] != "我" {
@@ -65,7 +64,8 @@ func exportPage(rest string) (page int, ok bool) {
 	return page, err == nil && page > 0
 }
 
-// Export makes one page of a person's data, as Markdown. It reads all of it: the number of pages is part of the answer.
+// Export renders one page of a person's data as Markdown. It reads all data, because the answer has the number of
+// pages.
 func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page int) (*ExportPager, error) {
 	p := &ExportPager{Want: page}
 	facts, messages := show.ExportHeads(lang)
@@ -102,13 +102,13 @@ func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page 
 // ExportPager divides lines into pages and keeps one of them.
 type ExportPager struct {
 	Want int
-	Page int // that lines go to now; 0 before the first
-	size int // of it, in bytes
+	Page int // current page; 0 before the first
+	size int // of the current page, in bytes
 	head string
 	Out  strings.Builder // the wanted page
 }
 
-// Add appends a line under its heading, which is repeated on each page. A line that no page holds is divided.
+// Add appends a line under its heading, which each page repeats. It splits a line larger than a page.
 func (p *ExportPager) Add(head, line string) {
 	for line != "" {
 		if p.Page == 0 || p.size > 0 && p.size+min(len(line), ExportPageBytes) > ExportPageBytes {

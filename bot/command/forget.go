@@ -16,22 +16,22 @@ import (
 	"ebb/sessions"
 )
 
-// A command that can't be taken back is confirmed within confirmWithin. The message that it refers to is looked for among
-// the last confirmEvents of its sender, or confirmDirect where no other message may stand between.
+// An irreversible command needs a confirmation within ConfirmWithin. The preview is looked up among the last
+// confirmEvents of the sender, or confirmDirect if no other message may come between.
 const (
 	ConfirmWithin = 10 * time.Minute
 	confirmEvents = 500
 	confirmDirect = 10
 )
 
-// What may stand behind a command that asks to be confirmed.
+// Words behind a command that asks for confirmation.
 var (
 	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
 	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
 	please   = []string{"please", "pls", "请", "吧", "！", "!"}
 )
 
-// answerTo is what somebody wrote behind a command that asks to be confirmed.
+// answerTo is the answer behind a command that asks for confirmation.
 type answerTo int
 
 const (
@@ -40,13 +40,14 @@ const (
 	answerNo
 )
 
-// forgetCommand is /forget: the asker, their last message, one memory by #number, or for administrators somebody else.
+// forgetCommand is /forget: the sender, their last message, one memory by #number, or for administrators another
+// person.
 func (h *Handler) forgetCommand(ctx context.Context, t *view.Exchange, rest string) string {
 	if h.cfg.Rights == nil {
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	asked := t.Asked[0]
-	if outcomeOf(asked) == sessions.ErasedAll { // the turn was cut off after the erasure
+	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
 		if asked.SenderID == "" {
 			return wording.Say(wording.ForgotBefore, t.Lang)
 		}
@@ -66,7 +67,7 @@ func (h *Handler) forgetCommand(ctx context.Context, t *view.Exchange, rest stri
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case asked.SenderID == "":
-		return wording.Say(wording.Nobody, t.Lang)
+		return wording.Say(wording.UnknownPerson, t.Lang)
 	case who == forgetLast:
 		return h.forgetLast(ctx, t)
 	case !self && strings.HasPrefix(who, forgetMe+" "):
@@ -85,18 +86,18 @@ func (h *Handler) forgetCommand(ctx context.Context, t *view.Exchange, rest stri
 			return why
 		}
 	}
-	if sure || h.mayConfirm(ctx, t, who, true) { // said twice
+	if sure || h.mayConfirm(ctx, t, who, true) { // repeated command
 		return h.forgetPerson(ctx, t, p.ID)
 	}
 	return h.forgetPreview(ctx, t, p, who)
 }
 
-// askingOf is the turn as what asks for an erasure.
+// askingOf identifies the turn as the origin of an erasure.
 func askingOf(t *view.Exchange) memory.Asking {
 	return memory.Asking{Lease: t.Lease, Event: t.Asked[0].ID, Language: t.Lang}
 }
 
-// forgetting is what to forget of a person, asked for by the turn's message.
+// forgetting builds the erasure of a person that the turn's message requests.
 func forgetting(t *view.Exchange, who sessions.UserID) memory.Forget {
 	asked := t.Asked[0]
 	return memory.Forget{
@@ -105,11 +106,11 @@ func forgetting(t *view.Exchange, who sessions.UserID) memory.Forget {
 	}
 }
 
-// maxTitles is how many groups a preview names.
+// maxTitles bounds the groups that a preview names.
 const maxTitles = 5
 
-// forgetPreview says what would be deleted, and asks whether that is meant. A group learns
-// numbers alone, and not where else a person is.
+// forgetPreview lists the data that an erasure would delete, and asks for confirmation. In a group the preview has
+// numbers only, and not the other groups of a person.
 func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
 	f := forgetting(t, p.ID)
 	found, err := h.cfg.Rights.PreviewForget(ctx, f)
@@ -140,8 +141,8 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 		strings.TrimPrefix(who, "@"))
 }
 
-// Confirmations reads a bare yes or no right behind a preview, or behind an erasure that was half done, as the command that
-// it answers. It reads the log, so that it holds on every replica and after a restart.
+// Confirmations rewrites a bare yes or no behind a preview, or behind a partial erasure, into the command that it
+// answers. It reads the log, so that it works on every replica and after a restart.
 func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	if h.cfg.Rights == nil {
 		return
@@ -160,16 +161,15 @@ func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	}
 }
 
-// answered are the parts of a confirmed command, in the language of the command that asked for the preview.
+// answered holds the parts of a confirmed command, in the language of the command before the preview.
 var answered = map[string][3]string{
 	"zh": {"/忘记 ", answerYes: " 确认", answerNo: " 取消"},
 	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
 }
 
-// unconfirmed finds the erasure of a person that waits for a message's sender to confirm it: whom it is about, and the
-// language of the command. Its preview was answered a short time before the message, or before another confirmation after
-// which the erasure was half done. Where direct is set, no other message of the sender stands between, and the preview
-// was answered before the confirmation was sent.
+// unconfirmed finds the erasure that a message's sender may confirm: its person, and the language of the command. The
+// preview was answered shortly before the message, or before another confirmation with a partial erasure. If direct is
+// set, the sender sent no message in between, and the confirmation followed the preview's answer.
 func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.Event, direct bool) (who, lang string, found bool) {
 	limit := confirmEvents
 	if direct {
@@ -197,13 +197,13 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 	return "", "", false
 }
 
-// mayConfirm reports whether the asker of a turn may confirm the erasure of a person: see [Handler.unconfirmed].
+// mayConfirm reports whether the turn's sender may confirm the erasure of a person; see [Handler.unconfirmed].
 func (h *Handler) mayConfirm(ctx context.Context, t *view.Exchange, who string, direct bool) bool {
 	before, _, found := h.unconfirmed(ctx, t.Key, t.Asked[0], direct)
 	return found && strings.EqualFold(before, who)
 }
 
-// answeredBefore reports whether the answer to a command stood in the log when a later message came.
+// answeredBefore reports whether the answer to a command was logged before a later message.
 func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Event) bool {
 	reply, err := h.memory.Range(ctx, command.Key, command.Seq, command.Seq+1, 1)
 	if err != nil {
@@ -212,7 +212,7 @@ func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Ev
 	return len(reply) == 1 && !reply[0].CreatedAt.After(later.CreatedAt)
 }
 
-// outcomeOf is the outcome of the command that a message is.
+// outcomeOf returns the outcome of a message's command.
 func outcomeOf(e sessions.Event) sessions.Outcome {
 	if e.Message == nil {
 		return ""
@@ -220,7 +220,7 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 	return e.Message.Outcome
 }
 
-// forgetOf reads a message as the command that has something forgotten; who is empty for another.
+// forgetOf parses a message as an erasure command; who is empty for any other message.
 func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
 	name, rest := wording.ParseCommand(h.views.OwnWords(e))
 	switch name {
@@ -233,13 +233,13 @@ func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
 	return ForgetWords(rest)
 }
 
-// Whom or what /forget is about, besides a name.
+// Objects of /forget besides names.
 const (
 	forgetMe   = "me"
 	forgetLast = "last"
 )
 
-// ForgetWords splits what stands behind /forget into whom, as it was written, and what was answered.
+// ForgetWords splits the arguments of /forget into the person, as written, and the answer.
 func ForgetWords(rest string) (who string, answer answerTo) {
 	words := strings.Fields(rest)
 	trim := func(set []string) bool {
@@ -268,7 +268,7 @@ func ForgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
-// forgetLast wipes the last message that the asker said before the command, with its answer.
+// forgetLast erases the sender's last message before the command, with its answer.
 func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
 	asked := t.Asked[0]
 	events, err := h.cfg.Rights.MessagesBefore(ctx, t.Key, asked.SenderID, asked.ID, confirmEvents)
@@ -285,13 +285,13 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
 			return wording.Say(wording.NoRights, t.Lang)
 		}
-		h.goOn(ctx, t, done.Lease)
+		h.resumeTurn(ctx, t, done.Lease)
 		return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), ReceiptOfPerson(done, t.Lang))
 	}
 	return wording.Say(wording.NoLast, t.Lang)
 }
 
-// personNamed finds whom an administrator means, or says why that is not clear.
+// personNamed finds the person that an administrator named. why is the answer if there is none or several.
 func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (p memory.Person, why string) {
 	people, err := h.cfg.Rights.People(ctx, t.View.Session.RobotCode, strings.TrimPrefix(name, "@"))
 	switch {
@@ -301,7 +301,7 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 	case len(people) == 0 && MemoryID(name) > 0:
 		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))
 	case len(people) == 0:
-		return p, wording.Say(wording.Nobody, t.Lang)
+		return p, wording.Say(wording.UnknownPerson, t.Lang)
 	case len(people) == 1:
 		return people[0], ""
 	}
@@ -313,7 +313,7 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 	return p, why
 }
 
-// forgetPerson wipes a person. Their own reply goes to the conversation and names nobody, for a reply is stored too.
+// forgetPerson erases a person. A person's own receipt has no name in it, because a reply is stored too.
 func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
 	f := forgetting(t, who)
 	done, err := h.cfg.Rights.ForgetPerson(ctx, f)
@@ -331,14 +331,14 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 		t.Asked[0] = nameless(t.Asked[0], t.Lang)
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}
-	h.goOn(ctx, t, done.Lease)
+	h.resumeTurn(ctx, t, done.Lease)
 	if what := ReceiptOfPerson(done, t.Lang); what != "" {
 		return wording.Say(wording.PersonForgotten, t.Lang, what)
 	}
 	return wording.Say(wording.ForgotBefore, t.Lang)
 }
 
-// nameless is a message of which no more is known than where to answer it.
+// nameless removes all data from a message except the destination of its answer.
 func nameless(e sessions.Event, lang string) sessions.Event {
 	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone(lang)
 	if m := e.Message; m != nil {

@@ -16,21 +16,21 @@ import (
 	"ebb/sessions"
 )
 
-// Of what is known so many memories are listed at a time, each with so many characters; an answer repeats so many of one.
+// Bounds of an answer: facts on a page, characters of each, and characters of a repeated fact.
 const (
 	listedMemories = 20
 	listedChars    = 80
 	quotedChars    = 60
 )
 
-// memoryVerbs are the words of /memory for a single memory.
+// memoryVerbs maps the verbs of /memory for a single fact.
 var memoryVerbs = map[string]string{
 	"forget": "forget", "delete": "forget", "忘记": "forget", "删除": "forget",
 	"promote": "promote", "团队": "promote",
 	"show": "show", "查看": "show", "显示": "show",
 }
 
-// memoryCommand is /memory: what is known of the asker and the conversation, or one of its words for a single memory.
+// memoryCommand is /memory: the facts about the sender and the conversation, or one of its verbs.
 func (h *Handler) memoryCommand(ctx context.Context, t *view.Exchange, rest string) string {
 	if h.cfg.Rights == nil {
 		return wording.Say(wording.NoRights, t.Lang)
@@ -60,10 +60,10 @@ func (h *Handler) memoryCommand(ctx context.Context, t *view.Exchange, rest stri
 			return h.showMemory(ctx, t, id)
 		}
 	}
-	return wording.Say(wording.MemoryUsage, t.Lang) // nothing is done by mistake
+	return wording.Say(wording.MemoryUsage, t.Lang) // so that nothing is done by mistake
 }
 
-// narrow writes full-width digits and signs as plain ones.
+// narrow replaces full-width digits and signs by ASCII ones.
 func narrow(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
@@ -73,7 +73,7 @@ func narrow(text string) string {
 	}, text))
 }
 
-// MemoryID reads the number of a memory, as people write it: 12, #12 or １２. It is 0 for anything else.
+// MemoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.
 func MemoryID(word string) int64 {
 	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
 	if err != nil {
@@ -82,12 +82,12 @@ func MemoryID(word string) int64 {
 	return max(id, 0)
 }
 
-// asker is who asks what is known, and where.
+// asker identifies the sender and the conversation of a question about memory.
 func (h *Handler) asker(t *view.Exchange) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
 }
 
-// listMemories tells what is known of the asker and the conversation, by the numbers that stay theirs, in pages.
+// listMemories lists the facts about the sender and the conversation by their permanent numbers, in pages.
 func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) string {
 	a := h.asker(t)
 	skip := (page - 1) * listedMemories
@@ -135,7 +135,7 @@ func (h *Handler) memoryLine(m memory.Memory, lang string) string {
 	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), h.memoryDay(m))
 }
 
-// memoryDay is when a memory was said, as far as that is known.
+// memoryDay returns the day on which a memory was said, or stored if that is unknown.
 func (h *Handler) memoryDay(m memory.Memory) string {
 	at := m.SaidAt
 	if at.IsZero() {
@@ -144,7 +144,7 @@ func (h *Handler) memoryDay(m memory.Memory) string {
 	return at.In(h.cfg.Location).Format("2006-01-02")
 }
 
-// teamMark stands before what the whole team reads.
+// teamMark returns the mark of facts that the whole team reads.
 func teamMark(m memory.Memory, lang string) string {
 	if m.Scope != memory.ScopeTeam {
 		return ""
@@ -152,7 +152,7 @@ func teamMark(m memory.Memory, lang string) string {
 	return wording.Say(wording.TeamMark, lang)
 }
 
-// headOf is the beginning of a content on one line.
+// headOf returns the beginning of a text on one line.
 func headOf(content string, most int) string {
 	rs := []rune(strings.Join(strings.Fields(content), " "))
 	if len(rs) <= most {
@@ -161,7 +161,7 @@ func headOf(content string, most int) string {
 	return string(rs[:most]) + "…"
 }
 
-// showMemory tells one memory whole.
+// showMemory shows the full text of one memory.
 func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, id int64) string {
 	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
@@ -172,7 +172,7 @@ func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, id int64) st
 		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, h.memoryDay(m.Memory)))
 }
 
-// knownMemory reads a memory that the asker may be told of, or says why there is none.
+// knownMemory reads a memory that the sender may see. why is the answer if there is none.
 func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (m memory.Known, why string) {
 	m, err := h.cfg.Rights.KnownByID(ctx, h.asker(t), id)
 	switch {
@@ -185,19 +185,20 @@ func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (
 	return m, ""
 }
 
-// forgetMemory deletes one memory: anybody's own, what they said, and for administrators what a conversation shares.
+// forgetMemory deletes one memory: a sender's own statements, and for administrators also the shared facts of a
+// conversation.
 func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, id int64) string {
 	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why
 	}
-	// A private chat is its person's, but what the team shares is nobody's there.
+	// A private chat belongs to its person, but team facts belong to no single member.
 	if theirs := m.Own || t.Reader().Private && m.Scope == memory.ScopeSession; !theirs && !h.isAdmin(t.Asked[0]) {
 		return wording.Say(wording.NotYours, t.Lang, id)
 	}
 	asking := askingOf(t)
 	if !h.isAdmin(t.Asked[0]) {
-		asking.Only = t.Asked[0].SenderID // what others said stays theirs
+		asking.Only = t.Asked[0].SenderID // statements by other members stay
 	}
 	done, err := h.cfg.Rights.ForgetMemory(ctx, id, asking)
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -205,28 +206,28 @@ func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, id int64) 
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Memory was not forgotten")
-		if done.Sessions > 0 { // each session is a commit of its own
+		if done.Sessions > 0 { // each session has a commit of its own
 			return wording.Say(wording.MemoryHalf, t.Lang)
 		}
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	h.goOn(ctx, t, done.Lease)
+	h.resumeTurn(ctx, t, done.Lease)
 	too := ""
 	if more := Receipt(done, t.Lang); more != "" {
 		too = wording.Say(wording.ForgottenToo, t.Lang, more)
 	}
-	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // what was deleted must not come back with the answer
+	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // the answer must not repeat deleted text in the log
 	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
 }
 
-// goOn has the turn go on with the lease that something it asked for left it, and with what is left of the view.
-func (h *Handler) goOn(ctx context.Context, t *view.Exchange, lease sessions.Lease) {
+// resumeTurn continues the turn with the lease that an erasure left, and with the view read again.
+func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessions.Lease) {
 	t.Lease, t.Pinned = lease, nil
 	h.leases.Learn(lease)
 	h.reload(ctx, t)
 }
 
-// promote shares a group's memory with the team, which only an administrator may.
+// promote shares a group's memory with the team. Only administrators may do that.
 func (h *Handler) promote(ctx context.Context, t *view.Exchange, id int64) string {
 	if !h.isAdmin(t.Asked[0]) {
 		return wording.Say(wording.NotAdmin, t.Lang)
@@ -248,7 +249,7 @@ func (h *Handler) promote(ctx context.Context, t *view.Exchange, id int64) strin
 	shared, err := h.cfg.Rights.Promote(ctx, id, t.Asked[0].SenderID)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
-		return wording.Say(wording.NoMemory, t.Lang, id) // it left force just now
+		return wording.Say(wording.NoMemory, t.Lang, id) // superseded a moment ago
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory was not promoted")
 		return wording.Say(wording.NoRights, t.Lang)

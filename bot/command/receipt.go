@@ -7,13 +7,13 @@ import (
 	"ebb/memory"
 )
 
-// deleted is a number of things in words: in Chinese, and in English for one and for more.
+// deleted is a counted noun in Chinese and English; en holds singular and plural.
 type deleted struct {
 	n      int
 	zh, en string
 }
 
-// Receipt lists what was deleted that people know of, without what there was none of.
+// Receipt lists the deleted data that members know of, without zero counts.
 func Receipt(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},
@@ -24,7 +24,7 @@ func Receipt(done memory.Forgotten, lang string) string {
 	})
 }
 
-// ReceiptOfPerson lists the same of everything about a person.
+// ReceiptOfPerson is [Receipt] for the erasure of a person.
 func ReceiptOfPerson(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{done.Memories, "条记忆", "memory|memories"},
@@ -35,7 +35,7 @@ func ReceiptOfPerson(done memory.Forgotten, lang string) string {
 	})
 }
 
-// previewInWords lists what would be deleted of a person, and where.
+// previewInWords lists the data that the erasure of a person would delete, and its conversations.
 func previewInWords(p memory.Preview, lang string) string {
 	return inWords(lang, []deleted{
 		{p.Messages, "条消息", "message|messages"},

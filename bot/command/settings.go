@@ -8,31 +8,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/view"
 	"ebb/bot/wording"
-
-	"github.com/rs/zerolog"
 )
 
-// settingNames are short names of keys that people may write.
+// settingNames maps short names of keys.
 var settingNames = map[string]string{
 	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
 }
 
-// fileOnly are keys that bound what a conversation costs, or that belong to the model: the file alone sets them.
+// fileOnly lists keys of costs and of the model, which only the file sets.
 var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
 
-// plainSetting matches what may be a key; 重点=端口 is a focus.
+// plainSetting matches a possible key; 重点=端口 is a focus.
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
-// defaultWords take a setting back.
+// defaultWords remove a setting.
 var defaultWords = []string{"default", "默认"}
 
-// withSetting is an object of settings with one more, or without it where the value is a default word.
+// withSetting returns a JSON object of settings with key set, or without it if value is a default word.
 func withSetting(settings, key, value string) string {
 	all := map[string]any{}
 	if settings != "" {
-		_ = json.Unmarshal([]byte(settings), &all) // the storage holds nothing but objects
+		_ = json.Unmarshal([]byte(settings), &all) // the storage holds only objects
 	}
 	if slices.Contains(defaultWords, value) {
 		delete(all, key)
@@ -42,11 +42,11 @@ func withSetting(settings, key, value string) string {
 	if len(all) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(all) // of strings, numbers and booleans: there is no way to fail
+	text, _ := json.Marshal(all) // strings, numbers and booleans can't fail
 	return string(text)
 }
 
-// settingValue is a number or a boolean as JSON has it, and a text for anything else.
+// settingValue returns a number or boolean as JSON, and any other text as a string.
 func settingValue(text string) any {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err == nil {
@@ -58,7 +58,7 @@ func settingValue(text string) any {
 	return text
 }
 
-// settingKey is the key that a word names; own is false for keys of the file alone.
+// settingKey returns the key of a word; own is false for keys that only the file sets.
 func settingKey(word string) (key string, own bool) {
 	key = strings.ToLower(word)
 	if name, ok := settingNames[key]; ok {
@@ -67,7 +67,7 @@ func settingKey(word string) (key string, own bool) {
 	return key, !slices.Contains(fileOnly, key)
 }
 
-// settingsLine lists a session's own settings as people read them; empty for none.
+// settingsLine formats a session's own settings; empty for none.
 func settingsLine(settings string) string {
 	all := map[string]json.RawMessage{}
 	if settings == "" || json.Unmarshal([]byte(settings), &all) != nil {
@@ -80,7 +80,7 @@ func settingsLine(settings string) string {
 	return strings.Join(parts, ", ")
 }
 
-// setCommand is /compact set KEY VALUE: it keeps one setting of the conversation, or takes it back.
+// setCommand is /compact set KEY VALUE: it sets or removes one setting of the conversation.
 func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []string) string {
 	s := &t.View.Session
 	if len(words) != 2 || h.cfg.Own == nil {
@@ -95,7 +95,7 @@ func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []stri
 		return wording.Say(wording.FileOnly, t.Lang, key)
 	}
 	settings := withSetting(s.Settings, key, words[1])
-	if settings != "" && !slices.Contains(defaultWords, words[1]) { // one that a later file made impossible can be taken back
+	if settings != "" && !slices.Contains(defaultWords, words[1]) { // a setting that a later file invalidated can be removed
 		if _, err := h.views.Resolve(s.ConversationID, settings); err != nil {
 			return wording.Say(wording.NotSet, t.Lang, err)
 		}
@@ -111,12 +111,12 @@ func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []stri
 	if line == "" {
 		line = "-"
 	}
-	h.upkeep.Wake(t.Key) // what is due may have changed
+	h.upkeep.Wake(t.Key) // the change may make work due
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, line)
 }
 
-// overrides splits KEY=VALUE words off the front of what stands behind /compact, and returns the session's settings with
-// them. why is what to tell where one can't be.
+// overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
+// answer for an invalid one.
 func (h *Handler) overrides(t *view.Exchange, rest string) (settings, focus, why string) {
 	settings = t.View.Session.Settings
 	words, changed := strings.Fields(rest), false

@@ -14,7 +14,7 @@ import (
 	"ebb/sessions"
 )
 
-// status is /status: figures for administrators, a few plain sentences for everybody else.
+// status is /status: figures for administrators, a few plain sentences for other members.
 func (h *Handler) status(ctx context.Context, t *view.Exchange, _ string) string {
 	if h.isAdmin(t.Asked[0]) {
 		return h.figures(ctx, t)
@@ -22,7 +22,7 @@ func (h *Handler) status(ctx context.Context, t *view.Exchange, _ string) string
 	return h.plainStatus(ctx, t)
 }
 
-// plainStatus says in plain words how full the conversation is, what is remembered, and whether something went wrong.
+// plainStatus describes in plain words the size of the conversation, the number of facts, and faults.
 func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	var out strings.Builder
@@ -46,7 +46,7 @@ func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 	return out.String()
 }
 
-// figures lists how full the conversation's context is, what was done about it and what is going on.
+// figures lists the size of the context, past compactions and flushes, and running upkeep.
 func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	w, tokens := set.Window, h.views.ContextSize(t.View)
@@ -107,7 +107,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 	return out.String()
 }
 
-// ownSettings are the session's own settings; those that can't be used any more are marked.
+// ownSettings formats the session's own settings, and marks invalid ones.
 func (h *Handler) ownSettings(s sessions.Session) string {
 	line := settingsLine(s.Settings)
 	if line == "" || h.cfg.Own == nil {
@@ -119,7 +119,7 @@ func (h *Handler) ownSettings(s sessions.Session) string {
 	return line
 }
 
-// kindWords name kinds of work in a list.
+// kindWords names kinds of work.
 var kindWords = map[string][2]string{
 	sessions.SpentTurn:          {"回答", "answers"},
 	sessions.SpentFlush:         {"记忆整理", "memory flushes"},
@@ -128,7 +128,7 @@ var kindWords = map[string][2]string{
 	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
 }
 
-// spentToday is how many tokens each kind of work took today, with the price of all; empty where no model was asked.
+// spentToday lists today's tokens by kind of work, with the total price; empty before the first model call.
 func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
 	all, err := h.store.Spent(ctx, t.Key)
 	if err != nil {
@@ -154,7 +154,7 @@ func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
 	return wording.Say(wording.Spent, t.Lang, list, cost)
 }
 
-// known is how many facts /memory lists where the command was sent.
+// known returns the number of facts that /memory lists in the conversation.
 func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
 	if h.cfg.Rights == nil {
 		return "?"
@@ -167,7 +167,7 @@ func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
 	return wording.Thousands(total)
 }
 
-// owed says, in brackets, that a flush failed and is tried again; empty where none is owed.
+// owed describes the failed flush that is retried, in brackets; empty if none is owed.
 func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
 	d, err := h.memory.Owed(ctx, t.Key)
 	if err != nil {
@@ -182,7 +182,7 @@ func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
 	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)
 }
 
-// since is when the session was last compacted, in brackets; empty before the first time.
+// since returns the time of the last compaction, in brackets; empty before the first.
 func (h *Handler) since(t *view.Exchange) string {
 	at := t.View.Session.CompactedAt
 	if at.IsZero() {
@@ -191,7 +191,7 @@ func (h *Handler) since(t *view.Exchange) string {
 	return " (" + at.In(h.cfg.Location).Format("01-02 15:04") + ")"
 }
 
-// unflushed counts the events of a view that no flush has read, and those that left it unread: commands are none of them.
+// unflushed counts the events that no flush has read, in the view or compacted; commands do not count.
 func unflushed(v sessions.View) int {
 	n := int(max(0, v.Session.CompactedSeq-v.Session.FlushedSeq))
 	for _, e := range v.Tail {

@@ -14,10 +14,10 @@ import (
 	"ebb/sql"
 )
 
-// Need says which credentials a command cannot do without. Everything else in a config is checked for every command.
+// Need lists the credentials that a command requires. All other checks apply to every command.
 type Need uint8
 
-// What a command may need; combine with |. The database needs nothing: without a URL it is a private server.
+// Credentials that a command may need, combined with |. The database needs none: without a URL it is a private server.
 const (
 	NeedDingTalk Need = 1 << iota
 	NeedLLM
@@ -25,15 +25,15 @@ const (
 	NeedServe        = NeedDingTalk | NeedLLM
 )
 
-// Validate checks a config that was made or changed in code, as Load does for a file. It may lower max_output and add to
-// Warnings. The error is a *Error without places.
+// Validate checks a config built in code, as Load does for a file. It may lower max_output and add to Warnings. The
+// error is a *Error without positions.
 func (c *Config) Validate(need Need) error {
 	src := newSource("", nil, func(string) string { return "" })
 	c.check(src, need)
 	return src.err()
 }
 
-// check records in src everything that is wrong with c.
+// check records all faults of c in src.
 func (c *Config) check(src *source, need Need) {
 	k := checker{src}
 	c.DingTalk.check(k, need)
@@ -47,17 +47,17 @@ func (c *Config) check(src *source, need Need) {
 	}
 }
 
-// checker holds the forms in which values are refused.
+// checker formats the refusals of values.
 type checker struct{ *source }
 
-// want refuses a value unless ok, saying what it is and what it should be.
+// want refuses a value unless ok, with its actual and its expected form.
 func (k checker) want(ok bool, path string, got any, format string, args ...any) {
 	if !ok && !k.failed(path) {
 		k.fail(path, "got %v, want %s", got, fmt.Sprintf(format, args...))
 	}
 }
 
-// required refuses an empty value, naming the variable of the environment that would fill it.
+// required refuses an empty value, and names the environment variable for it.
 func (k checker) required(path, value, what string) {
 	switch vars := k.unset[path]; {
 	case value != "" || k.failed(path):
@@ -68,12 +68,12 @@ func (k checker) required(path, value, what string) {
 	}
 }
 
-// oneOf refuses a value that is not among the choices.
+// oneOf refuses a value outside the choices.
 func (k checker) oneOf(path, got string, choices []string) {
 	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
 }
 
-// quoted lists choices for an error.
+// quoted formats choices for an error.
 func quoted(choices []string) string {
 	all := make([]string, len(choices))
 	for i, c := range choices {
@@ -90,7 +90,7 @@ func (k checker) positive(path string, got time.Duration) {
 	k.want(got > 0, path, durationText(got), "more than 0s")
 }
 
-// httpURL refuses what is not the URL of a server. One with an @ is not shown: it may have a password in it.
+// httpURL refuses any value but a server's URL. The error hides a value with an @, which may contain a password.
 func (k checker) httpURL(path, got string) {
 	const want = "the URL of a server, as in https://host/path"
 	u, err := url.Parse(got)
@@ -145,7 +145,7 @@ func (m *ModelConfig) check(k checker, path string, need Need) {
 	k.required(path+".model", m.Model, "the provider's name of the model")
 	k.checkModelURL(path+".base_url", m.BaseURL.Reveal())
 	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
-		// A key that is just empty is for endpoints without one; a variable that is named and not set is an oversight.
+		// An explicitly empty key is for endpoints without one; a named variable without a value is an oversight.
 		k.required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
 	}
 	k.want(m.MaxOutput > 0, path+".max_output", m.MaxOutput, "more than 0")
@@ -192,11 +192,11 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
-// databaseForm is what an address of a database looks like. Most that can't be read have a sign in the password that means
-// something else there.
+// databaseForm describes database addresses for errors. Most unreadable ones have an unescaped special character in the
+// password.
 const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // nobody's
 
-// check checks where the database is.
+// check validates the database section.
 func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
 		url := dsn.Reveal()
@@ -219,7 +219,7 @@ func (d *DatabaseConfig) check(k checker) {
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
-// checkProcess checks what is about this process rather than about conversations.
+// checkProcess validates the settings of the process, as opposed to those of conversations.
 func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),

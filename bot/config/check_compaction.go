@@ -28,14 +28,14 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }
 
-// commonPath stands before the keys of the settings that groups take over.
+// commonPath is the path of the settings that groups inherit.
 const commonPath = "agent.compaction."
 
 var modes = []string{
 	string(compaction.SummaryOnly), string(compaction.SummaryPlusPrune), string(compaction.PruneOnly), string(compaction.OffloadThenCompact),
 }
 
-// check refuses what can't work; at is the path of the object with a dot behind it.
+// check refuses invalid settings; at is the path of the object with a dot behind it.
 func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
@@ -55,12 +55,12 @@ func (s *CompactionSettings) check(k checker, at string, own map[string]compacti
 	s.PolicyRules.check(c)
 	if resolved := s.Settings(own); known {
 		c.budget(resolved.Validate())
-	} else { // its rules mean nothing without it
+	} else { // its rules have no effect without it
 		c.budget(resolved.Window.Validate())
 	}
 }
 
-// check refuses values that no rule has. Other bounds depend on other values: the policy knows them.
+// check refuses values that are invalid for any rule. The policy checks bounds that depend on other values.
 func (r *PolicyRules) check(c settingsChecker) {
 	v := reflect.ValueOf(*r)
 	set := jsonFields(v.Type())
@@ -70,22 +70,21 @@ func (r *PolicyRules) check(c settingsChecker) {
 			c.want(f.Int() >= 0, name, durationText(time.Duration(f.Int())), "more than 0s, or 0 for the policy's own")
 		case f.CanInt():
 			c.want(f.Int() >= 0, name, f.Int(), "more than 0, or 0 for the policy's own")
-		case f.CanFloat(): // parts, all of them
+		case f.CanFloat(): // shares
 			c.want(f.Float() >= 0 && f.Float() <= 1, name, f.Float(), "more than 0 and at most 1, or 0 for the policy's own")
 		}
 	}
 }
 
-// settingsChecker refuses settings of one conversation, or the common ones: those at the path at, with a dot behind it.
+// settingsChecker refuses settings of one conversation, or the common ones, at the path at with a dot behind it.
 type settingsChecker struct {
 	checker
 	at     string
 	policy string
 }
 
-// want refuses the value of a key unless ok. Where the file does not have the key, the value is said to be of where it
-// comes from, and the place is that of the first of the keys with, which it is held against. What a group takes over is
-// refused once, where it stands.
+// want refuses the value of a key unless ok. For a key that the file lacks, the error names the value's origin, at the
+// position of the first key in with. An inherited value is refused once, at its own position.
 func (c settingsChecker) want(ok bool, key string, got any, want string, with ...string) {
 	path := c.at + key
 	_, given := c.source.at[path]
@@ -105,7 +104,7 @@ func (c settingsChecker) want(ok bool, key string, got any, want string, with ..
 	c.failAt(offset, path, "got %v%s, want %s", got, origin, want)
 }
 
-// origin says where the value of a key comes from that the file does not have at this place.
+// origin describes the origin of a value that the file lacks at this position.
 func (c settingsChecker) origin(key string) string {
 	if _, given := c.source.at[commonPath+key]; given {
 		return " (taken over from agent.compaction)"
@@ -118,7 +117,7 @@ func (c settingsChecker) origin(key string) string {
 
 var rulesKeys = jsonFields(reflect.TypeFor[PolicyRules]())
 
-// budget records what of settings can't work together.
+// budget records conflicts between settings.
 func (c settingsChecker) budget(err error) {
 	var all interface{ Unwrap() []error }
 	if !errors.As(err, &all) {
@@ -131,10 +130,11 @@ func (c settingsChecker) budget(err error) {
 	}
 }
 
-// answerMargin is what has to be free in the reserve beside the answer: counts are estimates, and a request has overhead.
+// answerMargin is the part of the reserve besides the answer, in tokens: counts are estimates, and a request has
+// overhead.
 const answerMargin = 1024
 
-// fit lowers what the window has no room for, and says so in Warnings.
+// fit lowers values that exceed the window, and records that in Warnings.
 func (c *Config) fit(src *source) {
 	comp := &c.Agent.Compaction
 	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
@@ -154,7 +154,7 @@ func (c *Config) fit(src *source) {
 	c.Agent.Memory.Embeddings.warn(c, src, "agent.memory.embeddings.")
 }
 
-// warnOfIdleRules warns of rules that no conversation goes by.
+// warnOfIdleRules warns of rules that no conversation uses.
 func (c *Config) warnOfIdleRules(src *source) {
 	common, groups := c.Policies()
 	inUse := []compaction.Policy{common.Policy}
@@ -172,8 +172,8 @@ func (c *Config) warnOfIdleRules(src *source) {
 	}
 }
 
-// warnOfZeros warns of rules at a path that are 0 there and yet in force. null says the same and is meant, and so is a 0
-// in a copy of the reference file, which has every rule and says above them what 0 stands for.
+// warnOfZeros warns of rules at a path that are 0 in the file but still in effect. Explicit null means the same on
+// purpose. A copy of the reference file has every rule with its explanation, so its zeros are fine.
 func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	isGiven := func(name string) bool { _, given := src.at[at+name]; return given }
 	if !slices.ContainsFunc(rulesKeys.names, func(name string) bool { return !isGiven(name) }) {
@@ -195,15 +195,15 @@ func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	}
 }
 
-// warn adds a warning, once: one about a flag stands for every group.
+// warn adds a warning once: a flag's warning covers all groups.
 func (c *Config) warn(w string) {
 	if !slices.Contains(c.Warnings, w) {
 		c.Warnings = append(c.Warnings, w)
 	}
 }
 
-// warnOfRules warns of rules at a path that none of the policies inUse goes by, or that other rules of p keep from having
-// an effect. What a group takes over is warned of where it stands.
+// warnOfRules warns of rules at a path that no policy inUse has, or that other rules of p disable. An inherited rule
+// gets its warning at its own position.
 func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
 	warn := func(idle bool, key, format string, args ...any) {
 		if _, given := src.at[at+key]; idle && given {
@@ -229,10 +229,10 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 	c.warnOfContextSize(src, at, p)
 }
 
-// warnOfContextSize warns of a context that is full before anything but that sets a compaction off.
+// warnOfContextSize warns of a context that reaches its maximum before it triggers a compaction.
 func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) {
 	warn := func(problem string, keys ...string) {
-		for _, key := range keys { // one of them is enough
+		for _, key := range keys { // one is enough
 			if _, given := src.at[at+key]; given {
 				c.warn(src.warning(at+key, "%s", problem))
 				return
@@ -249,10 +249,10 @@ func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) 
 	}
 }
 
-// Usable is what a request may hold at most, in tokens.
+// Usable is the maximum of a request, in tokens.
 func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
 
-// fit warns of a threshold that is never reached, and of a share that has no effect.
+// fit warns of an unreachable threshold, and of a share without effect.
 func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	if usable := s.Usable(); s.AutoCompactThreshold > usable {
 		c.Warnings = append(c.Warnings, src.warning(at+"auto_compact_threshold",
@@ -266,11 +266,11 @@ func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	}
 }
 
-// fitOutput lowers the length of answers to what is kept free for them.
+// fitOutput lowers the maximum answer to the reserve.
 func (c *Config) fitOutput(src *source, reserve int, key string) {
 	room := reserve - answerMargin
 	if room < answerMargin/4 {
-		room = max(1, reserve/2) // so small a reserve cannot hold the margin; half of it is still an answer
+		room = max(1, reserve/2) // a reserve below the margin still leaves half of it to the answer
 	}
 	for i := range c.LLM.Models {
 		if m := &c.LLM.Models[i]; m.MaxOutput > room {

@@ -9,104 +9,100 @@ import (
 	"ebb/sessions"
 )
 
-// CompactionConfig says when contexts are flushed and compacted, by which policy, and what a compaction may take.
+// CompactionConfig has the settings of flushes and compactions, and the bounds of one compaction.
 type CompactionConfig struct {
 	CompactionSettings
-	// InlineDeadline is how long a reply waits for a compaction that cannot be put off. Default 20 s.
+	// InlineDeadline bounds the wait of a reply for an urgent compaction. Default 20 s.
 	InlineDeadline time.Duration `json:"inline_deadline"`
-	// Deadline bounds a compaction in the background, retries included. Default 120 s.
+	// Deadline bounds a background compaction with its retries. Default 120 s.
 	Deadline time.Duration `json:"deadline"`
-	// Retries bounds the requests until a summary is usable, 1 to 10; with Model set, one more goes to the default
-	// model. Default 3.
+	// Retries bounds the requests for a usable summary, 1 to 10; with Model set, one more goes to the default model.
+	// Default 3.
 	Retries int `json:"retries"`
-	// RetryBackoff is the pause before the second request; each later pause is that much longer. Default 1 s.
+	// RetryBackoff is the pause before the second request; each later pause grows by it. Default 1 s.
 	RetryBackoff time.Duration `json:"retry_backoff"`
 	// Model names the model that writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
 	// Notify sends a short notice to the conversation after each automatic compaction. Default false.
 	Notify bool `json:"notify"`
-	// Groups are settings of single conversations, by their id, on top of the common ones. Default none.
+	// Groups are settings of single conversations by id, on top of the common ones. Default none.
 	Groups map[string]CompactionSettings `json:"groups"`
 }
 
-// CompactionSettings is what one conversation is compacted by: the part of agent.compaction that a group may have of its
-// own. Memory is flushed at FlushRatio x AutoCompactThreshold; where a policy counts tokens, it compacts at
-// AutoCompactThreshold.
+// CompactionSettings are the settings of one conversation, the part of agent.compaction that a group may override.
+// Memory is flushed at FlushRatio x AutoCompactThreshold. A policy that counts tokens compacts at AutoCompactThreshold.
 type CompactionSettings struct {
-	// Enabled lets contexts be compacted by themselves. Default true; false: an overflowing context is only cut in what
-	// is sent.
+	// Enabled turns automatic compactions on. Default true; false: a request omits the events that exceed the window.
 	Enabled bool `json:"enabled"`
-	// Policy names the set of triggers and cuts, one of compaction.Policies. Default "token_budget".
+	// Policy names the rules of triggers and cuts, one of compaction.Policies. Default "token_budget".
 	Policy string `json:"policy"`
-	// AutoCompactThreshold is the size of a context that is compacted, in tokens. Default 80,000.
+	// AutoCompactThreshold is the context size that triggers a compaction, in tokens. Default 80,000.
 	AutoCompactThreshold int `json:"auto_compact_threshold"`
 	// ContextWindow is the model's window, in tokens. Default 128,000.
 	ContextWindow int `json:"context_window"`
-	// ReserveTokens is kept free in the window for the answer, in tokens. Default 20,000.
+	// ReserveTokens is the part of the window for the answer, in tokens. Default 20,000.
 	ReserveTokens int `json:"reserve_tokens"`
-	// MaxHistoryShare is the share of the window that history may have after a compaction, over 0 to 1. Default 0.5.
+	// MaxHistoryShare is the maximum share of the window for history after a compaction, over 0 to 1. Default 0.5.
 	MaxHistoryShare float64 `json:"max_history_share"`
-	// FlushRatio is the share of AutoCompactThreshold at which memory is flushed, more than 0 and
-	// less than 1. Default 0.9.
+	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, more than 0 and less than 1. Default 0.9.
 	FlushRatio float64 `json:"flush_ratio"`
-	// DailyTokens bounds what flushes and compactions of one session take in a day (UTC), input and output together.
-	// Default 2,000,000; 0: no bound.
+	// DailyTokens bounds the flushes and compactions of one session in a day (UTC), input and output together. Default
+	// 2,000,000; 0: no bound.
 	DailyTokens int `json:"daily_tokens"`
 	PolicyRules
 }
 
-// PolicyRules change single rules of the policy. All are zero by default, which leaves the policy's own; null in a file
-// is zero.
+// PolicyRules override single rules of the policy. Zero, or null in a file, keeps the policy's own rule.
 type PolicyRules struct {
-	// Mode says what a compaction does besides, or instead of, summarising: one of the compaction.Mode.
+	// Mode replaces or complements summarizing: one of the compaction.Mode.
 	Mode string `json:"mode"`
-	// Flush is "on", "off" or "auto", which is the policy's own: whether memory is flushed before a compaction.
+	// Flush before a compaction: "on", "off", or "auto" for the policy's own rule.
 	Flush string `json:"flush"`
-	// SummaryTokens is the length that a summary aims at; where the policy has none of its own, 1,200.
+	// SummaryTokens is the target length of a summary. The fallback is 1,200.
 	SummaryTokens int `json:"summary_tokens"`
 
-	// TailMessages stay raw at least.
+	// TailMessages is the minimum of raw messages.
 	TailMessages int `json:"tail_messages"`
-	// TailTurns stay raw at least.
+	// TailTurns is the minimum of raw turns.
 	TailTurns int `json:"tail_turns"`
-	// TailShare is the part of the budget that stays raw, over 0 to 1.
+	// TailShare is the raw share of the budget, over 0 to 1.
 	TailShare float64 `json:"tail_share"`
 
-	// WindowMessages is how many messages behind the tail set a compaction off.
+	// WindowMessages is the number of messages before the tail that triggers a compaction.
 	WindowMessages int `json:"window_messages"`
-	// HardLimit is how many of them do so before the next answer, whatever rests.
+	// HardLimit is the number of them that triggers one before the next answer, unconditionally.
 	HardLimit int `json:"hard_limit"`
-	// ContextSize is how many raw messages a context shows at most.
+	// ContextSize bounds the raw messages in a context.
 	ContextSize int `json:"context_size"`
-	// Cooldown after a compaction, CooldownMin messages behind the tail are enough for the next.
+	// Cooldown is the time after a compaction from which CooldownMin messages trigger the next.
 	Cooldown time.Duration `json:"cooldown"`
-	// CooldownMin is how many messages a compaction by Cooldown tells at least.
+	// CooldownMin is the minimum of messages for a compaction by Cooldown.
 	CooldownMin int `json:"cooldown_min"`
-	// MaxMessages is how many raw messages there may be before all but the tail are told.
+	// MaxMessages is the number of raw messages that triggers a summary of all but the tail.
 	MaxMessages int `json:"max_messages"`
 
-	// FullContextTurns is A, the turns that stay raw, of a policy that tells turns in segments.
+	// FullContextTurns is A, the number of raw turns, for a policy with segments.
 	FullContextTurns int `json:"full_context_turns"`
-	// CachedContextTurns is B, the turns that one segment tells, of such a policy.
+	// CachedContextTurns is B, the number of turns in one segment, for such a policy.
 	CachedContextTurns int `json:"cached_context_turns"`
 
-	// OffloadOver is the size of a tool result, in tokens, from which on it is moved out of the context.
+	// OffloadOver is the size of a tool result, in tokens, from which on it is offloaded.
 	OffloadOver int `json:"offload_over"`
-	// OffloadAt is the share of the threshold at which results begin to be moved out, over 0 to 1.
+	// OffloadAt is the share of the threshold that triggers offloading, over 0 to 1.
 	OffloadAt float64 `json:"offload_at"`
-	// OffloadEnough is how many tokens have to be freed by that for nothing to be summarised.
+	// OffloadEnough is the number of freed tokens that makes a summary unnecessary.
 	OffloadEnough int `json:"offload_enough"`
 
-	// RollUpTokens is the size that segments have together at most before the older ones become one.
+	// RollUpTokens is the total size of segments that triggers a roll-up of the older ones.
 	RollUpTokens int `json:"roll_up_tokens"`
-	// RollUpSegments is how many segments there are at most.
+	// RollUpSegments bounds the number of segments.
 	RollUpSegments int `json:"roll_up_segments"`
-	// CachePrice is the price of a cached input token as a part of an uncached one's, over 0 to 1: what balanced sizes
-	// its batches by.
+	// CachePrice is the price of a cached input token relative to an uncached one, over 0 to 1. Policy balanced sizes
+	// its batches by it.
 	CachePrice float64 `json:"cache_price"`
 }
 
-// summaryTokens is the length of a summary where neither the file nor the policy has one.
+// summaryTokens is the fallback length of a summary.
 const summaryTokens = 1200
 
 func defaultCompaction() CompactionConfig {
@@ -122,7 +118,7 @@ func defaultCompaction() CompactionConfig {
 	}
 }
 
-// compaction returns what conversations are compacted by: the common settings, and those of single conversations.
+// compaction returns the common settings, and those of single conversations.
 func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
 	groups := make(map[sessions.ConversationID]compaction.Settings, len(c.Agent.Compaction.Groups))
 	for id, g := range c.Agent.Compaction.Groups {
@@ -143,7 +139,7 @@ func (s CompactionSettings) Settings(own map[string]compaction.Policy) compactio
 	}
 }
 
-// policy is the named policy with the rules of s.
+// policy returns the named policy with the rules of s.
 func (s CompactionSettings) policy(own map[string]compaction.Policy) compaction.Policy {
 	p := own[s.Policy]
 	for _, rule := range s.ints(&p) {
@@ -165,14 +161,14 @@ func (s CompactionSettings) policy(own map[string]compaction.Policy) compaction.
 		p.OffloadOver, p.OffloadAt, p.OffloadEnough = 0, 0, 0
 		return p
 	}
-	from := own["offload"] // a policy without thresholds of its own moves results out as that one does
+	from := own["offload"] // a policy without offload thresholds uses those of offload
 	p.OffloadOver = cmp.Or(p.OffloadOver, from.OffloadOver)
 	p.OffloadAt = cmp.Or(p.OffloadAt, from.OffloadAt)
 	p.OffloadEnough = cmp.Or(p.OffloadEnough, from.OffloadEnough)
 	return p
 }
 
-// inForce returns s with every rule spelled out, as settings resolves it; resolving that again changes nothing.
+// inForce returns s with every rule explicit. Resolving the result again changes nothing.
 func (s CompactionSettings) inForce(own map[string]compaction.Policy) CompactionSettings {
 	p := s.policy(own)
 	s.FullContextTurns, s.CachedContextTurns = 0, 0
@@ -193,7 +189,7 @@ func (s CompactionSettings) inForce(own map[string]compaction.Policy) Compaction
 	return s
 }
 
-// rule is a key of the file and what it sets in a policy.
+// rule is a key of the file and its setter in a policy.
 type rule[T any] struct{ key, of *T }
 
 func (r *PolicyRules) ints(p *compaction.Policy) []rule[int] {
@@ -211,7 +207,7 @@ func (r *PolicyRules) ints(p *compaction.Policy) []rule[int] {
 		{&r.RollUpTokens, &p.RollUpTokens},
 		{&r.RollUpSegments, &p.RollUpSegments},
 	}
-	if p.Segment > 0 { // A and B mean nothing to the others; A has the last word over tail_turns
+	if p.Segment > 0 { // A and B apply to segments only; A overrides tail_turns
 		rules = append(rules, rule[int]{&r.FullContextTurns, &p.TailTurns}, rule[int]{&r.CachedContextTurns, &p.Segment})
 	}
 	return rules
@@ -221,7 +217,7 @@ func (r *PolicyRules) floats(p *compaction.Policy) []rule[float64] {
 	return []rule[float64]{{&r.TailShare, &p.TailShare}, {&r.OffloadAt, &p.OffloadAt}, {&r.CachePrice, &p.CachePrice}}
 }
 
-// inForce returns c with the rules of its policies spelled out.
+// inForce returns c with the rules of its policies explicit.
 func (c *Config) inForce() Config {
 	out := *c
 	comp := &out.Agent.Compaction

@@ -12,14 +12,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// plainKey matches every key we have, and what can be shown as it is.
+// plainKey matches every known key, and other keys that errors may show.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decodeInto puts the values of the file into cfg, strictly: unknown and repeated keys, wrong types and numbers out of
-// range are recorded in src, and the default stays. It walks the syntax tree itself because encoding/json takes repeated
-// keys and keys in other letter case in silence, and stops at the first wrong type.
+// decodeInto decodes the file into cfg strictly: src records unknown and repeated keys, wrong types and numbers out of
+// range, and the default stays. It walks the syntax tree itself, because encoding/json accepts repeated keys and keys
+// in other letter case, and stops at the first wrong type.
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
 	decodeContextWindow(src, root, cfg)
@@ -36,7 +36,7 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 	case dst.Type() == reflect.TypeFor[map[string]string]():
 		decodeTexts(src, path, v, dst)
 	case dst.Kind() == reflect.Map:
-		return // of groups: read when everything that they start from is
+		return // groups are decoded after the settings that they inherit
 	case dst.Kind() == reflect.Slice:
 		decodeList(src, path, v, dst)
 	case dst.Kind() == reflect.Pointer:
@@ -93,7 +93,7 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
-// decodeTexts reads an object of texts, whose keys are ids of conversations.
+// decodeTexts decodes an object of strings with conversation ids as keys.
 func decodeTexts(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -115,18 +115,18 @@ func decodeTexts(src *source, path string, v hujson.Value, dst reflect.Value) {
 	dst.Set(reflect.ValueOf(texts))
 }
 
-// member is a key of an object as it is written, and where.
+// member is a key of an object as written, with its position.
 type member struct {
 	key    string
 	offset int
 }
 
 func memberKey(m hujson.ObjectMember) string {
-	name, _ := m.Name.Value.(hujson.Literal) // the parser takes nothing else for a name
+	name, _ := m.Name.Value.(hujson.Literal) // the parser accepts only strings as names
 	return keyText(name.String())
 }
 
-// keyText is a key as a path has it: a line break in it must not break the line of an error.
+// keyText formats a key for a path, with line breaks escaped.
 func keyText(key string) string {
 	if !plainKey.MatchString(key) {
 		return strconv.Quote(key)
@@ -134,7 +134,7 @@ func keyText(key string) string {
 	return key
 }
 
-// twice reports whether an object at path has a key again, and records that.
+// twice records a repeated key of an object at path, and reports whether it did.
 func (s *source) twice(path string, first, again member) bool {
 	line := s.place(first.offset, "", "").Line
 	name := join(path, again.key)
@@ -149,7 +149,7 @@ func (s *source) twice(path string, first, again member) bool {
 	return true
 }
 
-// decodeGroups reads agent.compaction.groups. Each group starts from the common settings, which stand by then.
+// decodeGroups decodes agent.compaction.groups. Each group starts from the decoded common settings.
 func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 	v := root.Find("/agent/compaction/groups")
 	if v == nil {
@@ -182,7 +182,7 @@ func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 
 const groupsPath = "agent.compaction.groups"
 
-// groupPath is the path of a group's settings.
+// groupPath returns the path of a group's settings.
 func groupPath(id string) string {
 	return join(groupsPath, keyText(id))
 }
@@ -198,7 +198,7 @@ func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 	for i, e := range list.Elements {
 		if m, isModel := reflect.TypeAssert[*ModelConfig](out.Index(i).Addr()); isModel {
 			*m = defaultModel()
-			// As in the reference file; an endpoint that asks for no key is given an empty one.
+			// The reference file has an explicitly empty key for endpoints without authentication.
 			m.APIKey = Secret(src.expand(fmt.Sprintf("%s[%d].api_key", path, i), "${LLM_API_KEY:-}"))
 			if len(list.Elements) == 1 {
 				m.Name = "main"
@@ -230,7 +230,7 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 	text := string(lit)
 	switch quoted := kind == '"' && strings.Contains(lit.String(), "${"); {
-	case quoted: // the environment has nothing but texts
+	case quoted: // the environment holds only strings
 		if text, ok = src.expandScalar(path, lit.String(), want.what); !ok {
 			return
 		}
@@ -246,14 +246,14 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
-// scalarWords says how values are written that are no texts, and how errors call them.
+// scalarWords describes the forms of values other than strings, for errors.
 var scalarWords = map[reflect.Kind]struct{ kinds, what string }{
 	reflect.Bool:    {"tf", "true or false"},
 	reflect.Int:     {"0", "a whole number"},
 	reflect.Float64: {"0", "a number"},
 }
 
-// expandScalar replaces the variables in a text that stands for a value which is no text.
+// expandScalar replaces variables in a string that stands for a number, boolean or duration.
 func (s *source) expandScalar(path, text, what string) (string, bool) {
 	text = strings.TrimSpace(s.expand(path, text))
 	if vars := s.unset[path]; len(vars) > 0 {
@@ -262,7 +262,7 @@ func (s *source) expandScalar(path, text, what string) (string, bool) {
 	return text, !s.failed(path)
 }
 
-// setScalar sets dst to what text says, or returns what is wanted instead.
+// setScalar sets dst to the value of text, or returns the expected form.
 func setScalar(dst reflect.Value, text string) (want string) {
 	switch dst.Kind() {
 	case reflect.Bool:
@@ -271,7 +271,7 @@ func setScalar(dst reflect.Value, text string) (want string) {
 		}
 		dst.SetBool(text == "true")
 	case reflect.Int:
-		n, err := strconv.ParseInt(text, 10, 32) // no field needs more, and sums of two cannot overflow
+		n, err := strconv.ParseInt(text, 10, 32) // larger numbers are never needed, and sums of two can't overflow
 		if err != nil {
 			return fmt.Sprintf("a whole number of at most %d", math.MaxInt32)
 		}
@@ -316,14 +316,14 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 	}
 }
 
-// fieldSet is the keys of a struct, in its order, and where they are.
+// fieldSet holds the keys of a struct in order, with their fields.
 type fieldSet struct {
 	names    []string
 	index    map[string][]int
-	optional map[string]bool // null may stand for them
+	optional map[string]bool // keys that accept null
 }
 
-// jsonFields lists the fields of a config type with those of the types embedded in it.
+// jsonFields lists the fields of a config type, embedded ones included.
 func jsonFields(t reflect.Type) fieldSet {
 	set := fieldSet{index: map[string][]int{}, optional: map[string]bool{}}
 	for _, f := range reflect.VisibleFields(t) {
@@ -336,7 +336,7 @@ func jsonFields(t reflect.Type) fieldSet {
 	return set
 }
 
-// ownerOf is the struct type that a visible field of t stands in.
+// ownerOf returns the struct type that declares a visible field of t.
 func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
 	if len(f.Index) == 1 {
 		return t
@@ -351,7 +351,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// nearest is the name that a key was probably meant to be: the same letters, or at most two other ones in a longer name.
+// nearest returns the known name closest to a key: the same letters, or at most two edits in a longer name.
 func nearest(key string, names []string) string {
 	letters := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
 	best, least := "", 3
@@ -363,7 +363,7 @@ func nearest(key string, names []string) string {
 	return best
 }
 
-// distance is how many bytes have to be put in, taken out or changed to make b of a.
+// distance returns the edit distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

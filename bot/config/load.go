@@ -15,12 +15,12 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxSize keeps a wrong path (a log, a database) from being parsed; a config is a few kilobytes.
+// maxSize keeps a wrong path (a log, a database) from being parsed; a config has a few kilobytes.
 const maxSize = 256 << 10
 
-// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need says which
-// credentials have to be there. An empty path means the defaults alone. The error is a *Error that lists
-// everything that is wrong, each with file, line and column. Overrides come from the command line.
+// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need lists the required
+// credentials. An empty path means the defaults alone. overrides are values of command-line flags. The error is a
+// *Error with all faults, each with file, line and column.
 func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
 		return load(newSource("", nil, getenv), need, overrides...)
@@ -36,7 +36,7 @@ func Load(path string, getenv func(string) string, need Need, overrides ...Overr
 	return parseConfig(path, data, getenv, need, overrides...)
 }
 
-// CheckSyntax returns the first place at which a text in JSON with comments is malformed, as a *FieldError, or nil.
+// CheckSyntax returns the first syntax error of a text in JSON with comments, as a *FieldError, or nil.
 func CheckSyntax(name string, data []byte) error {
 	src := newSource(name, data, nil)
 	src.parse()
@@ -46,10 +46,10 @@ func CheckSyntax(name string, data []byte) error {
 	return src.errs[0].err
 }
 
-// override is a value of agent.compaction that a flag sets in place of the file's, in every group too.
+// Override is a value of agent.compaction from a flag. It replaces the file's value, in every group too.
 type Override struct {
-	Flag string // as in --policy
-	Key  string // as in policy
+	Flag string // such as --policy
+	Key  string // such as policy
 	Set  func(*CompactionSettings)
 }
 
@@ -63,7 +63,7 @@ func (o Override) apply(src *source, c *CompactionConfig) {
 	}
 }
 
-// parseConfig is Load for a file that was read.
+// parseConfig is Load for the content of a file.
 func parseConfig(name string, data []byte, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if data == nil {
 		data = []byte{}
@@ -91,10 +91,10 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	return cfg, nil
 }
 
-// hujsonPlace is what the parser puts before its own messages.
+// hujsonPlace matches the position in front of the parser's messages.
 var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
-// parse returns the syntax tree of the file, or records why there is none.
+// parse returns the syntax tree of the file, or records its syntax error.
 func (s *source) parse() (hujson.Value, bool) {
 	if len(s.data) > maxSize {
 		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxSize)
@@ -133,7 +133,7 @@ func InvalidUTF8(data []byte) int {
 	return -1
 }
 
-// byteOffset turns a line and a column in bytes, both from 1, into an offset.
+// byteOffset converts a line and a column in bytes, both from 1, to an offset.
 func byteOffset(data []byte, line, col int) int {
 	offset := 0
 	for range line - 1 {
@@ -146,8 +146,8 @@ func byteOffset(data []byte, line, col int) int {
 	return min(offset+col-1, len(data))
 }
 
-// kindName is how an error calls a JSON value that has the wrong type. The value is not shown: it may be a secret that
-// went into the wrong field.
+// kindName names the JSON type of a value for errors. They never show the value, which may be a secret in the wrong
+// field.
 func kindName(v hujson.Value) string {
 	switch v.Value.Kind() {
 	case 'n':
@@ -167,7 +167,7 @@ func kindName(v hujson.Value) string {
 	}
 }
 
-// keyList formats the keys an object may have.
+// keyList formats the known keys of an object.
 func keyList(keys []string) string {
 	sorted := slices.Clone(keys)
 	slices.Sort(sorted)

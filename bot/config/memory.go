@@ -9,56 +9,53 @@ import (
 	"ebb/bot/view"
 )
 
-// MemoryConfig says what is kept of conversations for good, and how it comes back.
+// MemoryConfig has the settings of permanent memory and its recall.
 type MemoryConfig struct {
-	// Recall is when memory is searched before the model is asked: "questions" (default), where a message asks about
+	// Recall is the trigger of the search before a model call: "questions" (default), a message that asks about
 	// something earlier; "always"; or "off".
 	Recall string `json:"recall"`
-	// RecallTokens is how much of what is found stands beside a question, in tokens, at most an eighth of what a request
-	// holds. Default 800.
+	// RecallTokens bounds the recalled text before a question, in tokens, at most an eighth of a request. Default 800.
 	RecallTokens int `json:"recall_tokens"`
-	// PinnedTokens is how much of memory stands at the head of a context, in tokens, at most a twelfth of
-	// AutoCompactThreshold. Default 600; 0: none.
+	// PinnedTokens bounds pinned memory, in tokens, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
 	// Order is the order of a request's parts between the system prompt and the question. Default "pinned", "summaries",
 	// "raw", "recall".
 	Order []string `json:"order"`
-	// Extract is when facts are drawn out of a conversation: "flush" (default), before it is compacted and where it rests
-	// when something worth it, or enough of anything, was said; or "every_turn", after each answer.
+	// Extract is the time of extraction: "flush" (default), before a compaction and in an idle session with promising
+	// or enough new messages; or "every_turn", after each answer.
 	Extract string `json:"extract"`
-	// Candidates is how many messages that look worth remembering make an extraction due. Default 0: they wait for the
-	// flush of a conversation at rest.
+	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the flush of
+	// the idle session.
 	Candidates int `json:"candidates"`
-	// MaxPerScope is how many facts a person, a group or a session has before it is tried to tell them in fewer.
-	// Default 500.
+	// MaxPerScope is the number of facts of a person, group or session that triggers a consolidation. Default 500.
 	MaxPerScope int `json:"max_per_scope"`
-	// TaskTTL is how long the state of work is remembered. Default 336 h, two weeks.
+	// TaskTTL is the lifetime of task facts. Default 336 h, two weeks.
 	TaskTTL time.Duration `json:"task_ttl"`
-	// Digest is the time of day, as in "04:00", at which a group's day is told; empty for never. Default "04:00".
+	// Digest is the time of day of a group's daily digest, such as "04:00"; empty: never. Default "04:00".
 	Digest string `json:"digest"`
-	// Embeddings let a search find what shares the meaning and no word.
+	// Embeddings let a search find texts of similar meaning without a common word.
 	Embeddings EmbeddingsConfig `json:"embeddings"`
 }
 
 // EmbeddingsConfig is an OpenAI-compatible endpoint for embeddings.
 type EmbeddingsConfig struct {
-	// BaseURL is the endpoint up to and including its version. Default empty: searches go by words alone.
+	// BaseURL is the endpoint up to and including its version. Default empty: searches use words only.
 	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed.
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name of the model. Required with a BaseURL.
 	Model string `json:"model"`
-	// Dimensions is the length of a vector that is asked for. Default 0: the model's own.
+	// Dimensions is the requested length of a vector. Default 0: the model's own.
 	Dimensions int `json:"dimensions"`
-	// Batch is how many texts go into one request, 1 to 2,048. Default 64.
+	// Batch is the number of texts in one request, 1 to 2,048. Default 64.
 	Batch int `json:"batch"`
-	// RequestsPerMinute bounds the requests of the background. Default 60.
+	// RequestsPerMinute bounds the background requests. Default 60.
 	RequestsPerMinute int `json:"requests_per_minute"`
-	// Weight is what a find by meaning counts against one by words, 0 to 1. Default 0.5.
+	// Weight is the weight of a semantic hit relative to a lexical one, 0 to 1. Default 0.5.
 	Weight float64 `json:"weight"`
 }
 
-// When memory is searched before the model is asked, and when facts are drawn out of a conversation.
+// Values of agent.memory.recall and agent.memory.extract.
 const (
 	recallQuestions = "questions"
 	recallAlways    = "always"
@@ -76,10 +73,10 @@ func defaultMemory() MemoryConfig {
 	}
 }
 
-// clockForm is a time of day.
+// clockForm matches a time of day.
 var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
-// wantDigest is what a digest can be; the decoder says it too, to who wants to switch it off with false.
+// wantDigest describes a digest's value, also in the decoder's error for false.
 const wantDigest = `"HH:MM" or ""`
 
 func (m *MemoryConfig) check(k checker) {
@@ -98,7 +95,7 @@ func (m *MemoryConfig) check(k checker) {
 	m.Embeddings.check(k, at+"embeddings.")
 }
 
-// order is the order of a request's parts, not checked.
+// order returns the unchecked order of a request's parts.
 func (m *MemoryConfig) InjectionOrder() view.Order {
 	parts := make(view.Order, len(m.Order))
 	for i, p := range m.Order {
@@ -107,7 +104,7 @@ func (m *MemoryConfig) InjectionOrder() view.Order {
 	return parts
 }
 
-// listed shows a list of strings as a config writes it.
+// listed formats a list of strings as in a config.
 func listed[S ~string](list []S) string {
 	each := make([]string, len(list))
 	for i, one := range list {
@@ -130,7 +127,7 @@ func (e *EmbeddingsConfig) check(k checker, at string) {
 	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
 }
 
-// warn says what will not do what it seems to.
+// warn records settings without their apparent effect.
 func (e *EmbeddingsConfig) warn(c *Config, src *source, at string) {
 	switch vars := src.unset[at+"api_key"]; {
 	case e.BaseURL != "" && len(vars) > 0:

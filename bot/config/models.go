@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// checkModelURL refuses a base_url that leads to one function of the API: clients add the function themselves.
+// checkModelURL refuses a base_url with the path of an API function, because clients append it.
 func (k checker) checkModelURL(path, got string) {
 	k.httpURL(path, got)
 	if u, err := url.Parse(got); err == nil && strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions") && !k.failed(path) {
@@ -15,8 +15,8 @@ func (k checker) checkModelURL(path, got string) {
 	}
 }
 
-// fitModels leaves out the key of a model that has none of its own and is of another provider than the first model. It
-// warns of such models, and of times that don't fit together.
+// fitModels removes the inherited key of a model of another provider than the first model's. It warns of such models,
+// and of conflicting timeouts.
 func (c *Config) fitModels(src *source) {
 	for i := range c.LLM.Models {
 		m, path := &c.LLM.Models[i], fmt.Sprintf("llm.models[%d].api_key", i)
@@ -42,8 +42,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// warnOfTimes warns where a model can't have the time that it is configured with: the time of a turn, or of other work, is
-// divided among the models.
+// warnOfTimes warns of models whose timeout exceeds their share. The time of a turn, or of other work, is divided among
+// the models.
 func (c *Config) warnOfTimes(src *source) {
 	n := len(c.LLM.Models)
 	isGiven := func(path string) bool { _, given := src.at[path]; return given }
@@ -72,7 +72,7 @@ func (c *Config) warnOfTimes(src *source) {
 	}
 }
 
-// unpriced names the configured models without a price.
+// unpriced returns the names of models without a price.
 func (l *LLMConfig) Unpriced() (names []string) {
 	for _, m := range l.Models {
 		if m.PriceIn == 0 && m.PriceOut == 0 {

@@ -14,7 +14,7 @@ import (
 	"ebb/compaction"
 )
 
-// ruleAliases are names that older bots gave to keys of agent.compaction. They stand wherever ours may.
+// ruleAliases maps key names of older bots in agent.compaction. They are valid in place of ours.
 var ruleAliases = map[string]string{
 	"compression_window_size":  "window_messages",
 	"tail_keep_size":           "tail_messages",
@@ -31,10 +31,10 @@ var ruleAliases = map[string]string{
 	"targetTokens":             "summary_tokens",
 }
 
-// retryAliases are names of a key that groups don't have.
+// retryAliases maps names of a key that groups lack.
 var retryAliases = map[string]string{"retry_count": "retries", "retryCount": "retries"}
 
-// canonicalKey is the key that one of an older bot means in an object of type t.
+// canonicalKey translates an older bot's key in an object of type t.
 func canonicalKey(t reflect.Type, key string) string {
 	common := t == reflect.TypeFor[CompactionConfig]()
 	if common || t == reflect.TypeFor[CompactionSettings]() {
@@ -50,10 +50,10 @@ func canonicalKey(t reflect.Type, key string) string {
 	return key
 }
 
-// contextWindowKey is the object in which an older bot kept the turns of its window, beside agent.compaction.
+// contextWindowKey is an older bot's object for the turns of its window, next to agent.compaction.
 const contextWindowKey = "contextWindow"
 
-// decodeContextWindow reads agent.contextWindow into agent.compaction.
+// decodeContextWindow decodes agent.contextWindow into agent.compaction.
 func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 	const at = "agent." + contextWindowKey
 	v := root.Find("/agent/" + contextWindowKey)
@@ -85,8 +85,8 @@ func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 	}
 }
 
-// olderVariables are the environment variables of older bots. They change what their policy is by itself: what the file
-// says has the last word.
+// olderVariables are the environment variables of older bots. They change the policy itself, so that values of the file
+// have precedence.
 const (
 	fullTurnsVariable   = "PRIZM_FULL_CONTEXT_TURNS"
 	cachedTurnsVariable = "PRIZM_CACHED_CONTEXT_TURNS"
@@ -97,7 +97,7 @@ const (
 	retriesVariable     = "SYNAPSE_COMPACT_RETRY_COUNT"
 )
 
-// ownPolicies are the policies as the environment changes them.
+// ownPolicies returns the policies with changes from the environment.
 func ownPolicies(src *source) map[string]compaction.Policy {
 	own := maps.Clone(compaction.Policies)
 	turns, offload := own["turns"], own["offload"]
@@ -113,14 +113,14 @@ func ownPolicies(src *source) map[string]compaction.Policy {
 	return own
 }
 
-// variablePolicies are the policies whose rules the variables of older bots change.
+// variablePolicies are the policies that older bots' variables change.
 var variablePolicies = map[string]string{
 	fullTurnsVariable: "turns", cachedTurnsVariable: "turns", enoughVariable: "offload", targetVariable: "offload",
 	preserveVariable: "offload", modelVariable: "offload", retriesVariable: "offload",
 }
 
-// warnOfVariables warns of variables of older bots that no conversation goes by. Model and retries are those of the common
-// policy alone.
+// warnOfVariables warns of older bots' variables that no conversation uses. Model and retries apply to the common
+// policy only.
 func (c *Config) warnOfVariables(src *source, common compaction.Policy, inUse []compaction.Policy) {
 	for _, name := range slices.Sorted(maps.Keys(variablePolicies)) {
 		policy, users := variablePolicies[name], inUse
@@ -134,7 +134,7 @@ func (c *Config) warnOfVariables(src *source, common compaction.Policy, inUse []
 	}
 }
 
-// number reads a variable that holds a whole number from 1 to most.
+// number parses a variable with a whole number from 1 to most.
 func (s *source) number(name string, most int) (n int, given bool) {
 	text := s.getenv(name)
 	if text == "" {
@@ -148,12 +148,12 @@ func (s *source) number(name string, most int) (n int, given bool) {
 	return n, true
 }
 
-// failVariable records a problem of an environment variable that no value of the file names.
+// failVariable records the fault of an environment variable without a value in the file.
 func (s *source) failVariable(name, format string, args ...any) {
 	s.errs = append(s.errs, located{0, &FieldError{File: "environment", Field: name, Problem: fmt.Sprintf(format, args...)}})
 }
 
-// olderSummarizer takes model and retries of the offload policy from the environment, where the file does not say.
+// olderSummarizer reads model and retries of the offload policy from the environment, if the file lacks them.
 func olderSummarizer(src *source, c *CompactionConfig, llm LLMConfig) {
 	if c.Policy != "offload" {
 		return
@@ -167,7 +167,7 @@ func olderSummarizer(src *source, c *CompactionConfig, llm LLMConfig) {
 	if c.Model != "" || name == "" {
 		return
 	}
-	// The variable held the provider's name; ours is as good.
+	// The variable holds the provider's name; our name of the model is valid too.
 	i := slices.IndexFunc(llm.Models, func(m ModelConfig) bool { return m.Name == name })
 	if i < 0 {
 		i = slices.IndexFunc(llm.Models, func(m ModelConfig) bool { return m.Model == name })

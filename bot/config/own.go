@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// own resolves what a conversation keeps of its own, a JSON object, over its group's settings, or the common ones. Own
-// settings are checked like those of the file. They may come from a chat: nothing of the environment gets into them.
+// Own resolves a conversation's own settings, a JSON object, on top of its group's settings or the common ones. The
+// checks are those of the file. Variables are not expanded, because the settings may come from a chat.
 func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 	comp := c.Agent.Compaction
 	set, ok := comp.Groups[string(id)]

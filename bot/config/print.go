@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// JSON returns the config as it is in force, in the order of the reference file: durations as in "20s", secrets and the
-// password in the database's URL as ***, and the rules of a compaction's policy spelled out. Apart from the secrets it can
-// be loaded again.
+// JSON returns the effective config in the order of the reference file. Durations are written "20s", secrets and the
+// database password as ***, and the policy's rules are explicit. Load accepts the output, apart from secrets.
 func (c *Config) JSON() ([]byte, error) {
 	var compact, pretty bytes.Buffer
 	if err := writeJSON(&compact, reflect.ValueOf(c.inForce())); err != nil {
@@ -25,7 +24,7 @@ func (c *Config) JSON() ([]byte, error) {
 	return pretty.Bytes(), nil
 }
 
-// writeJSON is encoding/json for our config types but for durations, which that prints as nanoseconds.
+// writeJSON is encoding/json for config types, with durations as text.
 func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	switch {
 	case v.Type() == durationType:
@@ -81,7 +80,7 @@ func writeMap(w *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// durationText is d as a person writes it: 2m, not 2m0s.
+// durationText formats d in short form: 2m, not 2m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -100,7 +99,7 @@ func separator(i int, open byte) string {
 	return ","
 }
 
-// writeLeaf keeps & and < as they are, which stand in URLs.
+// writeLeaf leaves & and < unescaped, because URLs contain them.
 func writeLeaf(w *bytes.Buffer, x any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -10,13 +10,13 @@ import (
 
 const mask = "***"
 
-// Secret is a string that no verb of fmt, no JSON encoder and no logger shows: they print ***, or nothing when it is empty.
+// Secret is a string that fmt, JSON encoders and loggers print as ***, or as nothing when it is empty.
 type Secret string
 
-// Reveal returns the secret itself, for the one place that needs it.
+// Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns ***, or nothing for an empty secret, so that one can see whether it is set.
+// String returns ***, or nothing for an empty secret, so that the output shows whether it is set.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -24,31 +24,32 @@ func (s Secret) String() string {
 	return mask
 }
 
-// Format covers every verb: with String alone, %d of a secret would print it in fmt's complaint.
+// Format covers every verb: with String alone, fmt's complaint about %d would print the secret.
 func (s Secret) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, s.String()) }
 
-// MarshalText prints as String does, in JSON too.
+// MarshalText is String for encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // DSN is a database URL, or keyword string, that prints with its password as ***.
 type DSN string
 
-// Reveal returns the whole of it, for the driver.
+// Reveal returns it with passwords, for the driver.
 func (d DSN) Reveal() string { return string(d) }
 
 var (
-	// dsnKeyword finds password=... and sslpassword=..., in a URL's query and in a keyword string.
+	// dsnKeyword matches password=... and sslpassword=..., in a URL's query and in a keyword string.
 	dsnKeyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|[^&\s\\])+)`)
-	// dsnUserinfo is for what url.Parse refuses, such as a password with an unescaped slash: it takes up to the last @.
+	// dsnUserinfo matches user and password up to the last @, for text that url.Parse refuses, such as a password with
+	// an unescaped slash.
 	dsnUserinfo = regexp.MustCompile(`^([^:/]+://[^:@/]*):.*@`)
 )
 
-// String returns it with every password in it as ***.
+// String returns it with every password as ***.
 func (d DSN) String() string {
 	s := string(d)
 	if u, err := url.Parse(s); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {
-			// URL.String would escape the asterisks, so a plain word goes in and is replaced.
+			// URL.String would escape asterisks, so a plain word is replaced afterwards.
 			const word = "ebb-password"
 			u.User = url.UserPassword(u.User.Username(), word)
 			s = strings.Replace(u.String(), ":"+word+"@", ":"+mask+"@", 1)
@@ -62,17 +63,17 @@ func (d DSN) String() string {
 // Format covers every verb, as Secret's does.
 func (d DSN) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, d.String()) }
 
-// MarshalText prints as String does.
+// MarshalText is String for encoders.
 func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Endpoint is an HTTP address that prints with its password and the values of its query as ***: some providers take a key
-// there.
+// Endpoint is an HTTP address that prints with its password and the values of its query as ***, because some providers
+// take a key there.
 type Endpoint string
 
-// Reveal returns the whole of it, for the client.
+// Reveal returns it with its secrets, for the client.
 func (e Endpoint) Reveal() string { return string(e) }
 
-// String returns it with everything that may be a secret as ***.
+// String returns it with every possible secret as ***.
 func (e Endpoint) String() string {
 	address, query, has := strings.Cut(string(e), "?")
 	address = DSN(address).String()
@@ -93,5 +94,5 @@ func (e Endpoint) String() string {
 // Format covers every verb, as Secret's does.
 func (e Endpoint) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, e.String()) }
 
-// MarshalText prints as String does.
+// MarshalText is String for encoders.
 func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }

@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError is one thing that is wrong in a config file.
+// FieldError is one fault of a config file.
 type FieldError struct {
-	File      string // as it was named on the command line; empty for a config made in code
-	Line, Col int    // from 1, in characters; 0 when there is no place to show
-	Field     string // as in agent.compaction.reserve_tokens; empty when the file itself is wrong
-	Problem   string // what was found and what is wanted
+	File      string // as named on the command line; empty for a config built in code
+	Line, Col int    // from 1, in characters; 0 without a position
+	Field     string // such as agent.compaction.reserve_tokens; empty for a fault of the file itself
+	Problem   string // the found and the expected value
 }
 
-// Error returns file:line:col: field: problem, without what is empty.
+// Error returns file:line:col: field: problem, without empty parts.
 func (e *FieldError) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -36,13 +36,13 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
-// maxErrors bounds what one reading reports; a file with more mistakes is some other file.
+// maxErrors bounds the reported faults; a file with more is probably no config.
 const maxErrors = 100
 
-// Error is everything that is wrong in a config file, up to a hundred things, in the order of the file.
+// Error holds all faults of a config file, at most a hundred, in the order of the file.
 type Error struct{ Fields []*FieldError }
 
-// Error returns one line for each.
+// Error returns one line for each fault.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
@@ -51,18 +51,18 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// source remembers where in the file each value came from, and which variables of the environment it lacked, so that a
-// check made on the finished Config can still say where and why. Paths are as in llm.models[0].api_key.
+// source records the position of each value in the file, and the environment variables that it lacked, so that checks
+// of the finished Config can report them. Paths have the form llm.models[0].api_key.
 type source struct {
 	name   string
 	data   []byte
 	getenv func(string) string
-	at     map[string]int      // path of a value -> its offset in data
-	unset  map[string][]string // path of a value -> variables without default that it named and that are empty
-	// written is how a value is called in the file, or on the command line, where that is not its path.
+	at     map[string]int      // path of a value -> offset in data
+	unset  map[string][]string // path of a value -> its empty variables without a default
+	// written holds the name of a value in the file or on the command line, if that is not its path.
 	written map[string]string
 	errs    []located
-	bad     map[string]bool // paths that errs has
+	bad     map[string]bool // paths with an error
 }
 
 type located struct {
@@ -76,17 +76,17 @@ func newSource(name string, data []byte, getenv func(string) string) *source {
 	}
 }
 
-// fail records a problem of the value at path.
+// fail records a fault of the value at path.
 func (s *source) fail(path, format string, args ...any) {
 	s.failAt(s.offset(path), path, format, args...)
 }
 
-// failAt records a problem at an offset, for what has no value to point at: keys, syntax.
+// failAt records a fault at an offset, for keys and syntax.
 func (s *source) failAt(offset int, path, format string, args ...any) {
 	s.failAs(s.writtenAs(path), offset, path, format, args...)
 }
 
-// failAs is failAt for a value that is called otherwise at this place.
+// failAs is failAt for a value with another name at this position.
 func (s *source) failAs(name string, offset int, path, format string, args ...any) {
 	s.bad[path] = true
 	if len(s.errs) < maxErrors {
@@ -94,15 +94,15 @@ func (s *source) failAs(name string, offset int, path, format string, args ...an
 	}
 }
 
-// failed reports whether the value at path was already refused.
+// failed reports whether the value at path has an error.
 func (s *source) failed(path string) bool { return s.bad[path] }
 
-// warning formats a remark on a value as an error about it would look.
+// warning formats a warning about a value like an error.
 func (s *source) warning(path, format string, args ...any) string {
 	return s.place(s.offset(path), s.writtenAs(path), fmt.Sprintf(format, args...)).Error()
 }
 
-// err returns everything recorded so far as a *Error, or nil.
+// err returns all recorded faults as a *Error, or nil.
 func (s *source) err() error {
 	if len(s.errs) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (s *source) err() error {
 	return e
 }
 
-// offset returns where the value at path is, or for one that is not in the file, the nearest object around its place.
+// offset returns the offset of the value at path, or of the nearest enclosing object in the file.
 func (s *source) offset(path string) int {
 	for path != "" {
 		if n, ok := s.at[path]; ok {
@@ -126,11 +126,11 @@ func (s *source) offset(path string) int {
 	return s.at[""]
 }
 
-// place is a problem at an offset, of a field that is called name there.
+// place builds a fault at an offset, for a field with the given name.
 func (s *source) place(offset int, name, problem string) *FieldError {
 	e := &FieldError{File: s.name, Field: name, Problem: problem}
 	if strings.HasPrefix(e.Field, "--") {
-		e.File = "" // a flag: what the file says does not count
+		e.File = "" // a flag overrides the file
 		return e
 	}
 	if s.data == nil {
@@ -142,7 +142,7 @@ func (s *source) place(offset int, name, problem string) *FieldError {
 	return e
 }
 
-// writtenAs is how the value at path is called where it was given.
+// writtenAs returns the name of the value at path as the user wrote it.
 func (s *source) writtenAs(path string) string {
 	if name, ok := s.written[path]; ok {
 		return name
@@ -150,7 +150,7 @@ func (s *source) writtenAs(path string) string {
 	return path
 }
 
-// forget drops what was noted of the values below path, when the file's own value takes their place.
+// forget drops the notes on values below path, when the file's own value replaces them.
 func (s *source) forget(path string) {
 	below := func(p string) bool {
 		return p == path || strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[")
@@ -158,8 +158,8 @@ func (s *source) forget(path string) {
 	maps.DeleteFunc(s.unset, func(p string, _ []string) bool { return below(p) })
 }
 
-// expand replaces the variables in a value, and notes at path those that are missing. A default from the code gets the
-// path of the field it is for, so that a key left out of the file is explained like one that is there.
+// expand replaces the variables in a value, and records missing ones at path. A default from the code has its field's
+// path, so that errors explain a missing key like a present one.
 func (s *source) expand(path, value string) string {
 	delete(s.unset, path)
 	out, unset, err := expandEnv(value, s.getenv)
@@ -174,9 +174,9 @@ func (s *source) expand(path, value string) string {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expandEnv replaces ${NAME} by the variable's value and ${NAME:-default} by its value or, when it is unset or empty, the
-// default; $${ stands for ${ itself. What comes out is not expanded again. unset lists the empty ones without a default.
-// No error shows the value: it may be a secret.
+// expandEnv replaces ${NAME} by the variable's value. ${NAME:-default} has a default for unset or empty variables, and
+// $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a default. Errors
+// never show the value, which may be a secret.
 func expandEnv(value string, getenv func(string) string) (out string, unset []string, err error) {
 	var b strings.Builder
 	for {

@@ -8,13 +8,13 @@ import (
 	"ebb/memory"
 )
 
-// Plain lets the one model serve summaries and flushes in the words of their packages.
+// Plain adapts a Model to the ports of summaries and flushes.
 type Plain struct {
 	Model Model
 	Kind  Kind
 }
 
-// Complete answers a summary request: no tools are offered. It makes one request: the retries are those of the summary.
+// Complete answers a summary request: without tools, and with one request, because the caller retries.
 func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summarize.Completion, error) {
 	resp, err := p.Model.Generate(ctx, Request{
 		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
@@ -25,7 +25,7 @@ func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summa
 	return c, err
 }
 
-// Call answers a flush request: the one tool is forced.
+// Call answers a flush request with its one tool forced.
 func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	resp, err := p.Model.Generate(ctx, Request{
 		Kind: p.Kind, Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,

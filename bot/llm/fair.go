@@ -10,23 +10,23 @@ import (
 	"ebb/sessions"
 )
 
-// FairSemaphore hands out a fixed number of places. Where none is free, those who ask wait in a line in which conversations take
-// turns, and within a conversation its sessions: whoever asks for much waits longer, and nobody else does. A place that
-// is given back goes to the next at once; one is free only while nobody waits.
+// FairSemaphore is a counting semaphore that serves waiters round-robin by conversation, and within a conversation by
+// session. A released place goes to the next waiter at once, so that places are free only while the queue is empty.
 type FairSemaphore struct {
-	over <-chan struct{} // closed: nobody waits any more; nil: never
+	over <-chan struct{} // closed: waiting ends with ErrStop; nil: never
 
 	mu   sync.Mutex
 	Free int
 	line ring
 }
 
+// NewFairSemaphore returns a semaphore with free places. Closing over ends all waiting; nil never does.
 func NewFairSemaphore(places int, over <-chan struct{}) *FairSemaphore {
 	return &FairSemaphore{Free: places, over: over}
 }
 
-// Enter waits for a place and returns what gives it back, to be called once. The error is ctx's cause, or ErrStop where
-// the waiting is over.
+// Enter waits for a place and returns its release function, to be called once. The error is ctx's cause, or ErrStop at
+// a stop.
 func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -50,7 +50,7 @@ func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), er
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !t.quit() {
-		f.pass() // it was given at the same moment
+		f.pass() // the place was given at the same moment
 	}
 	return nil, err
 }
@@ -61,7 +61,7 @@ func (f *FairSemaphore) leave() {
 	f.pass()
 }
 
-// pass gives a place to whoever is next, or keeps it. The lock is held.
+// pass gives a place to the next waiter, or frees it. The caller holds the lock.
 func (f *FairSemaphore) pass() {
 	if t := f.line.next(); t != nil {
 		close(t.given)
@@ -70,31 +70,31 @@ func (f *FairSemaphore) pass() {
 	f.Free++
 }
 
-// waiting is how many wait for a place.
+// waiting returns the length of the queue.
 func (f *FairSemaphore) waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.line.size
 }
 
-// ring is a line of rings by their names, or of tickets. Who is served goes to its end.
+// ring is a queue of named rings, or of tickets. A served element moves to the end.
 type ring struct {
 	name  any
-	in    *ring // the one that this stands in; nil for the outermost
+	in    *ring // the enclosing ring; nil for the outermost
 	at    *list.Element
-	line  list.List // of *ring, or in the innermost of *ticket
+	line  list.List // of *ring; of *ticket in the innermost
 	named map[any]*ring
-	size  int // tickets in it, in all
+	size  int // tickets in all rings below
 }
 
-// ticket is what somebody waits in line with.
+// ticket is a waiter's place in the queue.
 type ticket struct {
-	given chan struct{} // closed when it is theirs
+	given chan struct{} // closed when the place is given
 	in    *ring
-	at    *list.Element // nil when it stands in none any more
+	at    *list.Element // nil when it has left its ring
 }
 
-// join adds a ticket at the end of the ring of its session, in that of its conversation.
+// join appends a ticket to the ring of its session, inside that of its conversation.
 func (r *ring) join(who waiter) *ticket {
 	r.size++
 	for _, name := range []any{who.conversation, who.session} {
@@ -115,7 +115,7 @@ func (r *ring) join(who waiter) *ticket {
 	return t
 }
 
-// next takes the ticket whose turn it is out of the ring; nil where nobody waits.
+// next removes the next ticket; nil for an empty queue.
 func (r *ring) next() *ticket {
 	for r.size > 0 {
 		front := r.line.Front()
@@ -131,8 +131,7 @@ func (r *ring) next() *ticket {
 	return nil
 }
 
-// quit takes the ticket out of its ring, and rings in which nobody waits any more out of theirs. It reports whether it
-// was in one.
+// quit removes the ticket from its ring, and empty rings from theirs. It reports whether the ticket was in a ring.
 func (t *ticket) quit() bool {
 	if t.at == nil {
 		return false
@@ -154,13 +153,13 @@ type conversation struct {
 	id    sessions.ConversationID
 }
 
-// waiter is who a place is for.
+// waiter identifies the beneficiary of a place.
 type waiter struct {
 	conversation conversation
 	session      sessions.Key
 }
 
-// WaiterOf is who waits for a session: members of a group who have sessions of their own share its conversation.
+// WaiterOf returns the waiter of a session. Sessions of single members share their group's conversation.
 func WaiterOf(key sessions.Key) waiter {
 	robot, id := key.Conversation()
 	return waiter{conversation{robot, id}, key}
@@ -168,38 +167,39 @@ func WaiterOf(key sessions.Key) waiter {
 
 type waiterKey struct{}
 
-// WithWaiter marks what is done under ctx as done for people of the session who wait for it. What is not marked is upkeep.
+// WithWaiter marks work under ctx as work for members who wait in the session. Unmarked work is upkeep.
 func WithWaiter(ctx context.Context, key sessions.Key) context.Context {
 	return context.WithValue(ctx, waiterKey{}, WaiterOf(key))
 }
 
-// Places for the calls of a model, and for turns.
+// Places for model calls, and for turns.
 const (
-	upkeepShare  = 4 // upkeep has a quarter of the places for calls
-	TurnsPerCall = 4 // turns in hand for each place: the others run tools, commit, or wait for their next call
+	upkeepShare  = 4 // upkeep has a quarter of the places
+	TurnsPerCall = 4 // turns in progress for each place, because some run tools or commit
 )
 
-// Gate is a model of which only so many calls are under way at once. A place is held for a single call, so that a turn
-// which must compact before it goes on never waits for a place that it holds itself.
+// Gate bounds the concurrent calls of a Model. A place is held for a single call, so that a turn that compacts first
+// never waits for a place of its own.
 type Gate struct {
 	model  Model
 	Calls  *FairSemaphore
-	Upkeep *FairSemaphore // of the places for calls, those that upkeep may have
+	Upkeep *FairSemaphore // the share of Calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
 }
 
+// NewGate returns a gate with at most the given number of concurrent calls of m.
 func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, Calls: NewFairSemaphore(most, nil), Upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
-// Report has the calls counted from now on.
+// Report counts calls in m from now on.
 func (g *Gate) Report(m *Metrics) { g.metrics = m }
 
-// Waiting is how many calls wait for a place.
+// Waiting returns the number of calls that wait for a place.
 func (g *Gate) Waiting() int { return g.Calls.waiting() + g.Upkeep.waiting() }
 
-// Generate waits for a place and asks the model. All upkeep together is one more conversation in the line.
+// Generate waits for a place and asks the model. All upkeep together counts as one conversation.
 func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	who, people := ctx.Value(waiterKey{}).(waiter)
 	if !people {

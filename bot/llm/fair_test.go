@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/sessions"
-
 	"pgregory.net/rapid"
+
+	"ebb/sessions"
 )
 
 // lineBook is who waits, as a test keeps it in mind, and who was served since each of them was or came.

@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// Metrics count the calls of models, whatever they are for: each call comes through the gate.
+// Metrics counts the model calls of all kinds, because each passes the gate.
 type Metrics struct {
 	calls      *prometheus.CounterVec
 	errors     *prometheus.CounterVec
@@ -22,13 +22,13 @@ type Metrics struct {
 	firstToken *prometheus.HistogramVec
 }
 
-// kinds are the kinds of calls, and errorClasses the classes of errors, as labels.
+// kinds and errorClasses are the values of the labels.
 var (
 	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation}
 	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}
 )
 
-// CallBuckets are bounds of histograms, in seconds. The last ones are beyond the time that a turn may take.
+// CallBuckets returns histogram bounds in seconds. The last ones are beyond the time of a turn.
 func CallBuckets(first float64) []float64 {
 	var bounds []float64
 	for b := first; b < 1100; b *= 2 {
@@ -37,11 +37,12 @@ func CallBuckets(first float64) []float64 {
 	return bounds
 }
 
-// States is implemented by a model that knows which of its models are up.
+// States is implemented by a model that knows the state of each configured model.
 type States interface {
 	States() map[string]State
 }
 
+// NewMetrics registers the metrics of m's calls. It panics if they are registered before.
 func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help}, labels)
@@ -80,11 +81,11 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 	return c
 }
 
-// call counts a call and the parts of its models. What the caller cut off is no error.
+// call counts a call and the parts of its models. A call that the caller cancelled is no error.
 func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) {
 	kind := string(cmp.Or(r.Kind, KindTurn))
 	parts := resp.Parts
-	if parts == nil { // a model that keeps no account
+	if parts == nil { // a model that reports no parts
 		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
 		if m, ok := errors.AsType[*CallError](err); ok {
 			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)
@@ -115,5 +116,5 @@ func (c *Metrics) usage(model, kind string, u sessions.Usage) {
 	}
 }
 
-// Clamp takes a provider's count for what it can be: some report nonsense.
+// Clamp limits a provider's token count to plausible values.
 func Clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }

@@ -26,11 +26,11 @@ func (r *Runner) fit(ctx context.Context, t *Turn) []llm.Message {
 	r.inline(ctx, t, func(v sessions.View) string { return r.pressing(v, projected(v)) })
 	// The whole request is looked at too: names and fences are not in the counts of events.
 	cal := t.View.Session.CalibrationFactor
-	v := r.views.Capped(t.View)
+	v := r.views.TrimToPolicy(t.View)
 	if projected(t.View) < usable && view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, cal) < usable {
 		return r.Request(t, v)
 	}
-	v = r.views.Emergency(v, func(v sessions.View) bool {
+	v = r.views.TrimToFit(v, func(v sessions.View) bool {
 		return view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, max(1, cal)) < usable
 	})
 	t.cut = true

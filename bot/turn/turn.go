@@ -215,7 +215,7 @@ func (r *Runner) ask(ctx context.Context, t *Turn) (answer, error) {
 	r.inline(ctx, t, r.overflowed)
 	t.cut, t.half = true, true
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
-	v := r.views.Emergency(r.views.Capped(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
+	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
 	again, err := r.loop(ctx, t, r.Request(t, v))
 	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
 	return again, err

@@ -63,7 +63,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 		return Compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
 	v.Session.Settings = onceOr(ctx, v.Session.Settings)
-	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.Talk(v.Tail), waiting: waiting}
+	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
 	r.Asked = u.cfg.SummaryModel
@@ -229,14 +229,14 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, su
 	}
 	fixed := r.views.Fixed(r.view)
 	task := summarize.Task{
-		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.Talk(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.WithoutCommands(src.Events), From: s.CompactedSeq, Through: cut.Through,
 		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, MaxRaw)
 			if err == nil && len(events) == MaxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", MaxRaw, from, through)
 			}
-			return r.views.Talk(events), err
+			return r.views.WithoutCommands(events), err
 		},
 	}
 	if p.Mode == compaction.PruneOnly {

@@ -206,7 +206,7 @@ func (u *Worker) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.
 			return nil, fmt.Errorf("read the day: %w", err)
 		}
 		if all = append(all, page...); len(page) < digestPage {
-			return u.views.Talk(all), nil
+			return u.views.WithoutCommands(all), nil
 		}
 		after = page[len(page)-1].Seq
 	}

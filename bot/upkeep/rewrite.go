@@ -118,7 +118,7 @@ func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessio
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, MaxRaw); err != nil {
 		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
 	}
-	events = slices.DeleteFunc(r.views.Talk(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	events = slices.DeleteFunc(r.views.WithoutCommands(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context
 	for i, e := range slices.Backward(events) {
 		if room -= e.Tokens; room < 0 {

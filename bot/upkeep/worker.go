@@ -101,7 +101,7 @@ func New(cfg Config) *Worker {
 		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
-		Talk: cfg.Views.Talk, Clean: transcript.Clean,
+		Talk: cfg.Views.WithoutCommands, Clean: transcript.Clean,
 	}
 	u.consolidator = &consolidate.Consolidator{
 		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Name: cfg.SummaryModel, Fence: transcript.Fence,

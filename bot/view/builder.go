@@ -26,14 +26,14 @@ type Config struct {
 	Now     func() time.Time // the storage's clock
 	Tools   []chat.Tool      // offered in every request
 
-	Name     string // how the bot calls itself
+	Name     string // the bot's name
 	Prompt   string // further instructions for the model
 	Language string // zh or en
 	Location *time.Location
-	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	// Compaction holds the common settings, Groups those of single conversations.
 	Compaction    compaction.Settings
 	Groups        map[sessions.ConversationID]compaction.Settings
-	Own           Own // resolves what a conversation keeps of its own; nil: nothing
+	Own           Own // resolves a conversation's own settings; nil: none
 	Remember      Remember
 	CommitTimeout time.Duration // of one statement
 }
@@ -53,7 +53,7 @@ type Builder struct {
 //go:embed prompts/system.md
 var systemPrompt string
 
-// newBuilder writes what all requests have in common, once.
+// New returns a Builder with the common part of all requests rendered. It fails on an invalid order or tool schema.
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
 		Cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
@@ -65,7 +65,7 @@ func New(cfg Config) (*Builder, error) {
 	return b, nil
 }
 
-// makeFrame writes the system prompt and sorts the tools, once: they are the same in every request.
+// makeFrame renders the system prompt and sorts the tools.
 func (b *Builder) makeFrame() error {
 	t, err := template.New("system.md").Parse(systemPrompt)
 	if err != nil {

@@ -6,16 +6,17 @@ import (
 	"ebb/compaction/tokens"
 )
 
-// Counted remembers the counts of texts that stand in request after request: names, pinned memory, summaries.
+// Counted caches token counts of texts that many requests repeat: names, pinned memory, summaries.
 type Counted struct {
 	Counter *tokens.Counter
 	mu      sync.Mutex
 	Known   map[string]int
 }
 
-// countedTexts bounds what is remembered; the map is emptied when it is full.
+// countedTexts bounds the cache, which is emptied when full.
 const countedTexts = 1024
 
+// Count returns the tokens of a text.
 func (c *Counted) Count(text string) int {
 	c.mu.Lock()
 	n, ok := c.Known[text]

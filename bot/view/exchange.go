@@ -9,21 +9,21 @@ import (
 	"ebb/sessions"
 )
 
-// Exchange is what a turn and its command work on: the messages taken from those that wait, under a lease, and the view.
+// Exchange is the state of a turn and its command: the messages taken under a lease, and the view.
 type Exchange struct {
 	Key    sessions.Key
 	Lease  sessions.Lease
 	View   sessions.View
 	Asked  []sessions.Event // the pending messages that the turn takes
 	Lang   string           // of fixed words: zh or en
-	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: as before
-	// outcome is the result of the command that the turn runs, where a later command refers to it.
+	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
+	// Outcome is the result of the turn's command, for later commands that refer to it.
 	Outcome sessions.Outcome
-	Kept    string // stands in the log for an answer that must not be stored; empty: the answer itself
+	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
 }
 
-// ChatWith is where the exchange takes place, and who speaks there; later are the turn's own events so far. Summaries
-// count as retold: a fact that only they hold has no speaker.
+// ChatWith describes the conversation and its speakers; later are the turn's own events so far. Summaries count as
+// retold: a fact that only they hold has no speaker.
 func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 	c := draft.ChatOf(x.View.Session, slices.Concat(x.View.Tail, x.Asked, later))
 	if x.View.Session.CompactedSeq > 0 {
@@ -35,8 +35,9 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 	return c
 }
 
+// Reader returns the rights of the exchange's conversation to read memory.
 func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil)) }
 
-// ErrInline ends a compaction that an answer waits for. It says nothing of the summariser: upkeep, which has more time,
-// goes on after the answer.
+// ErrInline cancels a compaction that an answer waits for. It is no failure of the summarizer: upkeep, which has more
+// time, continues after the answer.
 var ErrInline = errors.New("the answer waits no longer")

@@ -8,8 +8,8 @@ import (
 	"ebb/sessions"
 )
 
-// Estimate is our own count of the request for asked on a view, not calibrated. Events bring their counts along;
-// what else stands in a request is short, or the same in request after request and counted once.
+// Estimate returns the uncalibrated token count of a request with the question asked. Events carry their counts; the
+// other texts are short, or cached by [Counted].
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	n := b.Frame.Tokens + clockTokens
 	for _, text := range b.Frame.references(v, b.Settings(v.Session).Policy) {
@@ -34,13 +34,13 @@ func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	return n
 }
 
-// What the lines with the time take, at the most: the first with date and place, and one before each message.
+// Upper bounds of the clock lines, in tokens: the first line with date and group, and each later line.
 const (
 	clockTokens  = 120
 	minuteTokens = 10
 )
 
-// CountEvent is what an event's body takes, its calls included.
+// CountEvent counts the tokens of an event's body, its calls included.
 func (b *Builder) CountEvent(e sessions.Event) int {
 	n := b.Counter.Count(e.Content)
 	for _, c := range e.ToolCalls {
@@ -49,12 +49,12 @@ func (b *Builder) CountEvent(e sessions.Event) int {
 	return n
 }
 
-// Fixed is what a view holds besides conversation and summaries.
+// Fixed counts the tokens of a view besides conversation and summaries.
 func (b *Builder) Fixed(v sessions.View) int {
 	return b.Frame.Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
-// Size is our estimate of a view as a request, corrected by cal.
+// Size estimates the tokens of a view as a request, corrected by the factor cal.
 func (b *Builder) Size(v sessions.View, cal float64) int {
 	n := b.Fixed(v) + compaction.TokensOf(v.Tail)
 	for _, s := range v.Summaries {
@@ -63,6 +63,7 @@ func (b *Builder) Size(v sessions.View, cal float64) int {
 	return Calibrated(n, cal)
 }
 
+// Calibrated corrects a token count by the factor cal; a factor of 0 or less counts as 1.
 func Calibrated(tokens int, cal float64) int {
 	if cal <= 0 {
 		cal = 1
@@ -70,8 +71,8 @@ func Calibrated(tokens int, cal float64) int {
 	return int(float64(tokens) * cal)
 }
 
-// ContextSize is the size of the session's context as it would be sent now: as last reported, or as estimated before
-// the first report.
+// ContextSize returns the size of the session's context in tokens: the last reported one, or an estimate before the
+// first report.
 func (b *Builder) ContextSize(v sessions.View) int {
 	if v.Session.TotalTokens > 0 {
 		return v.Session.TotalTokens

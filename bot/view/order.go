@@ -10,17 +10,17 @@ type Piece string
 
 // The parts of a request.
 const (
-	PiecePinned    Piece = "pinned"    // memory of people and scope, read with each compaction
-	PieceSummaries Piece = "summaries" // of older events, with the note of what the view leaves out
-	PieceRaw       Piece = "raw"       // events as they were said
-	PieceRecall    Piece = "recall"    // what a search found for the question
+	PiecePinned    Piece = "pinned"    // memory of members and scope, read with each compaction
+	PieceSummaries Piece = "summaries" // of older events, with the note of a gap
+	PieceRaw       Piece = "raw"       // original events
+	PieceRecall    Piece = "recall"    // hits of the search for the question
 )
 
 // Order is the order of the parts in a request. It holds each part once. The system prompt always comes first and the
 // question last.
 type Order []Piece
 
-// DefaultOrder begins with the parts that change least, so that prompt caches of providers hold.
+// DefaultOrder begins with the parts that change least, so that provider prompt caches hold.
 func DefaultOrder() Order { return Order{PiecePinned, PieceSummaries, PieceRaw, PieceRecall} }
 
 // Check returns an error that names the first part which is unknown, repeated or missing.

@@ -6,10 +6,11 @@ import (
 	"ebb/sessions"
 )
 
-// Quoted is what stands before a message's own words: what it replies to. It is empty for one that replies to nothing.
+// Quoted returns the text before a message's own words: the quote of the message that it replies to. It is empty for
+// other messages.
 func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.Cfg.Name, m) }
 
-// quoteLead is [Bot.quoted] of a bot with a name.
+// quoteLead is [Builder.Quoted] for the bot's name.
 func quoteLead(bot string, m sessions.Message) string {
 	if m.Quote == nil {
 		return ""
@@ -17,8 +18,7 @@ func quoteLead(bot string, m sessions.Message) string {
 	return m.Quote.Lead(bot)
 }
 
-// OwnWords is what the sender of an event wrote, without what it replies to: commands and the sender's language are
-// looked for there.
+// OwnWords returns the sender's own text without the quote. Commands and the sender's language are found there.
 func (b *Builder) OwnWords(e sessions.Event) string {
 	if e.Message == nil {
 		return e.Content

@@ -12,15 +12,16 @@ import (
 	"ebb/sessions"
 )
 
-// pinnedMemories is how many memories are looked at for the head of a view.
+// pinnedMemories bounds the facts that are considered for pinning.
 const pinnedMemories = 100
 
-// pinnedShare bounds it by a part of the context that a compaction is due at: it stands there after the compaction, too.
+// pinnedShare bounds pinned memory by a share of the threshold, because it stays after a compaction.
 const pinnedShare = 12
 
-// Pinned is the memory that the view shows at its head from now on, as far as its budget of tokens goes: what is known of
-// the people who talk, then the group's, then the rest; of each the newest of everybody who said one, then the second of everybody. Facts stand in it whole, so that what
-// is forgotten can be found in it. Nicks are those of this moment: the text is stored, and stays until the next compaction.
+// Pinned returns the memory that the view shows at its head from now on, within its token budget. Facts about the
+// current speakers come first, then the group's, then the rest. Within each rank come the newest fact of every speaker,
+// then the second of every speaker. Facts are never cut, so that an erasure finds them in the text. Nicks are current
+// ones; the text is stored and stays until the next compaction.
 func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.Cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
@@ -81,11 +82,11 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	return &out, nil
 }
 
-// rankedMemory is a memory in the order of the head of a view: speakers take turns within each rank.
+// rankedMemory is a memory with its place in the order. Speakers take turns within each rank.
 type rankedMemory struct {
 	id      int64
 	line    string
 	speaker sessions.UserID
 	rank    int
-	nth     int // memory of its speaker within the rank
+	nth     int // index among its speaker's memories of the rank
 }

@@ -14,9 +14,9 @@ const (
 	UnknownWords   = "（原文不在消息中 words not given）"
 )
 
-// Quotes fills in what the waiting messages reply to: who said it, and what. The log decides, where it has the message: a
-// frame often lacks one of the two, and a message that was erased must not come back with a quote of it. It is done under
-// the turn's lease, which an erasure takes: what was read is stored only where no erasure came between.
+// Quotes fills in speaker and text of the messages that waiting messages reply to. The log has precedence over the
+// frame, which often lacks one of the two, and an erased message must not return as a quote. It runs under the turn's
+// lease, which an erasure takes, so that a quote is stored only if no erasure came between.
 func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View) error {
 	for i := range v.Pending {
 		e := &v.Pending[i]
@@ -56,7 +56,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	return nil
 }
 
-// quoteOf is the quote of a message of the log. The words of the frame stay, for an erasure to find the quote by.
+// quoteOf builds the quote of a logged message. It keeps the frame's text, by which an erasure finds the quote.
 func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
 	said := b.OwnWords(original)
 	if original.Content == sessions.ErasedText {
@@ -75,7 +75,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessio
 	return q
 }
 
-// firstRunes is the beginning of a text.
+// firstRunes returns at most n leading characters of a text.
 func firstRunes(text string, n int) string {
 	for i := range text {
 		if n--; n < 0 {

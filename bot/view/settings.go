@@ -7,12 +7,12 @@ import (
 	"ebb/sessions"
 )
 
-// Own resolves a conversation's own settings over the file's. settings is a JSON object of keys of agent.compaction. The
-// error names each key that can't work, with the value expected. It may be shown to people.
+// Own resolves a conversation's own settings, a JSON object of keys of agent.compaction, on top of the file's. The
+// error names each invalid key with the expected value. It may be shown to members.
 type Own func(id sessions.ConversationID, settings string) (compaction.Settings, error)
 
-// Settings are what the session's conversation is compacted by: its own, where it has some, over its group's in the file,
-// over the common ones. This is the one place that decides it.
+// Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
+// ones. No other place decides this.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	file, ok := b.Cfg.Groups[s.ConversationID]
 	if !ok {
@@ -28,12 +28,12 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	return own
 }
 
-// Resolve is a conversation's own settings over the file's, remembered; see [Own].
+// Resolve caches [Own].
 func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 	return b.resolved.get(b.Cfg.Own, id, settings)
 }
 
-// resolved keeps what own settings come to: they are asked for often, and seldom change.
+// resolved caches the results of [Own], which are read often and seldom change.
 type resolved struct {
 	mu    sync.Mutex
 	known map[[2]string]resolution
@@ -44,7 +44,7 @@ type resolution struct {
 	err error
 }
 
-// maxResolved bounds what is kept.
+// maxResolved bounds the cache.
 const maxResolved = 1000
 
 func (r *resolved) get(own Own, id sessions.ConversationID, settings string) (compaction.Settings, error) {
@@ -62,8 +62,8 @@ func (r *resolved) get(own Own, id sessions.ConversationID, settings string) (co
 	return set, err
 }
 
-// Spent reports whether a session's flushes and compactions have used up what they may take in a day. Until midnight
-// (UTC) nothing asks a model on its behalf but people; what the window can't hold is left out of the view.
+// Spent reports whether a session's flushes and compactions have used their daily tokens. Until midnight (UTC) only
+// answers call a model, and the view omits events that exceed the window.
 func Spent(set compaction.Settings, s sessions.Session) bool {
 	return set.DailyTokens > 0 && s.SpentToday >= set.DailyTokens
 }

@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// Talk leaves commands, and what they told, out of events: they are no part of the conversation.
-func (b *Builder) Talk(events []sessions.Event) []sessions.Event {
+// WithoutCommands removes commands and their answers from events, because they are no part of the conversation.
+func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	command := false
 	for _, e := range events {
@@ -26,15 +26,15 @@ func (b *Builder) Talk(events []sessions.Event) []sessions.Event {
 	return out
 }
 
-// Show prepares the tail of a view for a request: the conversation, with bodies that leave room for each other.
+// Show prepares the tail of a view for a request: without commands, and with bodies shortened by [Builder.Shrink].
 func (b *Builder) Show(v *sessions.View) {
-	v.Tail = b.Talk(v.Tail)
+	v.Tail = b.WithoutCommands(v.Tail)
 	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
 }
 
-// Shrink shortens single events that would crowd out everything else: no body takes more than a quarter of what a
-// request may hold. The log keeps them whole, and a note in each names the call that reads it. The rule looks at the
-// event alone, so that it decides the same way for ever. Events without a number get theirs from next on.
+// Shrink shortens oversized events to a quarter of a request at most. The log keeps the full text, and a note in each
+// names the call that reads it. The rule depends on the event alone, so that its result never changes. Events without a
+// number get theirs from next on.
 func Shrink(events []sessions.Event, usable int, next int64) {
 	limit := BodyLimit(usable)
 	for i, e := range events {
@@ -51,7 +51,7 @@ func Shrink(events []sessions.Event, usable int, next int64) {
 	}
 }
 
-// ShownShare is how many percent a request shows of those messages that it shows shortened; 0 where it shows all of them whole.
+// ShownShare returns the percentage that a request shows of its shortened messages; 0 if none is shortened.
 func ShownShare(whole, shown []sessions.Event) int {
 	all, rest := 0, 0
 	for i, e := range shown {
@@ -65,10 +65,10 @@ func ShownShare(whole, shown []sessions.Event) int {
 	return max(1, 100*rest/all)
 }
 
-// BodyLimit is how many tokens the body of one event takes in a request at most.
+// BodyLimit bounds the tokens of one event's body in a request.
 func BodyLimit(usable int) int { return max(256, usable/4) }
 
-// State is what a decision about the view looks at, with a context of so many tokens.
+// State returns the input of a decision about the view, for a context of the given tokens.
 func (b *Builder) State(v sessions.View, size int) compaction.State {
 	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.Fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
@@ -77,7 +77,7 @@ func (b *Builder) State(v sessions.View, size int) compaction.State {
 	return s
 }
 
-// Decide says what the view, at so many tokens, calls for.
+// Decide returns the due work on a view of the given tokens.
 func (b *Builder) Decide(v sessions.View, tokens int) compaction.Need {
 	set := b.Settings(v.Session)
 	if !set.Enabled {
@@ -86,9 +86,9 @@ func (b *Builder) Decide(v sessions.View, tokens int) compaction.Need {
 	return set.Policy.Decide(set.Window, b.State(v, tokens))
 }
 
-// Capped is the view with no more raw events than its policy lets it show. That there are more means that compactions
-// fail: the oldest turns are left out, with a note, until one succeeds and tells them.
-func (b *Builder) Capped(v sessions.View) sessions.View {
+// TrimToPolicy returns the view with at most as many raw events as its policy shows. More of them mean that compactions
+// fail. A note replaces the oldest turns until a compaction succeeds and summarizes them.
+func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	most := b.Settings(v.Session).Policy.ContextSize
 	if most <= 0 || len(v.Tail) <= most {
 		return v
@@ -101,20 +101,20 @@ func (b *Builder) Capped(v sessions.View) sessions.View {
 	return v
 }
 
-// GapIdentifiers is how many identifiers the note of a gap repeats.
+// GapIdentifiers bounds the identifiers in the note of a gap.
 const GapIdentifiers = 12
 
-// without is the view without the first n events of its tail, and with a note of them. Only the view: the log and the
-// cursor stay as they are, and the next good compaction tells the whole range.
+// without returns the view with a note in place of the first n events of its tail. Log and cursor stay, and the next
+// successful compaction summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
 	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.Cfg.Location, b.Cfg.Language, GapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }
 
-// Emergency drops pinned memory and the oldest turns from the view until tokens fit; where even the newest turn is too
-// much, the summaries go too.
-func (b *Builder) Emergency(v sessions.View, fits func(sessions.View) bool) sessions.View {
+// TrimToFit drops pinned memory and the oldest turns until tokens fit. If even the newest turn is too large, it drops
+// the summaries too.
+func (b *Builder) TrimToFit(v sessions.View, fits func(sessions.View) bool) sessions.View {
 	cuts := append(compaction.TurnStarts(v.Tail), len(v.Tail))
 	from := func(i int) sessions.View {
 		if cuts[i] == 0 {
@@ -124,7 +124,7 @@ func (b *Builder) Emergency(v sessions.View, fits func(sessions.View) bool) sess
 		short.Session.Pinned = ""
 		return short
 	}
-	// The less stays, the better it fits.
+	// The size falls with each dropped event.
 	i := sort.Search(len(cuts), func(i int) bool { return fits(from(i)) })
 	if i < len(cuts) {
 		return from(i)

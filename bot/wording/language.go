@@ -10,12 +10,11 @@ import (
 
 // Languages chooses the language of fixed words: zh or en.
 type Languages struct {
-	Preset   string // where a text does not show one
+	Preset   string // for texts without letters
 	Assigned map[sessions.ConversationID]string
 }
 
-// Of is the language of fixed words to the sender of a text: the conversation's, where the configuration sets one, else the
-// text's.
+// Of returns the language of fixed words for the sender of a text: the conversation's configured one, or the text's.
 func (l Languages) Of(id sessions.ConversationID, text string) string {
 	if set := l.Assigned[id]; set != "" {
 		return set
@@ -26,13 +25,13 @@ func (l Languages) Of(id sessions.ConversationID, text string) string {
 	return LanguageOf(text, l.Preset)
 }
 
-// WordsOfCommand is a command without the names of people: they may be in any language.
+// WordsOfCommand removes names of people from a command, because they may be in any language.
 func WordsOfCommand(text string) string { return mentionRE.ReplaceAllString(text, " ") }
 
 var mentionRE = regexp.MustCompile(`[@＠]\S+`)
 
-// LanguageOf is the language to answer a text in: Chinese where there is any, English where there are only Latin
-// words, else the configured one.
+// LanguageOf returns the language for the answer to a text: zh for any Chinese character, en for Latin letters alone,
+// otherwise the configured one.
 func LanguageOf(text, configured string) string {
 	latin := false
 	for _, r := range text {
@@ -47,7 +46,7 @@ func LanguageOf(text, configured string) string {
 	return configured
 }
 
-// Thousands writes 64000 as 64,000.
+// Thousands formats 64000 as 64,000.
 func Thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

@@ -6,11 +6,10 @@ import (
 	"unicode"
 )
 
-// commandName is a command in its canonical form: its English name, and the word that stands before its arguments where the
-// name holds one.
+// commandName is a command's English name, with the argument that the written name includes, if any.
 type commandName struct{ command, first string }
 
-// commandNames are the names of all commands, in Chinese and English.
+// commandNames maps all names of commands, Chinese and English.
 var commandNames = map[string]commandName{
 	"status": {command: "status"}, "状态": {command: "status"},
 	"compact": {command: "compact"}, "压缩": {command: "compact"},
@@ -54,7 +53,7 @@ func ParseCommand(text string) (name, rest string) {
 	}
 	name, rest = strings.ToLower(text), strings.TrimSpace(rest)
 	if plain, to, ok := strings.Cut(name, "@"); ok && to != "" && isName(plain) && !strings.HasPrefix(plain, "forget") && plain != "忘记" {
-		name, text = plain, plain // as other messengers write it: /help@Ebb
+		name, text = plain, plain // the form of other messengers: /help@Ebb
 	}
 	if isName(name) {
 		return name, rest
@@ -62,7 +61,7 @@ func ParseCommand(text string) (name, rest string) {
 	if m := gluedRE.FindStringSubmatch(name); m != nil {
 		for i := 1; i < len(m); i += 2 {
 			if m[i] != "" {
-				// As it was written: a name of somebody may be in it.
+				// in original case, because it may hold a person's name
 				return m[i], strings.TrimSpace(text[min(len(m[i]), len(text)):] + " " + rest)
 			}
 		}
@@ -70,8 +69,8 @@ func ParseCommand(text string) (name, rest string) {
 	return name, rest
 }
 
-// gluedRE finds commands that are written without a blank behind their name. What may follow each is fixed, for a
-// longer word is another one.
+// gluedRE matches commands without a blank behind their name. The text that may follow each is fixed, because a longer
+// word is another one.
 var gluedRE = regexp.MustCompile(`^(?:` +
 	`(忘记我)((?:确认|确定|是|取消|不).{0,12})` +
 	`|(忘记)((?:我|上一条|刚才|[@＠#＃]).*)` +
@@ -84,16 +83,16 @@ var gluedRE = regexp.MustCompile(`^(?:` +
 	`|(compact)(undo|log)` +
 	`)$`)
 
-// unknownRE finds the name of what is written like a command and is none. A path has a second slash, and a sum no letter.
+// unknownRE matches the name of an unknown command. A path has a second slash, and a calculation no letter.
 var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
 
-// IsCommand reports whether a text is a command, or looks like one: that is nothing to ask a model.
+// IsCommand reports whether a text is a command or has the form of one. No model is asked about such a text.
 func IsCommand(text string) bool {
 	name, _ := ParseCommand(text)
 	return isName(name) || unknownRE.MatchString(name)
 }
 
-// IsKnown reports whether a text is one of the commands of the table. Other words behind a slash are the sender's own.
+// IsKnown reports whether a text is a command of the table.
 func IsKnown(text string) bool {
 	name, _ := ParseCommand(text)
 	return isName(name)

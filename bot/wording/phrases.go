@@ -4,9 +4,10 @@ import (
 	"fmt"
 )
 
-// Phrase is something that Ebb itself tells people, apart from what a model says.
+// Phrase is a fixed answer or notice of Ebb, as opposed to a model's text.
 type Phrase int
 
+// The phrases, in the order of [Phrases].
 const (
 	Here Phrase = iota
 	Empty
@@ -90,7 +91,7 @@ const (
 	ForgetMe
 	ForgetWho
 	ForgetAsked
-	Nobody
+	UnknownPerson
 	Which
 	NotAsked
 	PersonForgotten
@@ -114,7 +115,7 @@ const (
 	StatusFailed
 )
 
-// Phrases are the texts in Chinese and English: polite, short, and without anything of what went wrong inside.
+// Phrases holds each text in Chinese and English: polite, short, and without internal details.
 var Phrases = map[Phrase][2]string{
 	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
 	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
@@ -211,7 +212,7 @@ var Phrases = map[Phrase][2]string{
 		"⚠️ This deletes everything about %s, who spoke last at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
 	},
 	ForgetAsked:     {"⚠️ 已说明会删除这个人的哪些内容，等待确认。", "⚠️ The preview of an erasure was shown; it waits to be confirmed."},
-	Nobody:          {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
+	UnknownPerson:   {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I know nobody of that name. Write `/forget @name` or `/forget @staff id`."},
 	Which:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
 	NotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
 	PersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
@@ -239,7 +240,7 @@ var Phrases = map[Phrase][2]string{
 	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
 }
 
-// Say is a phrase in a language, zh or en.
+// Say formats a phrase in a language, zh or en.
 func Say(p Phrase, lang string, args ...any) string {
 	i := 0
 	if lang == "en" {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"ebb/bot/config"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ebb/bot/config"
 )
 
 // runBot executes one command line in this process.

@@ -33,7 +33,7 @@ type chatCmd struct {
 	Threshold          *int    `placeholder:"TOKENS" help:"Override agent.compaction.auto_compact_threshold."`
 }
 
-// overrides are the values of agent.compaction that the flags set.
+// overrides returns the flags as values of agent.compaction.
 func (c chatCmd) overrides() []config.Override {
 	var all []config.Override
 	text := func(flag, key string, value *string, of func(*config.CompactionSettings) *string) {
@@ -60,7 +60,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	cfg.Admin.Listen = "" // a conversation is no service
+	cfg.Admin.Listen = "" // a terminal needs no admin server
 	if cfg.Log.Level == "info" {
 		cfg.Log.Level = "warn"
 	}
@@ -74,7 +74,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Watch: t.watch, Version: version})
 }
 
-// terminal is a transport whose one conversation is a person at a keyboard.
+// terminal is a transport with one conversation: a person at a keyboard.
 type terminal struct {
 	in      io.Reader
 	out     io.Writer
@@ -84,12 +84,12 @@ type terminal struct {
 
 	answered chan struct{}
 	mu       sync.Mutex
-	shown    string // of the answer that is being streamed
+	shown    string // part of the streamed answer
 }
 
 var _ chat.Transport = (*terminal)(nil)
 
-// Run takes a line at a time and waits for its answer before the next. The end of the input ends the bot.
+// Run accepts one line at a time and waits for its answer. The end of the input stops the bot.
 func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	defer t.end()
 	lines := make(chan string, maxTyped)
@@ -119,16 +119,16 @@ func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	}
 }
 
-// maxTyped is how many lines may be typed while an answer is awaited.
+// maxTyped bounds the lines typed during an answer.
 const maxTyped = 100
 
-// waitingMark is shown to a person who waits for the first word of an answer for longer than waitingAfter.
+// waitingMark appears when the first word of an answer takes longer than waitingAfter.
 const (
 	waitingMark  = "…"
 	waitingAfter = time.Second
 )
 
-// wait returns when the answer was shown, and false when the bot ends before that.
+// wait returns true when the answer is shown, and false when the bot stops first.
 func (t *terminal) wait(ctx context.Context) bool {
 	slow := time.NewTimer(waitingAfter)
 	defer slow.Stop()
@@ -148,7 +148,7 @@ func (t *terminal) wait(ctx context.Context) bool {
 	}
 }
 
-// unsent shows the lines that were typed while an answer was awaited that did not come.
+// unsent prints the lines typed during an answer that never arrived.
 func (t *terminal) unsent(lines <-chan string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func (t *terminal) unsent(lines <-chan string) {
 	}
 }
 
-// read hands over lines until the input ends. A person who never types again holds it until the process ends.
+// read sends lines until the input ends. A blocked read lasts until the process ends.
 func (t *terminal) read(ctx context.Context, lines chan<- string) {
 	defer close(lines)
 	s := bufio.NewScanner(t.in)
@@ -196,7 +196,7 @@ func (t *terminal) message(line string) sessions.Message {
 	}
 }
 
-// watch shows an answer while it is streamed.
+// watch prints an answer while it is streamed.
 func (t *terminal) watch(sessions.Key) func(text string, reset bool) {
 	return func(text string, reset bool) {
 		t.mu.Lock()
@@ -210,7 +210,7 @@ func (t *terminal) watch(sessions.Key) func(text string, reset bool) {
 	}
 }
 
-// Send shows what was not streamed of a reply.
+// Send prints the part of a reply that was not streamed.
 func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	t.mu.Lock()
 	rest, ok := strings.CutPrefix(o.Reply.Text, strings.TrimSpace(t.shown))
@@ -227,5 +227,5 @@ func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, erro
 	return chat.Sent{Via: "terminal", Part: 1}, nil
 }
 
-// Ready is true: the person is there.
+// Ready returns true.
 func (t *terminal) Ready() bool { return true }

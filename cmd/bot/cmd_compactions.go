@@ -23,7 +23,7 @@ type compactionsCmd struct {
 
 type compactionsListCmd struct {
 	listFlags
-	Session string `help:"Of this session only."`
+	Session string `help:"Only this session."`
 }
 
 // Run lists attempts.
@@ -60,7 +60,7 @@ type compactionsUndoCmd struct {
 	Session string `arg:"" help:"The session's key, as bot sessions list shows it."`
 }
 
-// Run takes a compaction back. Bots may go on serving.
+// Run reverts a compaction. Bots may continue to serve.
 func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, _ clock) error {
 		session, err := s.Session(ctx, sessions.Key(c.Session))
@@ -124,7 +124,7 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// showCompaction writes what an attempt was, row by row, and below that the text of its newest summary.
+// showCompaction prints an attempt row by row, then the text of its newest summary.
 func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
@@ -163,7 +163,7 @@ func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) erro
 	return err
 }
 
-// freed is what an attempt took out of the context, in words: an undo brings back what was taken.
+// freed describes the tokens that an attempt freed; an undo restores them.
 func (e compactionView) freed() string {
 	if n := e.TokensAfter - e.TokensBefore; n > 0 {
 		return fmt.Sprintf("grew by %d", n)
@@ -171,7 +171,7 @@ func (e compactionView) freed() string {
 	return fmt.Sprintf("%d freed", e.TokensBefore-e.TokensAfter)
 }
 
-// came is what came of an attempt, in a table.
+// came describes the outcome of an attempt for a table.
 func (e compactionView) came() string {
 	switch {
 	case !e.UndoneAt.IsZero():
@@ -185,7 +185,7 @@ func (e compactionView) came() string {
 
 func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }
 
-// events is what a compaction took out of the view.
+// events describes the range that a compaction summarized.
 func (e compactionView) events() string {
 	if e.EndSeq < e.StartSeq {
 		return "-"

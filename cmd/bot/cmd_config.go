@@ -1,30 +1,31 @@
 package main
 
 import (
-	"ebb/bot/config"
 	"fmt"
 
 	"github.com/alecthomas/kong"
+
+	"ebb/bot/config"
 )
 
 // configCmd is bot config.
 type configCmd struct {
 	Check configCheckCmd `cmd:"" help:"Say everything that is wrong in a config file, as file:line:col."`
-	Print configPrintCmd `cmd:"" help:"Print what is in force, as JSON, with secrets as ***."`
+	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`
 }
 
-// configFlag is the flag that every command with a config has.
+// configFlag is the flag of every command with a config.
 type configFlag struct {
 	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
 }
 
-// configFile names a config by the flag or, as there is nothing else to name, by itself.
+// configFile names a config by the flag or by a positional argument.
 type configFile struct {
 	configFlag
 	File string `arg:"" optional:"" help:"The config file, in place of --config."`
 }
 
-// AfterApply makes the file that stands by itself the one of the flag. Kong calls it.
+// AfterApply copies the positional argument to the flag. Kong calls it.
 func (f *configFile) AfterApply(parsed *kong.Context) error {
 	if f.File == "" {
 		return nil
@@ -42,7 +43,7 @@ type configCheckCmd struct {
 	configFile
 }
 
-// Run checks a config as serve would.
+// Run checks a config like serve.
 func (c configCheckCmd) Run(app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
 	if err != nil {
@@ -59,7 +60,7 @@ type configPrintCmd struct {
 	configFile
 }
 
-// Run prints a config without asking for credentials, so that it can be looked at anywhere.
+// Run prints a config without requiring credentials, so that it works on any machine.
 func (c configPrintCmd) Run(app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {

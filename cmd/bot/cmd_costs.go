@@ -15,13 +15,14 @@ import (
 // compactionsCostCmd is bot compactions cost.
 type compactionsCostCmd struct {
 	configFlag
-	Session string `help:"Of this session only."`
+	Session string `help:"Only this session."`
 	By      string `enum:"month,day,session,total" default:"month" help:"Add up by month, day, session or in total (default: ${default})."`
 	Days    int    `default:"366" help:"From how many days ago on (default: ${default})."`
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// costView is a sum as --json shows it. The cost is in the unit of the configured prices; null where no model had a price.
+// costView is a sum in the output of --json. The cost is in the unit of the configured prices; null if no model had a
+// price.
 type costView struct {
 	Period           string       `json:"period,omitempty"`
 	Session          sessions.Key `json:"session,omitempty"`
@@ -43,7 +44,7 @@ func viewCost(c spend.Cost) costView {
 	return v
 }
 
-// line is a row of the table.
+// line returns a row of the table.
 func (v costView) line() string {
 	cost := "no price"
 	if v.Cost != nil {
@@ -53,7 +54,7 @@ func (v costView) line() string {
 		v.CompletionTokens, cost)
 }
 
-// Run adds up, the newest period first.
+// Run sums costs, the newest period first.
 func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 	if c.Days < 1 {
 		return usageError{fmt.Errorf("--days %d leaves nothing to add up: want at least 1", c.Days)}

@@ -11,10 +11,10 @@ import (
 	"ebb/sql/admin"
 )
 
-// debtsCmd is bot debts: what is owed to memory.
+// debtsCmd is bot debts: owed flushes.
 type debtsCmd struct{ listFlags }
 
-// debtView is an owed flush as --json shows it: the events FromSeq+1 to ThroughSeq.
+// debtView is an owed flush in the output of --json: the events FromSeq+1 to ThroughSeq.
 type debtView struct {
 	Session    sessions.Key `json:"session"`
 	FromSeq    int64        `json:"from_seq"`
@@ -42,7 +42,7 @@ func (c debtsCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// deadLettersCmd is bot deadletters: messages that were set aside.
+// deadLettersCmd is bot deadletters.
 type deadLettersCmd struct {
 	List  deadLettersListCmd  `cmd:"" default:"withargs" help:"List messages that were set aside after they broke their turn three times, the newest first."`
 	Retry deadLettersRetryCmd `cmd:"" help:"Have a message answered after all, as if it came now."`
@@ -69,7 +69,7 @@ type deadLettersRetryCmd struct {
 	ID int64 `arg:"" help:"As bot deadletters list shows it."`
 }
 
-// Run makes a dead letter wait for an answer again.
+// Run queues a dead letter again.
 func (c deadLettersRetryCmd) Run(ctx context.Context, app *App) error {
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
 		key, err := s.RetryDeadLetter(ctx, c.ID)

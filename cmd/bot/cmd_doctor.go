@@ -24,7 +24,7 @@ type doctorCmd struct {
 // checkTimeout bounds each of the doctor's checks.
 const checkTimeout = 15 * time.Second
 
-// Run checks what serve needs, one line each, and fails if one fails.
+// Run checks the requirements of serve, one line each. It fails if a check fails.
 func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	cfg, bad := c.load(app)
 	for _, check := range []struct {
@@ -41,7 +41,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		{"clock", checkClock},
 	} {
 		if check.name == "embeddings" && (cfg == nil || cfg.Agent.Memory.Embeddings.BaseURL == "") {
-			continue // nothing has to be right
+			continue // no check applies
 		}
 		if cfg == nil {
 			fmt.Fprintf(app.Stdout, "skip %s: the config has to be right first\n", check.name)
@@ -55,8 +55,8 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// load reads the config and says what is wrong with it. One that lacks nothing but credentials is good for the other
-// checks; of any other there is none.
+// load reads the config and prints its faults. A config that lacks only credentials is returned for the other checks;
+// any other invalid one is not.
 func (c doctorCmd) load(app *App) (cfg *config.Config, bad bool) {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
 	if wrong, ok := errors.AsType[*config.Error](err); ok {
@@ -81,7 +81,7 @@ func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name strin
 	defer stop()
 	word, err := run(ctx, cfg)
 	if err != nil {
-		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(err.Error()), " ")) // of a line
+		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(err.Error()), " ")) // in one line
 		return true
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
@@ -92,7 +92,7 @@ func checkModels(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "answered one token", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
 }
 
-// checkTools has each model call a tool, on which memory rests.
+// checkTools has each model call a tool, because memory depends on that.
 func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "called a tool", func(ctx context.Context, c *openai.Client, name string) error {
 		_, err := c.CheckTool(ctx, name)
@@ -100,12 +100,12 @@ func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	})
 }
 
-// checkStreaming has each model answer in a stream, by which one that hangs is found out early.
+// checkStreaming has each model stream an answer, because the first token reveals a hanging model early.
 func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
 
-// eachModel checks all models at once.
+// eachModel checks all models concurrently.
 func eachModel(ctx context.Context, cfg *config.Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
 	client, err := gateway.OpenModel(cfg)
 	if err != nil {
@@ -116,7 +116,7 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	var all sync.WaitGroup
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
-			if err := check(ctx, client, m.Name); err != nil { // the error names the model, but not as the provider does
+			if err := check(ctx, client, m.Name); err != nil { // the error's name of the model is Ebb's, so the provider's is added
 				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, strings.TrimPrefix(err.Error(), "model "+m.Name+": "))
 			}
 		})
@@ -142,7 +142,7 @@ func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 	return "credentials are accepted", nil
 }
 
-// checkStream asks the stream gateway, which refuses an app whose bot is not in stream mode.
+// checkStream connects to the stream gateway, which refuses apps outside stream mode.
 func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 	t, err := openTransport(cfg.DingTalk)
 	if err != nil {
@@ -161,10 +161,10 @@ func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }
 
-// maxSkew is how far the clock may be off. Leases use the database's clock, but webhooks expire by ours.
+// maxSkew bounds the clock's offset. Leases use the database's clock, but webhooks expire by ours.
 const maxSkew = 30 * time.Second
 
-// checkClock compares our clock with the one in DingTalk's answers.
+// checkClock compares our clock with the date of DingTalk's response.
 func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"ebb/sql"
 )
 
-// checkDatabase says where the addresses of the database lead, and how far its schema is.
+// checkDatabase checks the addresses of the database, and its schema.
 func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {
@@ -37,7 +37,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	return fmt.Sprintf("%s, %s pending", where, countOf(pending, "migration")), nil
 }
 
-// countOf is a number with its noun.
+// countOf formats a number with its noun.
 func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -45,7 +45,7 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// checkLeads asks every address. direct is the one that leads to the server itself.
+// checkLeads connects to every address. direct is the server's own address.
 func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (string, error) {
 	server, err := sql.Trace(ctx, direct)
 	switch {
@@ -75,7 +75,7 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	return "database.url and database.direct_url answer: " + way(through), nil
 }
 
-// way is what stands at the end of an address, and before it.
+// way describes the server behind an address, and a pooler before it.
 func way(l sql.Lead) string {
 	if l.Between == sql.Nothing {
 		return "PostgreSQL " + l.Version

@@ -11,13 +11,13 @@ import (
 	"ebb/sql"
 )
 
-// sureFlags are the flags of commands that nobody can take back.
+// sureFlags are the flags of irreversible commands.
 type sureFlags struct {
 	configFlag
 	Yes bool `help:"Do it: it can't be taken back."`
 }
 
-// sure refuses where --yes was not said.
+// sure refuses a command without --yes.
 func (f sureFlags) sure(what string) error {
 	if f.Yes {
 		return nil
@@ -32,7 +32,7 @@ type sessionsEraseCmd struct {
 	Seq []string `arg:"" help:"The events' places, as bot sessions export shows them, or id:N for a message without one: a dead letter, say. Name the answers, calls and results that repeat a message too."`
 }
 
-// Run wipes events and what was made from them. Bots may go on serving: a turn that is under way begins again.
+// Run erases events and the data derived from them. Bots may continue to serve: a running turn starts again.
 func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	if err := c.sure("what is erased"); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// events reads places such as 17, and ids such as id:123.
+// events parses places such as 17, and ids such as id:123.
 func (c sessionsEraseCmd) events() (seqs, ids []int64, err error) {
 	for _, word := range c.Seq {
 		number, byID := strings.CutPrefix(word, "id:")
@@ -87,7 +87,7 @@ type sessionsDeleteCmd struct {
 	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`
 }
 
-// Run deletes a session. Bots may go on serving: a later message makes the session anew.
+// Run deletes a session. Bots may continue to serve: a later message creates the session again.
 func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
 	if err := c.sure("what is deleted"); err != nil {
 		return err

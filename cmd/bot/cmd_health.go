@@ -2,20 +2,21 @@ package main
 
 import (
 	"context"
-	"ebb/bot/config"
 	"fmt"
 	"net"
 	"net/http"
 	"time"
+
+	"ebb/bot/config"
 )
 
-// healthCmd is bot healthcheck: an image without a shell has nothing else to ask with.
+// healthCmd is bot healthcheck, for images without a shell.
 type healthCmd struct {
 	Config string `short:"c" help:"Take the address from admin.listen of this config file."`
 	Addr   string `default:"127.0.0.1:8080" help:"host:port as in admin.listen (default: ${default})."`
 }
 
-// Run asks /healthz and fails unless the answer is 200.
+// Run requests /healthz and fails unless the status is 200.
 func (c healthCmd) Run(ctx context.Context, app *App) error {
 	if c.Config != "" {
 		cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
@@ -31,7 +32,7 @@ func (c healthCmd) Run(ctx context.Context, app *App) error {
 		return usageError{fmt.Errorf("--addr: %w", err)}
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // what listens everywhere is asked here
+		host = "127.0.0.1" // a wildcard address is reached locally
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/healthz"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

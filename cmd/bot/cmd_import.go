@@ -32,10 +32,10 @@ type sessionsImportCmd struct {
 	Private      bool   `help:"A private chat rather than a group."`
 }
 
-// maxImport keeps a wrong file from being read into memory, in bytes.
+// maxImport keeps a wrong file out of memory, in bytes.
 const maxImport = 256 << 20
 
-// Run stores the conversation as a new session, through the same methods as the messages of a conversation that goes on.
+// Run stores the conversation as a new session, with the same methods as live messages.
 func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -70,11 +70,11 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		if err := needSchema(ctx, url, im.run(ctx, cfg.Cluster.LeaseTTL)); err != nil {
 			return err
 		}
-		told := "nothing was summarised"
+		summarized := "nothing was summarised"
 		if im.through > 0 {
-			told = fmt.Sprintf("1-%d are told by a summary", im.through)
+			summarized = fmt.Sprintf("1-%d are told by a summary", im.through)
 		}
-		fmt.Fprintf(app.Stdout, "%s: events 1-%d, %s\n", im.key, im.last, told)
+		fmt.Fprintf(app.Stdout, "%s: events 1-%d, %s\n", im.key, im.last, summarized)
 		return nil
 	})
 }
@@ -94,7 +94,7 @@ func (c sessionsImportCmd) read(zone *time.Location) (kept, error) {
 	return readKept(c.File, data, zone)
 }
 
-// importer stores one kept conversation.
+// importer stores one imported conversation.
 type importer struct {
 	cmd   sessionsImportCmd
 	store interface {
@@ -110,13 +110,13 @@ type importer struct {
 
 	lease   sessions.Lease
 	last    int64 // seq of the newest stored event
-	through int64 // seq of the newest event that the summary tells
+	through int64 // seq of the newest summarized event
 	tokens  int
 	stored  int // messages
 }
 
-// run stores the conversation and says, where it breaks off, how far it came. The heartbeat keeps serving bots off the
-// session until it is whole: they would answer what it has of old questions.
+// run stores the conversation; an error says how far it came. The heartbeat keeps serving bots off the incomplete
+// session, because they would answer its old questions.
 func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	switch _, err := im.store.Session(ctx, im.key); {
 	case err == nil:
@@ -128,7 +128,7 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	if err := leases.Beat(ctx); err != nil {
 		return err
 	}
-	if err := im.store.Mark(ctx, im.owner, sessions.ReplicaStatus{Draining: true}); err != nil { // it leads no gateways
+	if err := im.store.Mark(ctx, im.owner, sessions.ReplicaStatus{Draining: true}); err != nil { // never the leader
 		return err
 	}
 	keep, stop := context.WithCancel(ctx)
@@ -139,18 +139,18 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 		<-beats
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_, _ = im.store.Resign(end, im.owner) // what is left of the heartbeat grows old by itself
+		_, _ = im.store.Resign(end, im.owner) // a remaining heartbeat expires by itself
 	}()
 	if err := im.log(ctx); err != nil {
 		return fmt.Errorf("importing into session %s, where %d of %d messages are stored: %w", im.key, im.stored, len(im.kept.messages), err)
 	}
-	if err := im.summarise(ctx); err != nil {
+	if err := im.summarize(ctx); err != nil {
 		return fmt.Errorf("importing into session %s, where all %d messages are stored without their summary: %w", im.key, im.stored, err)
 	}
 	return nil
 }
 
-// log stores the messages turn by turn: those of users, then what answered them.
+// log stores the messages turn by turn: user messages, then their answers.
 func (im *importer) log(ctx context.Context) error {
 	all := im.kept.messages
 	for at := 0; at < len(all); {
@@ -162,7 +162,7 @@ func (im *importer) log(ctx context.Context) error {
 		for end < len(all) && all[end].event.Role != sessions.RoleUser {
 			end++
 		}
-		if at == 0 && said == 0 { // an answer comes first: the session begins with the first question after it
+		if at == 0 && said == 0 { // an answer without a question: the session begins with the next question
 			if _, err := im.accept(ctx, end); err != nil {
 				return err
 			}
@@ -175,16 +175,16 @@ func (im *importer) log(ctx context.Context) error {
 	return nil
 }
 
-// turn stores the messages from to said, which are users', and those from said to end, as one turn.
+// turn stores the user messages from to said and the answers said to end as one turn.
 func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 	var t sessions.Turn
 	defer func() {
 		if err != nil && len(t.Taken) > 0 {
-			// What is pending would be answered by a bot one day.
+			// A bot would answer pending messages later.
 			aside, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
 			_, asideErr := im.store.Commit(aside, im.lease, sessions.Turn{Dead: t.Taken})
-			if asideErr != nil && !errors.Is(asideErr, sessions.ErrConflict) { // a conflict: the turn did commit
+			if asideErr != nil && !errors.Is(asideErr, sessions.ErrConflict) { // a conflict means that the turn did commit
 				err = errors.Join(err, asideErr)
 			}
 		}
@@ -216,7 +216,7 @@ func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 	return nil
 }
 
-// accept stores message i as a pending one and returns its event's id. The same message again is the same event.
+// accept stores message i as pending and returns its event's id. It is idempotent.
 func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 	m := im.kept.messages[i]
 	kind := sessions.Group
@@ -238,11 +238,11 @@ func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 	return a.EventID, nil
 }
 
-// importVersion is what made the text of an imported summary, in place of a prompt.
+// importVersion is the prompt version of imported summaries.
 const importVersion = "import"
 
-// summarise tells what the older bot had summarised by its own text, or by a note that says what there is.
-func (im *importer) summarise(ctx context.Context) error {
+// summarize replaces the range that the older bot had summarized by its summary, or by a note.
+func (im *importer) summarize(ctx context.Context) error {
 	n := im.kept.consolidated
 	for n > 0 && n < len(im.kept.messages) && im.kept.messages[n].event.Role == sessions.RoleTool {
 		n-- // a result stays with its call
@@ -286,8 +286,8 @@ func (im *importer) summarise(ctx context.Context) error {
 	return err
 }
 
-// dated returns events as of the times that the file has of them, rather than that of the import. Where it has none, they
-// have none.
+// dated returns events with the times of the file, instead of the time of the import. An event without a time in the
+// file has none.
 func (im *importer) dated(events []sessions.Event) []sessions.Event {
 	out := slices.Clone(events)
 	for i := range out {

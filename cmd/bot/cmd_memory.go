@@ -22,14 +22,14 @@ import (
 type memoryCmd struct {
 	List    memoryListCmd    `cmd:"" default:"withargs" help:"List memories, the newest first."`
 	Show    memoryShowCmd    `cmd:"" help:"Show one memory: its former values, who said it and where, and the flush that saved it."`
-	Export  memoryExportCmd  `cmd:"" help:"Write what is kept about a person: facts and messages, as Markdown or one JSON object a line."`
+	Export  memoryExportCmd  `cmd:"" help:"Export all facts and messages of a person, as Markdown or one JSON object a line."`
 	Forget  memoryForgetCmd  `cmd:"" help:"Delete a memory, what a session taught, or everything about a person."`
 	Promote memoryPromoteCmd `cmd:"" help:"Make a group's memory one of the whole team."`
 }
 
 type memoryListCmd struct {
 	listFlags
-	Scope   string `enum:"user,group,team,session,all" default:"all" help:"Of this scope only: user, group, team or session."`
+	Scope   string `enum:"user,group,team,session,all" default:"all" help:"Only this scope: user, group, team or session."`
 	Session string `help:"Said in this session only."`
 	Person  string `help:"About this person, or said by them: a staff id."`
 	All     bool   `help:"Superseded and expired ones too."`
@@ -47,7 +47,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 			}
 		}
 		if c.Person != "" {
-			if err := somebody(ctx, s, sessions.UserID(c.Person)); err != nil {
+			if err := checkKnown(ctx, s, sessions.UserID(c.Person)); err != nil {
 				return err
 			}
 		}
@@ -71,7 +71,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// dash is an id in a table.
+// dash formats an id for a table.
 func dash(id sessions.UserID) string {
 	if id == "" {
 		return "-"
@@ -79,7 +79,7 @@ func dash(id sessions.UserID) string {
 	return string(id)
 }
 
-// person is an id in a table, with the nick where one is known.
+// person formats an id for a table, with the nick if known.
 func person(id sessions.UserID, nick string) string {
 	return dash(sessions.UserID(memory.PersonOf(id, nick)))
 }
@@ -111,7 +111,7 @@ func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// noMemory says what to do about an id that is not there.
+// noMemory explains an unknown id.
 func noMemory(id int64, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("there is no memory %d; bot memory list shows them", id)}
@@ -119,11 +119,11 @@ func noMemory(id int64, err error) error {
 	return err
 }
 
-// memoryShown is one memory as bot memory show --json shows it.
+// memoryShown is the output of bot memory show --json.
 type memoryShown struct {
 	memoryView
-	Flush   *flushView   `json:"flush"`   // that saved it; null where a turn did
-	History []memoryView `json:"history"` // all values of the fact, the oldest first, itself among them
+	Flush   *flushView   `json:"flush"`   // the flush that saved it; null for a turn
+	History []memoryView `json:"history"` // all values of the fact, the oldest first, this one included
 }
 
 type flushView struct {
@@ -178,11 +178,11 @@ type memoryExportCmd struct {
 	JSON   bool   `help:"One JSON object a line."`
 }
 
-// Run writes what is kept about a person, page by page.
+// Run exports all data about a person, page by page.
 func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 	return withLanguage(ctx, app, c.configFlag, func(s *sql.Store, at clock, lang string) error {
 		who := sessions.UserID(c.Person)
-		if err := somebody(ctx, s, who); err != nil {
+		if err := checkKnown(ctx, s, who); err != nil {
 			return err
 		}
 		out := exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
@@ -232,7 +232,8 @@ func (e exporter) put(value any, line string) error {
 	return err
 }
 
-// pages reads page after page, each of what has a larger id than put returned last, and puts all of it.
+// pages reads pages until one is short. Each page begins after the id that put returned last, and put receives every
+// row.
 func pages[T any](read func(after int64) ([]T, error), put func(T) (id int64, err error)) error {
 	for after := int64(0); ; {
 		page, err := read(after)
@@ -247,7 +248,7 @@ func pages[T any](read func(after int64) ([]T, error), put func(T) (id int64, er
 	}
 }
 
-// withLanguage is withStore, with the configured language, zh or en.
+// withLanguage is withStore with the configured language, zh or en.
 func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.Store, at clock, lang string) error) error {
 	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -256,7 +257,7 @@ func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.St
 	return withStore(ctx, app, f, func(s *sql.Store, at clock) error { return do(s, at, cfg.Agent.Language) })
 }
 
-// exportedFact is a memory in an export; type tells it from a message.
+// exportedFact is a memory in an export; type distinguishes it from a message.
 type exportedFact struct {
 	Type string `json:"type"`
 	memoryView
@@ -270,8 +271,8 @@ type saidView struct {
 	Private bool   `json:"private"`
 }
 
-// somebody refuses a person of whom nothing is kept.
-func somebody(ctx context.Context, s *sql.Store, who sessions.UserID) error {
+// checkKnown refuses a person without stored data.
+func checkKnown(ctx context.Context, s *sql.Store, who sessions.UserID) error {
 	facts, err := s.FactsOf(ctx, "", who, 0, 1)
 	if err != nil || len(facts) > 0 {
 		return err
@@ -315,7 +316,7 @@ func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// shareable says why a memory can't be made one of the team.
+// shareable explains why a memory can't be promoted; nil if it can.
 func shareable(m memory.Memory) error {
 	var why string
 	switch v := viewMemory(m); {
@@ -341,10 +342,10 @@ type memoryForgetCmd struct {
 	sureFlags
 	ID      int64  `arg:"" optional:"" help:"As bot memory list shows it."`
 	Person  string `help:"Everything about this person, and all they said: a staff id."`
-	Session string `help:"What memory has from this session; its log stays."`
+	Session string `help:"Memory from this session; its log stays."`
 }
 
-// Run forgets. Bots may go on serving: a turn that is under way begins again.
+// Run erases memory or a person. Bots may continue to serve: a running turn starts again.
 func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	given := slices.DeleteFunc([]bool{c.ID != 0, c.Person != "", c.Session != ""}, func(g bool) bool { return !g })
 	if len(given) != 1 {
@@ -375,7 +376,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// preview shows what would go, and asks for --yes.
+// preview lists the data that the erasure would delete, and requests --yes.
 func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at clock) error {
 	_, chain, err := s.MemoryByID(ctx, c.ID)
 	if err != nil {
@@ -398,7 +399,7 @@ func (c memoryForgetCmd) forget(ctx context.Context, s *sql.Store) (memory.Forgo
 		return done, noMemory(c.ID, err)
 	case c.Person != "":
 		who := sessions.UserID(c.Person)
-		if err := somebody(ctx, s, who); err != nil {
+		if err := checkKnown(ctx, s, who); err != nil {
 			return memory.Forgotten{}, err
 		}
 		return s.ForgetPerson(ctx, memory.Forget{Person: who})

@@ -18,7 +18,7 @@ type migrateCmd struct {
 
 type migrateUpCmd struct{ configFlag }
 
-// Run applies what is pending.
+// Run applies pending migrations.
 func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
 	return withNewDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
 		done, err := sql.Migrate(ctx, url)
@@ -55,8 +55,8 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// withDatabase calls do with the config and the address of its database, a private one started for the time being. Where
-// there is no private one yet it makes none: who looks at data, or at another folder than the bot's, is told so.
+// withDatabase calls do with the config and the address of its database. It starts a private database temporarily, but
+// never creates one: a wrong directory is an error.
 func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
 	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -74,7 +74,7 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *conf
 	return useDatabase(ctx, app, cfg, do)
 }
 
-// withNewDatabase is withDatabase for what makes a private database where there is none.
+// withNewDatabase is withDatabase for commands that may create a private database.
 func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
 	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -93,8 +93,8 @@ func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg 
 	return do(cfg, url)
 }
 
-// database is the address of the configured database. The private one is that of a bot which serves at the moment, or
-// is started until stop is called.
+// database returns the address of the configured database. The private one is that of a running bot, or is started
+// until stop is called.
 func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop func(), err error) {
 	if url := cfg.Direct().Reveal(); url != "" {
 		return url, func() {}, nil
@@ -106,6 +106,6 @@ func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop 
 	if err != nil {
 		return "", nil, err
 	}
-	// The data is safe whether or not it stops in time.
+	// The data is safe even if the stop times out.
 	return p.URL(), func() { _ = p.Stop(context.WithoutCancel(ctx)) }, nil
 }

@@ -9,10 +9,10 @@ import (
 	"ebb/sql"
 )
 
-// restartsCmd is bot restarts: the account of each process, from its start to its end.
+// restartsCmd is bot restarts: the restart report of each process.
 type restartsCmd struct{ listFlags }
 
-// restartView is the account of a process as --json shows it.
+// restartView is a restart report in the output of --json.
 type restartView struct {
 	Replica     sessions.ReplicaID `json:"replica"`
 	StartedAt   time.Time          `json:"started_at"`
@@ -28,7 +28,7 @@ type restartView struct {
 	Lost        int64              `json:"lost"`
 }
 
-// Run lists the accounts, the newest first.
+// Run lists the reports, the newest first.
 func (c restartsCmd) Run(ctx context.Context, app *App) error {
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
 		all, err := s.Restarts(ctx, c.Limit)

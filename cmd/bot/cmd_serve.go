@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
-	"errors"
 )
 
 // serveCmd is bot serve.
@@ -23,11 +24,11 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if console, _ := gateway.LogFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
 		return err
 	}
-	log.Error().Err(err).Msg("Stopped by a fault") // an alert on the level sees it; a line that is not JSON it would not
+	log.Error().Err(err).Msg("Stopped by a fault") // a JSON line, so that alerts on the level match it
 	return errReported
 }
 
-// ofCaller reports whether an error is about the command line or the config, which is for the eyes of whoever wrote them.
+// ofCaller reports whether an error concerns the command line or the config, which the caller can correct.
 func ofCaller(err error) bool {
 	var usage usageError
 	var config *config.Error

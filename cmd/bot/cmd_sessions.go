@@ -26,11 +26,11 @@ type sessionsCmd struct {
 	Delete sessionsDeleteCmd `cmd:"" help:"Delete one session with all it has; what was learnt about people and groups stays."`
 }
 
-// listFlags are the flags of every command that lists.
+// listFlags are the common flags of list commands.
 type listFlags struct {
 	configFlag
 	JSON  bool `help:"One JSON object a line."`
-	Limit int  `default:"50" help:"At most so many (default: ${default})."`
+	Limit int  `default:"50" help:"Maximum number of rows (default: ${default})."`
 }
 
 type sessionsListCmd struct{ listFlags }
@@ -100,10 +100,10 @@ type sessionsExportCmd struct {
 	JSON bool   `help:"One JSON object a line."`
 }
 
-// exportPage is how many events are in memory at a time.
+// exportPage bounds the events in memory.
 const exportPage = 2000
 
-// Run writes a session's log.
+// Run exports a session's log.
 func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 	return withStore(ctx, app, c.configFlag, func(st *sql.Store, at clock) error {
 		if _, err := st.Session(ctx, sessions.Key(c.Key)); err != nil {
@@ -121,12 +121,12 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 			if err != nil {
 				return err
 			}
-			after, head = page[len(page)-1].ID, "" // the head once is enough
+			after, head = page[len(page)-1].ID, "" // the head appears once
 		}
 	})
 }
 
-// noSession says what to do about a key that is not there.
+// noSession explains an unknown key.
 func noSession(key string, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
@@ -134,13 +134,13 @@ func noSession(key string, err error) error {
 	return err
 }
 
-// withStore calls do with the configured database, and the clock that its times are told by. From then on the output is
-// [printable]: what people and models wrote is shown.
+// withStore calls do with the configured database, and a clock in the configured zone. From then on the output is
+// [printable], because members and models wrote parts of it.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
 	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
 }
 
-// withConfiguredStore is withStore for commands that read the config too.
+// withConfiguredStore is withStore for commands that also read the config.
 func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*config.Config, *sql.Store, clock) error) error {
 	return withDatabase(ctx, app, f, func(cfg *config.Config, url string) error {
 		zone, err := time.LoadLocation(cfg.Agent.Timezone)
@@ -157,8 +157,8 @@ func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*c
 	})
 }
 
-// needSchema says what to do about an error where the database's schema is not up to date, in place of what the server
-// says of tables and columns that it lacks.
+// needSchema replaces an error by the advice to migrate, if the schema is older than the program. The server's error
+// would name missing tables and columns.
 func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
@@ -169,7 +169,7 @@ func needSchema(ctx context.Context, url string, err error) error {
 	return err
 }
 
-// table writes rows as a table, under a head where there is one, or as one JSON object a line.
+// table prints rows as a table with an optional head, or as one JSON object a line.
 func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T) string) error {
 	if asJSON {
 		enc := json.NewEncoder(out)
@@ -190,7 +190,7 @@ func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T)
 	})
 }
 
-// views makes of each of all what --json shows of it.
+// views converts all rows to their --json form.
 func views[T, V any](all []T, view func(T) V) []V {
 	out := make([]V, len(all))
 	for i, x := range all {
@@ -199,7 +199,7 @@ func views[T, V any](all []T, view func(T) V) []V {
 	return out
 }
 
-// writeRows writes names and what they are, two columns.
+// writeRows prints two columns: names and values.
 func writeRows(out io.Writer, rows [][2]string) error {
 	return write(out, func(w io.Writer) {
 		for _, r := range rows {
@@ -214,13 +214,13 @@ func write(out io.Writer, f func(io.Writer)) error {
 	return w.Flush()
 }
 
-// clock tells times in agent.timezone, as the bot does in chats.
+// clock formats times in agent.timezone, like the bot in chats.
 type clock struct{ zone *time.Location }
 
-// head is the head of a column of times, with their zone.
+// head returns the head of a column of times, with their zone.
 func (c clock) head(name string) string { return fmt.Sprintf("%s (%s)", name, c.zone) }
 
-// cell is a time in such a column.
+// cell formats a time for such a column.
 func (c clock) cell(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -228,7 +228,7 @@ func (c clock) cell(t time.Time) string {
 	return t.In(c.zone).Format("2006-01-02 15:04:05")
 }
 
-// full is a time that stands by itself, with its zone.
+// full formats a single time with its zone.
 func (c clock) full(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -236,7 +236,7 @@ func (c clock) full(t time.Time) string {
 	return c.cell(t) + " " + c.zone.String()
 }
 
-// ending is the end of an error for a table: the cause stands last.
+// ending returns the end of an error for a table, because the cause stands last.
 func ending(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 120 {
@@ -245,7 +245,7 @@ func ending(s string) string {
 	return s
 }
 
-// excerpt is the beginning of a text for a table.
+// excerpt returns the beginning of a text for a table.
 func excerpt(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 80 {

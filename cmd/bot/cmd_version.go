@@ -12,7 +12,7 @@ var version = "dev"
 // versionCmd is bot version.
 type versionCmd struct{}
 
-// Run prints the version, the commit it was built from where the build knows it, and the Go release.
+// Run prints the version, the commit if the build knows it, and the Go release.
 func (versionCmd) Run(app *App) error {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -15,30 +15,30 @@ import (
 	"ebb/sessions"
 )
 
-// kept is a conversation as an older bot kept it.
+// kept is a conversation of an older bot.
 type kept struct {
 	messages []keptMessage
-	// consolidated is how many of the messages, from the first, the older bot had summarised.
+	// consolidated is the number of leading messages that the older bot had summarized.
 	consolidated   int
-	consolidatedAt time.Time // zero where the file does not say
-	summary        string    // empty where the file has none
+	consolidatedAt time.Time // zero if the file has none
+	summary        string    // empty if the file has none
 }
 
-// keptMessage is one message of it.
+// keptMessage is one message of a kept conversation.
 type keptMessage struct {
 	place  place
 	event  sessions.Event
 	sender string
-	sentAt time.Time // zero where the file does not say
+	sentAt time.Time // zero if the file has none
 }
 
-// place is where a message stands in a file.
+// place is a message's position in a file.
 type place struct {
 	line int    // from 1
-	path string // as in messages[3]; empty where each message has a line of its own
+	path string // such as messages[3]; empty in a file with one message a line
 }
 
-// keptHead is what a file says of the whole conversation. Older bots keep more there, which means nothing here.
+// keptHead holds the metadata of a conversation. Other fields of older bots are ignored.
 type keptHead struct {
 	Consolidated   *int   `json:"last_consolidated"`
 	ConsolidatedAt string `json:"last_consolidated_at"`
@@ -65,12 +65,12 @@ type keptCall struct {
 	} `json:"function"`
 }
 
-// keptReader reads one file. Its errors name the file, the line and the field.
+// keptReader reads one file. Its errors name file, line and field.
 type keptReader struct {
 	name string
-	zone *time.Location // of times that have none
+	zone *time.Location // for times without a zone
 	out  kept
-	open []string // ids of the calls that have no result yet
+	open []string // ids of calls without a result so far
 }
 
 // readKept reads a conversation from one JSON object with "messages", or from lines of JSON: metadata, then messages.
@@ -84,7 +84,7 @@ func readKept(name string, data []byte, zone *time.Location) (kept, error) {
 	if root, err := hujson.Parse(data); err == nil && root.Find("/messages") != nil {
 		read = func(data []byte) error { return r.object(root, data) }
 	} else if whole := (struct{ Messages json.RawMessage }{}); err != nil && json.Unmarshal(firstLine(data), &whole) != nil {
-		// Not even the first line stands by itself: it is one broken object rather than lines.
+		// The first line is no complete object, so the file is one broken object.
 		return kept{}, r.broken(data, err)
 	}
 	if err := read(data); err != nil {
@@ -98,7 +98,7 @@ func firstLine(data []byte) []byte {
 	return line
 }
 
-// broken names the place in the file where the parser stopped.
+// broken names the position of a syntax error.
 func (r *keptReader) broken(data []byte, err error) error {
 	if problem := config.CheckSyntax(r.name, data); problem != nil {
 		return problem
@@ -155,7 +155,7 @@ func (r *keptReader) lines(data []byte) error {
 	return r.head(func(string) int { return headLine }, head)
 }
 
-// head reads what the file says of the whole; at is the line of one of its keys.
+// head reads the metadata; at is the line of one of its keys.
 func (r *keptReader) head(at func(key string) int, text []byte) error {
 	var h keptHead
 	if err := json.Unmarshal(text, &h); err != nil {
@@ -211,7 +211,7 @@ func (r *keptReader) message(at place, text []byte) error {
 	return nil
 }
 
-// tools keeps calls and their results together: a model's provider takes nothing else.
+// tools checks that calls and results are paired, because model providers require it.
 func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 	if m.Role == "tool" {
 		for i, id := range r.open {
@@ -236,7 +236,7 @@ func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 	return nil
 }
 
-// finish checks what only the whole file can tell.
+// finish checks the rules that depend on the whole file.
 func (r *keptReader) finish() error {
 	all := r.out.messages
 	if len(all) == 0 {
@@ -254,7 +254,7 @@ func (r *keptReader) finish() error {
 	return r.fail(last.line, "messages: none is a user's")
 }
 
-// wrong refuses a field of a message, or all of it where the field is empty.
+// wrong refuses a field of a message, or the whole message for an empty field.
 func (r *keptReader) wrong(at place, field, format string, args ...any) error {
 	name := at.path
 	if field != "" {
@@ -270,19 +270,19 @@ func (r *keptReader) fail(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.name, line, fmt.Sprintf(format, args...))
 }
 
-// jsonProblem is what is wrong in a JSON text, without showing it, and the field where there is one.
+// jsonProblem describes a fault of a JSON text without showing the text, with the field if known.
 func jsonProblem(err error) (field, problem string) {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		want := wrong.Type.String()
 		if wrong.Type.Kind() == reflect.Struct {
-			want = "an object" // the name of the type says nothing
+			want = "an object" // the type's name would not help
 		}
 		return wrong.Field, fmt.Sprintf("got %s, want %s", wrong.Value, want)
 	}
 	return "", err.Error()
 }
 
-// parseTime reads a time as older bots wrote it, with or without a zone. No text is no time, which is fine.
+// parseTime parses a time of an older bot, with or without a zone. An empty text is the zero time.
 func parseTime(text string, zone *time.Location) (time.Time, bool) {
 	if text == "" {
 		return time.Time{}, true

@@ -1,10 +1,9 @@
-// Command bot is Ebb, a DingTalk group bot that does not forget: `bot serve` runs the gateway, and the rest is for the people
-// who look after it. The tour of the code is in the documentation of package bot.
+// Command bot is Ebb, a DingTalk group bot with long-term memory. `bot serve` runs the gateway; the other commands are
+// for operators. The tour of the code is the documentation of package bot.
 package main
 
 import (
 	"context"
-	"ebb/bot/config"
 	"errors"
 	"fmt"
 	"io"
@@ -13,19 +12,21 @@ import (
 	"slices"
 	"syscall"
 	"time"
-	_ "time/tzdata" // the zones of agent.timezone, for machines and images without zoneinfo
+	_ "time/tzdata" // time zones for machines and images without zoneinfo
 
 	"github.com/alecthomas/kong"
+
+	"ebb/bot/config"
 )
 
 // Exit codes of every command.
 const (
 	exitOK    = 0
 	exitFault = 1
-	exitUsage = 2 // a command line or a config that has to be changed before another try makes sense
+	exitUsage = 2 // the command line or config must change before another attempt
 )
 
-// App is what a command has of the world outside; its Run method gets it, and a context that ends at the first signal.
+// App is a command's environment. Its Run method receives it, and a context that ends at the first signal.
 type App struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -40,12 +41,12 @@ type cli struct {
 	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show or export sessions."`
-	Compactions compactionsCmd `cmd:"" help:"The compaction log: what was compacted, why, and what came of it."`
+	Compactions compactionsCmd `cmd:"" help:"The compaction log: ranges, triggers and outcomes."`
 	Debts       debtsCmd       `cmd:"" help:"List flushes that are owed to memory, and why they failed."`
 	DeadLetters deadLettersCmd `cmd:"" name:"deadletters" help:"List messages that were set aside, or have one answered after all."`
-	Restarts    restartsCmd    `cmd:"" help:"What each process drained, flushed, owed and resumed, from its start to its end."`
+	Restarts    restartsCmd    `cmd:"" help:"Figures of each process, from its start to its end: drained, flushed, owed, resumed."`
 	Memory      memoryCmd      `cmd:"" help:"List, show, export, forget or promote memories."`
-	Config      configCmd      `cmd:"" help:"Check a config file, or print what is in force."`
+	Config      configCmd      `cmd:"" help:"Check a config file, or print the effective one."`
 	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
@@ -55,7 +56,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// errReported ends a command with exit code 1 when its output already says what is wrong.
+// errReported ends a command with exit code 1 after its output has described the fault.
 var errReported = errors.New("reported")
 
 func main() {
@@ -67,22 +68,23 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], app))
 }
 
-// awaitSignals obeys the signals that end a process. It closes ready once it listens.
+// awaitSignals handles the signals that end a process. It closes ready when it listens.
 func awaitSignals(cancel context.CancelCauseFunc, stderr io.Writer, exit func(int), ready chan<- struct{}) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is, and stays so
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP, which stays ignored
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	close(ready)
 	obey(signals, cancel, stderr, exit)
 }
 
-// sameStop is how long after the first signal others count as the same: a supervisor may signal a process and then its group.
+// sameStop is the time after the first signal in which others count as the same stop, because a supervisor may signal a
+// process and then its group.
 const sameStop = time.Second
 
-// obey ends the context at the first signal, and the process at a later one that is not the same stop.
+// obey ends the context at the first signal, and the process at a later one outside sameStop.
 func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
 	cancel(fmt.Errorf("signal: %v", <-signals))
 	began := time.Now()
@@ -98,7 +100,7 @@ func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Wr
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, app *App) int {
-	var exited *int // what --help asks for; kong goes on after it
+	var exited *int // exit code of --help; kong continues after it
 	parser, err := kong.New(&cli{},
 		kong.Name("bot"),
 		kong.Description("Ebb, a DingTalk group bot that does not forget."),
@@ -122,7 +124,7 @@ func execute(ctx context.Context, args []string, app *App) int {
 	return report(app.Stderr, cmd.Run())
 }
 
-// canonical takes the usual words for help and the version.
+// canonical translates the usual words for help and version.
 func canonical(args []string) []string {
 	switch {
 	case len(args) == 0:
@@ -135,7 +137,7 @@ func canonical(args []string) []string {
 	return args
 }
 
-// report prints an error for a person and returns the exit code that goes with it.
+// report prints an error and returns its exit code.
 func report(stderr io.Writer, err error) int {
 	var config *config.Error
 	var usage usageError
@@ -145,7 +147,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.Is(err, errReported):
 		return exitFault
 	case errors.As(err, &config):
-		fmt.Fprintln(stderr, config) // file:line:col at the start of the line, where editors look for it
+		fmt.Fprintln(stderr, config) // file:line:col at the start of the line, for editors
 		return exitUsage
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "bot: %v\n", err)

@@ -2,8 +2,8 @@ package main
 
 import "io"
 
-// printable passes text on to a terminal without control sequences: control characters other than newline and tab become
-// "?". A model's answer or a nick could otherwise move the cursor, set the title or hide what stands before it.
+// printable passes text to a terminal without control sequences: control characters other than newline and tab become
+// "?". A model's answer or a nick could otherwise move the cursor, set the title or hide earlier text.
 type printable struct {
 	out  io.Writer
 	lead bool // the last byte may begin a control character of two bytes, U+0080 to U+009F
@@ -12,7 +12,7 @@ type printable struct {
 // leadC1 is the first byte of U+0080 to U+00BF in UTF-8.
 const leadC1 = 0xC2
 
-// Write implements io.Writer. The count is that of p, whatever was replaced.
+// Write implements io.Writer. The count is that of p, regardless of replacements.
 func (w *printable) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p)+1)
 	for _, b := range p {

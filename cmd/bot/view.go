@@ -17,7 +17,7 @@ import (
 	"ebb/sql/facts"
 )
 
-// sessionView is a session as --json shows it: names and places that scripts may rely on.
+// sessionView is a session in the output of --json. Scripts may rely on its names.
 type sessionView struct {
 	Session          sessions.Key              `json:"session"`
 	RobotCode        sessions.RobotCode        `json:"robot_code"`
@@ -39,7 +39,7 @@ type sessionView struct {
 	RearmTokens      int                       `json:"rearm_tokens"`
 	SpentToday       int                       `json:"spent_today"`
 	Calibration      float64                   `json:"calibration"`
-	Settings         json.RawMessage           `json:"settings,omitzero"` // the conversation's own
+	Settings         json.RawMessage           `json:"settings,omitzero"` // the conversation's own settings
 	Usage            usageView                 `json:"usage"`
 	LeaseOwner       sessions.ReplicaID        `json:"lease_owner"`
 	LeaseTerm        int64                     `json:"lease_term"`
@@ -47,7 +47,7 @@ type sessionView struct {
 	LastActiveAt     time.Time                 `json:"last_active_at"`
 }
 
-// usageView is what model calls took, in tokens.
+// usageView holds the tokens of model calls.
 type usageView struct {
 	Prompt     int `json:"prompt_tokens"`
 	Cached     int `json:"cached_tokens"`
@@ -66,8 +66,8 @@ func viewSession(s sessions.Session) sessionView {
 	}
 }
 
-// eventView is an event of the log as --json shows it. The conversation is that of the whole export; how a message came,
-// with its webhook, is nobody's but the bot's.
+// eventView is an event of the log in the output of --json. The export names the conversation once, and omits delivery
+// data such as webhooks.
 type eventView struct {
 	ID         int64               `json:"id"`
 	Seq        int64               `json:"seq"`
@@ -100,8 +100,8 @@ func viewEvent(e sessions.Event) eventView {
 	return v
 }
 
-// said is when an event was said: by the sender's clock where that is known, which of a conversation that was taken over
-// is long before it was stored.
+// said returns the time of an event by the sender's clock, or the time of its storage. An imported event is stored long
+// after it was sent.
 func (v eventView) said() time.Time {
 	if v.SentAt.IsZero() {
 		return v.CreatedAt
@@ -109,7 +109,7 @@ func (v eventView) said() time.Time {
 	return v.SentAt
 }
 
-// compactionView is an attempt at a compaction as --json shows it.
+// compactionView is a compaction attempt in the output of --json.
 type compactionView struct {
 	ID           int64           `json:"id"`
 	Session      sessions.Key    `json:"session"`
@@ -125,20 +125,20 @@ type compactionView struct {
 	TokensAfter  int             `json:"tokens_after"`
 	StartSeq     int64           `json:"start_seq"`
 	EndSeq       int64           `json:"end_seq"`
-	SummaryID    int64           `json:"summary_id,omitzero"` // of the newest summary that it made
+	SummaryID    int64           `json:"summary_id,omitzero"` // of its newest summary
 	FlushOutcome string          `json:"flush_outcome"`
 	Audit        json.RawMessage `json:"audit"`
 	DurationMS   int64           `json:"duration_ms"`
 	Cost         float64         `json:"cost"`
 	Usage        usageView       `json:"usage"`
 	UndoneAt     time.Time       `json:"undone_at,omitzero"`
-	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at where an erasure took it back
-	// Only where one attempt is shown: the receipts of the flushes before it, and the text of the summary.
+	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at after an erasure
+	// Only for a single attempt: the receipts of its flushes, and the text of its summary.
 	Flushes []receiptView `json:"flushes,omitzero"`
 	Summary string        `json:"summary,omitzero"`
 }
 
-// receiptView is what one flush saved: ids of memories.
+// receiptView lists the memories that one flush saved, by id.
 type receiptView struct {
 	StartSeq   int64   `json:"start_seq"`
 	EndSeq     int64   `json:"end_seq"`
@@ -159,11 +159,11 @@ func viewReceipts(receipts []facts.FlushReceipt) []receiptView {
 	return out
 }
 
-// String is the receipt in a row.
+// String formats the receipt in a row.
 func (r receiptView) String() string {
 	var out strings.Builder
 	if r.EndSeq < r.StartSeq {
-		fmt.Fprintf(&out, "%s, read again up to event %d:", r.Trigger, r.EndSeq) // a call that was full
+		fmt.Fprintf(&out, "%s, read again up to event %d:", r.Trigger, r.EndSeq) // a call with the maximum of facts
 	} else {
 		fmt.Fprintf(&out, "%s, events %d to %d:", r.Trigger, r.StartSeq, r.EndSeq)
 	}
@@ -201,7 +201,7 @@ func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) compactionView
 	}
 }
 
-// auditWords are what an audit's figures say, in the order in which they are read.
+// auditWords describes an audit's figures, in reading order.
 var auditWords = []struct{ key, says string }{
 	{"source_tokens", "told, tokens in full"},
 	{"summary_tokens", "summary, tokens"},
@@ -224,7 +224,7 @@ var auditWords = []struct{ key, says string }{
 	{"memories", "saved to memory"},
 }
 
-// auditRows spells an audit out for a table: first what we have words for, then whatever else is in it.
+// auditRows formats an audit for a table: described figures first, then all others.
 func auditRows(audit string) [][2]string {
 	if strings.TrimSpace(audit) == "" {
 		return nil
@@ -251,7 +251,7 @@ func auditRows(audit string) [][2]string {
 	return rows
 }
 
-// auditText is one value of an audit for a person; empty for one that says nothing.
+// auditText formats one value of an audit; empty for a value without information.
 func auditText(key string, value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -283,7 +283,7 @@ func auditText(key string, value any) string {
 	}
 }
 
-// rawOrNone is a JSON text as it is; none where there is no text.
+// rawOrNone returns a JSON text unchanged; nil for an empty one.
 func rawOrNone(text string) json.RawMessage {
 	if text == "" {
 		return nil
@@ -291,7 +291,7 @@ func rawOrNone(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// memoryView is a memory as --json shows it.
+// memoryView is a memory in the output of --json.
 type memoryView struct {
 	ID            int64           `json:"id"`
 	Scope         memory.Scope    `json:"scope"`
@@ -313,13 +313,13 @@ type memoryView struct {
 	Seen          int             `json:"seen"`
 	PromotedBy    sessions.UserID `json:"promoted_by,omitzero"`
 	CreatedAt     time.Time       `json:"created_at"`
-	SaidByNick    string          `json:"said_by_nick,omitzero"` // last seen where it was said
+	SaidByNick    string          `json:"said_by_nick,omitzero"` // newest nick in the conversation
 	SubjectNick   string          `json:"subject_nick,omitzero"`
 }
 
 func viewMemory(m memory.Memory) memoryView { return memoryView(m) }
 
-// said is when a memory was said, as far as that is known.
+// said returns the time at which a memory was said, or stored if that is unknown.
 func (m memoryView) said() time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
@@ -327,7 +327,7 @@ func (m memoryView) said() time.Time {
 	return m.SaidAt
 }
 
-// state says whether a memory is read, and what stands in its place.
+// state says whether a memory is in force, and names its successor.
 func (m memoryView) state(now time.Time) string {
 	switch {
 	case m.SupersededBy != 0:

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// EmbedRequest is a request for vectors as it was received.
+// EmbedRequest is a received request for vectors.
 type EmbedRequest struct {
 	N          int // from 1
 	Model      string
 	Texts      []string
-	Dimensions int // 0: not asked for
+	Dimensions int // 0: unspecified
 }
 
-// Vectors are of this length where a request does not say.
+// Vectors is the default length of a vector.
 const vectorLength = 512
 
-// Embeddings returns the requests for vectors so far, in the order of their arrival.
+// Embeddings returns the requests for vectors so far, in order of arrival.
 func (s *Server) Embeddings() []EmbedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Server) embeddings(w http.ResponseWriter, hr *http.Request) {
 		}
 	}
 	data := make([]object, len(q.Input))
-	for i, text := range q.Input { // backwards: only the index tells the order
+	for i, text := range q.Input { // in reverse order, so that clients must use the index
 		at := len(q.Input) - 1 - i
 		data[at] = object{"object": "embedding", "index": i, "embedding": Vector(text, q.Dimensions, s.opts.Synonyms)}
 	}
@@ -69,9 +69,9 @@ func (s *Server) embeddings(w http.ResponseWriter, hr *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// Vector is what the server makes of a text: its words and pairs of Chinese characters, and stronger than these the
-// groups of synonyms that one of its words is of, each hashed to a place and a sign. Texts with much in common are near
-// each other, and so are those with no word in common that mean the same. The same text always has the same vector.
+// Vector returns the server's embedding of a text. Words, pairs of Chinese characters and, with more weight, groups of
+// synonyms are hashed to positions and signs. Texts with common words or synonyms are near each other. The result is
+// deterministic.
 func Vector(text string, length int, synonyms [][]string) []float32 {
 	if length <= 0 {
 		length = vectorLength
@@ -87,7 +87,7 @@ func Vector(text string, length int, synonyms [][]string) []float32 {
 		v[sum%uint64(length)] += weight
 	}
 	for g := range grams(text) {
-		if !strings.ContainsAny(g, "0123456789") { // like real models, it makes little of numbers
+		if !strings.ContainsAny(g, "0123456789") { // like real models, it gives numbers little weight
 			add(g, 1)
 		}
 	}
@@ -100,7 +100,7 @@ func Vector(text string, length int, synonyms [][]string) []float32 {
 			}
 		}
 	}
-	add("text", 0.1) // so that no vector is of zeros
+	add("text", 0.1) // so that no vector is all zeros
 	norm := 0.0
 	for _, f := range v {
 		norm += float64(f) * float64(f)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// flush saves the facts of the transcript, in the shape that the tool's schema asks for.
+// flush saves the facts of the transcript, in the form of the tool's schema.
 func flush(r Request) Reply {
 	before, asked := readAll(r)
 	all := append(before, asked...)
@@ -36,7 +36,7 @@ func flush(r Request) Reply {
 	return Calls(tool, args)
 }
 
-// schemaFor is the schema of a tool on offer, or the one that is written out in the last message.
+// schemaFor returns the schema of an offered tool, or the one in the last message.
 func schemaFor(r Request, tool string) map[string]any {
 	for _, t := range r.Tools {
 		if t.Name == tool {
@@ -51,7 +51,7 @@ func schemaFor(r Request, tool string) map[string]any {
 	return schema
 }
 
-// saveArgs fills in the schema: its array takes a fact an item, its boolean says that there is none.
+// saveArgs fills in the schema: its array gets one fact an item, its boolean says that there is none.
 func saveArgs(schema map[string]any, in []said) string {
 	props, _ := schema["properties"].(map[string]any)
 	args := map[string]any{}
@@ -79,7 +79,7 @@ func saveArgs(schema map[string]any, in []said) string {
 	return string(b)
 }
 
-// pack joins neighbours among the facts until there are at most n.
+// pack joins neighboring facts until at most n remain.
 func pack(in []said, n int) []said {
 	if len(in) <= n {
 		return in
@@ -154,7 +154,7 @@ func kindOfFact(text string) string {
 	return "fact"
 }
 
-// searchArgs puts a question where the schema wants the words to look for.
+// searchArgs puts a question into the schema's field for the query.
 func searchArgs(schema map[string]any, question string) string {
 	props, _ := schema["properties"].(map[string]any)
 	args := map[string]any{}

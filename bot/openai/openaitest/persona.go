@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Persona plays a helpful assistant by rules alone, in Chinese: the same request always gets the same answer, so that
-// tests and the demo need no model. It answers questions from what the request shows or what memory_search finds, says
-// so when it does not know, saves what it is asked to remember, extracts facts in a flush and sums up in a summary.
+// Persona plays a helpful assistant by fixed rules, in Chinese. The same request always gets the same answer, so that
+// tests and the demo need no model. It answers from the request or from memory_search, and says so when it does not
+// know. It saves facts on request, extracts facts in a flush, and summarizes.
 func Persona(r Request) Reply {
 	switch r.Kind {
 	case Flush:
@@ -43,8 +43,8 @@ func Persona(r Request) Reply {
 	return Text(strings.Join(out, "\n\n"))
 }
 
-// thisTurn is what the tools have given since the last answer: lines that were found, whether memory_save went well,
-// and which tools were called.
+// thisTurn holds the tool results since the last answer: found lines, the success of memory_save, and the names of
+// called tools.
 func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 	tried = map[string]bool{}
 	names := map[string]string{}
@@ -73,16 +73,16 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 	return found, saved, tried
 }
 
-// placed is a line of a result that begins with where, when and by whom it was said.
+// placed matches a line of a result that begins with place, time and speaker.
 var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?([^;]*?)(?:;.*?)?\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
 
-// noneRE matches what a tool says when it has found nothing or did not work: its words are not what was looked for.
+// noneRE matches results without a hit, and failures.
 var noneRE = regexp.MustCompile(`(?i)^(?:error:|nothing found|no (?:results?|matches|hits)|没有找到|没找到|未找到)`)
 
-// outdated marks a find that was corrected later.
+// outdated marks a hit with a later correction.
 const outdated = "; OUTDATED, corrected later"
 
-// recalledIn is what stands beside the question: what a search found that nobody had to call.
+// recalledIn returns the recalled hits before the question, which need no tool call.
 func recalledIn(before []said) []said {
 	var out []said
 	for _, s := range only(before, "recall") {
@@ -93,7 +93,7 @@ func recalledIn(before []said) []said {
 	return out
 }
 
-// hit reads a line of a result. What it found may name its speaker itself.
+// hit parses a line of a result. The found text may name its speaker itself.
 func hit(line, tool string) said {
 	m := placed.FindStringSubmatch(line)
 	if m == nil {
@@ -106,7 +106,7 @@ func hit(line, tool string) said {
 	return said{text: s.text, from: tool}
 }
 
-// texts are the lines of a tool's result, or the strings in it where it is JSON.
+// texts returns the lines of a tool's result, or its strings if it is JSON.
 func texts(content string) []string {
 	var v any
 	if json.Unmarshal([]byte(content), &v) == nil {
@@ -127,7 +127,7 @@ func texts(content string) []string {
 	return out
 }
 
-// leaves collects the texts in a JSON value; of an object only the ones that are content.
+// leaves collects the texts of a JSON value; of objects only those with content.
 func leaves(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -147,7 +147,7 @@ func leaves(v any) []string {
 	return out
 }
 
-// wanted are the tools to call before there is an answer.
+// wanted returns the tools to call before an answer.
 func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
 	var calls []Call
 	for _, s := range asked {
@@ -171,7 +171,7 @@ func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
 	return calls
 }
 
-// lookFor is what to search: memory ranks by likeness, the history finds words that occur.
+// lookFor returns the query: memory ranks by similarity, the history matches words.
 func lookFor(tool, question string) string {
 	if tool != "query_history" {
 		return question
@@ -185,7 +185,7 @@ func lookFor(tool, question string) string {
 	return longest
 }
 
-// known is what s can be answered from: all that was said, but s itself.
+// known returns the sayings that may answer s: all others.
 func known(before, asked []said, s said) []said {
 	var out []said
 	out = append(out, before...)
@@ -197,7 +197,7 @@ func known(before, asked []said, s said) []said {
 	return out
 }
 
-// answerTo answers one saying; tried and saved say whether memory_save was called, and did what it was called for.
+// answerTo answers one saying; tried and saved say whether memory_save was called, and succeeded.
 func answerTo(s said, before, asked, results []said, saved, tried bool) string {
 	to := ""
 	if s.who != "" && len(asked) > 1 {
@@ -222,7 +222,7 @@ func answerTo(s said, before, asked, results []said, saved, tried bool) string {
 	return to + "我没有找到相关的记录，不知道答案。"
 }
 
-// cite quotes what was found and says where.
+// cite quotes a hit with its place.
 func cite(s said) string {
 	text := strings.Join(strings.Fields(bulletRE.ReplaceAllString(s.text, "")), " ")
 	switch s.from {
@@ -252,7 +252,7 @@ func smallTalk(text string) string {
 	return ""
 }
 
-// acknowledge says that a statement was heard, in one of a few ways that the text itself picks.
+// acknowledge confirms a statement, in one of several wordings that the text selects.
 func acknowledge(text string) string {
 	ways := []string{"收到：%s", "好的，了解：%s", "明白，%s", "知道了：%s"}
 	h := fnv.New32a()

@@ -36,24 +36,24 @@ func Text(s string) Reply {
 	return r
 }
 
-// Calls answers with a tool call. args is JSON text as a string, or anything that JSON can be made of.
+// Calls answers with a tool call. args is JSON text as a string, or any value for json.Marshal.
 func Calls(name string, args any) Reply { return newReply().Call(name, args) }
 
-// Error answers with a status and a body; an empty body is made up. retryAfter is a header's text, or empty.
+// Error answers with a status and a body; the default body is generated. retryAfter is the header's text, or empty.
 func Error(status int, retryAfter, body string) Reply {
 	r := newReply()
 	r.status, r.retryAfter, r.body = status, retryAfter, body
 	return r
 }
 
-// Raw answers with a status, a content type and a body as they are.
+// Raw answers with the given status, content type and body.
 func Raw(status int, contentType, body string) Reply {
 	r := Error(status, "", body)
 	r.contentType = contentType
 	return r
 }
 
-// Events answers with server-sent events whose data are these lines; [DONE] is not added.
+// Events answers with server-sent events with these data lines, without [DONE].
 func Events(data ...string) Reply {
 	r := newReply()
 	r.events = data
@@ -84,20 +84,20 @@ func (r Reply) Thinking(s string) Reply { r.reasoning = s; return r }
 // Finish sets the finish reason. Default: stop, or tool_calls where there are any.
 func (r Reply) Finish(reason string) Reply { r.finish = reason; return r }
 
-// Pieces sets how many runes of text or arguments a chunk of a stream has. Default 8.
+// Pieces sets the number of runes of text or arguments in a chunk of a stream. Default 8.
 func (r Reply) Pieces(runes int) Reply { r.pieces = max(runes, 1); return r }
 
-// Split sends the bytes of a stream n at a time, whatever they cut apart: lines, JSON, runes.
+// Split sends a stream in writes of n bytes, across lines, JSON and runes.
 func (r Reply) Split(n int) Reply { r.split = n; return r }
 
 // BreakAfter breaks the connection after n chunks of a stream, or in the middle of a plain answer.
 func (r Reply) BreakAfter(n int) Reply { r.breakAfter = n; return r }
 
-// EndAfter ends a stream cleanly after n chunks, as a proxy does whose provider was lost: no finish reason, no [DONE].
-// A plain answer ends in its middle.
+// EndAfter ends a stream cleanly after n chunks, without finish reason and [DONE], like a proxy without its provider. A
+// plain answer ends in its middle.
 func (r Reply) EndAfter(n int) Reply { r.endAfter = n; return r }
 
-// QuietAfter sends nothing more after n chunks of a stream, and keeps the connection. With 0 only headers arrive.
+// QuietAfter stops a stream after n chunks and keeps the connection open. With 0 only headers arrive.
 func (r Reply) QuietAfter(n int) Reply { r.quiet = n; return r }
 
 // Slow waits before each chunk of a stream.
@@ -109,19 +109,19 @@ func (r Reply) After(d time.Duration) Reply { r.after = d; return r }
 // NoUsage leaves the usage out.
 func (r Reply) NoUsage() Reply { r.noUsage = true; return r }
 
-// NoIndex leaves the index of tool calls out of a stream, NoIDs their ids, as some providers do.
+// NoIndex leaves the index of tool calls out of a stream, as some providers do.
 func (r Reply) NoIndex() Reply { r.noIndex = true; return r }
 
 // NoIDs leaves the ids of tool calls out.
 func (r Reply) NoIDs() Reply { r.noIDs = true; return r }
 
-// Usage sets what the answer reports.
+// Usage sets the reported usage.
 func (r Reply) Usage(prompt, cached, completion int) Reply {
 	r.prompt, r.cached, r.completed, r.counted = prompt, cached, completion, true
 	return r
 }
 
-// Content is the text of the answer, for those who wrap another function's replies.
+// Content returns the text of the answer, for wrappers of another function's replies.
 func (r Reply) Content() string { return r.text }
 
 func (r *Reply) count(prompt, completion int) {
@@ -151,7 +151,7 @@ func Contains(text string) Matcher {
 	return func(r Request) bool { return strings.Contains(r.Text(), text) }
 }
 
-// Script is a step of a script: a Reply answers one request, a Func all that come to it, a Step those that it matches.
+// Script is a step of a script: a Reply answers one request, a Func every request, a Step the matching ones.
 type Script interface{ step() step }
 
 type step struct {
@@ -172,7 +172,7 @@ func (f Func) step() step { return step{match: anything, reply: f} }
 
 func anything(Request) bool { return true }
 
-// Step is a standing rule, or one for a number of requests.
+// Step is a permanent rule, or one for a number of requests.
 type Step struct{ s step }
 
 func (s Step) step() step { return s.s }
@@ -185,5 +185,5 @@ func When(m Matcher, r Reply) Step {
 // WhenFunc answers all requests that match by a function of the request.
 func WhenFunc(m Matcher, f func(Request) Reply) Step { return Step{step{match: m, reply: f}} }
 
-// Times limits a step to n requests, all of which must come.
+// Times limits a step to n requests, all of which must arrive.
 func (s Step) Times(n int) Step { s.s.times = n; return s }

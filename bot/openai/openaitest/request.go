@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Kind says what a request of the gateway is for.
+// Kind is the purpose of a gateway's request.
 type Kind string
 
 // The kinds of requests.
 const (
 	Chat    Kind = "chat"
-	Flush   Kind = "flush"   // a tool is forced, in whatever way
+	Flush   Kind = "flush"   // a tool is forced, in any way
 	Summary Kind = "summary" // no tools
 )
 
-// Request is a chat request as it was received.
+// Request is a received chat request.
 type Request struct {
 	N          int // from 1
 	At         time.Time
@@ -43,13 +43,13 @@ type Message struct {
 // Call is a tool call.
 type Call struct{ ID, Name, Arguments string }
 
-// Tool is a tool on offer.
+// Tool is an offered tool.
 type Tool struct {
 	Name, Description string
 	Schema            map[string]any
 }
 
-// Last is the last message.
+// Last returns the last message.
 func (r Request) Last() Message {
 	if len(r.Messages) == 0 {
 		return Message{}
@@ -57,7 +57,7 @@ func (r Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// Text is the content of all messages, one after another.
+// Text returns the content of all messages, concatenated.
 func (r Request) Text() string {
 	var b strings.Builder
 	for _, m := range r.Messages {
@@ -67,7 +67,7 @@ func (r Request) Text() string {
 	return b.String()
 }
 
-// Offers says whether a tool is on offer.
+// Offers reports whether a tool is offered.
 func (r Request) Offers(tool string) bool {
 	for _, t := range r.Tools {
 		if t.Name == tool {
@@ -77,7 +77,7 @@ func (r Request) Offers(tool string) bool {
 	return false
 }
 
-// parse reads a request; lean, without what Options.Lean leaves out.
+// parse decodes a request; lean omits the fields of Options.Lean.
 func parse(body []byte, lean bool) (Request, error) {
 	var q struct {
 		Model    string
@@ -124,7 +124,7 @@ func parse(body []byte, lean bool) (Request, error) {
 	for _, t := range q.Tools {
 		tool := Tool{Name: t.Function.Name, Description: t.Function.Description}
 		if !lean {
-			_ = json.Unmarshal(t.Function.Parameters, &tool.Schema) // illegalTools sees what could not be read
+			_ = json.Unmarshal(t.Function.Parameters, &tool.Schema) // illegalTools reports unreadable schemas
 		}
 		r.Tools = append(r.Tools, tool)
 	}
@@ -165,13 +165,13 @@ func kindOf(r Request) Kind {
 	case len(r.Tools) > 0:
 		return Chat
 	case r.JSON || strings.Contains(r.Last().Content, saveTool):
-		return Flush // asked for the tool's arguments as JSON text
+		return Flush // request for the tool's arguments as JSON text
 	}
 	return Summary
 }
 
-// Illegal lists what a provider would have refused, a line each: calls without results and results without calls,
-// anything but one system message at the head, no user message, empty contents, names or ids, tools not on offer.
+// Illegal lists the faults of a request that a provider would refuse, a line each. It finds unpaired calls and results,
+// tools not on offer, a missing user message, and empty contents, names or ids. One system message must be at the head.
 func (s *Server) Illegal() []string {
 	var out []string
 	for _, r := range s.Requests() {

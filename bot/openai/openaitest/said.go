@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// said is one thing that somebody said, as the persona reads it out of a request.
+// said is one statement that the persona reads from a request.
 type said struct {
-	who  string // as the request shows it, such as 张三(u1); empty for nobody
+	who  string // the request's form of the speaker, such as 张三(u1); empty if unknown
 	text string
-	from string // context, transcript, or the name of the fence that it stood in: memory, summary, known …
+	from string // context, transcript, or the name of its fence: memory, summary, known …
 }
 
-// nick is the name without the id.
+// nick returns the name without the id.
 func (s said) nick() string {
 	if i := strings.IndexAny(s.who, "(（"); i > 0 {
 		return s.who[:i]
@@ -21,7 +21,7 @@ func (s said) nick() string {
 	return s.who
 }
 
-// fact is the saying as a sentence that stands by itself.
+// fact returns the statement as a complete sentence.
 func (s said) fact() string {
 	if s.who == "" {
 		return s.text
@@ -41,8 +41,8 @@ var (
 
 const inTranscript = "transcript"
 
-// read takes a user message apart: lines of JSON between fences are a transcript, other fenced lines are data of the
-// fence's name, and a message without fences is what somebody says.
+// read parses a user message. Lines of JSON between fences are a transcript, other fenced lines are data of the fence's
+// name, and a message without fences is a statement.
 func read(content string) []said {
 	if !strings.Contains(content, "<<<") {
 		return plainly(content)
@@ -92,8 +92,8 @@ func plainly(content string) []said {
 	return []said{{text: content, from: "context"}}
 }
 
-// readAll reads all user messages of a request; asked are the ones since the last answer in words, which is what is to
-// be answered now, and before is everything else.
+// readAll parses all user messages of a request. asked are those since the last answer in words, and before is
+// everything else.
 func readAll(r Request) (before, asked []said) {
 	last := -1
 	for i, m := range r.Messages {
@@ -128,7 +128,7 @@ func isQuestion(s string) bool {
 	return !rememberRE.MatchString(s) && askRE.MatchString(strings.TrimRight(s, "。！!；;\n "))
 }
 
-// statements are the sentences of a text that are no questions.
+// statements returns the sentences of a text without questions.
 func statements(text string) string {
 	var b strings.Builder
 	for _, s := range sentenceRE.FindAllString(text, -1) {
@@ -139,7 +139,7 @@ func statements(text string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// facts are the sayings worth keeping, without their questions, each once.
+// facts returns the unique statements worth saving, without questions.
 func facts(in []said) []said {
 	var out []said
 	seen := map[string]bool{}
@@ -166,7 +166,7 @@ func only(in []said, from ...string) []said {
 	return out
 }
 
-// identifiersRE finds what must be copied as it stands: links, mail, dates, times, amounts, versions, tickets, paths,
+// identifiersRE matches text that must be copied exactly: links, mail, dates, times, amounts, versions, tickets, paths,
 // long numbers.
 var identifiersRE = regexp.MustCompile(`https?://[\w./?=&%#:~+-]+|[\w.+-]+@[\w-]+\.[\w.-]+|\b[A-Z][A-Za-z]*-[A-Za-z0-9][A-Za-z0-9-]*\b|(?:\d{4}\s?[年/-]\s?)?\d{1,2}\s?[月/-]\s?\d{1,2}\s?[日号]?|周[一二三四五六日天]|\d{1,2}:\d\d|[¥$]\s?\d[\d,.]*|\d[\d,.]*\s?(?:万元|亿元|万|元|%)|\bv?\d+\.\d+(?:\.\d+)?\b|\B/[\w./-]{3,}|\b\d{6,}\b`)
 

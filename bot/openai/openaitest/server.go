@@ -1,5 +1,5 @@
 // Package openaitest is a scripted model behind the OpenAI chat API, for tests and for the demo. It answers real
-// clients over HTTP, streamed or not, always in the same way to the same requests, and misbehaves as it is told to.
+// clients over HTTP, streamed or not, always in the same way to the same requests, and simulates faults on request.
 //
 // A script is a list of steps; the first one that matches a request and is not used up answers it:
 //
@@ -28,33 +28,34 @@ import (
 
 // Options configures a server; the zero value is the persona on a free port.
 type Options struct {
-	// Addr is where it listens. Default 127.0.0.1:0.
+	// Addr is the listen address. Default 127.0.0.1:0.
 	Addr string
 	// Steps is the script.
 	Steps []Script
-	// Reply answers what the script does not. Default Persona.
+	// Reply answers requests that no step matches. Default Persona.
 	Reply func(Request) Reply
-	// APIKey is asked for where it is set; other keys get a 401.
+	// APIKey is the required key, if set; other keys get a 401.
 	APIKey string
-	// Latency passes before each answer's first byte, and TokenDelay before each further chunk of a stream.
+	// Latency is the delay before each answer's first byte, and TokenDelay that before each further chunk.
 	Latency, TokenDelay time.Duration
-	// Usage counts a request's and its answer's tokens. Default: a token for each three bytes begun.
+	// Usage counts the tokens of a request and its answer. Default: one token for every three bytes, rounded up.
 	Usage func(Request, Reply) (prompt, completion int)
-	// Strict answers requests that Illegal would list with a 400, as providers do.
+	// Strict answers requests with findings of Illegal with a 400, as providers do.
 	Strict bool
-	// Synonyms are groups of words that mean the same to the embeddings.
+	// Synonyms are groups of words with the same meaning for the embeddings.
 	Synonyms [][]string
-	// EmbedFault misbehaves, where it says so, in the place of vectors.
+	// EmbedFault replaces the answer to a request for vectors, if it returns one.
 	EmbedFault func(EmbedRequest) (Reply, bool)
-	// KeepRequests bounds what Requests and Illegal know of: the newest. 0: all.
+	// KeepRequests bounds the requests that Requests and Illegal cover, the newest. 0: all.
 	KeepRequests int
-	// Lean leaves Raw and the schemas of tools out of requests, for measurements: to read them takes longer than all else.
+	// Lean omits Raw and the schemas of tools from requests, for measurements, because decoding them takes most of the
+	// time.
 	Lean bool
-	// Connected is told of each new connection.
+	// Connected is called for each new connection.
 	Connected func()
 }
 
-// TB is the part of testing.TB that NewServer needs; this package must not import testing, since the demo uses it.
+// TB is the part of testing.TB that NewServer needs. The package must not import testing, because the demo uses it.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -81,7 +82,7 @@ type Server struct {
 	peak    int
 }
 
-// New starts a server. Like httptest, it panics when it cannot listen. Close it.
+// New starts a server, which the caller closes. Like httptest, it panics when it cannot listen.
 func New(o Options) *Server {
 	if o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
@@ -113,8 +114,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// NewServer starts a server for a test and closes it at the test's end. A request that the script does not answer
-// fails the test, and so does a step that was to be used and was not.
+// NewServer starts a server for a test and closes it at the test's end. Unanswered requests and unused steps fail the
+// test.
 func NewServer(t TB, steps ...Script) *Server {
 	t.Helper()
 	s := New(Options{Steps: steps, Reply: func(r Request) Reply {
@@ -130,7 +131,7 @@ func NewServer(t TB, steps ...Script) *Server {
 	return s
 }
 
-// Close ends the server and all requests under way.
+// Close stops the server and all requests in progress.
 func (s *Server) Close() {
 	s.stop.Do(func() {
 		close(s.done)
@@ -148,7 +149,7 @@ func (s *Server) Add(steps ...Script) {
 	}
 }
 
-// Unused describes the steps that were to answer a number of requests and have answered fewer.
+// Unused describes the steps with a number of requests that answered fewer.
 func (s *Server) Unused() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Server) Unused() []string {
 	return out
 }
 
-// Requests returns the requests so far, in the order of their arrival.
+// Requests returns the requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,14 +180,14 @@ func (s *Server) Of(k Kind) []Request {
 	return out
 }
 
-// Peak is the greatest number of requests that were under way at once.
+// Peak returns the maximum of concurrent requests.
 func (s *Server) Peak() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peak
 }
 
-// Wait returns the first request that matches, now or when it arrives.
+// Wait returns the first matching request, now or when it arrives.
 func (s *Server) Wait(ctx context.Context, m Matcher) (Request, error) {
 	for from := 0; ; {
 		s.mu.Lock()
@@ -239,7 +240,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	reply.write(ctx, w, req)
 }
 
-// take records a request and finds its answer. The function of a step runs outside the lock.
+// take records a request and finds its answer. It calls a step's function outside the lock.
 func (s *Server) take(r Request) (Reply, Request) {
 	s.mu.Lock()
 	s.taken++
@@ -267,7 +268,7 @@ func (s *Server) take(r Request) (Reply, Request) {
 	return answer(r), r
 }
 
-// open is the context of a request, which ends with the server too.
+// open returns the context of a request, which also ends with the server.
 func (s *Server) open(hr *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(hr.Context())
 	go func() { // ends with the request

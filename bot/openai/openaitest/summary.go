@@ -12,7 +12,7 @@ var (
 	targetRE  = regexp.MustCompile(`(?i)(\d[\d,]*)\s*(?:个\s*)?(?:token|字)`)
 )
 
-// sections are what headings are about, by their words; the first that fits takes the lines.
+// sections maps words of headings to their topic; the first match takes the lines.
 var sections = []struct {
 	about string
 	re    *regexp.Regexp
@@ -35,16 +35,16 @@ func sectionOf(heading string) string {
 	return "talk"
 }
 
-// digest is a summary on its way: lines by what they are about.
+// digest is an unfinished summary: lines by topic.
 type digest struct {
 	lines map[string][]string
 	seen  map[string]bool
-	runs  map[string]int // how often a run of characters stands in it
-	size  int            // about tokens
+	runs  map[string]int // occurrences of each run of characters
+	size  int            // estimated tokens
 }
 
-// summarize writes the sections that the request asks for: every fact, everybody who spoke, every identifier, what a
-// previous summary held, and some of the talk as long as there is room.
+// summarize writes the requested sections: every fact, every speaker, every identifier, the content of a previous
+// summary, and some of the talk while there is room.
 func summarize(r Request) Reply {
 	before, asked := readAll(r)
 	all := append(before, asked...)
@@ -88,7 +88,7 @@ func summarize(r Request) Reply {
 	return Text(d.write(heads))
 }
 
-// chat begins the lines that may be dropped when a summary is summed up again.
+// chat marks lines that a later summary may drop.
 const chat = "讨论："
 
 func headings(r Request) []string {
@@ -117,7 +117,7 @@ func target(r Request) int {
 	return 600
 }
 
-// previous carries the lines of an earlier summary over; it returns the ones that may be dropped.
+// previous copies the lines of an earlier summary; it returns the droppable ones.
 func (d *digest) previous(r Request) (chatter []string) {
 	about := "talk"
 	for _, m := range r.Messages {
@@ -143,15 +143,15 @@ func (d *digest) previous(r Request) (chatter []string) {
 	return chatter
 }
 
-// maxRun is how often a run of characters may stand in a summary: one that repeats itself looks broken. A line over it
-// is reduced to what sets it apart.
+// maxRun bounds the occurrences of a run of characters in a summary, because a repetitive one looks broken. A line over
+// it is reduced to its unique parts.
 const maxRun, runLength = 9, 7
 
 func (d *digest) add(about, line string) {
 	if about == "" {
 		about = "decisions"
 	}
-	if line = strings.TrimSpace(line); about == "ids" { // an amount cut off from its unit would be a word that repeats
+	if line = strings.TrimSpace(line); about == "ids" { // an amount without its unit would be a repeated word
 		line = strings.ReplaceAll(line, " ", "")
 	}
 	if line == "" || d.seen[about+line] {
@@ -168,7 +168,7 @@ func (d *digest) add(about, line string) {
 	d.size += tokens(line)
 }
 
-// repeats counts the line's runs of characters other than digits, and says whether one has been there too often.
+// repeats counts the line's runs of characters other than digits, and reports whether one occurs too often.
 func (d *digest) repeats(line string) bool {
 	var rs []rune
 	for _, r := range line {
@@ -205,13 +205,13 @@ func tokens(s string) int {
 
 func (d *digest) write(heads []string) string {
 	var b strings.Builder
-	home := map[string]string{} // which heading takes what
+	home := map[string]string{} // heading of each topic
 	for _, h := range heads {
 		if a := sectionOf(h); home[a] == "" {
 			home[a] = h
 		}
 	}
-	for _, s := range sections { // what has no heading of its own goes under the first
+	for _, s := range sections { // topics without a heading go under the first
 		if home[s.about] == "" {
 			home[s.about] = heads[0]
 		}

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// grams cuts a text into what it can be recognised by: words of Latin letters and digits, and pairs of Chinese
-// characters.
+// grams splits a text into words of Latin letters and digits, and pairs of Chinese characters.
 func grams(text string) map[string]bool {
 	out := map[string]bool{}
 	var word []rune
@@ -36,12 +35,12 @@ func grams(text string) map[string]bool {
 	return out
 }
 
-// asking are the words of a question that its answer will not hold.
+// asking lists words of questions that answers lack.
 var asking = regexp.MustCompile(`(?i)请问|还记得|记得|知道|什么时候|什么|谁|哪天|哪个|哪里|哪|几点|几号|多少|怎么|如何|是不是|有没有|何时|吗|呢|是|的|了|我们|咱们|我|你|在|请|\b(who|what|when|where|which|how|is|are|the|a|an|of|for|our|do|does|did|you|remember|to|in|on)\b`)
 
 func topic(question string) map[string]bool { return grams(asking.ReplaceAllString(question, " ")) }
 
-// best is the saying that has most in common with a question, the newest of equals; ok is false where none has enough.
+// best returns the saying most similar to a question, the newest of equals; ok is false if none is similar enough.
 func best(question string, in []said) (said, bool) {
 	want := topic(question)
 	var found said
@@ -57,7 +56,7 @@ func best(question string, in []said) (said, bool) {
 			}
 		}
 		if n > 0 && strings.Count(s.text, "、") > 2 {
-			n-- // a list of identifiers says less than a sentence with one of them
+			n-- // a sentence has precedence over a list of identifiers
 		}
 		if n >= most && n > 0 {
 			found, most = s, n

@@ -14,7 +14,7 @@ type object = map[string]any
 
 // write sends the reply. It panics with http.ErrAbortHandler to break a connection.
 func (r Reply) write(ctx context.Context, w http.ResponseWriter, req Request) {
-	r.calls = slices.Clone(r.calls) // a standing rule's reply is shared
+	r.calls = slices.Clone(r.calls) // a permanent rule's reply is shared
 	for i := range r.calls {
 		r.calls[i].ID = fmt.Sprintf("call_%d_%d", req.N, i)
 	}
@@ -93,7 +93,7 @@ func (r Reply) usage() object {
 	}
 }
 
-// callPiece is a tool call or a piece of one; plain answers have no index.
+// callPiece is a tool call or a part of one; plain answers have no index.
 func (r Reply) callPiece(index int, id, name, args string, plain bool) object {
 	p := object{"function": object{"name": name, "arguments": args}, "type": "function"}
 	if id != "" && !r.noIDs {
@@ -177,7 +177,7 @@ func (r Reply) writeStream(ctx context.Context, w http.ResponseWriter, req Reque
 	r.writeSplit(w, all.String(), flush)
 }
 
-// cut ends a stream before its time.
+// cut ends a stream early.
 func (r Reply) cut(w http.ResponseWriter, rest string, flush func() error) {
 	r.writeSplit(w, rest, flush)
 	_ = flush()

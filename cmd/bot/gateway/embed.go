@@ -10,10 +10,11 @@ import (
 	"ebb/memory/embed"
 )
 
-// embedRetries is how often the background asks a busy endpoint again at once. A search asks it once: its time is short.
+// embedRetries is the number of immediate retries in the background. A search makes one attempt, because its time is
+// short.
 const embedRetries = 2
 
-// openEmbedder makes the client of the configured endpoint for embeddings; nil where there is none.
+// openEmbedder returns the client of the configured embeddings endpoint; nil without one.
 func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	if e.BaseURL == "" {
 		return nil, nil
@@ -23,8 +24,8 @@ func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	})
 }
 
-// fillVectors gives vectors to what has none, in the background, until the function that it returns is called. It does
-// nothing where no endpoint is configured, and waits where another replica does it.
+// fillVectors embeds rows without a vector in the background until stop is called. It does nothing without an endpoint,
+// and pauses while another replica is the leader.
 func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	if g.embedder == nil {
 		return func() {}
@@ -43,7 +44,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	}
 }
 
-// checkEmbeddings asks the endpoint for one vector.
+// CheckEmbeddings requests one vector and describes it.
 func CheckEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 	e, err := openEmbedder(cfg.Agent.Memory.Embeddings)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package gateway builds a running replica from a configuration: database, models, transport, admin server and the bot. It is
-// the one place that knows the parts by their real types.
+// Package gateway composes a running replica from a configuration: database, models, transport, admin server and the
+// bot. No other package knows the concrete types of all parts.
 package gateway
 
 import (
@@ -32,10 +32,10 @@ import (
 	"ebb/sql/pg"
 )
 
-// gateway is one running replica with all that belongs to it, in the order in which it is built.
+// gateway is one running replica and its parts, in the order of construction.
 type gateway struct {
 	cfg       *config.Config
-	private   *localpg.Server // nil with a database of its own
+	private   *localpg.Server // nil with an external database
 	store     *sql.Store
 	model     *openai.Client
 	embedder  *openai.Embedder // nil without an endpoint
@@ -46,15 +46,15 @@ type gateway struct {
 	location  *time.Location
 }
 
-// options are what callers of the gateway decide besides the configuration.
+// Options are the choices of a caller besides the configuration.
 type Options struct {
 	Transport chat.Transport // nil: DingTalk
 	Watch     func(sessions.Key) func(text string, reset bool)
-	Version   string // of the release, for the log and the metrics
+	Version   string // the release, for log and metrics
 }
 
-// serve runs a gateway until ctx ends: admin server, database, then the bot. Everything is taken down in the opposite
-// order; the admin server answers to the last.
+// Serve runs a gateway until ctx ends: admin server, database, then the bot. It closes them in reverse order, so that
+// the admin server answers to the last.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	log := zerolog.Ctx(ctx)
 	for _, w := range cfg.Warnings {
@@ -95,13 +95,13 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	defer g.close(alive)
 	running.Store(g)
-	// The one line that says by which name this process is known in restart reports and leases.
+	// This line gives the replica's name in restart reports and leases.
 	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
 	return g.bot.Run(ctx)
 }
 
-// buildInfo is a metric that names the release.
+// buildInfo returns a metric with the release as a label.
 func buildInfo(version string) prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ebb", Name: "build_info", Help: "1, with the release and the Go version that it was built with."}, []string{"version", "go"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)
@@ -129,8 +129,8 @@ func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry
 	return g, nil
 }
 
-// openStore starts or finds PostgreSQL, brings the schema up to date and connects. A database that does not answer
-// is waited for: replicas start before their database after a power cut.
+// openStore starts or finds PostgreSQL, migrates the schema and connects. It waits for an unavailable database, because
+// replicas may start first after a power cut.
 func (g *gateway) openStore(ctx context.Context) error {
 	url := g.cfg.Database.URL.Reveal()
 	if url == "" {
@@ -176,8 +176,8 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// schema brings the schema up to date, or, where that is somebody else's part, sees to it that it is: no statement works on one
-// that is older. A role that may not look at the migrations is believed.
+// schema migrates the database. With database.migrate off it only checks for pending migrations, because statements
+// fail on an older schema. A role without access to the migrations passes.
 func (g *gateway) schema(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
@@ -226,7 +226,7 @@ func (g *gateway) openBot(o Options) error {
 	}
 	summaries := c.Model
 	if summaries == g.cfg.LLM.Default {
-		summaries = "" // there is no other to fall back to
+		summaries = "" // no other model to fall back to
 	}
 	common, groups := g.cfg.Policies()
 	g.bot, err = bot.New(bot.Config{
@@ -246,7 +246,7 @@ func (g *gateway) openBot(o Options) error {
 	return err
 }
 
-// languages are the languages of single conversations.
+// languages returns the configured languages of single conversations.
 func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 	set := map[sessions.ConversationID]string{}
 	for id, language := range a.Languages {
@@ -255,7 +255,7 @@ func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 	return set
 }
 
-// remember is what the bot shows of memory, in its own words.
+// Remember converts the memory section of the configuration.
 func Remember(m config.MemoryConfig) view.Remember {
 	r := view.Remember{
 		Recall: view.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
@@ -268,7 +268,7 @@ func Remember(m config.MemoryConfig) view.Remember {
 	return r
 }
 
-// openModel makes the client of the configured models.
+// OpenModel returns the client of the configured models.
 func OpenModel(cfg *config.Config) (*openai.Client, error) {
 	conf := openai.Config{Default: cfg.LLM.Default}
 	for _, m := range cfg.LLM.Models {
@@ -285,31 +285,31 @@ func OpenModel(cfg *config.Config) (*openai.Client, error) {
 	return openai.New(conf)
 }
 
-// replicaID is a name that no earlier process had, with the configured one in front.
+// replicaID returns a unique name with the configured one as prefix.
 func replicaID(cfg *config.Config) sessions.ReplicaID {
 	name := cfg.Cluster.ReplicaID
 	if name == "" {
-		name, _ = os.Hostname() // for reading only: the random part is what makes it unique
+		name, _ = os.Hostname() // an empty name is fine: the random part makes it unique
 	}
 	return sessions.ReplicaID(name + "-" + rand.Text()[:10])
 }
 
-// ready says why the gateway can't take messages now, or nil. The database is asked first: where it is in trouble, all else
-// that is not well comes from that.
+// ready returns why the gateway can't accept messages, or nil. The database comes first, because its faults cause most
+// others.
 func (g *gateway) ready(ctx context.Context) error {
 	select {
 	case <-g.bot.Draining():
 	default:
-		if err := storeTrouble(g.store.Ping(ctx)); err != nil {
+		if err := databaseReason(g.store.Ping(ctx)); err != nil {
 			return err
 		}
 	}
 	return g.bot.Ready()
 }
 
-// storeTrouble is what /readyz says of an error of the database, or nil: everybody may read it, so it is nothing of the
-// server's own words.
-func storeTrouble(err error) error {
+// databaseReason is the database fault that /readyz shows, or nil. It omits the server's message, because anyone may
+// read /readyz.
+func databaseReason(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -319,7 +319,7 @@ func storeTrouble(err error) error {
 	return errors.New("the database does not answer")
 }
 
-// close takes down what open built, the private database last.
+// close closes all parts, the private database last.
 func (g *gateway) close(ctx context.Context) {
 	if g.store != nil {
 		g.store.Close()

@@ -11,14 +11,14 @@ import (
 	"ebb/bot/config"
 )
 
-// logFormat reports whether the log on w is readable lines and not JSON, and whether w is a terminal.
+// LogFormat reports whether the log on w is readable lines instead of JSON, and whether w is a terminal.
 func LogFormat(c config.LogConfig, w io.Writer) (console, terminal bool) {
 	f, isFile := w.(*os.File)
 	terminal = isFile && isatty.IsTerminal(f.Fd())
 	return c.Format == "console" || c.Format == "auto" && terminal, terminal
 }
 
-// newLogger writes one JSON object a line, or readable lines to a terminal.
+// NewLogger returns a logger of JSON lines, or of readable lines on a terminal.
 func NewLogger(cfg config.LogConfig, w io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(cfg.Level)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// /readyz says which trouble the database is in, and nothing that the server said.
-func TestStoreTrouble(t *testing.T) {
+// /readyz names the database's fault, without the server's message.
+func TestDatabaseReason(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error
@@ -19,7 +19,7 @@ func TestStoreTrouble(t *testing.T) {
 		{fmt.Errorf("asking: %w", pg.ErrReadOnly), "the database is read-only"},
 		{errors.New("password of ebb at 10.0.0.1"), "the database does not answer"},
 	} {
-		if got := fmt.Sprint(storeTrouble(c.err)); got != c.want {
+		if got := fmt.Sprint(databaseReason(c.err)); got != c.want {
 			t.Errorf("for %v it says %q, want %q", c.err, got, c.want)
 		}
 	}

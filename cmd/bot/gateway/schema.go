@@ -2,25 +2,26 @@ package gateway
 
 import (
 	"context"
-	"ebb/sql"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
+
+	"ebb/sql"
 )
 
-// unknownHostError is why a database whose host has no address can't be asked, in one line; what the driver says of it is one
-// for every way that it tried.
+// unknownHostError is a failed DNS lookup of the database's host, in one line. The driver's error has one line for each
+// attempt.
 type unknownHostError struct{ dns *net.DNSError }
 
-// Error names the host, which no password is in.
+// Error names the host, which contains no password.
 func (e unknownHostError) Error() string {
 	return fmt.Sprintf("the host name of database.url, %q, can't be resolved: %s", e.dns.Name, e.dns.Err)
 }
 
 func (e unknownHostError) Unwrap() error { return e.dns }
 
-// databaseFault says in its own words that the database's host has no address, and leaves every other error as it is.
+// DatabaseFault replaces a failed DNS lookup by an error in one line, and returns any other error unchanged.
 func DatabaseFault(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return unknownHostError{dns}
@@ -28,17 +29,17 @@ func DatabaseFault(err error) error {
 	return err
 }
 
-// errOldSchema says what to do about a database that lacks migrations of this program.
+// ErrOldSchema reports a database that lacks migrations of this program.
 var ErrOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
 
-// oldSchema is errOldSchema where the database at url, the server's own address, lacks a migration. Another error says why
-// that could not be asked.
+// OldSchema returns ErrOldSchema if the database at url, a direct address, lacks a migration. Any other error means
+// that the check failed.
 func OldSchema(ctx context.Context, url string) error {
 	begun, err := sql.Migrated(ctx, url)
 	if err != nil {
 		return err
 	}
-	if !begun { // to ask for the state of migrations would create their table
+	if !begun { // Status would create the table of migrations
 		return ErrOldSchema
 	}
 	all, err := sql.Status(ctx, url)

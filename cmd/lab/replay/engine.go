@@ -142,7 +142,7 @@ func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return r.gateway.Quiet(ctx)
+	return r.gateway.AwaitIdle(ctx)
 }
 
 // replayTransport gives its accept away and takes replies.
