@@ -16,7 +16,7 @@ import (
 func TestSuspectsRunOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &turn.Suspects{Over: make(chan struct{})}
+		s := &turn.Suspects{Closed: make(chan struct{})}
 		first, err := s.Enter(t.Context(), 3)
 		if err != nil {
 			t.Fatal(err)

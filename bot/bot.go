@@ -213,11 +213,11 @@ func New(cfg Config) (*Bot, error) {
 
 // connect creates the parts that live as long as Run, each under its context.
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
-	b.turns = serial.NewMailboxes(turns, b.runner.Turn)
+	b.turns = serial.NewMailboxes(turns, b.runner.RunTurn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
 	b.stats = &recorder{restarts: &b.restarts}
 	b.outbox = outbox.New(replies, outbox.Config{
-		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, Answer: b.turns.Wake, Stats: b.stats,
+		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
 	})
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.stats.metrics = b.metrics
@@ -252,10 +252,13 @@ func (b *Bot) Run(ctx context.Context) error {
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(llm.ErrStop) })()
 	defer stopLow(llm.ErrStop)
-	background.Go(func() error { periodic.Every(low, upkeep.SettleEvery, b.leases.Trusted, b.worker.Settle); return nil })
-	background.Go(func() error { periodic.Every(low, time.Minute, b.leases.Trusted, b.worker.Rest); return nil })
-	background.Go(func() error { b.worker.Keep(low); return nil })
-	background.Go(func() error { b.worker.Digests(low); return nil })
+	background.Go(func() error {
+		periodic.Every(low, upkeep.BackgroundInterval, b.leases.Trusted, b.worker.FlushOverdue)
+		return nil
+	})
+	background.Go(func() error { periodic.Every(low, time.Minute, b.leases.Trusted, b.worker.ReleaseIdle); return nil })
+	background.Go(func() error { b.worker.MaintainMemory(low); return nil })
+	background.Go(func() error { b.worker.WriteDigests(low); return nil })
 
 	err := b.stream.Receive(ctx)
 	if ctx.Err() != nil {

@@ -91,11 +91,11 @@ func TestReasonIn(t *testing.T) {
 		"model error: busy": upkeep.Reason(llm.Busy), "model error: unreachable": "unreachable", "out of time: context deadline exceeded": upkeep.ReasonTimeout,
 		"no usable summary: summarize session x": upkeep.ReasonNoSummary, "summarize session x: dial tcp": "", "": "",
 	} {
-		if got := upkeep.ReasonIn(text); got != want {
+		if got := upkeep.ParseReason(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
-	if got := upkeep.Reason("").Word("en"); got != "the reason is recorded" {
+	if got := upkeep.Reason("").Describe("en"); got != "the reason is recorded" {
 		t.Errorf("an unknown reason reads %q", got)
 	}
 }

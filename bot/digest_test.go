@@ -51,7 +51,7 @@ func (s *store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days [
 					continue
 				}
 				due := memory.DigestDue{Key: key, Day: d, LastSeq: st.LastSeq, Attempts: state.attempts}
-				if upkeep.People(s.said(ctx, due)) < memory.DigestLeast {
+				if upkeep.CountUserMessages(s.said(ctx, due)) < memory.DigestLeast {
 					state.done = true
 				} else if len(out) < max(2, s.portion) {
 					out = append(out, due)

@@ -11,7 +11,7 @@
 //	 7 commit       events + counters + outbox, fenced       turn/turn.go     -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox           -> bot/dingtalk
 //	 9 account      provider usage corrects the estimate     turn/turn.go, compaction/tokens
-//	10 flush        >= 90 %, and more: memory_save forced    upkeep/upkeep.go -> memory
+//	10 flush        >= 90 %, and more: memory_save forced    upkeep/flush.go  -> memory
 //	11 compact      >= 100 %: prefix -> summary              upkeep/compact.go -> compaction
 //
 // # Packages
@@ -70,7 +70,7 @@
 // leases are handed over. A session with waiting messages goes first (handover.go). A kill skips all of that and loses
 // nothing: pending messages and unsent replies are rows that the next owner finds.
 //
-// Background work (upkeep/debts.go, chores.go, digest.go) covers owed flushes, idle sessions, expired rows, scopes with too
+// Background work (upkeep/overdue.go, tidy.go, digest.go) covers owed flushes, idle sessions, expired rows, scopes with too
 // many facts, rows without an index, and daily digests. Each kind makes one model call at a time, digests four. Flushes and
 // digests begin within a quarter of a session's daily tokens.
 //

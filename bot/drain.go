@@ -82,7 +82,7 @@ const upkeepGrace = 2 * time.Second
 // releaseReplies marks the queued replies as not being sent. Otherwise the next process would count each as possibly
 // delivered. It does nothing while an attempt is not recorded.
 func (b *Bot) releaseReplies(ctx context.Context) {
-	if b.outbox.Unmarked() {
+	if b.outbox.HasUnmarked() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)

@@ -126,12 +126,12 @@ func TestPassedOverSessionsStarveNobody(t *testing.T) {
 		quiet.Policy.Flush = false
 		groups := func(c *Config) {
 			c.Groups = map[sessions.ConversationID]compaction.Settings{}
-			for i := range upkeep.SettleLimit + 5 {
+			for i := range upkeep.PageSize + 5 {
 				c.Groups[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
 			}
 		}
 		a := start(t, setup{shelf: shelf, name: "a", config: groups})
-		for i := range upkeep.SettleLimit + 5 {
+		for i := range upkeep.PageSize + 5 {
 			a.room(fmt.Sprint("off", i), "记住：集群叫 heron")
 		}
 		after(time.Minute)
@@ -181,7 +181,7 @@ func TestTimeoutsEndALook(t *testing.T) {
 		a.mu.Lock()
 		a.backlog = 700
 		a.mu.Unlock()
-		after(upkeep.SettleEvery)
+		after(upkeep.BackgroundInterval)
 		a.mu.Lock()
 		want(t, "without an index while a flush hangs", a.backlog, 0)
 		a.mu.Unlock()

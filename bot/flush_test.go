@@ -107,7 +107,7 @@ func TestWhatFailedAFlush(t *testing.T) {
 		fmt.Errorf("x: %w", extract.ErrSpent):                      "tokens of the day are used up",
 		fmt.Errorf("%w: %w", extract.ErrStorage, context.Canceled): "ran out of time",
 	} {
-		want(t, "reason", upkeep.FlushTrouble(err), reason)
+		want(t, "reason", upkeep.FlushFailureReason(err), reason)
 	}
 }
 

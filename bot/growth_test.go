@@ -19,11 +19,11 @@ func TestGrowth(t *testing.T) {
 			Message: &sessions.Message{ConversationType: sessions.Group, Quote: &sessions.Quote{Nick: "王芳", Text: s}},
 		}
 		itsView := sessions.View{Session: sessions.Session{Key: group}, Pending: []sessions.Event{e}}
-		opened := b.runner.Open(sessions.Lease{Key: group}, itsView)
-		b.runner.Mark(opened)
+		opened := b.runner.OpenTurn(sessions.Lease{Key: group}, itsView)
+		b.runner.MarkCandidates(opened)
 		b.views.RecallQuery(opened.Asked)
 		view.Shrink(opened.Asked, small.Usable(), 1)
-		b.runner.Request(opened, opened.View)
+		b.runner.BuildRequest(opened, opened.View)
 		b.views.WithoutCommands(itsView.Pending)
 	}
 	for name, f := range map[string]func(string){

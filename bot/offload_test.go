@@ -100,7 +100,7 @@ func TestFullWindowNamesPaths(t *testing.T) {
 		}})
 		w.say("q", "alice", "look it up")
 		asked := w.model.requests("chat")
-		cut := tokens.HeadTail(long, turn.Squeezed)
+		cut := tokens.HeadTail(long, turn.SqueezedBytes)
 		if last := written(asked[len(asked)-1].Messages); !strings.Contains(last, cut) {
 			t.Errorf("a page is not cut to %q:\n%s", cut, last)
 		}

@@ -237,7 +237,7 @@ func TestMarkThatIsMadeUpForLeavesNoDoubt(t *testing.T) {
 		})})
 		a.store.fail(times(1, "settle", errAway))
 		a.say("m0", "alice", "first.")
-		want(t, "marks that are not stored", a.bot.outbox.Unmarked(), true)
+		want(t, "marks that are not stored", a.bot.outbox.HasUnmarked(), true)
 		after(5 * time.Second)
 		want(t, "unsent", len(a.unsent()), 0)
 		a.store.lose(func(op string) error { // when the storage has done it

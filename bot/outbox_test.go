@@ -312,7 +312,7 @@ func TestUnsentReadWhileSending(t *testing.T) {
 		})})
 		w.post(said("m0", "alice", "q0"))
 		<-sending.in
-		w.bot.outbox.Doubt(group)
+		w.bot.outbox.Invalidate(group)
 		var once sync.Once
 		w.store.lose(func(op string) error {
 			if op == "unsent" {

@@ -74,7 +74,7 @@ func (r *replica) hurry() {
 	defer o.Mu.Unlock()
 	for _, q := range o.Queues {
 		q.Until = time.Time{}
-		q.Poke()
+		q.Wake()
 	}
 }
 

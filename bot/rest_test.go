@@ -30,7 +30,7 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		}
 		post("first", groups)
 		want(t, "replies", len(w.wire.sends()), groups)
-		after(upkeep.RestAfter - time.Minute)
+		after(upkeep.ReleaseAfter - time.Minute)
 		want(t, "leases of active sessions", w.bot.leases.Held(), groups)
 		after(upkeep.IdleAfter)
 		post("second", 5)
@@ -69,11 +69,11 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 				for i := 0; i == 0 || w.state(group).TotalTokens < threshold; i++ {
 					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
-				after(upkeep.IdleAfter + 2*upkeep.RestAfter)
+				after(upkeep.IdleAfter + 2*upkeep.ReleaseAfter)
 				want(t, "leases of sessions at rest", w.bot.leases.Held(), 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
-				after(3*upkeep.RestAfter + upkeep.IdleAfter)
+				after(3*upkeep.ReleaseAfter + upkeep.IdleAfter)
 				want(t, "leases in the end", w.bot.leases.Held(), 0)
 			})
 		})

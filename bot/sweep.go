@@ -63,7 +63,7 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 		if b.turns.Busy(key) {
 			continue // a turn answers its messages
 		}
-		b.outbox.Doubt(key)
+		b.outbox.Invalidate(key)
 		b.turns.Wake(key)
 	}
 }

@@ -24,7 +24,7 @@
 //
 // The steps of a fact, with the file of each. Turns and flushes share all of them from step 3 on.
 //
-//	1 when       candidates, idle sessions, debts           classify/marks.go; debts.go -> bot/upkeep/facts.go, bot/upkeep/debts.go
+//	1 when       candidates, idle sessions, debts           classify/marks.go; debts.go -> bot/upkeep/facts.go, bot/upkeep/overdue.go
 //	2 ask        a range of the log as a request            extract/flush.go, parts.go, flush.md
 //	3 read       the call's arguments, item by item         draft/save.go
 //	4 refuse     credentials, instructions, junk            classify/, sessions/redact/secret.go

@@ -93,7 +93,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string)
 	if why != "" {
 		return why
 	}
-	soon, stop := context.WithTimeout(upkeep.ForOnce(ctx, settings), h.cfg.CompactDeadline)
+	soon, stop := context.WithTimeout(upkeep.WithSettings(ctx, settings), h.cfg.CompactDeadline)
 	defer stop()
 	done, err := h.worker.Compact(soon, t.Lease, focus, 0, func(sessions.View) string { return upkeep.TriggerManual })
 	trigger := h.views.Settings(t.View.Session).Window.Trigger()
@@ -180,11 +180,11 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 		mark = "⚠️"
 	}
 	line("%s 压缩完成：%s → %s tokens，释放 %s", "%s Compacted: %s → %s tokens, %s freed", mark, before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
-	if c.Grown > 0 {
-		line("（新置顶的记忆占用 %s，已扣除）", " (newly pinned memory takes %s, which is deducted)", wording.Thousands(c.Grown))
+	if c.PinnedGrowth > 0 {
+		line("（新置顶的记忆占用 %s，已扣除）", " (newly pinned memory takes %s, which is deducted)", wording.Thousands(c.PinnedGrowth))
 	}
-	if c.Deleted > 0 {
-		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.Deleted)
+	if c.BlobsDeleted > 0 {
+		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.BlobsDeleted)
 	}
 	model := c.Model
 	if c.Report.Calls == 0 {
@@ -192,7 +192,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	}
 	line("\n\n- 策略 %s，模式 %s，模型 %s", "\n\n- policy %s, mode %s, model %s", c.Policy, c.Mode, model)
 	if c.Report.Fallback != "" {
-		line("（%s 没有成功，改用它）", " (in place of %s, which failed)", c.Asked)
+		line("（%s 没有成功，改用它）", " (in place of %s, which failed)", c.RequestedModel)
 	}
 	if c.EndSeq >= c.StartSeq {
 		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
@@ -347,8 +347,8 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	if lang == "en" {
 		word = words[i][2]
 	}
-	if why := upkeep.ReasonIn(e.Error); e.Outcome == upkeep.OutcomeFailed && e.Error != "" {
-		word += wording.Say(wording.Because, lang, why.Word(lang))
+	if why := upkeep.ParseReason(e.Error); e.Outcome == upkeep.OutcomeFailed && e.Error != "" {
+		word += wording.Say(wording.Because, lang, why.Describe(lang))
 	}
 	switch {
 	case e.Undone.IsZero():

@@ -41,7 +41,7 @@ func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 	case view.Spent(set, s):
 		line(wording.StatusSpent)
 	case s.CompactError != "" && s.CompactError != sessions.CompactUndone:
-		line(wording.StatusFailed, upkeep.ReasonIn(s.CompactError).Word(t.Lang))
+		line(wording.StatusFailed, upkeep.ParseReason(s.CompactError).Describe(t.Lang))
 	}
 	return out.String()
 }

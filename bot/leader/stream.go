@@ -14,92 +14,93 @@ import (
 )
 
 const (
-	// LookEvery is how often it is asked who leads, besides each time that another replica tells of a change.
-	LookEvery = 500 * time.Millisecond
-	// HandOverTime is how long a leader that stops keeps its connection for the next one to be connected.
+	// CheckInterval is the time between two checks of the leader. Announced changes are checked at once.
+	CheckInterval = 500 * time.Millisecond
+	// HandOverTime is how long a stopping leader keeps its connection until the next one is connected.
 	HandOverTime = 3 * time.Second
-	// handOverLook is how often it looks meanwhile.
-	handOverLook = 25 * time.Millisecond
-	// HelpAfter is how long a leader may be without a connection before another replica connects too, and leads then.
-	HelpAfter = 10 * time.Second
-	// sureAfter is how often in a row another replica must be seen to lead and be connected before the own connection is
-	// given up: one that was away tells of a connection that it may not have any more, until it looks itself.
-	sureAfter = 3
+	// handOverInterval is the time between two checks during a handover.
+	handOverInterval = 25 * time.Millisecond
+	// TakeOverAfter is how long a leader may be disconnected before another replica connects and leads.
+	TakeOverAfter = 10 * time.Second
+	// minConfirmations is the number of consecutive checks that must find another connected leader before this replica
+	// disconnects. A replica that was suspended may announce a connection that it has lost.
+	minConfirmations = 3
 )
 
-// Stream is this replica's part in holding one stream connection among several replicas: the one that leads holds it, and
-// the others stand by. Nothing depends on there being one: two deliver each message to one of them, and each message is
-// stored once anyway. So a connection is given up only when another is there.
+// Stream holds one stream connection among several replicas: the leader connects, and the others stand by. Correctness
+// does not depend on one connection: with two, each message arrives at one of them and is stored once. So a replica
+// disconnects only when another is connected.
 type Stream struct {
 	cfg    Config
 	leases *lease.Holder
 	accept chat.Accept
 
-	leader atomic.Pointer[sessions.Leader] // as last heard; nil: never
-	poke   chan struct{}                   // another replica told of a change
+	leader  atomic.Pointer[sessions.Leader] // at the last check; nil: never checked
+	changed chan struct{}                   // another replica announced a change
 
-	// Of Run's goroutine alone.
-	cancel   context.CancelFunc // ends the transport; nil where it does not run
-	ended    chan error         // the transport's end
-	began    time.Time          // when the transport last did
-	marked   sessions.ReplicaStatus
-	answered time.Time // when the storage last said who leads
-	covered  time.Time // when the leader was last known to be connected
-	sure     int       // looks in a row that saw another one lead and connected
+	// The fields below belong to the goroutine of Receive.
+	cancel        context.CancelFunc // ends the transport; nil while it does not run
+	ended         chan error         // the transport's end
+	startedAt     time.Time          // of the transport
+	stored        sessions.ReplicaStatus
+	answeredAt    time.Time // last answer of the storage about the leader
+	connectedAt   time.Time // when the leader was last known to be connected
+	confirmations int       // consecutive checks that found another connected leader
 }
 
-// Config is what a stream needs.
+// Config has the settings of a [Stream].
 type Config struct {
-	Elector   sessions.Elector // nil: no replica leads
+	Elector   sessions.Elector // nil: no election
 	LeaseTTL  time.Duration
-	OneStream bool // only the replica that leads runs the transport
+	OneStream bool // only the leader runs the transport
 	Transport chat.Transport
 }
 
+// New returns a stream that passes the messages it receives to accept.
 func New(cfg Config, leases *lease.Holder, accept chat.Accept) *Stream {
-	return &Stream{cfg: cfg, leases: leases, accept: accept, poke: make(chan struct{}, 1)}
+	return &Stream{cfg: cfg, leases: leases, accept: accept, changed: make(chan struct{}, 1)}
 }
 
-// Changed has it asked anew who leads.
+// Changed triggers a check of the leader at once.
 func (s *Stream) Changed() {
 	select {
-	case s.poke <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Leads reports whether this replica was the leader when it last looked.
+// Leads reports whether this replica was the leader at the last check.
 func (s *Stream) Leads() bool {
 	l := s.leader.Load()
 	return l != nil && l.Replica == s.leases.Owner()
 }
 
-// StandsBy reports whether another replica was the leader then: this one needs no connection.
+// StandsBy reports whether another replica was the leader at the last check, so that this one needs no connection.
 func (s *Stream) StandsBy() bool {
 	l := s.leader.Load()
 	return l != nil && l.Replica != "" && l.Replica != s.leases.Owner()
 }
 
-// Receive takes messages in until ctx ends: all the time, or while this replica leads. Before it returns others know
-// that it leads no more, if the storage takes it; else leave tells them.
+// Receive accepts messages until ctx ends: all the time, or while this replica leads. Before it returns it tries to
+// announce that this replica drains; Leave repeats that. The error is the transport's.
 func (s *Stream) Receive(ctx context.Context) error {
 	if !s.cfg.OneStream {
 		err := s.cfg.Transport.Run(ctx, s.accept)
-		s.mark(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
+		s.storeStatus(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
 		return err
 	}
-	s.ended, s.covered, s.answered = make(chan error, 1), time.Now(), time.Now()
-	tick := time.NewTicker(LookEvery)
+	s.ended, s.connectedAt, s.answeredAt = make(chan error, 1), time.Now(), time.Now()
+	tick := time.NewTicker(CheckInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		s.look(ctx)
+		s.check(ctx)
 		wait := tick.C
-		if s.cancel != nil && !s.marked.Connected && time.Since(s.began) < HandOverTime { // others wait for it
-			wait = time.After(handOverLook)
+		if s.cancel != nil && !s.stored.Connected && time.Since(s.startedAt) < HandOverTime { // other replicas wait for the connection
+			wait = time.After(handOverInterval)
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.poke:
+		case <-s.changed:
 		case <-wait:
 		case err := <-s.ended:
 			s.cancel()
@@ -111,43 +112,43 @@ func (s *Stream) Receive(ctx context.Context) error {
 	return s.disconnect()
 }
 
-// look asks who leads, and connects or disconnects accordingly. While the storage does not say, all stays as it is, for as
-// long as another replica takes to connect where it is this one alone that does not reach it. One that has lost its leases
-// by then can take no message in, and gives up the connection until it is told again who leads.
-func (s *Stream) look(ctx context.Context) {
-	s.mark(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
-	l, err := s.ask(ctx)
+// check reads the leader, and connects or disconnects accordingly. While the storage is unavailable nothing changes for
+// LeaseTTL and TakeOverAfter, the time in which another replica takes over. A replica without trusted leases can't
+// accept messages then, and disconnects until the storage answers.
+func (s *Stream) check(ctx context.Context) {
+	s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
+	l, err := s.readLeader(ctx)
 	log := zerolog.Ctx(ctx)
 	if err != nil {
-		if s.cancel != nil && time.Since(s.answered) > s.cfg.LeaseTTL+HelpAfter && !s.leases.Trusted() {
+		if s.cancel != nil && time.Since(s.answeredAt) > s.cfg.LeaseTTL+TakeOverAfter && !s.leases.Trusted() {
 			log.Warn().Msg("The storage has been away for long: disconnecting from DingTalk")
 			s.disconnectNow(ctx)
 		}
 		return
 	}
-	s.answered = time.Now()
+	s.answeredAt = time.Now()
 	if l.Connected {
-		s.covered = time.Now()
+		s.connectedAt = time.Now()
 	}
 	elsewhere := l.Connected && l.Replica != s.leases.Owner()
-	if s.sure++; !elsewhere {
-		s.sure = 0
+	if s.confirmations++; !elsewhere {
+		s.confirmations = 0
 	}
 	switch {
 	case s.cancel == nil && l.Replica == s.leases.Owner():
 		log.Info().Msg("Leading: connecting to DingTalk")
 		s.connect(ctx)
-	case s.cancel == nil && l.Replica != "" && time.Since(s.covered) > HelpAfter:
+	case s.cancel == nil && l.Replica != "" && time.Since(s.connectedAt) > TakeOverAfter:
 		log.Warn().Str("leader", string(l.Replica)).Msg("The leader is not connected: connecting to DingTalk in its place")
 		s.connect(ctx)
-	case s.cancel != nil && s.sure >= sureAfter:
+	case s.cancel != nil && s.confirmations >= minConfirmations:
 		log.Info().Str("leader", string(l.Replica)).Msg("Another replica leads: standing by")
 		s.disconnectNow(ctx)
 	}
 }
 
-// ask keeps the storage's word of who leads.
-func (s *Stream) ask(ctx context.Context) (sessions.Leader, error) {
+// readLeader reads the leader from the storage and keeps it.
+func (s *Stream) readLeader(ctx context.Context) (sessions.Leader, error) {
 	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
 	defer stop()
 	l, err := s.cfg.Elector.Leader(one)
@@ -161,28 +162,28 @@ func (s *Stream) ask(ctx context.Context) (sessions.Leader, error) {
 	return l, nil
 }
 
-// mark tells others how this replica stands, where that is new.
-func (s *Stream) mark(ctx context.Context, st sessions.ReplicaStatus) {
-	if s.cfg.Elector == nil || st == s.marked {
+// storeStatus stores a new status of this replica.
+func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) {
+	if s.cfg.Elector == nil || st == s.stored {
 		return
 	}
 	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
 	defer stop()
 	if err := s.cfg.Elector.Mark(one, s.leases.Owner(), st); err != nil {
-		periodic.LogFailure(ctx, err, "Others were not told how this replica stands")
+		periodic.LogFailure(ctx, err, "Failed to store the status of this replica")
 		return
 	}
-	s.marked = st
+	s.stored = st
 }
 
-// connect has the transport run, until disconnect.
+// connect starts the transport; disconnect ends it.
 func (s *Stream) connect(ctx context.Context) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop hands over first
-	s.cancel, s.began, s.sure = cancel, time.Now(), 0
+	s.cancel, s.startedAt, s.confirmations = cancel, time.Now(), 0
 	go func() { s.ended <- s.cfg.Transport.Run(running, s.accept) }()
 }
 
-// disconnect ends the transport and waits for what it has in hand.
+// disconnect ends the transport and waits for its running work.
 func (s *Stream) disconnect() error {
 	if s.cancel == nil {
 		return nil
@@ -192,21 +193,21 @@ func (s *Stream) disconnect() error {
 	return <-s.ended
 }
 
-// disconnectNow is disconnect, where the replica goes on.
+// disconnectNow disconnects a replica that does not stop, and logs the error.
 func (s *Stream) disconnectNow(ctx context.Context) {
 	if err := s.disconnect(); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Stream connection did not end well")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to close the stream connection")
 	}
 }
 
-// Leave tells others that this replica takes nothing in any more, once receive has ended. They may be waiting for that
-// word alone, so it is said until it is heard, or ctx ends.
-func (s *Stream) Leave(ctx context.Context) { s.tell(ctx, sessions.ReplicaStatus{Draining: true}) }
+// Leave announces that this replica accepts no more messages, after Receive has returned. Other replicas may wait for
+// it, so it is repeated until it is stored or ctx ends.
+func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaStatus{Draining: true}) }
 
-// tell marks until others know, or ctx ends.
-func (s *Stream) tell(ctx context.Context, st sessions.ReplicaStatus) {
-	for pause := handOverLook; s.cfg.Elector != nil; pause = min(2*pause, LookEvery) {
-		if s.mark(ctx, st); s.marked == st {
+// announce repeats storeStatus until it succeeds or ctx ends.
+func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
+	for pause := handOverInterval; s.cfg.Elector != nil; pause = min(2*pause, CheckInterval) {
+		if s.storeStatus(ctx, st); s.stored == st {
 			return
 		}
 		select {
@@ -217,20 +218,20 @@ func (s *Stream) tell(ctx context.Context, st sessions.ReplicaStatus) {
 	}
 }
 
-// handOver gives up the lead, and keeps the connection until the next leader has one: no message comes at a moment at
-// which nobody is there.
+// handOver gives up the lead, and keeps the connection until the next leader is connected. So no message arrives
+// without a receiver.
 func (s *Stream) handOver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, HandOverTime)
 	defer stop()
 	began := time.Now()
-	s.tell(ctx, sessions.ReplicaStatus{Connected: s.marked.Connected, Draining: true})
-	if s.cancel == nil || !s.marked.Draining {
+	s.announce(ctx, sessions.ReplicaStatus{Connected: s.stored.Connected, Draining: true})
+	if s.cancel == nil || !s.stored.Draining {
 		return
 	}
-	tick := time.NewTicker(handOverLook)
+	tick := time.NewTicker(handOverInterval)
 	defer tick.Stop()
 	for {
-		l, err := s.ask(ctx)
+		l, err := s.readLeader(ctx)
 		if err != nil || l.Replica == "" || l.Connected {
 			zerolog.Ctx(ctx).Info().Str("to", string(l.Replica)).Dur("took_ms", time.Since(began)).Msg("Stream handed over")
 			return

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions/lease"
 )
 
-// Config is what an outbox needs.
+// Config has the dependencies and settings of an [Outbox].
 type Config struct {
 	Store         sessions.Outbox
 	Transport     chat.Transport
@@ -17,19 +17,20 @@ type Config struct {
 	CommitTimeout time.Duration    // of one claim or mark
 	Now           func() time.Time // the storage's clock
 	Stats         Stats
-	Answer        func(sessions.Key) // has a session answer that was turned away, or ask the storage whose it is
+	WakeSession   func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
 }
 
-// Stats counts tries to send.
+// Stats counts attempts to send.
 type Stats interface {
-	ReplyResumed() // an earlier process left it
-	ReplyDoubled() // sent again, and it may have arrived before
+	ReplyResumed() // left by an earlier process
+	ReplyDoubled() // sent again, and may have arrived before
 	ReplyTried(s sessions.Settled)
 }
 
+// New returns an outbox that sends until ctx ends.
 func New(ctx context.Context, cfg Config) *Outbox {
 	return &Outbox{
-		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, settle: cfg.CommitTimeout, now: cfg.Now, answer: cfg.Answer, stats: cfg.Stats,
+		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats,
 		Queues: map[channel]*queue{}, Resumed: map[sessions.Key]int64{},
 	}
 }

@@ -16,22 +16,22 @@ import (
 	"ebb/sessions/lease"
 )
 
-// Outbox sends what turns committed. The rows in the storage decide what is sent: a reply goes out from memory once, right
-// after its commit; each later try and each later part claims its row first. This side keeps the order of each conversation's replies and
-// when the next one is due, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
+// Outbox sends committed replies. A reply goes out from memory once, right after its commit; each later attempt and
+// each later part claims its row first. The queues in memory keep the order of each conversation's replies and the time
+// of the next attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
-	ctx       context.Context
-	store     sessions.Outbox
-	leases    *lease.Holder
-	transport chat.Transport
-	stats     Stats
-	answer    func(sessions.Key) // has a session answer that was turned away, or ask the storage whose it is
-	settle    time.Duration      // how long one claim or mark may take
-	now       func() time.Time   // the storage's clock
+	ctx         context.Context
+	store       sessions.Outbox
+	leases      *lease.Holder
+	transport   chat.Transport
+	stats       Stats
+	wakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
+	timeout     time.Duration      // of one claim or mark
+	now         func() time.Time   // the storage's clock
 
 	Mu      sync.Mutex
 	Queues  map[channel]*queue
-	Resumed map[sessions.Key]int64 // the term under which a session's unsent rows were taken up
+	Resumed map[sessions.Key]int64 // the term under which a session's unsent rows were read
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -41,7 +41,7 @@ type rowID struct {
 	id  int64
 }
 
-// channel is where replies share a rate: one conversation of one robot.
+// channel is one conversation of one robot, whose replies share a rate.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID
@@ -51,25 +51,25 @@ func channelOf(o sessions.Outgoing) channel {
 	return channel{o.Reply.Target.RobotCode, o.Reply.Target.ConversationID}
 }
 
-// Send queues a reply that was committed under a lease; then runs after its first try, or at once where there is none. It
-// never blocks. The try that the commit counted goes from memory, where nothing else of the conversation waits.
+// Send queues replies that were committed under a lease. then runs after the first attempt, or at once without replies.
+// It never blocks. The attempt that the commit counted goes from memory if the conversation's queue is empty.
 func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
 	if len(outs) == 0 {
 		then()
 		return
 	}
-	var parcels []*parcel
+	var replies []*pending
 	for _, out := range outs {
-		parcels = append(parcels, newParcel(zerolog.Ctx(ctx), l, out))
+		replies = append(replies, newPending(zerolog.Ctx(ctx), l, out))
 	}
-	parcels[len(parcels)-1].then = then
+	replies[len(replies)-1].then = then
 	if outs[0].Attempts == 1 {
-		parcels[0].fresh = &outs[0]
+		replies[0].fresh = &outs[0]
 	}
-	o.push(channelOf(outs[0]), parcels)
+	o.push(channelOf(outs[0]), replies)
 }
 
-// Resume takes up what an earlier owner of the session left unsent, once for every term.
+// Resume queues the replies that an earlier owner of the session left unsent, once for every term.
 func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	o.Mu.Lock()
 	done := o.Resumed[l.Key] == l.Term
@@ -82,12 +82,12 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
 	took := map[int64]bool{}
-	parcels := map[channel][]*parcel{}
+	replies := map[channel][]*pending{}
 	for _, out := range outs {
 		c := channelOf(out)
-		parcels[c], took[out.ID] = append(parcels[c], newParcel(zerolog.Ctx(ctx), l, out)), out.Took
+		replies[c], took[out.ID] = append(replies[c], newPending(zerolog.Ctx(ctx), l, out)), out.Took
 	}
-	for c, list := range parcels {
+	for c, list := range replies {
 		for _, p := range o.push(c, list) {
 			if took[p.id] {
 				o.stats.ReplyResumed()
@@ -100,23 +100,24 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Doubt has the session's unsent rows read again: a commit may have left one that this side does not know.
-func (o *Outbox) Doubt(key sessions.Key) {
+// Invalidate makes the next Resume read the session's unsent rows again: a commit may have stored an unknown reply.
+func (o *Outbox) Invalidate(key sessions.Key) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	delete(o.Resumed, key)
 }
 
-// Forget removes what is known of sessions whose leases this replica gave up or lost: the next term reads their rows again.
+// Forget removes the state of sessions whose leases this replica released or lost: the next term reads their rows
+// again.
 func (o *Outbox) Forget(held func(sessions.Key) bool) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	maps.DeleteFunc(o.Resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
-// push queues replies of one conversation and returns those that were not queued before. From now on those of the session
-// that were are claimed by the newer lease.
-func (o *Outbox) push(c channel, parcels []*parcel) (added []*parcel) {
+// push queues replies of one conversation and returns those that were not queued before. Queued replies of the session
+// get the newer lease for their claims.
+func (o *Outbox) push(c channel, replies []*pending) (added []*pending) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	q := o.Queues[c]
@@ -128,9 +129,9 @@ func (o *Outbox) push(c channel, parcels []*parcel) (added []*parcel) {
 		q = &queue{wake: make(chan struct{}, 1)}
 		o.Queues[c] = q
 	}
-	for _, p := range parcels {
+	for _, p := range replies {
 		known := false
-		for _, x := range q.parcels {
+		for _, x := range q.replies {
 			if x.key == p.key && x.lease.Term < p.lease.Term {
 				x.lease = p.lease
 			}
@@ -142,30 +143,30 @@ func (o *Outbox) push(c channel, parcels []*parcel) (added []*parcel) {
 			continue
 		}
 		if !begun {
-			p.fresh = nil // it waits behind others, if only for a moment
+			p.fresh = nil // other replies are before it
 		}
-		q.parcels, added = append(q.parcels, p), append(added, p)
+		q.replies, added = append(q.replies, p), append(added, p)
 	}
 	if begun {
 		o.wg.Add(1)
 		go o.run(c, q)
 	} else {
-		q.Poke()
+		q.Wake()
 	}
 	return added
 }
 
-// Close lets what can be sent now go out; replies that wait for a retry stay in the storage.
+// Close sends the replies that are due; those that wait for a retry stay in the storage.
 func (o *Outbox) Close() {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	o.closed = true
 	for _, q := range o.Queues {
-		q.Poke()
+		q.Wake()
 	}
 }
 
-// Wait returns when nothing is being sent, or with ctx's cause.
+// Wait returns when no queue is running, or with ctx's cause.
 func (o *Outbox) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { o.wg.Wait(); close(done) }()
@@ -177,42 +178,42 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	}
 }
 
-// Holds reports whether replies of a session are not sent yet.
+// Holds reports whether the session has unsent replies.
 func (o *Outbox) Holds(key sessions.Key) bool {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	for _, q := range o.Queues {
-		if slices.ContainsFunc(q.parcels, func(p *parcel) bool { return p.key == key }) {
+		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key }) {
 			return true
 		}
 	}
 	return false
 }
 
-// Unmarked reports whether the storage does not know the outcome of a try of a reply that waits.
-func (o *Outbox) Unmarked() bool {
+// HasUnmarked reports whether the outcome of some waiting reply's last attempt is not stored.
+func (o *Outbox) HasUnmarked() bool {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	for _, q := range o.Queues {
-		if slices.ContainsFunc(q.parcels, func(p *parcel) bool { return p.unmarked }) {
+		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.unmarked }) {
 			return true
 		}
 	}
 	return false
 }
 
-// Waiting is the number of replies that are not sent yet.
+// Waiting returns the number of unsent replies.
 func (o *Outbox) Waiting() int {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	n := 0
 	for _, q := range o.Queues {
-		n += len(q.parcels)
+		n += len(q.replies)
 	}
 	return n
 }
 
-// Queued reports whether replies of a session's conversation wait: one more has to wait behind them.
+// Queued reports whether replies of the session's conversation wait, so that one more would wait behind them.
 func (o *Outbox) Queued(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.Mu.Lock()
@@ -220,37 +221,37 @@ func (o *Outbox) Queued(key sessions.Key) bool {
 	return o.Queues[channel{robot, id}] != nil
 }
 
-// MaxQueued is how many replies of one conversation are held in memory before it is answered no further.
+// MaxQueued is the number of unsent replies from which a conversation's turns pause.
 const MaxQueued = 2 * maxJoined
 
-// Crowded reports whether a session's conversation has so many replies waiting that more of them would only wait behind
-// those: its messages wait in the storage instead. It is called back when there is room.
-func (o *Outbox) Crowded(key sessions.Key) bool {
+// Backpressured reports whether a session's conversation has MaxQueued unsent replies. Its messages then wait in the
+// storage, and the session is woken when there is room.
+func (o *Outbox) Backpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	q := o.Queues[channel{robot, id}]
-	if q == nil || q.inLine() < MaxQueued {
+	if q == nil || q.length() < MaxQueued {
 		return false
 	}
-	if !slices.Contains(q.away, key) {
-		q.away = append(q.away, key)
+	if !slices.Contains(q.turnedAway, key) {
+		q.turnedAway = append(q.turnedAway, key)
 	}
 	return true
 }
 
-// callBack wakes what was turned away, once there is room. The lock is held.
-func (o *Outbox) callBack(q *queue) {
-	if q.inLine() >= MaxQueued {
+// wakeTurnedAway wakes the sessions that were turned away, once there is room. The lock is held.
+func (o *Outbox) wakeTurnedAway(q *queue) {
+	if q.length() >= MaxQueued {
 		return
 	}
-	for _, key := range q.away {
-		o.answer(key)
+	for _, key := range q.turnedAway {
+		o.wakeSession(key)
 	}
-	q.away = nil
+	q.turnedAway = nil
 }
 
-// run sends a conversation's replies until none is left. What is being tried stays in the queue.
+// run sends a conversation's replies until its queue is empty. A reply stays in the queue during its attempt.
 func (o *Outbox) run(c channel, q *queue) {
 	defer o.wg.Done()
 	for {
@@ -259,41 +260,41 @@ func (o *Outbox) run(c channel, q *queue) {
 			return
 		}
 		if wait <= 0 && !o.leases.Trusted() {
-			wait = untrusted
+			wait = trustRecheck
 		}
 		if wait <= 0 {
-			o.attempt(q, batch)
+			o.sendBatch(q, batch)
 		} else if !o.pause(q, wait) {
 			return
 		}
 	}
 }
 
-// untrusted is how long replies wait before the leases are looked at again that are in doubt.
-const untrusted = 250 * time.Millisecond
+// trustRecheck is the time between two checks of leases that can't be trusted.
+const trustRecheck = 250 * time.Millisecond
 
-// next is the next message of a queue and how long it waits. ok is false where none is left, and then the queue is gone, or
-// where the process ends: what stays in the queue then is what was not sent.
-func (o *Outbox) next(c channel, q *queue) (batch []*parcel, wait time.Duration, ok bool) {
+// next returns the next batch of a queue and its delay. ok is false if the queue is empty and removed, or the process
+// ends with unsent replies.
+func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration, ok bool) {
 	now := o.now()
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
-	if len(q.parcels) == 0 {
+	if len(q.replies) == 0 {
 		delete(o.Queues, c)
 		return nil, 0, false
 	}
 	if o.ctx.Err() != nil {
 		return nil, 0, false
 	}
-	batch, due := q.pick()
+	batch, due := q.nextBatch()
 	return batch, due.Sub(now), true
 }
 
-// pause waits for the next try, or for another reply; false: the outbox closes.
+// pause waits for the next attempt, or for another reply; false: the outbox closes.
 func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	o.Mu.Lock()
 	closed := o.closed
-	for _, p := range q.parcels {
+	for _, p := range q.replies {
 		p.fresh = nil
 	}
 	o.Mu.Unlock()
@@ -304,7 +305,7 @@ func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		q.piled = true
+		q.waited = true
 	case <-q.wake:
 	case <-o.ctx.Done():
 		return false
@@ -314,29 +315,28 @@ func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	return !o.closed
 }
 
-// attempt sends a batch as one message, part by part. Each part has a claim of the rows before it, which also records the
-// parts that arrived. Where one of the rows is not to be sent any more, it leaves the queue instead, and the rest is picked
-// again.
-func (o *Outbox) attempt(q *queue, batch []*parcel) {
-	var begun []sessions.Outgoing // the claim of the last part, where others are left
-	v := verdict{more: true}
+// sendBatch sends a batch as one message, part by part. Each part claims the rows before it, which also records the
+// parts that arrived. Rows that must not be sent any more leave the queue, and the next batch is chosen.
+func (o *Outbox) sendBatch(q *queue, batch []*pending) {
+	var begun []sessions.Outgoing // the claim of the last part, if others follow
+	v := sendResult{more: true}
 	for v.more {
 		outs, err := o.claim(q, batch)
 		if err != nil || len(outs) < len(batch) || !o.leases.Trusted() {
 			o.interrupt(q, batch, begun, v, err)
 			return
 		}
-		o.renew(batch, outs)
-		v, begun = o.try(batch, outs), outs
-		o.after(q, batch, v)
+		o.restartChanged(batch, outs)
+		v, begun = o.sendPart(batch, outs), outs
+		o.applyResult(q, batch, v)
 	}
 	for _, p := range batch {
-		p.tried()
+		p.runThen()
 	}
 }
 
-// interrupt ends an attempt before its first part, or between two of them: then the rows keep the parts that arrived.
-func (o *Outbox) interrupt(q *queue, batch []*parcel, begun []sessions.Outgoing, v verdict, err error) {
+// interrupt ends an attempt before its first part or between two parts. The rows keep the number of parts that arrived.
+func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
 	retry := o.now()
 	if err != nil {
 		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
@@ -349,18 +349,18 @@ func (o *Outbox) interrupt(q *queue, batch []*parcel, begun []sessions.Outgoing,
 		return
 	}
 	v.more, v.maybe, v.retry = false, len(batch) > 1, retry
-	o.mark(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: retry})
-	o.after(q, batch, v)
+	o.recordOutcome(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: retry})
+	o.applyResult(q, batch, v)
 	for _, p := range batch {
-		p.tried()
+		p.runThen()
 	}
 }
 
 // errBetweenParts is the error in the row of a reply whose next part could not be claimed.
 var errBetweenParts = errors.New("interrupted between two parts")
 
-// claim takes the rows of a batch for one try and returns them as they are now, or fewer: what did not come back is dropped.
-func (o *Outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
+// claim takes the rows of a batch for one attempt and returns them as they are now. Replies without a row are dropped.
+func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) {
 	if first := batch[0].fresh; first != nil {
 		batch[0].fresh = nil
 		return []sessions.Outgoing{*first}, nil
@@ -378,7 +378,7 @@ func (o *Outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
 	var lost []sessions.Lease
 	for lease, ids := range ids {
 		try.IDs = ids
-		one, stop := context.WithTimeout(o.ctx, o.settle)
+		one, stop := context.WithTimeout(o.ctx, o.timeout)
 		claimed, err := o.store.Claim(one, lease, try)
 		stop()
 		if o.leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
@@ -401,17 +401,17 @@ func (o *Outbox) claim(q *queue, batch []*parcel) ([]sessions.Outgoing, error) {
 	}
 	o.Mu.Unlock()
 	if len(outs) < len(batch) {
-		gone := slices.DeleteFunc(slices.Clone(batch), func(p *parcel) bool { _, ok := rows[p.rowID]; return ok })
+		gone := slices.DeleteFunc(slices.Clone(batch), func(p *pending) bool { _, ok := rows[p.rowID]; return ok })
 		o.drop(q, gone, lost)
 	}
 	return outs, nil
 }
 
-// renew has a message begin with its first part where an erasure changed the text of one of its replies.
-func (o *Outbox) renew(batch []*parcel, outs []sessions.Outgoing) {
+// restartChanged sends a message from its first part again if an erasure changed one of its replies.
+func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
-	if slices.EqualFunc(batch, outs, func(p *parcel, out sessions.Outgoing) bool { return p.nonce == out.Reply.Nonce }) {
+	if slices.EqualFunc(batch, outs, func(p *pending, out sessions.Outgoing) bool { return p.nonce == out.Reply.Nonce }) {
 		return
 	}
 	for i, p := range batch {
@@ -421,12 +421,12 @@ func (o *Outbox) renew(batch []*parcel, outs []sessions.Outgoing) {
 	}
 }
 
-// drop takes replies out of a queue that are not to be sent any more, and all those whose lease is lost: their sessions are
-// woken, to ask the storage whose they are.
-func (o *Outbox) drop(q *queue, gone []*parcel, lost []sessions.Lease) {
+// drop removes the given replies from a queue, and all replies whose lease is lost. It wakes the sessions of lost
+// leases, which then ask the storage for their owner.
+func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	o.Mu.Lock()
-	var dropped []*parcel
-	q.parcels = slices.DeleteFunc(q.parcels, func(p *parcel) bool {
+	var dropped []*pending
+	q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool {
 		left := slices.Contains(lost, p.lease)
 		if left || slices.Contains(gone, p) && !slices.ContainsFunc(lost, func(l sessions.Lease) bool { return l.Key == p.key }) {
 			dropped = append(dropped, p)
@@ -434,7 +434,7 @@ func (o *Outbox) drop(q *queue, gone []*parcel, lost []sessions.Lease) {
 		}
 		return false
 	})
-	o.callBack(q)
+	o.wakeTurnedAway(q)
 	o.Mu.Unlock()
 	for _, p := range dropped {
 		if slices.Contains(lost, p.lease) {
@@ -442,25 +442,25 @@ func (o *Outbox) drop(q *queue, gone []*parcel, lost []sessions.Lease) {
 		} else {
 			p.log.Info().Int64("reply", p.id).Msg("Reply erased or settled before it was sent")
 		}
-		if p.owed != nil {
-			o.record(p.log.WithContext(o.ctx), *p.owed, true)
+		if p.owedMark != nil {
+			o.storeMark(p.log.WithContext(o.ctx), *p.owedMark, true)
 		}
-		p.tried()
+		p.runThen()
 	}
 	for _, l := range lost {
-		o.Doubt(l.Key)
-		o.answer(l.Key)
+		o.Invalidate(l.Key)
+		o.wakeSession(l.Key)
 	}
 }
 
-// after notes the outcome of a try of a batch.
-func (o *Outbox) after(q *queue, batch []*parcel, v verdict) {
+// applyResult updates the queue with the result of an attempt.
+func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
-	q.piled = false
+	q.waited = false
 	if v.done {
-		q.parcels = slices.DeleteFunc(q.parcels, func(p *parcel) bool { return slices.Contains(batch, p) })
-		o.callBack(q)
+		q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool { return slices.Contains(batch, p) })
+		o.wakeTurnedAway(q)
 		return
 	}
 	failed := failures(batch)
@@ -471,7 +471,7 @@ func (o *Outbox) after(q *queue, batch []*parcel, v verdict) {
 		failed++
 	}
 	aside := v.failed && failed >= maxFailures
-	if !v.apart && !v.refused && !aside && !v.more {
+	if !v.split && !v.refused && !aside && !v.more {
 		q.Until = v.retry
 	}
 	for _, p := range batch {
@@ -480,7 +480,7 @@ func (o *Outbox) after(q *queue, batch []*parcel, v verdict) {
 			p.next = v.retry
 		}
 		switch {
-		case v.apart:
+		case v.split:
 			p.alone, p.joint, p.part = true, "", 0
 		case v.refused:
 			p.refusals, p.next = p.refusals+1, v.retry
@@ -493,6 +493,6 @@ func (o *Outbox) after(q *queue, batch []*parcel, v verdict) {
 		}
 	}
 	if v.refused {
-		o.callBack(q)
+		o.wakeTurnedAway(q)
 	}
 }

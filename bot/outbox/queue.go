@@ -12,36 +12,36 @@ import (
 	"ebb/sessions"
 )
 
-// queue is the unsent replies of one conversation, in order. What a reply says is in its row alone.
+// queue has the unsent replies of one conversation, in order. Their texts are in the storage only.
 type queue struct {
-	parcels []*parcel
-	Until   time.Time      // no message goes before
-	piled   bool           // replies piled up during a wait: they go out as one message
-	wake    chan struct{}  // another reply came, or the outbox closes
-	away    []sessions.Key // what was turned away for the length of the queue
+	replies    []*pending
+	Until      time.Time      // no message goes before
+	waited     bool           // replies that gathered during the wait go out as one message
+	wake       chan struct{}  // another reply came, or the outbox closes
+	turnedAway []sessions.Key // sessions that wait for room in the queue
 }
 
-// parcel is the place of one reply in a queue.
-type parcel struct {
+// pending is one unsent reply of a queue.
+type pending struct {
 	rowID
-	lease    sessions.Lease // that the row is claimed by
+	lease    sessions.Lease // for claims of the row
 	nonce    string
-	log      *zerolog.Logger    // of the turn that it came from
-	then     func()             // runs after the first try
-	fresh    *sessions.Outgoing // as the commit wrote it, for the try that the commit claimed
-	next     time.Time          // no try before
-	joint    string             // the key of the message that it may have arrived in, together with others
-	part     int                // of that message, or of its own, that arrived
-	maybe    bool               // a try may have arrived
-	alone    bool               // it goes in no message with others: one was refused
+	log      *zerolog.Logger    // of the turn that committed it
+	then     func()             // runs after the first attempt
+	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
+	next     time.Time          // no attempt before
+	joint    string             // key of the joined message in which it may have arrived
+	part     int                // of the joined or its own message, that arrived
+	maybe    bool               // an attempt may have arrived
+	alone    bool               // not joined with others: a joined message was refused
 	refusals int
-	failures int               // tries that failed without a refusal, and without a pause that the transport asked for
-	owed     *sessions.Settled // a mark that the storage did not take, of a try that may have arrived
-	unmarked bool              // the storage did not take the mark of the last try
+	failures int               // attempts that failed without a refusal or a pause by the transport
+	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
+	unmarked bool              // the mark of the last attempt is not stored
 }
 
-func newParcel(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *parcel {
-	p := &parcel{
+func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
+	p := &pending{
 		rowID: rowID{out.Key, out.ID}, lease: l, nonce: out.Reply.Nonce, log: log, next: out.NextAt,
 		part: out.Part, maybe: out.Maybe, refusals: out.Refusals,
 	}
@@ -51,32 +51,31 @@ func newParcel(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pa
 	return p
 }
 
-// tried runs what waits for the first try.
-func (p *parcel) tried() {
+// runThen calls then after the first attempt.
+func (p *pending) runThen() {
 	if p.then != nil {
 		p.then()
 		p.then = nil
 	}
 }
 
-// whole reports whether nothing of a reply can have arrived and it was never refused, so that it may go out as a part of
-// another message.
-func (p *parcel) whole() bool {
-	return p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.aside()
+// joinable reports whether a reply may be part of a joined message: no attempt was refused or may have arrived.
+func (p *pending) joinable() bool {
+	return p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
 }
 
-// maxBlocking is how often a reply may be refused before the others pass it.
+// maxBlocking is the number of refusals after which other replies pass.
 const maxBlocking = 3
 
-// maxFailures is how often a reply may fail otherwise before the others pass it: two to four minutes of an outage. A text
+// maxFailures is the number of other failures after which other replies pass, two to four minutes of an outage. A text
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
 const maxFailures = 8
 
-// aside reports whether the others pass a reply: it waits by itself for what tries it has left.
-func (p *parcel) aside() bool { return p.refused() || p.failures >= maxFailures }
+// passed reports whether other replies pass this one. It is then retried on its own.
+func (p *pending) passed() bool { return p.refused() || p.failures >= maxFailures }
 
-// failures is how often in a row the replies of a message failed without a refusal.
-func failures(batch []*parcel) int {
+// failures is the number of consecutive failures of a batch without a refusal.
+func failures(batch []*pending) int {
 	n := 0
 	for _, p := range batch {
 		n = max(n, p.failures)
@@ -85,24 +84,24 @@ func failures(batch []*parcel) int {
 }
 
 // refused reports whether a reply is likely to be given up soon.
-func (p *parcel) refused() bool { return p.refusals >= maxBlocking }
+func (p *pending) refused() bool { return p.refusals >= maxBlocking }
 
-// maxJoined is how many waiting replies become one message.
+// maxJoined is the number of waiting replies that become one message.
 const maxJoined = 10
 
-// Poke has the queue look again what is due.
-func (q *queue) Poke() {
+// Wake makes the queue check again which reply is due.
+func (q *queue) Wake() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// inLine is how many replies the conversation is expected to wait for. Those that failed count even where others pass them:
-// in an outage that is every reply, and the queue has to stay short.
-func (q *queue) inLine() int {
+// length is the number of replies, without those that are refused repeatedly. Failed replies count even if others pass
+// them: in an outage all replies fail, and the queue has to stay short.
+func (q *queue) length() int {
 	n := 0
-	for _, p := range q.parcels {
+	for _, p := range q.replies {
 		if !p.refused() {
 			n++
 		}
@@ -110,15 +109,16 @@ func (q *queue) inLine() int {
 	return n
 }
 
-// pick returns the replies of the next message and when it is due: the first in line, or one aside that is due before it.
-func (q *queue) pick() (batch []*parcel, due time.Time) {
-	var first *parcel
+// nextBatch returns the replies of the next message and its time: the first in line, or a passed one that is due
+// earlier.
+func (q *queue) nextBatch() (batch []*pending, due time.Time) {
+	var first *pending
 	lined := false
-	for _, p := range q.parcels {
-		if !p.aside() && lined {
+	for _, p := range q.replies {
+		if !p.passed() && lined {
 			continue
 		}
-		lined = lined || !p.aside()
+		lined = lined || !p.passed()
 		at := p.next
 		if at.Before(q.Until) {
 			at = q.Until
@@ -127,15 +127,15 @@ func (q *queue) pick() (batch []*parcel, due time.Time) {
 			first, due = p, at
 		}
 	}
-	return q.with(first), due
+	return q.batchOf(first), due
 }
 
-// with returns the replies that go out in one message with first. Replies that may have arrived as one message go out as
-// that one again, under its key; where one of them is gone or another replica's, each goes alone.
-func (q *queue) with(first *parcel) []*parcel {
+// batchOf returns the replies that go out in one message with first. Replies that may have arrived as one message go
+// out as that message again, under its key. If one of them is missing, each goes alone.
+func (q *queue) batchOf(first *pending) []*pending {
 	if key := first.joint; key != "" {
-		var group []*parcel
-		for _, p := range q.parcels {
+		var group []*pending
+		for _, p := range q.replies {
 			if p.joint == key {
 				group = append(group, p)
 			}
@@ -147,15 +147,15 @@ func (q *queue) with(first *parcel) []*parcel {
 			p.joint, p.part = "", 0
 		}
 	}
-	batch := []*parcel{first}
-	if !q.piled || !first.whole() {
+	batch := []*pending{first}
+	if !q.waited || !first.joinable() {
 		return batch
 	}
-	for _, p := range q.parcels[slices.Index(q.parcels, first)+1:] {
-		if p.aside() {
+	for _, p := range q.replies[slices.Index(q.replies, first)+1:] {
+		if p.passed() {
 			continue
 		}
-		if !p.whole() || len(batch) == maxJoined {
+		if !p.joinable() || len(batch) == maxJoined {
 			break
 		}
 		batch = append(batch, p)
@@ -163,9 +163,9 @@ func (q *queue) with(first *parcel) []*parcel {
 	return batch
 }
 
-// jointKey is the key of the message that holds replies together, drawn from theirs: it is another message than any of
-// them. For one reply alone it is empty.
-func jointKey(batch []*parcel) string {
+// jointKey derives the key of a joined message from those of its replies, and differs from each. It is empty for one
+// reply.
+func jointKey(batch []*pending) string {
 	if len(batch) < 2 {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"ebb/bot/wording"
 )
 
-// apology is what people are told of an error that ended their turn. It depends on the error's class alone: the
+// apology is the answer to people after an error that ended their turn. It depends on the error's class alone: the
 // provider's own text may hold keys and addresses.
 func apology(err error, lang string) string {
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -1,4 +1,4 @@
-// Package turn runs turns: from the waiting messages of a session to a committed answer. It reads top to bottom in turn.go.
+// Package turn runs turns: from the waiting messages of a session to a committed answer. Read turn.go first, top to bottom.
 //
-// No transaction, lock of the database or pooled connection is held while a model is asked.
+// No transaction, database lock or pooled connection is held during a model call.
 package turn

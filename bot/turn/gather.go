@@ -9,16 +9,16 @@ import (
 	"ebb/sessions"
 )
 
-// receiveWait bounds how long a turn waits for messages that were received and are not stored yet.
+// receiveWait is the maximum wait of a turn for messages that were received and are not stored yet.
 const receiveWait = time.Second
 
-// gathering notes since when sessions have a message that no turn has begun with. The zero value is ready.
+// gathering has the arrival time of the first message that waits in each session. The zero value is ready.
 type gathering struct {
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
 }
 
-// note keeps the time of the first message only: no number of messages after it delays the turn further.
+// note keeps the time of the first message only, so that later ones do not delay the turn further.
 func (g *gathering) note(key sessions.Key, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,7 +30,7 @@ func (g *gathering) note(key sessions.Key, at time.Time) {
 	}
 }
 
-// first is when the session's first message was noted; zero for none.
+// first is the time of the session's first message; zero for none.
 func (g *gathering) first(key sessions.Key) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -43,7 +43,7 @@ func (g *gathering) forget(key sessions.Key) {
 	delete(g.since, key)
 }
 
-// Wake has a turn answer a message that has just been stored.
+// Wake starts a turn for a message that was just stored.
 func (r *Runner) Wake(key sessions.Key) {
 	if r.cfg.Gather > 0 {
 		r.gathering.note(key, time.Now())
@@ -51,8 +51,8 @@ func (r *Runner) Wake(key sessions.Key) {
 	r.turns.Wake(key)
 }
 
-// gather waits until messages that were sent together can be taken together, in their order: for a moment after the first
-// of them, and for those that were received here and are still being stored.
+// gather waits for messages that belong to the same turn. These arrive shortly after the first one, or are received
+// here and not stored yet.
 func (r *Runner) gather(ctx context.Context, key sessions.Key) {
 	if first := r.gathering.first(key); !first.IsZero() {
 		moment := time.NewTimer(r.cfg.Gather - time.Since(first))

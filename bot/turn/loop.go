@@ -18,9 +18,9 @@ import (
 	"ebb/sessions"
 )
 
-// answer is what the loop between model and tools gave.
+// answer is the result of the loop between model and tools.
 type answer struct {
-	events   []sessions.Event // assistant and tool events; the last words are not counted yet
+	events   []sessions.Event // assistant and tool events; the last one is not counted yet
 	text     string           // for people
 	usage    sessions.Usage   // of all calls
 	cost     float64          // of all calls
@@ -29,22 +29,22 @@ type answer struct {
 	model    string
 }
 
-// spending is what the answer took.
+// spending is the usage and cost of the answer.
 func (a answer) spending() sessions.Spending {
 	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost}
 }
 
-// loop asks the model, runs the tools that it calls, and asks again, until it answers in words. An error is a model
-// call that failed for good; what ran before it is in the answer.
+// loop asks the model and runs the tools that it calls, until it answers in text. The error is a model call that failed
+// after all retries; the answer then has the work before it.
 func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer, error) {
 	a := answer{estimate: t.size}
-	t.sofar = nil
+	t.events = nil
 	first := len(msgs)
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
-		full := !r.room(t, &a, msgs, first)
+		full := !r.makeRoom(t, &a, msgs, first)
 		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Messages: msgs, Tools: r.views.Frame.Tools, Delta: t.delta})
-		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // an error may have taken some, too
+		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // a failed call may have used tokens
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
@@ -56,7 +56,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		}
 		msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		for _, call := range resp.ToolCalls {
-			result, err := r.call(ctx, t, call, seen)
+			result, err := r.callTool(ctx, t, call, seen)
 			if err != nil {
 				return a, err
 			}
@@ -68,35 +68,34 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	}
 }
 
-// NoMoreCalls ends what a model may still find out in a turn.
+// NoMoreCalls is appended to the last tool result that a turn allows.
 const NoMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
-// appendEvent counts an event, appends it to the turn and, as later views will show it, to the request.
+// appendEvent counts an event and appends it to the turn and, shortened as in later views, to the request.
 func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.Event) []llm.Message {
 	e.Tokens = r.views.CountEvent(e)
 	a.events = append(a.events, e)
-	t.sofar = a.events
+	t.events = a.events
 	shown := []sessions.Event{e}
 	view.Shrink(shown, r.views.Settings(t.View.Session).Window.Usable(), t.next()+int64(len(t.Asked)+len(a.events)-1))
 	a.estimate += compaction.TokensOf(shown)
 	return append(msgs, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
 
-// Squeezed is what is left of a tool result when there is no room for it, in bytes.
-const Squeezed = 400
+// SqueezedBytes is the size of a tool result that was shortened for lack of room.
+const SqueezedBytes = 400
 
-// room moves the turn's own large tool results out of the request where its policy does so at that size, and makes the
-// request fit into the window: by moving out results, from first on, the oldest first. A reference names the path at which
-// memory_get reads the whole, in this turn too. It reports whether there is room for another round. The log keeps the results
-// whole.
-func (r *Runner) room(t *Turn, a *answer, msgs []llm.Message, first int) bool {
+// makeRoom offloads the turn's own large tool results as the policy demands, then shortens more of them until the
+// request fits the window. It begins at first with the oldest. A reference names the path at which memory_get reads the
+// whole, also in this turn. The log keeps all results whole. It reports whether another round has room.
+func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 	usable, cal := r.views.Settings(t.View.Session).Window.Usable(), t.View.Session.CalibrationFactor
-	if t.half {
+	if t.halfWindow {
 		usable, cal = usable/2, 1
 	}
 	replace := func(i int, text string) {
 		a.estimate -= r.counter.Count(msgs[i].Content) - r.counter.Count(text)
-		msgs[i].Content, t.cut = text, true
+		msgs[i].Content, t.partial = text, true
 	}
 	set := r.views.Settings(t.View.Session)
 	state := compaction.State{Tail: t.current(), Tokens: view.Calibrated(a.estimate, cal)}
@@ -110,13 +109,13 @@ func (r *Runner) room(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 		}
 	}
 	for i := first; i < len(msgs) && view.Calibrated(a.estimate, cal) >= usable; i++ {
-		if msgs[i].Role != "tool" || len(msgs[i].Content) <= Squeezed {
+		if msgs[i].Role != "tool" || len(msgs[i].Content) <= SqueezedBytes {
 			continue
 		}
-		whole := a.events[i-first] // what was shortened before is not shortened again
+		whole := a.events[i-first] // no result is shortened twice
 		text, ok := compaction.Reference(whole)
 		if !ok || r.tools[sessions.GetTool] == nil {
-			text = tokens.HeadTail(whole.Content, Squeezed)
+			text = tokens.HeadTail(whole.Content, SqueezedBytes)
 		}
 		if len(text) < len(msgs[i].Content) {
 			replace(i, text)
@@ -129,7 +128,7 @@ func (r *Runner) room(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 	return true
 }
 
-// finish ends the turn with the model's words, or with a sensible one where there are none.
+// finish ends the turn with the model's text, or with a fixed one if that is empty.
 func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.text = strings.TrimSpace(resp.Text)
 	switch {
@@ -145,9 +144,9 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }
 
-// call runs one tool call. What goes wrong inside a tool is told to the model; the error is for a lost lease or a
-// storage that can't record the run, both of which end the turn.
-func (r *Runner) call(ctx context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
+// callTool runs one tool call. A tool's failure becomes a result for the model. The error is a lost lease or a storage
+// that can't record the run; both end the turn.
+func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	id := c.Name + "\x00" + c.Arguments
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
@@ -158,7 +157,7 @@ func (r *Runner) call(ctx context.Context, t *Turn, c sessions.ToolCall, seen ma
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
 		seen[id] = true
-		return r.run(ctx, t, tool, c), nil
+		return r.runTool(ctx, t, tool, c), nil
 	}
 	for _, before := range t.View.Runs {
 		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
@@ -170,25 +169,25 @@ func (r *Runner) call(ctx context.Context, t *Turn, c sessions.ToolCall, seen ma
 	}
 	run := sessions.ToolRun{Call: c, EventID: t.Asked[0].ID}
 	for slices.ContainsFunc(t.View.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
-		run.Call.ID += "+" // some providers number their calls anew in every round
+		run.Call.ID += "+" // some providers reuse call IDs in every round
 	}
-	if err := r.record(ctx, t, run); err != nil {
+	if err := r.recordRun(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	run.Result, run.Finished = r.run(ctx, t, tool, c), true
-	if err := r.record(ctx, t, run); err != nil {
+	run.Result, run.Finished = r.runTool(ctx, t, tool, c), true
+	if err := r.recordRun(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
 	seen[id] = true
-	t.View.Runs = append(t.View.Runs, run) // a turn that must ask again from the start does not run it again
+	t.View.Runs = append(t.View.Runs, run) // a repeated request of this turn does not run it again
 	return run.Result, nil
 }
 
-// leastBytes is how many bytes a token takes at least, in all but the oddest texts.
-const leastBytes = 2
+// minTokenBytes is the minimum size of a token in nearly all texts.
+const minTokenBytes = 2
 
-// record stores a tool call, and waits for a storage that is away: what the model said up to now is not thrown away.
-func (r *Runner) record(ctx context.Context, t *Turn, run sessions.ToolRun) error {
+// recordRun stores a tool call. It waits while the storage is unavailable, so that the model's work is not lost.
+func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) error {
 	return r.persist(ctx, "Tool call not recorded, trying again", func(one context.Context) error {
 		err := r.store.RecordRun(one, t.Lease, run)
 		t.stalled = t.stalled || err != nil
@@ -196,13 +195,13 @@ func (r *Runner) record(ctx context.Context, t *Turn, run sessions.ToolRun) erro
 	})
 }
 
-// run calls the tool; its error becomes the result, so that the model can do better.
-func (r *Runner) run(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
+// runTool calls the tool; its error becomes the result, so that the model can correct the call.
+func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
-		Current: t.current(), Room: leastBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
+		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
 	})
 	outcome := "ok"
 	if err != nil {

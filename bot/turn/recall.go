@@ -5,20 +5,20 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
-
-	"github.com/rs/zerolog"
 )
 
-// recall searches memory for what the turn's messages ask about. What it finds goes into the turn's requests alone, by
-// default right before the question, so that the prompt before it stays as it is. It never enters the log. A search that
-// fails, or takes long, is left out: the model can search by itself.
-func (r *Runner) recall(ctx context.Context, t *Turn) {
+// searchMemory searches memory for the turn's question. The result is part of this turn's requests only, by default
+// right before the question, so that the prefix of the prompt stays cacheable. It is never logged. A slow or failed
+// search is left out: the model can search by itself.
+func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	query := r.views.RecallQuery(t.Asked)
 	if query == "" || r.recallBudget(t) <= 0 {
 		return
@@ -34,7 +34,7 @@ func (r *Runner) recall(ctx context.Context, t *Turn) {
 		return
 	}
 	t.Found, t.searched = slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), true
-	// Which of them a request repeats is known when its view is: room is made for all.
+	// The view decides later which results a request repeats: room is reserved for all.
 	none := r.counter.Count(r.views.Recalled(t.Key, nil, 0))
 	room := none
 	for _, h := range t.Found {
@@ -43,24 +43,24 @@ func (r *Runner) recall(ctx context.Context, t *Turn) {
 	t.recallRoom = max(none, min(room, r.recallBudget(t))) + tokens.MessageOverhead
 }
 
-// recallBudget is what may stand beside the turn's question, in tokens.
+// recallBudget is the limit of recalled memory in a request, in tokens.
 func (r *Runner) recallBudget(t *Turn) int {
 	return min(r.cfg.Remember.RecallTokens, r.views.Settings(t.View.Session).Window.Usable()/8)
 }
 
-// beside writes what memory has on the question for a request on v: what that view shows anyway is not repeated. Empty
-// where nothing was searched for, and where all that was found stands in the view.
-func (r *Runner) beside(t *Turn, v sessions.View) string {
-	fresh := unseen(t.Found, t.View, v)
+// writeRecalled formats the recalled memory for a request on v, without facts that the view shows. It is empty if
+// nothing was searched for, or the view shows all results.
+func (r *Runner) writeRecalled(t *Turn, v sessions.View) string {
+	fresh := dropShown(t.Found, t.View, v)
 	if !t.searched || len(fresh) == 0 && len(t.Found) > 0 {
 		return ""
 	}
 	return r.views.Recalled(t.Key, fresh, r.recallBudget(t))
 }
 
-// unseen are the finds that a request on sent does not show: sent is whole, or the end of its tail, for want of room. Of
-// the events of the time that whole is of, those in neither are commands, and what they told: no part of the conversation.
-func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
+// dropShown removes the results that a request on sent shows. sent is whole, or the end of its tail if room was short.
+// Events of that time that are in neither are commands and their answers, and are removed too.
+func dropShown(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 	left := map[int64]bool{}
 	for _, e := range whole.Tail[:len(whole.Tail)-len(sent.Tail)] {
 		left[e.Seq] = true
@@ -73,10 +73,10 @@ func unseen(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 	})
 }
 
-// pin reads memory for the head of the view where that is due: when a session begins, and after something was forgotten
-// that it showed. The turn's commit keeps it, so that it stays as it is, byte for byte, until the next compaction. What
-// can't be read soon is read by the next turn.
-func (r *Runner) pin(ctx context.Context, t *Turn) {
+// readPinned reads pinned memory for the head of the view when due: at the start of a session, and after a pinned fact
+// was forgotten. The turn's commit stores it, so that it stays identical until the next compaction. After a slow read
+// the next turn repeats it.
+func (r *Runner) readPinned(ctx context.Context, t *Turn) {
 	if !t.View.Session.PinnedDue {
 		return
 	}

@@ -3,44 +3,45 @@ package turn
 import (
 	"context"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
-
-	"github.com/rs/zerolog"
 )
 
-// fit assembles the turn's request. A context that would overflow, or that its policy wants smaller before the next
-// answer, is compacted first, within a deadline; where that does not make room, the emergency view does.
-func (r *Runner) fit(ctx context.Context, t *Turn) []llm.Message {
+// fitRequest assembles the turn's request. It first compacts a context that would overflow, or that its policy limits
+// before an answer, within a deadline. If that frees too little, the request shows the emergency view.
+func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	usable := r.views.Settings(t.View.Session).Window.Usable()
 	view.Shrink(t.Asked, usable, t.next())
-	t.seen = view.ShownShare(t.View.Pending, t.Asked)
-	r.pin(ctx, t)
-	r.recall(ctx, t)
+	t.shownShare = view.ShownShare(t.View.Pending, t.Asked)
+	r.readPinned(ctx, t)
+	r.searchMemory(ctx, t)
 	projected := func(v sessions.View) int {
 		return r.views.ContextSize(v) + view.Calibrated(compaction.TokensOf(t.Asked)+t.recallRoom, v.Session.CalibrationFactor)
 	}
-	r.inline(ctx, t, func(v sessions.View) string { return r.pressing(v, projected(v)) })
-	// The whole request is looked at too: names and fences are not in the counts of events.
+	r.compactInline(ctx, t, func(v sessions.View) string { return r.inlineTrigger(v, projected(v)) })
+	// The check covers the whole request: counts of events have no names and fences.
 	cal := t.View.Session.CalibrationFactor
 	v := r.views.TrimToPolicy(t.View)
 	if projected(t.View) < usable && view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, cal) < usable {
-		return r.Request(t, v)
+		return r.BuildRequest(t, v)
 	}
 	v = r.views.TrimToFit(v, func(v sessions.View) bool {
 		return view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, max(1, cal)) < usable
 	})
-	t.cut = true
+	t.partial = true
 	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.View.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
-	return r.Request(t, v)
+	return r.BuildRequest(t, v)
 }
 
-// Request assembles the turn's request on a view and notes its size. The order says where recalled memory stands in it.
-func (r *Runner) Request(t *Turn, v sessions.View) []llm.Message {
-	recalled := r.beside(t, v)
+// BuildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
+// stands.
+func (r *Runner) BuildRequest(t *Turn, v sessions.View) []llm.Message {
+	recalled := r.writeRecalled(t, v)
 	t.recalledTokens = 0
 	if recalled != "" {
 		t.recalledTokens = r.counter.Count(recalled) + tokens.MessageOverhead
@@ -49,9 +50,9 @@ func (r *Runner) Request(t *Turn, v sessions.View) []llm.Message {
 	return r.views.Frame.Assemble(v, r.views.Settings(v.Session).Policy, recalled, t.Asked)
 }
 
-// pressing is the trigger of a compaction that can't wait until the answer is sent; empty for none. Nobody waits for a
-// summariser that has just failed, unless the policy's own hard limit says so: the emergency view is there.
-func (r *Runner) pressing(v sessions.View, tokens int) string {
+// inlineTrigger is the trigger of a compaction that must run before the answer; empty for none. After a failed summary
+// it waits for the retry time, unless the policy's own hard limit forces it: the emergency view fits meanwhile.
+func (r *Runner) inlineTrigger(v sessions.View, tokens int) string {
 	set := r.views.Settings(v.Session)
 	need := r.views.Decide(v, tokens)
 	switch {
@@ -67,8 +68,8 @@ func (r *Runner) pressing(v sessions.View, tokens int) string {
 	return ""
 }
 
-// backlogged reports whether a view that takes so many tokens is too large even after one attempt: then no answer waits for
-// the first of many. They are made in the background, and the emergency view stands in meanwhile.
+// backlogged reports whether a view of this many tokens stays too large after one attempt. Then the background compacts
+// it in several attempts, and answers use the emergency view meanwhile.
 func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 	set := r.views.Settings(v.Session)
 	if set.Policy.Mode != compaction.SummaryOnly {
@@ -78,11 +79,12 @@ func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 	return err == nil && partial && tokens-view.Calibrated(cut.Source, v.Session.CalibrationFactor) >= set.Window.Usable()
 }
 
-// inline compacts before the model is asked where needed says so, and reloads the turn's view. A compaction that fails
-// or takes too long leaves the view as it is: that is for the emergency view to mend, never for the people to read.
-func (r *Runner) inline(ctx context.Context, t *Turn, needed func(sessions.View) string) {
+// compactInline compacts before the model is asked if needed returns a trigger, and reloads the turn's view. A
+// compaction that fails or takes too long leaves the view as it is. People do not see that failure: the emergency view
+// handles it.
+func (r *Runner) compactInline(ctx context.Context, t *Turn, needed func(sessions.View) string) {
 	if needed(t.View) == "" || r.worker.Busy(t.Key) {
-		return // upkeep that is under way may take minutes
+		return // running upkeep may take minutes
 	}
 	work, stop := context.WithTimeoutCause(ctx, r.cfg.InlineDeadline, view.ErrInline)
 	defer stop()
@@ -105,8 +107,8 @@ func (r *Runner) inline(ctx context.Context, t *Turn, needed func(sessions.View)
 	t.View = v
 }
 
-// overflowed is what needs a compaction after a provider found the request too large, whatever our counts say.
-func (r *Runner) overflowed(v sessions.View) string {
+// overflowTrigger is the trigger of a compaction after a provider found the request too large, whatever our counts are.
+func (r *Runner) overflowTrigger(v sessions.View) string {
 	set := r.views.Settings(v.Session)
 	if !set.Enabled || r.now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"ebb/sessions/serial"
 )
 
-// Config is what a [Runner] needs. All of it must be set but for Watch.
+// Config has the dependencies and settings of a [Runner]. All but Watch are required.
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
@@ -34,39 +34,39 @@ type Config struct {
 	Languages wording.Languages
 	Location  *time.Location
 	Remember  view.Remember
-	// Watch, where set, returns what receives a turn's text as it is streamed; nil for turns that nobody watches.
+	// Watch returns the receiver of a turn's streamed text; nil if the turn has no watcher. It is optional.
 	Watch func(sessions.Key) func(text string, reset bool)
 
 	MaxMerged      int // messages answered in one turn
 	MaxToolRounds  int
-	MaxTurns       int // turns under way at once
+	MaxTurns       int // concurrent turns
 	StaleAfter     time.Duration
-	Gather         time.Duration // from a message to its turn, for others that are sent with it; 0: none
+	Gather         time.Duration // wait of a turn for further messages; 0: none
 	TurnTimeout    time.Duration
-	CommitTimeout  time.Duration // of one try to commit
+	CommitTimeout  time.Duration // of one attempt to commit
 	InlineDeadline time.Duration // of a compaction that an answer waits for
 }
 
 // Runner runs turns: from waiting messages to a committed answer.
 type Runner struct {
-	cfg       Config
-	store     sessions.Store
-	memory    memory.Store
-	model     llm.Model
-	counter   *tokens.Counter
-	leases    *lease.Holder
-	views     *view.Builder
-	worker    Upkeep
-	handler   Commands
-	tools     map[string]chat.Tool
-	languages wording.Languages
-	now       func() time.Time
-	stopping  func() bool
-	draining  <-chan struct{}
-	inHand    *llm.FairSemaphore // bounds the turns, each of which holds a view
-	suspects  *Suspects
-	told      told
-	gathering gathering
+	cfg          Config
+	store        sessions.Store
+	memory       memory.Store
+	model        llm.Model
+	counter      *tokens.Counter
+	leases       *lease.Holder
+	views        *view.Builder
+	worker       Upkeep
+	handler      Commands
+	tools        map[string]chat.Tool
+	languages    wording.Languages
+	now          func() time.Time
+	stopping     func() bool
+	draining     <-chan struct{}
+	slots        *llm.FairSemaphore // limits the turns, each of which holds a view
+	suspects     *Suspects
+	staleNotices staleNotices
+	gathering    gathering
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -74,17 +74,17 @@ type Runner struct {
 	stats       Stats
 }
 
-// Upkeep is the work on a session besides its turns.
+// Upkeep is the work on a session apart from its turns.
 type Upkeep interface {
-	// Due reports whether a view at so many tokens calls for maintenance, FactsDue whether facts are to be read out of it.
+	// Due reports whether a view of this many tokens needs maintenance, FactsDue whether its facts are to be flushed.
 	Due(v sessions.View, tokens int) bool
 	FactsDue(s sessions.Session) bool
-	// Busy reports whether a flush or a compaction of the session is under way.
+	// Busy reports whether a flush or a compaction of the session runs.
 	Busy(key sessions.Key) bool
-	// Inline compacts a view before the model is asked; waiting is the size of the question. needed names the trigger, or
-	// nothing.
+	// Inline compacts a view before the model is asked; waiting is the size of the question in tokens. needed returns
+	// the trigger, or "".
 	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
-	// Charge counts what failed work took.
+	// Charge counts the spending of failed work.
 	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
 }
 
@@ -95,17 +95,17 @@ type Commands interface {
 	Confirmations(ctx context.Context, v *sessions.View)
 }
 
-// Outbox delivers what a turn commits.
+// Outbox delivers committed replies.
 type Outbox interface {
-	// Resume takes up what an earlier owner of the session left unsent.
+	// Resume queues the replies that an earlier owner of the session left unsent.
 	Resume(ctx context.Context, l sessions.Lease) error
-	// Crowded reports whether too many replies of the session wait for a turn to add one, Queued whether any does.
-	Crowded(key sessions.Key) bool
+	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether it has any.
+	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key) bool
-	// Send queues committed replies; then runs after the first try.
+	// Send queues committed replies; then runs after the first attempt.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
-	// Doubt has the session's rows read again: a commit may have left one that memory does not hold.
-	Doubt(key sessions.Key)
+	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.
+	Invalidate(key sessions.Key)
 }
 
 // Stats counts turns.
@@ -115,11 +115,12 @@ type Stats interface {
 	ToolCalled(tool, outcome string)
 }
 
+// New returns a runner; [Runner.Connect] completes it.
 func New(cfg Config) *Runner {
 	r := &Runner{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, leases: cfg.Leases, views: cfg.Views,
 		worker: cfg.Upkeep, handler: cfg.Commands, tools: map[string]chat.Tool{}, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
-		draining: cfg.Draining, inHand: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), suspects: &Suspects{Over: cfg.Draining},
+		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), suspects: &Suspects{Closed: cfg.Draining},
 	}
 	for _, tool := range cfg.Tools {
 		r.tools[tool.Spec().Name] = tool
@@ -127,7 +128,8 @@ func New(cfg Config) *Runner {
 	return r
 }
 
-// Connect gives the runner the mailboxes that wake it, those of upkeep, and the way out.
+// Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics. It is called once, before any other
+// method.
 func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, stats Stats) {
 	r.turns, r.maintenance, r.outbox, r.stats = turns, maintenance, replies, stats
 }

@@ -7,45 +7,45 @@ import (
 	"ebb/sessions"
 )
 
-// told remembers for a moment who was told that a backlog is out of date: a backlog that takes several turns is worth
-// one word to each person.
-type told struct {
+// staleNotices remembers for a moment who was notified of an outdated backlog. A backlog of several turns needs only
+// one notice for each person.
+type staleNotices struct {
 	mu   sync.Mutex
-	when map[askerOf]time.Time
+	when map[noticeKey]time.Time
 }
 
-type askerOf struct {
+type noticeKey struct {
 	key    sessions.Key
 	sender sessions.UserID
 }
 
-// toldFor is how long a word holds.
-const toldFor = time.Minute
+// staleNoticeTTL is the time for which a notice suppresses others.
+const staleNoticeTTL = time.Minute
 
-// all reports whether everybody who asked was told.
-func (t *told) all(key sessions.Key, asked []sessions.Event) bool {
+// cover reports whether all senders have a recent notice.
+func (t *staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range asked {
-		if time.Since(t.when[askerOf{key, e.SenderID}]) > toldFor {
+		if time.Since(t.when[noticeKey{key, e.SenderID}]) > staleNoticeTTL {
 			return false
 		}
 	}
 	return true
 }
 
-// note remembers that everybody who asked was told.
-func (t *told) note(key sessions.Key, asked []sessions.Event) {
+// record stores the notice of all senders.
+func (t *staleNotices) record(key sessions.Key, asked []sessions.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fresh := map[askerOf]time.Time{}
+	fresh := map[noticeKey]time.Time{}
 	for who, at := range t.when {
-		if time.Since(at) <= toldFor {
+		if time.Since(at) <= staleNoticeTTL {
 			fresh[who] = at
 		}
 	}
 	for _, e := range asked {
-		fresh[askerOf{key, e.SenderID}] = time.Now()
+		fresh[noticeKey{key, e.SenderID}] = time.Now()
 	}
 	t.when = fresh
 }

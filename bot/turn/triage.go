@@ -12,23 +12,22 @@ import (
 const (
 	kindAsk     = "ask"     // goes to the model
 	kindCommand = "command" // a slash command
-	kindHello   = "hello"   // the robot was mentioned, and nothing said
+	kindHello   = "hello"   // a mention without text
 	kindQuota   = "quota"   // DingTalk withheld the content
-	kindStale   = "stale"   // waited too long to be answered blindly
-	kindDead    = "dead"    // broke its turn too often
+	kindStale   = "stale"   // too old to be answered without asking
+	kindDead    = "dead"    // failed too often
 )
 
-// MaxBroken is how many turns a message may break before it is set aside.
+// MaxBroken is the number of failed attempts after which a message becomes a dead letter.
 const MaxBroken = 3
 
-// plan says how many of the waiting messages a turn takes, and as what.
+// plan is the kind of a turn and the number of waiting messages that it takes.
 type plan struct {
 	Kind string
 	Take int
 }
 
-// Triage sorts the waiting messages from the oldest on: the turn takes as many as go together, in half of what a request
-// may hold.
+// Triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request.
 func (r *Runner) Triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
@@ -63,8 +62,8 @@ func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	return kindAsk
 }
 
-// word is the fixed answer of a turn that asks no model.
-func (p plan) word(asked []sessions.Event, lang string, loc *time.Location) string {
+// fixedAnswer is the answer of a turn that asks no model.
+func (p plan) fixedAnswer(asked []sessions.Event, lang string, loc *time.Location) string {
 	at := asked[0].CreatedAt.In(loc).Format("01-02 15:04")
 	switch p.Kind {
 	case kindDead:

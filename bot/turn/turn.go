@@ -22,32 +22,32 @@ import (
 	"ebb/sessions"
 )
 
-// Turn is one way from waiting messages to a committed answer.
+// Turn is one attempt to answer waiting messages.
 type Turn struct {
 	view.Exchange
 	plan           plan
-	cut            bool             // the request is of a part of the view
-	half           bool             // the provider found a request too large: half of the window is all that our counts are trusted with
-	marked         []int64          // of the asked: those that look worth remembering
-	Found          []memory.Hit     // what memory has on the question
-	searched       bool             // also where nothing was found
-	recallRoom     int              // the most tokens that it takes in a request
-	recalledTokens int              // what it takes in the request at hand, and in no later one
-	sofar          []sessions.Event // what the model and its tools said in this turn up to now
+	partial        bool             // the request shows a part of the view
+	halfWindow     bool             // the provider refused a request as too large: our counts may use half of the window only
+	marked         []int64          // candidates for facts among the asked
+	Found          []memory.Hit     // memory recalled for the question
+	searched       bool             // also if nothing was found
+	recallRoom     int              // maximum tokens of Found in a request
+	recalledTokens int              // tokens of Found in the current request
+	events         []sessions.Event // of the model and its tools in this turn so far
 	size           int              // our own count of the request, not calibrated
-	seen           int              // percent of the long messages among the asked that a request shows; 0: all are shown whole
+	shownShare     int              // shown percentage of the long messages among the asked; 0: all are whole
 	stalled        bool             // the storage did not record a tool call at once
 	delta          func(text string, reset bool)
 }
 
-// Turn answers the session's waiting messages, or some of them: steps 3 to 8 of the way of a message. The storage is
-// asked before and after the model, never held meanwhile. It reports whether messages still wait.
-func (r *Runner) Turn(ctx context.Context, key sessions.Key) (more bool, err error) {
+// RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. No storage operation spans the
+// model call. more reports whether messages still wait.
+func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if !r.leases.Trusted() {
 		return false, ErrHeartbeat
 	}
 	r.gather(ctx, key)
-	// A statement that hangs takes a turn's place from nobody for long.
+	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
 	lease, err := r.leases.Get(one, key)
@@ -61,14 +61,14 @@ func (r *Runner) Turn(ctx context.Context, key sessions.Key) (more bool, err err
 	if err := r.outbox.Resume(log.WithContext(one), lease); err != nil {
 		return false, err
 	}
-	if r.outbox.Crowded(key) {
+	if r.outbox.Backpressured(key) {
 		return false, nil
 	}
 	ctx = llm.WithWaiter(ctx, key)
 	view, leave, err := r.begin(ctx, lease)
 	defer leave()
 	if errors.Is(err, llm.ErrStop) {
-		return true, nil // what waits in the log is for whose the session is next
+		return true, nil // the next owner answers the messages in the log
 	}
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
@@ -80,8 +80,9 @@ func (r *Runner) Turn(ctx context.Context, key sessions.Key) (more bool, err err
 	return r.attempt(ctx, lease, view)
 }
 
-// take answers the messages that a turn takes, commits that, and sends the reply. It reports whether messages still wait.
-func (r *Runner) take(ctx context.Context, t *Turn) (more bool, err error) {
+// answerAndCommit answers the messages of a turn, commits and sends the reply. more reports whether messages still
+// wait.
+func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err error) {
 	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.Asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
 	r.stats.TurnBegun(t.Key, t.Asked)
@@ -93,11 +94,11 @@ func (r *Runner) take(ctx context.Context, t *Turn) (more bool, err error) {
 	}
 	done, err := r.commit(ctx, t, a)
 	if err != nil {
-		r.outbox.Doubt(t.Key) // an answer that was lost may have left a reply behind
+		r.outbox.Invalidate(t.Key) // a commit with a lost answer may have stored a reply
 		return false, fmt.Errorf("commit turn of session %s: %w", t.Key, err)
 	}
 	if t.plan.Kind == kindStale {
-		r.told.note(t.Key, t.Asked)
+		r.staleNotices.record(t.Key, t.Asked)
 	}
 	r.stats.TurnCommitted(t.Key, t.plan.Kind, t.Asked, time.Since(began), r.now(), r.stopping())
 	log.Info().Str("kind", t.plan.Kind).Int("messages", len(t.Asked)).Int("tokens", a.total).
@@ -110,11 +111,11 @@ func (r *Runner) take(ctx context.Context, t *Turn) (more bool, err error) {
 	return len(t.Asked) < len(t.View.Pending) || t.View.More, nil
 }
 
-// ErrHeartbeat says that this replica can't be sure of its leases, and waits until it is.
+// ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-// Open decides what the turn takes and how, and prepares the events for a request.
-func (r *Runner) Open(lease sessions.Lease, itsView sessions.View) *Turn {
+// OpenTurn plans the turn and prepares its events for a request.
+func (r *Runner) OpenTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	usable := r.views.Settings(itsView.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(itsView.Pending) && room >= 0; i++ { // no turn takes more
 		itsView.Pending[i].Tokens = r.counter.Count(sessions.Lines(itsView.Pending[i].Content))
@@ -134,17 +135,17 @@ func (r *Runner) Open(lease sessions.Lease, itsView sessions.View) *Turn {
 	return t
 }
 
-// outcome is what a turn came to, ready to be committed.
+// outcome is the result of a turn, ready to be committed.
 type outcome struct {
 	answer
 	dead  bool
-	mute  bool // people were told already
-	total int  // tokens of the context as it would be sent next
+	mute  bool // without a reply: the senders have a notice
+	total int  // tokens of the next request's context
 	cal   float64
 }
 
-// answer gives the turn's outcome: from the model, from a command, or a fixed word. Its error means that the
-// messages must be tried again; what a model could not do is an answer too.
+// answer returns the turn's outcome: from the model, from a command, or a fixed text. A model failure becomes an
+// answer. After an error the messages must be tried again.
 func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
 	defer stop()
@@ -154,11 +155,11 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 		o.text = r.handler.Command(work, &t.Exchange)
 	case kindAsk:
 		var err error
-		o.answer, err = r.ask(work, t)
+		o.answer, err = r.askModel(work, t)
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
 		}
-		if err != nil && !t.isModelTrouble(work, err) {
+		if err != nil && !t.isModelFault(work, err) {
 			return o, err
 		}
 		if err != nil {
@@ -167,26 +168,26 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
 	default:
-		o.text, o.dead = t.plan.word(t.Asked, t.Lang, r.cfg.Location), t.plan.Kind == kindDead
+		o.text, o.dead = t.plan.fixedAnswer(t.Asked, t.Lang, r.cfg.Location), t.plan.Kind == kindDead
 	}
-	if t.seen > 0 && len(o.events) > 0 {
-		o.text += wording.Say(wording.Shortened, t.Lang, t.seen) // for people alone: the log has the model's words
+	if t.shownShare > 0 && len(o.events) > 0 {
+		o.text += wording.Say(wording.Shortened, t.Lang, t.shownShare) // for people only: the log has the model's text
 	}
-	r.Mark(t)
-	o.mute = t.plan.Kind == kindStale && r.told.all(t.Key, t.Asked)
+	r.MarkCandidates(t)
+	o.mute = t.plan.Kind == kindStale && r.staleNotices.cover(t.Key, t.Asked)
 	if len(o.events) == 0 && !o.mute {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(t.Kept, o.text)}}
 	}
-	r.account(t, &o)
+	r.countTokens(t, &o)
 	return o, nil
 }
 
-// errTurnTime is the cause with which a turn's own deadline ends it.
+// errTurnTime is the cause when a turn exceeds its deadline.
 var errTurnTime = fmt.Errorf("turn took too long: %w", context.DeadlineExceeded)
 
-// isModelTrouble tells a model's failure, which people read about, from the storage's, after which the turn runs again.
-// Where the storage kept the turn waiting, the turn's deadline is the storage's.
-func (t *Turn) isModelTrouble(work context.Context, err error) bool {
+// isModelFault reports whether the model failed, which people read about, and not the storage, after which the turn
+// runs again. A deadline that expired in a stalled storage is a storage failure.
+func (t *Turn) isModelFault(work context.Context, err error) bool {
 	if context.Cause(work) == errTurnTime { //nolint:errorlint // the cause is that very value
 		return !t.stalled
 	}
@@ -194,7 +195,7 @@ func (t *Turn) isModelTrouble(work context.Context, err error) bool {
 	return ok
 }
 
-// dropOpenCalls takes calls from the end that have no result yet.
+// dropOpenCalls removes calls without a result from the end.
 func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	for i := len(events) - 1; i >= 0 && events[i].Role != sessions.RoleTool; i-- {
 		if len(events[i].ToolCalls) > 0 {
@@ -204,28 +205,28 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// ask makes the request fit into the window and has the model answer it. A provider that finds it too large all the
-// same gets one more, from the emergency view.
-func (r *Runner) ask(ctx context.Context, t *Turn) (answer, error) {
-	a, err := r.loop(ctx, t, r.fit(ctx, t))
+// askModel runs the loop on a request that fits the window. If the provider still finds it too large, the loop runs
+// once more on the emergency view.
+func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
+	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
 	if err == nil || llm.ClassOf(err) != llm.Overflow {
 		return a, err
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
-	r.inline(ctx, t, r.overflowed)
-	t.cut, t.half = true, true
+	r.compactInline(ctx, t, r.overflowTrigger)
+	t.partial, t.halfWindow = true, true
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
-	again, err := r.loop(ctx, t, r.Request(t, v))
+	again, err := r.loop(ctx, t, r.BuildRequest(t, v))
 	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
 	return again, err
 }
 
-// account counts what the turn appends and the context as it would be sent next: by the provider's report where there
-// is one, else by our own count, corrected by what earlier reports taught.
-func (r *Runner) account(t *Turn, o *outcome) {
+// countTokens counts the turn's events and the next request's context. It uses the provider's report, or without one
+// our own count, calibrated by earlier reports.
+func (r *Runner) countTokens(t *Turn, o *outcome) {
 	for i := range o.events {
-		if o.events[i].Tokens == 0 { // else it was counted when it came
+		if o.events[i].Tokens == 0 { // others were counted when appended
 			o.events[i].Tokens = r.views.CountEvent(o.events[i])
 		}
 	}
@@ -237,18 +238,18 @@ func (r *Runner) account(t *Turn, o *outcome) {
 	if o.last.Prompt > 0 {
 		o.cal = tokens.Calibrate(o.cal, o.last.Prompt, o.estimate)
 	}
-	if o.last.Prompt > 0 && !t.cut {
-		// What was recalled is gone by the next request.
+	if o.last.Prompt > 0 && !t.partial {
+		// The next request has no recalled memory.
 		o.total = max(0, llm.Clamp(o.last.Prompt)-view.Calibrated(t.recalledTokens, o.cal)) + llm.Clamp(o.last.Completion) + tokens.MessageOverhead
 		return
 	}
-	// No report: what is known grows by what is appended, and is never less than our own count.
+	// Without a report the known total grows by the appended tokens, and is at least our own count.
 	appended := view.Calibrated(compaction.TokensOf(t.Asked)+compaction.TokensOf(o.events), o.cal)
 	o.total = max(r.views.Size(t.View, o.cal), t.View.Session.TotalTokens) + appended
 }
 
-// commit writes the turn. While the storage is away it keeps trying: what a model answered is not thrown away for
-// that, and the lease's term guards against a commit that comes too late.
+// commit writes the turn. It retries while the storage is unavailable, so that the model's answer is not lost. The
+// lease's term guards against a late commit.
 func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
@@ -260,7 +261,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	if t.plan.Kind == kindCommand {
 		s.Appended = 0
 	}
-	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies: the log has them
+	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies, as in the log
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
 	s.Reply.Target.Passing, s.ReplyWaits = t.Kept != "", r.outbox.Queued(t.Key)
@@ -273,8 +274,8 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	return r.commitUntil(ctx, t.Lease, s)
 }
 
-// commitUntil repeats a commit through an outage. A commit whose answer was lost is found out by the retry: its
-// messages are no longer pending.
+// commitUntil repeats a commit through an outage. A retry detects a commit whose answer was lost: its messages are no
+// longer pending.
 func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
 	err = r.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
@@ -282,14 +283,15 @@ func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.T
 		done, err = r.store.Commit(one, l, s)
 		return err
 	})
-	if tries == 1 && sessions.IsFinal(err) { // a later try may have met its own commit, which counted the spending
+	if tries == 1 && sessions.IsFinal(err) { // a retry may have met its own commit, which counted the spending
 		r.worker.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost})
 	}
 	return done, err
 }
 
-// persist repeats a write while the storage is away, at least once and until ctx ends.
-func (r *Runner) persist(ctx context.Context, trouble string, write func(context.Context) error) error {
+// persist repeats a write at least once, and until ctx ends while the storage is unavailable. event is the log message
+// of a failure.
+func (r *Runner) persist(ctx context.Context, event string, write func(context.Context) error) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
 		err := write(one)
@@ -297,7 +299,7 @@ func (r *Runner) persist(ctx context.Context, trouble string, write func(context
 		if err == nil || sessions.IsFinal(err) {
 			return err
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg(trouble)
+		zerolog.Ctx(ctx).Warn().Err(err).Msg(event)
 		select {
 		case <-ctx.Done():
 			return err
@@ -306,7 +308,7 @@ func (r *Runner) persist(ctx context.Context, trouble string, write func(context
 	}
 }
 
-// after is the view as the turn leaves it, without the numbers that its commit gave.
+// after is the view after the turn, without the sequence numbers of its commit.
 func (t *Turn) after(o outcome) sessions.View {
 	v := t.View
 	if !o.dead && t.plan.Kind != kindCommand {
@@ -317,10 +319,10 @@ func (t *Turn) after(o outcome) sessions.View {
 	return v
 }
 
-// Chat is where the turn's facts are said, and reader who reads memory in it. What tools found in this very turn belongs
-// to it: a fact that only they tell is nobody's word. Nor is what summaries tell, or what was recalled for the question.
+// Chat is the origin of the turn's facts. Texts that tools found in this turn, summaries and recalled memory are listed
+// in it: a fact from them alone is no member's own statement.
 func (t *Turn) Chat() draft.Chat {
-	c := t.ChatWith(t.sofar)
+	c := t.ChatWith(t.events)
 	for _, h := range t.Found {
 		c.Retold = append(c.Retold, h.Content)
 	}
@@ -329,9 +331,9 @@ func (t *Turn) Chat() draft.Chat {
 
 func (t *Turn) reader() memory.Reader { return draft.ReaderOf(t.Chat()) }
 
-// current are the events of a running turn, whole, with the numbers that the commit will give them.
+// current returns the whole events of a running turn, with the numbers that its commit will give them.
 func (t *Turn) current() []sessions.Event {
-	events := slices.Concat(t.View.Pending[:len(t.Asked)], t.sofar)
+	events := slices.Concat(t.View.Pending[:len(t.Asked)], t.events)
 	for i := range events {
 		events[i].Seq = t.next() + int64(i)
 	}
@@ -341,9 +343,8 @@ func (t *Turn) current() []sessions.Event {
 // next is the number of the turn's first event.
 func (t *Turn) next() int64 { return t.View.Session.LastSeq + 1 }
 
-// Mark notes which of the turn's messages look worth remembering: people's own words, as they were said. It is a cheap
-// look that asks no model.
-func (r *Runner) Mark(t *Turn) {
+// MarkCandidates marks the turn's messages whose own words look worth remembering. It asks no model.
+func (r *Runner) MarkCandidates(t *Turn) {
 	if t.plan.Kind != kindAsk && t.plan.Kind != kindStale {
 		return
 	}

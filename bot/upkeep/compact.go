@@ -21,36 +21,37 @@ import (
 	"ebb/sessions/redact"
 )
 
-// The outcomes of an attempt, as the compaction log tells them.
+// The outcomes of an attempt in the compaction log.
 const (
 	OutcomeCommitted = "committed"
-	OutcomeRejected  = "rejected" // it would have gained too little
+	OutcomeRejected  = "rejected" // the gain would have been too small
 	OutcomeFailed    = "failed"
 	OutcomeNothing   = "nothing"
 )
 
-// NothingToCompact reports whether an error says that no compaction could make the view smaller.
+// NothingToCompact reports whether an error means that no compaction could shrink the view.
 func NothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
 
-// Compacted is an attempt with what the people who asked for it want to know.
+// Compacted is the result of an attempt: its row of the compaction log and the details for the member who requested it.
 type Compacted struct {
 	sessions.LogEntry
 	Report summarize.Report
-	Facts  []memory.Draft // that its flush saved
-	saved  []int64        // the rows that hold them
-	// preserved is how many events stay raw, and grown what newly pinned memory takes, in tokens.
-	Preserved, Grown int
-	Deleted          int    // stored tool results that no view needs any more
-	Asked            string // the model that summaries were to be made by
+	Facts  []memory.Draft // saved by its flush
+	saved  []int64        // the rows of Facts
+	// Preserved is the number of events that stay raw; PinnedGrowth is the growth of pinned memory in tokens.
+	Preserved, PinnedGrowth int
+	BlobsDeleted            int    // stored tool results that no view needs any more
+	RequestedModel          string // the configured model for summaries
 }
 
-// Compact is the one way to a smaller context: every path that compacts, automatic, manual or on overflow, comes
-// through here, and the flush is part of it. It returns the row of the compaction log, with the reason in Error and
-// in the error where nothing was committed. A failed compaction changes nothing but that row. needed names the trigger,
-// or nothing, once the session is ours: a run that was under way may have made the room. waiting is what the question that
-// waits for it takes, in the provider's tokens.
+// Compact shrinks a context: every automatic, manual or overflow compaction calls it, and it includes the flush. It
+// returns the row of the compaction log. Without a commit both Error and the error have the reason, and only that row
+// changes.
+//
+// needed returns the trigger, or "" where an earlier run made the room; it is called under the session's lock. waiting
+// is the size of the question that waits for the compaction, in the provider's tokens.
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	unlock, err := u.Locks.lock(ctx, l.Key)
 	if err != nil {
@@ -62,20 +63,20 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 	if err != nil {
 		return Compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
 	}
-	v.Session.Settings = onceOr(ctx, v.Session.Settings)
+	v.Session.Settings = settingsFrom(ctx, v.Session.Settings)
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
-	r.Asked = u.cfg.SummaryModel
+	r.RequestedModel = u.cfg.SummaryModel
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.Asked,
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.RequestedModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	if r.Trigger == "" {
 		return r.Compacted, nil
 	}
 	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
-	err = r.do(ctx)
+	err = r.execute(ctx)
 	r.Duration = time.Since(began)
 	if err != nil {
 		r.logFailure(ctx, err)
@@ -84,13 +85,13 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 	return r.Compacted, err
 }
 
-// Inline compacts a view that an answer waits for; see [Worker.Compact].
+// Inline compacts a view for an answer that waits; see [Worker.Compact].
 func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error {
 	_, err := u.Compact(ctx, l, "", waiting, needed)
 	return err
 }
 
-// run is one attempt under way.
+// run is one attempt at a compaction.
 type run struct {
 	*Worker
 	Compacted
@@ -99,15 +100,15 @@ type run struct {
 	view    sessions.View    // as requests show it
 	whole   []sessions.Event // its tail with whole bodies
 	tokens  int
-	waiting int // of the question that waits, besides tokens
+	waiting int // tokens of the waiting question, in addition to tokens
 	began   time.Time
-	partial bool // more is to leave than one attempt takes
-	staged  bool // the draft is kept: whoever commits it counts what it took
-	// memories is what the view pins from now on, read after the flush; nil: as it is.
+	partial bool // later attempts have to remove more
+	staged  bool // the draft is stored; the attempt that commits it counts its usage
+	// memories is the pinned memory of the new view, read after the flush; nil: unchanged.
 	memories *sessions.Pinned
 }
 
-// pinnedGrowth is what the newly pinned memories take more than those of the view, in tokens.
+// pinnedGrowth is the growth of the view's pinned memory in tokens.
 func (r *run) pinnedGrowth() int {
 	if r.memories == nil {
 		return 0
@@ -115,10 +116,10 @@ func (r *run) pinnedGrowth() int {
 	return r.counted.Count(r.memories.Text) - r.counted.Count(r.view.Session.Pinned)
 }
 
-// do takes the steps that the policy's mode names: shorten what is shown, flush, tell what leaves, check, commit.
-func (r *run) do(ctx context.Context) error {
+// execute runs the steps of the policy's mode: shorten tool results, flush, summarize, check, commit.
+func (r *run) execute(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
-	if s.PinnedDue { // what was forgotten is not pinned again
+	if s.PinnedDue { // forgotten facts are not pinned again
 		var err error
 		if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
 			return err
@@ -133,12 +134,12 @@ func (r *run) do(ctx context.Context) error {
 		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
 	}
 	window := r.set.Window.Counted(s.CalibrationFactor)
-	cut, draft, source, err := r.tell(ctx, window)
+	cut, draft, source, err := r.summarize(ctx, window)
 	if err != nil {
 		return err
 	}
 	c := sessions.Compaction{Through: cut.Through, Summaries: draft.Summaries, Source: source}
-	freed = cut.Source + standing(r.view.Summaries, draft.Summaries)
+	freed = cut.Source + replacedTokens(r.view.Summaries, draft.Summaries)
 	if p.Mode != compaction.SummaryOnly {
 		for _, one := range shown {
 			if one.Seq > cut.Through {
@@ -150,14 +151,14 @@ func (r *run) do(ctx context.Context) error {
 	return r.commit(ctx, c, max(0, r.tokens-view.Calibrated(freed, s.CalibrationFactor)))
 }
 
-// shorten lists what the view is to show of tool results from now on, and the tokens that this frees.
+// shorten lists the tool results that the view is to show shortened, and the tokens that this frees.
 func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
 		st := r.views.State(r.view, r.tokens+r.waiting)
 		st.Tail = r.whole
 		if r.Trigger != TriggerManual {
-			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // what set this off counted the question that waits, too
+			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // the trigger also counted the waiting question
 		}
 		shown, _ = p.Offload(r.set.Window, st, r.counter.Count)
 	case compaction.SummaryPlusPrune, compaction.PruneOnly:
@@ -169,8 +170,8 @@ func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	return shown, freed
 }
 
-// raw counts the events of the view behind a place.
-func (r *run) raw(through int64) (n int) {
+// countRaw counts the view's events after through.
+func (r *run) countRaw(through int64) (n int) {
 	for _, e := range r.view.Tail {
 		if e.Seq > through {
 			n++
@@ -179,7 +180,7 @@ func (r *run) raw(through int64) (n int) {
 	return n
 }
 
-// tokensOf is what the view shows of an event now.
+// tokensOf returns the tokens that the view shows of an event.
 func (r *run) tokensOf(seq int64) int {
 	for _, e := range r.view.Tail {
 		if e.Seq == seq {
@@ -189,8 +190,8 @@ func (r *run) tokensOf(seq int64) int {
 	return 0
 }
 
-// standing is the tokens that summaries take before less those that they take after new ones have replaced some.
-func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
+// replacedTokens is the size of the replaced summaries minus that of the new ones.
+func replacedTokens(active []sessions.Summary, fresh []sessions.NewSummary) int {
 	n := 0
 	for _, f := range fresh {
 		n -= f.Tokens + tokens.MessageOverhead
@@ -203,16 +204,16 @@ func standing(active []sessions.Summary, fresh []sessions.NewSummary) int {
 	return n
 }
 
-// tell plans what leaves, flushes it to memory and has it told. What was staged before a crash is taken up instead: no
-// model is asked twice for the same range. The draft has passed the policy's gate and is staged.
-func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, summarize.Draft, string, error) {
+// summarize plans the cut, flushes the events before it and summarizes them. A draft that was staged before a crash is
+// used again, so that no range is summarized twice. The returned draft has passed the policy's gate and is staged.
+func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cut, summarize.Draft, string, error) {
 	s, p := r.view.Session, r.set.Policy
 	cut, err := r.plan(ctx, w)
 	if err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
 	r.EndSeq = cut.Through
-	r.FlushOutcome = r.flushFirst(ctx, cut.Through)
+	r.FlushOutcome = r.flushBeforeCut(ctx, cut.Through)
 	if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
@@ -223,7 +224,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, su
 	}
 	var draft summarize.Draft
 	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
-		r.made(draft)
+		r.recordDraft(draft)
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
@@ -244,7 +245,7 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, su
 	} else {
 		draft, err = r.engine.Summarize(ctx, task)
 	}
-	r.made(draft)
+	r.recordDraft(draft)
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
 	}
@@ -262,40 +263,40 @@ func (r *run) tell(ctx context.Context, w compaction.Window) (compaction.Cut, su
 	return cut, draft, src.Hash, nil
 }
 
-// made takes what a draft says of itself to the attempt. What it took is counted by the attempt that commits it, also when
-// another paid for it and died.
-func (r *run) made(d summarize.Draft) {
+// recordDraft copies a draft's report and usage to the attempt. The attempt that commits a draft counts its usage, also
+// when another process paid for it and crashed.
+func (r *run) recordDraft(d summarize.Draft) {
 	r.Report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
 	if d.Model != "" {
 		r.Model = d.Model
 	}
 }
 
-// maxFocus is how much of a focus is kept, in bytes.
+// maxFocus is the limit of a stored focus in bytes.
 const maxFocus = 1500
 
-// MaxRaw is how many events at most are read to roll summaries up from what was said.
+// MaxRaw is the maximum number of events that are read to write a roll-up or a rewritten summary.
 const MaxRaw = 2000
 
-// target is the length to ask of the new summary: what an older one took that it continues, and a quarter of what it
-// tells besides. More would only be asked to be refused by the commit gate.
+// target is the requested length of the new summary: a quarter of its source plus the length of the summary that it
+// continues. The commit gate would refuse a longer one.
 func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
 	if n := r.set.Policy.SummaryTokens; n > 0 {
 		w.Summary = n
 	}
-	told := cut.Source / 4
+	length := cut.Source / 4
 	if r.set.Policy.Rolling {
 		for _, a := range r.view.Summaries {
-			told += a.Tokens
+			length += a.Tokens
 		}
 	}
-	return min(w.SummaryCap(fixed, cut.Recent), max(minSummary, told))
+	return min(w.SummaryCap(fixed, cut.Recent), max(minSummary, length))
 }
 
-// minSummary is the least length to ask of a summary, in tokens, however little it tells.
+// minSummary is the minimum length of a requested summary, in tokens.
 const minSummary = 120
 
-// plan is the policy's cut, or that of a job which was staged and not committed.
+// plan is the policy's cut, or the cut of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
 	s, p := r.view.Session, r.set.Policy
 	job, err := r.store.Job(ctx, r.Key)
@@ -311,19 +312,19 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 		return cut, err
 	}
 	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {
-		cut = within(cut, r.view.Tail, s.FlushedSeq)
+		cut = cutAtFlush(cut, r.view.Tail, s.FlushedSeq)
 	}
 	return cut, nil
 }
 
-// version names all that a staged text depends on besides its events: with other instructions it is not used.
+// version identifies the instructions of a staged draft. A draft with another version is not used.
 func (r *run) version() string {
 	p := r.set.Policy
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
 	return hex.EncodeToString(sum[:8])
 }
 
-// cutAt is the cut whose last event is through, where there is one.
+// cutAt returns the cut after the event through; ok is false where no turn ends there.
 func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 	for _, i := range append(compaction.TurnStarts(tail), len(tail)) {
 		if i > 0 && tail[i-1].Seq == through {
@@ -333,21 +334,21 @@ func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 	return compaction.Cut{}, false
 }
 
-// gate refuses a draft that gains too little. The source is counted with what replaced summaries took: merging them is no
-// growth. Memory that the view pins anew is not held against it: that is a gain of its own.
+// gate refuses a draft that gains too little. The source includes replaced summaries, since merging them is no growth.
+// Newly pinned memory does not count: it is a gain of its own.
 func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) error {
 	source, summary := cut.Source, 0
 	for _, one := range d.Summaries {
 		if one.EndSeq == cut.Through {
 			summary = one.Tokens
-			source += standing(r.view.Summaries, []sessions.NewSummary{one}) + summary + tokens.MessageOverhead
+			source += replacedTokens(r.view.Summaries, []sessions.NewSummary{one}) + summary + tokens.MessageOverhead
 		}
 	}
-	freed := cut.Source + standing(r.view.Summaries, d.Summaries)
+	freed := cut.Source + replacedTokens(r.view.Summaries, d.Summaries)
 	r.TokensAfter = max(0, r.tokens-view.Calibrated(freed, r.view.Session.CalibrationFactor))
 	err := p.Progress(r.tokens, r.TokensAfter, source, summary)
 	if err == nil && r.Trigger == TriggerManual && r.TokensAfter >= r.tokens {
-		err = fmt.Errorf("frees nothing of %d tokens", r.tokens) // who asks by hand wants it smaller
+		err = fmt.Errorf("frees nothing of %d tokens", r.tokens) // a manual compaction must free something
 	}
 	if err != nil {
 		r.Outcome = OutcomeRejected
@@ -356,7 +357,7 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) e
 	return nil
 }
 
-// auditRecord is what the compaction log keeps of how an attempt was made.
+// auditRecord is the audit column of the compaction log, as JSON.
 type auditRecord struct {
 	summarize.Report
 	Memories  []int64 `json:"memories,omitempty"` // rows that its flush saved
@@ -364,11 +365,11 @@ type auditRecord struct {
 	Pinned    int     `json:"pinned_growth,omitempty"`
 }
 
-// commit writes what changes, with the memory that the view shows from now on.
+// commit writes the changes and the new view's pinned memory.
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
-	r.Preserved, r.Grown = r.raw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
-	text, err := json.Marshal(auditRecord{r.Report, r.saved, r.Preserved, r.Grown})
+	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
+	text, err := json.Marshal(auditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
 	if err != nil {
 		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
 	}
@@ -376,21 +377,21 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	r.TokensAfter = max(0, after+view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
 	r.Duration = time.Since(r.began) // the row is written with the summary
 	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, r.memories, r.LogEntry
-	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone are no reason to rest
+	c.Freed, c.RearmTokens = r.TokensBefore-r.TokensAfter, s.RearmTokens // shortened bodies alone start no cooldown
 	switch {
 	case r.partial:
-		c.RearmTokens = 0 // there is more to do at once
+		c.RearmTokens = 0 // the next part is due at once
 	case len(c.Summaries) > 0:
 		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
 	}
-	c.Notice = r.notice(c)
+	c.Notice = r.newNotice(c)
 	done, err := r.store.Compact(ctx, r.lease, c)
 	if err != nil {
 		r.Outcome = OutcomeFailed
-		r.outbox.Doubt(r.Key) // a commit whose answer was lost may have left a notice behind
+		r.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
 		return fmt.Errorf("commit compaction of session %s: %w", r.Key, err)
 	}
-	r.Deleted = done.BlobsDeleted
+	r.BlobsDeleted = done.BlobsDeleted
 	if len(done.Replies) > 0 {
 		r.outbox.Send(ctx, r.lease, done.Replies, func() {})
 	}
@@ -399,12 +400,12 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	return nil
 }
 
-// logFailure records an attempt that changed nothing, and when the next may run: by the clock, and after one that gained
-// nothing also when the context has grown. The parts of a backlog are shorter after each failure: see
+// logFailure records an attempt that changed nothing, and when the next may run. Each failure delays it; after an
+// attempt without gain the context must also have grown. Parts of a backlog shrink with each failure: see
 // [compaction.Policy.Part]. Without the lease only the tokens are counted.
 func (r *run) logFailure(ctx context.Context, cause error) {
 	s, e := r.view.Session, &r.LogEntry
-	if r.staged { // who commits the draft counts it
+	if r.staged { // the attempt that commits the draft counts it
 		e.Usage, e.Cost = sessions.Usage{}, 0
 	}
 	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}
@@ -412,7 +413,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		r.Charge(ctx, r.Key, spent)
 		return
 	}
-	e.Error, e.Failures, e.RetryAt, e.Rearm = compactTrouble(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
+	e.Error, e.Failures, e.RetryAt, e.Rearm = compactionFailureReason(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	grown := r.set.Policy.RearmAfter(r.set.Window, e.TokensBefore, false)
 	switch {
 	case NothingToCompact(cause):
@@ -425,11 +426,11 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		switch {
 		case e.Outcome != OutcomeRejected:
 			e.Outcome = OutcomeFailed
-		case !r.partial: // the next attempt at a backlog is another one: its part is shorter
+		case !r.partial: // the next part of a backlog is shorter
 			e.Rearm = grown
 		}
 	}
-	if r.Trigger == TriggerManual { // what a person tries does not put off what would run by itself
+	if r.Trigger == TriggerManual { // a failed manual attempt does not delay automatic ones
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	}
 	e.TokensAfter = e.TokensBefore
@@ -443,9 +444,9 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	}
 }
 
-// compactTrouble is why a compaction failed, in words that may stand in the log for admins: the reason first, never the
-// provider's own words.
-func compactTrouble(err error) string {
+// compactionFailureReason is the reason of a failed compaction for the log. The [Reason] stands first; a provider's own
+// text is left out.
+func compactionFailureReason(err error) string {
 	why := reasonOf(err)
 	if _, ok := errors.AsType[*llm.CallError](err); ok {
 		return string(reasonModel) + ": " + string(why)
@@ -453,9 +454,9 @@ func compactTrouble(err error) string {
 	return string(why) + ": " + err.Error()
 }
 
-// within cuts no further than the cycle's flush has read, so that one flush is enough, unless that left less than half of
-// the cut. Who compacts by hand or for want of room wants the whole of it, and another flush.
-func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction.Cut {
+// cutAtFlush limits an automatic cut to events that the cycle's flush has read, so that one flush is enough. A cut that
+// would lose more than half of its source stays as it is, and needs another flush.
+func cutAtFlush(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction.Cut {
 	at := 0
 	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {
 		if i > 0 && tail[i-1].Seq <= flushed {
@@ -469,17 +470,18 @@ func within(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction
 	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
 }
 
-// once is the key under which a context carries settings for one compaction.
-type once struct{}
+// settingsKey is the context key of the settings for one compaction.
+type settingsKey struct{}
 
-// ForOnce has the compactions of a context go by a session's settings with others over them.
-func ForOnce(ctx context.Context, settings string) context.Context {
-	return context.WithValue(ctx, once{}, settings)
+// WithSettings returns a context whose compactions use settings, a session's JSON with overrides, in place of the
+// stored ones.
+func WithSettings(ctx context.Context, settings string) context.Context {
+	return context.WithValue(ctx, settingsKey{}, settings)
 }
 
-// onceOr are the settings that a context carries, or the session's own.
-func onceOr(ctx context.Context, own string) string {
-	if settings, ok := ctx.Value(once{}).(string); ok {
+// settingsFrom returns the context's settings, or the session's own.
+func settingsFrom(ctx context.Context, own string) string {
+	if settings, ok := ctx.Value(settingsKey{}).(string); ok {
 		return settings
 	}
 	return own

@@ -21,18 +21,17 @@ import (
 
 // Limits of digests.
 const (
-	digestEvery   = time.Minute // between two looks for days to tell
-	DigestsAtOnce = 4           // days that are told side by side
-	digestPage    = 500         // events read at a time
-	digestTokens  = 800         // what a digest takes, about
-	digestMost    = 1100        // and at the most
-	digestLeast   = 150         // what is asked for on a day of few words
+	digestInterval  = time.Minute // between two checks for due days
+	DigestsAtOnce   = 4           // digests of one day that are written concurrently
+	digestPage      = 500         // events of a page
+	digestTokens    = 800         // requested length of a digest
+	maxDigestTokens = 1100        // limit of a digest
+	minDigestTokens = 150         // requested length for a quiet day
 )
 
-// Digests has each day of each group told once, from the time of day that is configured: a group's history by days,
-// beside what its conversation needs. It begins with the days that ended while no process ran. Nobody waits for it. It
-// ends with ctx.
-func (u *Worker) Digests(ctx context.Context) {
+// WriteDigests summarizes each day of each group once, after the configured time of day. Days that ended while no
+// process ran come first. It runs until ctx ends.
+func (u *Worker) WriteDigests(ctx context.Context) {
 	if u.cfg.DigestAt == "" {
 		return
 	}
@@ -41,11 +40,11 @@ func (u *Worker) Digests(ctx context.Context) {
 		periodic.LogFailure(ctx, err, "No daily digests") // New has refused such a time
 		return
 	}
-	t := time.NewTicker(digestEvery)
+	t := time.NewTicker(digestInterval)
 	defer t.Stop()
 	for {
 		days := memory.DaysEnded(u.now(), hour, minute, u.cfg.Location)
-		u.digestDays(ctx, days)
+		u.writeDigests(ctx, days)
 		select {
 		case <-ctx.Done():
 			return
@@ -54,14 +53,14 @@ func (u *Worker) Digests(ctx context.Context) {
 	}
 }
 
-// digestDays tells the days that are due, the oldest first, a few of one day side by side. What comes to nothing does not
-// hold up what is behind it.
-func (u *Worker) digestDays(ctx context.Context, days []memory.Day) {
+// writeDigests summarizes the due days, the oldest first, several groups of a day concurrently. A failed day does not
+// delay later ones.
+func (u *Worker) writeDigests(ctx context.Context, days []memory.Day) {
 	var after memory.DigestDue
 	for u.leases.Trusted() && ctx.Err() == nil {
 		due, err := u.memory.DigestsDue(ctx, u.leases.Owner(), days, after)
 		if err != nil {
-			periodic.LogFailure(ctx, err, "Days to tell could not be listed")
+			periodic.LogFailure(ctx, err, "Failed to list due digests")
 			return
 		}
 		if len(due) == 0 {
@@ -73,43 +72,43 @@ func (u *Worker) digestDays(ctx context.Context, days []memory.Day) {
 			for n < len(due) && due[n].Date == due[0].Date {
 				n++
 			}
-			u.digestDay(ctx, due[:n])
+			u.writeDayDigests(ctx, due[:n])
 			due = due[n:]
 		}
 	}
 }
 
-// digestDay tells one day of several groups.
-func (u *Worker) digestDay(ctx context.Context, due []memory.DigestDue) {
+// writeDayDigests summarizes one day of several groups.
+func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	var g errgroup.Group
 	g.SetLimit(DigestsAtOnce)
 	for _, d := range due {
 		g.Go(func() error {
-			u.digestLogged(ctx, d)
+			u.writeDigestLogged(ctx, d)
 			return nil
 		})
 	}
 	_ = g.Wait() // its functions return no errors
 }
 
-// digestLogged tells one day unless the bot stops, and logs what went wrong: nobody waits for it.
-func (u *Worker) digestLogged(ctx context.Context, d memory.DigestDue) {
+// writeDigestLogged summarizes one day unless the process stops, and logs a failure.
+func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	if ctx.Err() != nil || !u.leases.Trusted() {
 		return
 	}
-	if err := u.digest(ctx, d); err != nil {
-		periodic.LogFailure(ctx, fmt.Errorf("tell %s of session %s: %w", d.Date, d.Key, u.leases.Check(d.Key, err)), "Daily digest did not come through")
+	if err := u.writeDigest(ctx, d); err != nil {
+		periodic.LogFailure(ctx, fmt.Errorf("summarize %s of session %s: %w", d.Date, d.Key, u.leases.Check(d.Key, err)), "Daily digest failed")
 	}
 }
 
-// digest tells one day, unless it is not ours to tell or the session may spend no more of that kind today. What fails is
-// kept with its reason, and tried again later, up to [memory.DigestAttempts] times.
-func (u *Worker) digest(ctx context.Context, d memory.DigestDue) error {
-	if err := u.spare.Acquire(ctx, 1); err != nil {
-		return nil // the bot stops
+// writeDigest summarizes one day, unless another replica has the session or its budget is spent. A failure is stored
+// with its reason and retried, up to [memory.DigestAttempts] times.
+func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
+	if err := u.slots.Acquire(ctx, 1); err != nil {
+		return nil // the process stops
 	}
-	defer u.spare.Release(1)
-	lease, err := u.leases.Get(ctx, d.Key) // before anything is read: after an erasure it is lost
+	defer u.slots.Release(1)
+	lease, err := u.leases.Get(ctx, d.Key) // before the first read: an erasure takes the lease away
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return err
 	}
@@ -122,27 +121,27 @@ func (u *Worker) digest(ctx context.Context, d memory.DigestDue) error {
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
-	if spentLow(u.views.Settings(s), s) {
+	if lowBudgetSpent(u.views.Settings(s), s) {
 		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
-	made, err := u.tellDay(ctx, s, d)
+	digest, err := u.summarizeDay(ctx, s, d)
 	defer func() {
 		if ctx.Err() != nil || sessions.IsFinal(err) {
-			u.Charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: made.Usage, Cost: made.Cost})
+			u.Charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost})
 		}
 	}()
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // cut off, not failed: the next process tells the day
+		return context.Cause(ctx) // interrupted, not failed: the next process writes the digest
 	}
 	if err != nil {
 		u.stats.DigestEnded("failed")
-		periodic.LogFailure(ctx, err, "Day could not be told, it rests")
+		periodic.LogFailure(ctx, err, "Daily digest failed; it is retried later")
 		if d.Attempts+1 >= memory.DigestAttempts {
-			log.Warn().Str("reason", digestTrouble(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
+			log.Warn().Str("reason", digestFailureReason(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 		}
-		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestTrouble(err), Counts: true, Usage: made.Usage, Cost: made.Cost})
+		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestFailureReason(err), Counts: true, Usage: digest.Usage, Cost: digest.Cost})
 	}
-	id, err := u.memory.StoreDigest(ctx, lease, made)
+	id, err := u.memory.StoreDigest(ctx, lease, digest)
 	switch {
 	case errors.Is(err, sessions.ErrConflict): // another process was faster
 		return nil
@@ -153,52 +152,52 @@ func (u *Worker) digest(ctx context.Context, d memory.DigestDue) error {
 		return nil
 	}
 	u.stats.DigestEnded("written")
-	log.Info().Int64("memory", id).Int("tokens", u.counter.Count(made.Content)).Msg("Daily digest written")
+	log.Info().Int64("memory", id).Int("tokens", u.counter.Count(digest.Content)).Msg("Daily digest written")
 	return nil
 }
 
-// tellDay asks the model for a digest of a day. Commands and their answers are no part of it; one without content says
-// that nothing else was said. With an error it holds what was spent.
-func (u *Worker) tellDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (made memory.Digest, err error) {
+// summarizeDay asks the model for a digest of a day, without commands and their answers. A digest without content means
+// that nothing else was said. With an error it holds the usage.
+func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(ctx).Error().Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Digest panicked")
 			err = errDigestPanic
 		}
 	}()
-	made = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
-	made.Scope, made.ScopeID = memory.DigestScope(s)
-	events, err := u.dayEvents(ctx, d)
-	if err != nil || People(events) < memory.DigestLeast {
-		return made, err
+	digest = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
+	digest.Scope, digest.ScopeID = memory.DigestScope(s)
+	events, err := u.readDay(ctx, d)
+	if err != nil || CountUserMessages(events) < memory.DigestLeast {
+		return digest, err
 	}
 	first, last := events[0], events[len(events)-1]
-	made.StartSeq, made.EndSeq, made.At = first.Seq, last.Seq, last.CreatedAt
-	for _, e := range events { // an answer may be as late as the next day's questions are early
-		made.At = maxTime(made.At, e.CreatedAt)
+	digest.StartSeq, digest.EndSeq, digest.At = first.Seq, last.Seq, last.CreatedAt
+	for _, e := range events { // an answer may be later than the next day's first question
+		digest.At = maxTime(digest.At, e.CreatedAt)
 	}
-	teller := *u.engine.Summarizer
-	teller.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
-	teller.Language = LanguageOfDay(events, u.cfg.Language)
+	summarizer := *u.engine.Summarizer
+	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
+	summarizer.Language = LanguageOfDay(events, u.cfg.Language)
 	size := compaction.TokensOf(events)
-	parts := 1 + size/max(1, teller.Context/4)
+	parts := 1 + size/max(1, summarizer.Context/4)
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
 	defer stop()
-	res, err := teller.Summarize(ctx, summarize.Request{
-		Events: events, Target: min(digestTokens, max(digestLeast, size/4)), MaxTokens: digestMost, Profile: compaction.ProfileDay,
+	res, err := summarizer.Summarize(ctx, summarize.Request{
+		Events: events, Target: min(digestTokens, max(minDigestTokens, size/4)), MaxTokens: maxDigestTokens, Profile: compaction.ProfileDay,
 	})
-	made.Usage, made.Cost = res.Usage, res.Cost
+	digest.Usage, digest.Cost = res.Usage, res.Cost
 	if err != nil {
-		return made, fmt.Errorf("ask for a digest: %w", err)
+		return digest, fmt.Errorf("ask for a digest: %w", err)
 	}
 	if body := memory.DigestBody(res.Text); body != "" {
-		made.Content = memory.DigestTitle(d.Day, teller.Language) + "\n" + body
+		digest.Content = memory.DigestTitle(d.Day, summarizer.Language) + "\n" + body
 	}
-	return made, nil
+	return digest, nil
 }
 
-// dayEvents reads what was said on a day, without commands.
-func (u *Worker) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
+// readDay reads the events of a day, without commands.
+func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
 	var all []sessions.Event
 	for after := int64(0); ; {
 		page, err := u.memory.DigestEvents(ctx, d, after, digestPage)
@@ -214,8 +213,8 @@ func (u *Worker) dayEvents(ctx context.Context, d memory.DigestDue) ([]sessions.
 
 var errDigestPanic = errors.New("digest panicked")
 
-// digestTrouble is why a day was not told, in words that may stand in a table: never the provider's own.
-func digestTrouble(err error) string {
+// digestFailureReason is the reason of a failed digest for a table. A provider's own text is left out.
+func digestFailureReason(err error) string {
 	_, model := errors.AsType[*llm.CallError](err)
 	switch {
 	case errors.Is(err, errDigestPanic):
@@ -228,8 +227,8 @@ func digestTrouble(err error) string {
 	return "no usable answer"
 }
 
-// People counts the messages that people sent.
-func People(events []sessions.Event) int {
+// CountUserMessages counts the messages that people sent.
+func CountUserMessages(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
@@ -239,7 +238,7 @@ func People(events []sessions.Event) int {
 	return n
 }
 
-// LanguageOfDay is the language that most messages of people are in: a digest is read by those who talked.
+// LanguageOfDay is the language of most messages that people sent, or the configured one.
 func LanguageOfDay(events []sessions.Event, configured string) string {
 	n := 0
 	for _, e := range events {
@@ -254,7 +253,7 @@ func LanguageOfDay(events []sessions.Event, configured string) string {
 				latin++
 			}
 		}
-		switch { // a word of Latin letters is about as long as four of them
+		switch { // a Latin word is about four letters long
 		case han*4 > latin:
 			n++
 		case latin > 0:

@@ -6,9 +6,9 @@ import (
 	"ebb/sessions"
 )
 
-// FactsDue reports whether facts are to be drawn out of what a session said since its last flush, whatever the size of
-// its context: after each turn, or where enough messages look worth it. It does not stand for the cycle's flush. What an
-// operator asks for after each turn may take what is left of the day, candidates only what low priority may.
+// FactsDue reports whether a session's new events are to be flushed whatever the size of its context. That is after
+// each turn, or when enough messages are candidates. The cycle's flush is not replaced by it. A flush after each turn
+// may use the whole daily budget, one for candidates only the low-priority part.
 func (u *Worker) FactsDue(s sessions.Session) bool {
 	set, want := u.views.Settings(s), u.cfg.Remember
 	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {
@@ -17,10 +17,10 @@ func (u *Worker) FactsDue(s sessions.Session) bool {
 	if want.EveryTurn {
 		return !view.Spent(set, s)
 	}
-	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !spentLow(set, s)
+	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !lowBudgetSpent(set, s)
 }
 
-// factsTrigger is what asks for such a flush.
+// factsTrigger is the trigger of such a flush.
 func (u *Worker) factsTrigger() string {
 	if u.cfg.Remember.EveryTurn {
 		return flushEveryTurn

@@ -7,21 +7,22 @@ import (
 	"ebb/sessions"
 )
 
-// Lock waits until no flush or compaction of the session is under way, and keeps others out until unlock.
+// Lock waits until no flush or compaction of the session runs, and excludes others until unlock. The error is ctx's
+// cause.
 func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
 	return u.Locks.lock(ctx, key)
 }
 
-// Busy reports whether a flush or a compaction of the session is under way.
+// Busy reports whether a flush or a compaction of the session runs.
 func (u *Worker) Busy(key sessions.Key) bool { return u.Locks.Busy(key) }
 
-// locks are one lock for each session, held by whoever compacts or flushes it.
+// locks has one lock for each session, held during a flush or a compaction.
 type locks struct {
 	mu   sync.Mutex
 	held map[sessions.Key]chan struct{}
 }
 
-// lock waits for the session's lock and returns what gives it back; the error is ctx's cause.
+// lock waits for the session's lock and returns its release; the error is ctx's cause.
 func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
 	for {
 		l.mu.Lock()
@@ -46,7 +47,7 @@ func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err 
 	}
 }
 
-// Busy reports whether somebody holds the session's lock.
+// Busy reports whether the session's lock is held.
 func (l *locks) Busy(key sessions.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

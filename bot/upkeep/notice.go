@@ -11,10 +11,9 @@ import (
 	"ebb/sessions"
 )
 
-// notice is the notice of a compaction for the people of its conversation; nil for none. No notice follows a compaction
-// by hand, which has its receipt, of one that is a part of a backlog, or while the process stops. None goes to a group about
-// the context of one member.
-func (r *run) notice(c sessions.Compaction) *sessions.Reply {
+// newNotice is the notice of a compaction for its conversation; nil for none. A manual compaction has its receipt
+// instead. Parts of a backlog, compactions during a stop and those of one member's context in a group have no notice.
+func (r *run) newNotice(c sessions.Compaction) *sessions.Reply {
 	if !r.cfg.CompactNotify || r.Trigger == TriggerManual || r.partial || r.stopping() {
 		return nil
 	}

@@ -15,20 +15,20 @@ import (
 	"ebb/sessions"
 )
 
-// TriggerRewrite is the trigger of a rewriting, in the compaction log.
+// TriggerRewrite is the trigger of a rewritten summary in the compaction log.
 const TriggerRewrite = "rewrite"
 
-// rewriteWindows bounds what a rewriting reads of the log, in windows of the model: the newest part of the range.
+// rewriteWindows limits the events that a rewrite reads, in windows of the model. The newest ones are read.
 const rewriteWindows = 4
 
-// rewriteDue reports whether an erasure emptied a summary of the view, which a model may be asked for now.
+// rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.
 func (u *Worker) rewriteDue(v sessions.View) bool {
 	set := u.views.Settings(v.Session)
 	return set.Enabled && !view.Spent(set, v.Session) && !u.now().Before(v.Session.CompactRetryAt) &&
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
 
-// rewrite summarizes the range of an emptied summary again, from what is left in the log. The other summaries stay.
+// rewrite summarizes the range of an emptied summary again, from the events left in the log. Other summaries stay.
 func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	unlock, err := u.Locks.lock(ctx, l.Key)
 	if err != nil {
@@ -41,7 +41,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("read session %s: %w", l.Key, err)
 	}
 	u.views.Show(&v)
-	if !u.rewriteDue(v) { // a run that was under way may have done it
+	if !u.rewriteDue(v) { // an earlier run has done it
 		return nil
 	}
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
@@ -59,7 +59,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 }
 
 func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time) error {
-	text, tokens, err := r.writeAgain(ctx, old)
+	text, tokens, err := r.summarizeAgain(ctx, old)
 	if err != nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	return nil
 }
 
-// writeAgain returns a new text for a summary, and its tokens.
-func (r *run) writeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
-	events, from, err := r.newest(ctx, old)
+// summarizeAgain returns a new text for a summary, and its tokens.
+func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
+	events, from, err := r.readNewest(ctx, old)
 	if err != nil {
 		return "", 0, err
 	}
 	note := ""
 	switch {
 	case len(events) == 0:
-		note = r.absent(old.StartSeq, old.EndSeq)
+		note = r.missingNote(old.StartSeq, old.EndSeq)
 		return note, r.counter.Count(note), nil
 	case from > old.StartSeq:
-		note = r.absent(old.StartSeq, from-1) + "\n\n"
+		note = r.missingNote(old.StartSeq, from-1) + "\n\n"
 	}
 	w, p := r.set.Window.Counted(r.view.Session.CalibrationFactor), r.set.Policy
-	p.Rolling = false // it stands beside the others
+	p.Rolling = false // the other summaries stay
 	task := summarize.Task{
 		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Usable: w.Usable(),
 		Target: min(w.Summary, max(minSummary, compaction.TokensOf(events)/4)),
@@ -103,7 +103,7 @@ func (r *run) writeAgain(ctx context.Context, old sessions.Summary) (text string
 	} else {
 		draft, err = r.engine.Summarize(ctx, task)
 	}
-	r.made(draft)
+	r.recordDraft(draft)
 	if err != nil {
 		return "", 0, fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
 	}
@@ -111,9 +111,9 @@ func (r *run) writeAgain(ctx context.Context, old sessions.Summary) (text string
 	return text, r.counter.Count(text), nil
 }
 
-// newest reads the conversation in a summary's range without erased events, and names the event that it begins with: of a
-// long range it is the newest part.
-func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
+// readNewest reads the events of a summary's range without erased ones, and returns the sequence number that it begins
+// with. A range over the limit is read from its end.
+func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-MaxRaw+1)
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, MaxRaw); err != nil {
 		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
@@ -128,8 +128,8 @@ func (r *run) newest(ctx context.Context, old sessions.Summary) (events []sessio
 	return events, from, nil
 }
 
-// absent names events that a summary does not cover.
-func (r *run) absent(from, through int64) string {
+// missingNote names events that a summary does not cover.
+func (r *run) missingNote(from, through int64) string {
 	if r.cfg.Language == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}

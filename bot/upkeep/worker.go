@@ -3,6 +3,8 @@ package upkeep
 import (
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
 	"ebb/bot/view"
@@ -17,15 +19,13 @@ import (
 	"ebb/sessions"
 	"ebb/sessions/lease"
 	"ebb/sessions/serial"
-
-	"golang.org/x/sync/semaphore"
 )
 
-// Config is what a [Worker] needs.
+// Config has the dependencies and settings of a [Worker].
 type Config struct {
 	Store   sessions.Store
 	Memory  memory.Store
-	Keeper  memory.MaintenanceStore // nil: nothing is tidied up
+	Keeper  memory.MaintenanceStore // nil: memory is not tidied
 	Model   llm.Model
 	Counter *tokens.Counter
 	Leases  *lease.Holder
@@ -34,23 +34,23 @@ type Config struct {
 	Now       func() time.Time // the storage's clock
 	Stopping  func() bool      // whether a stop has begun
 	Languages wording.Languages
-	Language  string // of summaries, where nothing else says
+	Language  string // default language of summaries
 	Location  *time.Location
 
-	// Compaction says how conversations are compacted, Groups how single ones are instead.
+	// Compaction has the default settings of compactions, Groups those of single conversations.
 	Compaction      compaction.Settings
 	Groups          map[sessions.ConversationID]compaction.Settings
 	Remember        view.Remember
-	DigestAt        string        // the time of day, such as 04:00 in Location; empty: no digests
+	DigestAt        string        // time of day in Location, such as 04:00; empty: no digests
 	SummaryModel    string        // empty: the default model
-	SummaryRetries  int           // requests for one summary, in all
-	SummaryBackoff  time.Duration // before the second one; each later pause is that much longer
+	SummaryRetries  int           // requests for one summary in all
+	SummaryBackoff  time.Duration // before the second request; each later pause is longer by it
 	CommitTimeout   time.Duration // of one statement
 	CompactDeadline time.Duration
-	CompactNotify   bool // people read a short notice of an automatic compaction
+	CompactNotify   bool // automatic compactions send a short notice
 }
 
-// Worker does what no answer waits for: it flushes, compacts, settles what is owed and tidies up.
+// Worker does the upkeep of sessions and memory: flushes, compactions, digests and tidying.
 type Worker struct {
 	cfg          Config
 	store        sessions.Store
@@ -67,30 +67,31 @@ type Worker struct {
 	flusher      *extract.Flusher
 	consolidator *consolidate.Consolidator
 	Locks        *locks
-	spare        *semaphore.Weighted // bounds maintenance over all sessions
+	slots        *semaphore.Weighted // limits upkeep over all sessions
 	idle         idleBacklogs
 
-	turns  *serial.Mailboxes
-	own    *serial.Mailboxes
-	outbox *outbox.Outbox
-	stats  Stats
+	turns       *serial.Mailboxes
+	maintenance *serial.Mailboxes
+	outbox      *outbox.Outbox
+	stats       Stats
 }
 
-// maxUpkeep is how many sessions are flushed or compacted at once.
-const maxUpkeep = 8
+// maxConcurrent is the number of sessions that are flushed or compacted concurrently.
+const maxConcurrent = 8
 
 // Stats counts flushes, compactions and digests.
 type Stats interface {
 	Flushed(o extract.Outcome, err error)
 	Compacted(e sessions.LogEntry)
-	DigestEnded(outcome string) // written, nothing or failed
+	DigestEnded(outcome string) // "written", "nothing" or "failed"
 }
 
+// New returns a worker; [Worker.Connect] completes it.
 func New(cfg Config) *Worker {
 	u := &Worker{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, counted: cfg.Views.Counted,
 		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
-		Locks: &locks{held: map[sessions.Key]chan struct{}{}}, spare: semaphore.NewWeighted(maxUpkeep),
+		Locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
 	window := cfg.Compaction.Window.Context
 	u.engine = &summarize.Engine{Summarizer: &summarize.Summarizer{
@@ -110,7 +111,8 @@ func New(cfg Config) *Worker {
 	return u
 }
 
-// Connect gives the worker its own mailboxes, those of turns, and the way out.
+// Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics. It is called once, before any other
+// method.
 func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, stats Stats) {
-	u.turns, u.own, u.outbox, u.stats = turns, own, replies, stats
+	u.turns, u.maintenance, u.outbox, u.stats = turns, own, replies, stats
 }

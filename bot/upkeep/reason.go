@@ -9,14 +9,14 @@ import (
 	"ebb/sessions"
 )
 
-// errNoSummary says that a model answered, if at all, with nothing that passes for a summary.
+// errNoSummary means that the model gave no answer, or none that is usable as a summary.
 var errNoSummary = errors.New("no usable summary")
 
-// Reason is why an attempt at a compaction failed, in one word. It stands first in the log's error column, so that
-// people read later what it means to them.
+// Reason is why a compaction failed: the first words of the log's error column, which [ParseReason] reads and Describe
+// translates for people.
 type Reason string
 
-// The reasons. The others are the classes of a model's errors.
+// The reasons. The classes of a model's errors are reasons too.
 const (
 	reasonModel     Reason = "model error" // the class follows
 	ReasonTimeout   Reason = "out of time"
@@ -28,7 +28,7 @@ const (
 	reasonStorage   Reason = "storage"
 )
 
-// reasonOf is the reason that an error comes to.
+// reasonOf classifies an error.
 func reasonOf(err error) Reason {
 	if _, ok := errors.AsType[*llm.CallError](err); ok {
 		return Reason(llm.ClassOf(err))
@@ -50,8 +50,8 @@ func reasonOf(err error) Reason {
 	return reasonStorage
 }
 
-// ReasonIn is the reason that an error column begins with; empty where an older release wrote it.
-func ReasonIn(text string) Reason {
+// ParseReason reads the reason at the start of an error column; empty if an older release wrote it.
+func ParseReason(text string) Reason {
 	word, rest, _ := strings.Cut(text, ": ")
 	if Reason(word) == reasonModel {
 		word, _, _ = strings.Cut(rest, ": ")
@@ -62,8 +62,8 @@ func ReasonIn(text string) Reason {
 	return ""
 }
 
-// Word is the reason in a few words for people, in a language. Like an apology it has nothing of the provider's own text.
-func (r Reason) Word(lang string) string {
+// Describe returns the reason for people, in Chinese or, for lang "en", in English. A provider's own text is left out.
+func (r Reason) Describe(lang string) string {
 	words, known := r.words()
 	if !known {
 		words = [2]string{"原因已记录", "the reason is recorded"}
@@ -83,10 +83,10 @@ func (r Reason) words() (words [2]string, known bool) {
 	return words, known
 }
 
-// CompactReason is why a compaction failed, for the administrator who asked for it.
-func CompactReason(err error, lang string) string { return reasonOf(err).Word(lang) }
+// CompactReason describes why a compaction failed, for the administrator who requested it.
+func CompactReason(err error, lang string) string { return reasonOf(err).Describe(lang) }
 
-// modelReasons are what a model's refusal comes to, in Chinese and English.
+// modelReasons are the descriptions of a model's errors, in Chinese and English.
 var modelReasons = map[llm.ErrorClass][2]string{
 	llm.Busy:        {"模型服务繁忙", "the model service is busy"},
 	llm.Timeout:     {"模型服务没有及时回答", "the model service did not answer in time"},
@@ -99,7 +99,7 @@ var modelReasons = map[llm.ErrorClass][2]string{
 	llm.Malformed:   {"模型服务不接受这个请求", "the model service does not take the request"},
 }
 
-// reasonWords are the other reasons in Chinese and English.
+// reasonWords are the descriptions of the other reasons, in Chinese and English.
 var reasonWords = map[Reason][2]string{
 	ReasonTimeout:   {"超时", "it took too long"},
 	reasonChanged:   {"对话同时被改动", "the conversation changed meanwhile"},
@@ -110,5 +110,5 @@ var reasonWords = map[Reason][2]string{
 	reasonStorage:   {"存储出错，已记录", "storage trouble, which has been recorded"},
 }
 
-// errNoGain says that a compaction would gain too little.
+// errNoGain means that a compaction would gain too little.
 var errNoGain = errors.New("gains too little")

@@ -1,0 +1,85 @@
+package upkeep
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"ebb/bot/periodic"
+	"ebb/bot/view"
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// WakeBacklogs wakes the upkeep of quiet sessions whose context exceeds its threshold. Backlogs remain after imports,
+// erasures, smaller windows, failures and exhausted daily budgets. A session in which the upkeep found no work is
+// skipped until its context changes, so that its lease can be released.
+func (u *Worker) WakeBacklogs(ctx context.Context) {
+	least := u.cfg.Compaction.Window.Trigger()
+	for _, own := range u.cfg.Groups {
+		least = min(least, own.Window.Trigger())
+	}
+	var after sessions.Key
+	listed := map[sessions.Key]bool{}
+	for more := true; more; {
+		list, err := u.store.Backlogs(ctx, u.leases.Owner(), least, after, PageSize)
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Failed to list backlogs")
+			return
+		}
+		for _, s := range list {
+			after, listed[s.Key] = s.Key, true
+			set := u.views.Settings(s)
+			if set.Enabled && !view.Spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !u.idle.has(s, u.now()) && !u.Locks.Busy(s.Key) {
+				u.maintenance.Wake(s.Key)
+			}
+		}
+		more = len(list) == PageSize
+	}
+	u.idle.retain(listed)
+}
+
+// idleBacklogs are sessions over their threshold in which the upkeep found no work, for example because the policy
+// counts messages. Each is identified by the size of its context.
+type idleBacklogs struct {
+	mu    sync.Mutex
+	known map[sessions.Key]idleBacklog
+}
+
+type idleBacklog struct {
+	tokens int
+	until  time.Time // the end of the policy's cooldown; zero: time does not change the decision
+}
+
+// add records a session without due work. Sessions that wait for a retry or for the next day are not recorded.
+func (i *idleBacklogs) add(s sessions.Session, set compaction.Settings, now time.Time) {
+	if view.Spent(set, s) || now.Before(s.CompactRetryAt) {
+		return
+	}
+	idle := idleBacklog{tokens: s.TotalTokens}
+	if at := set.Policy.CooledAt(s); at.After(now) {
+		idle.until = at
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known == nil {
+		i.known = map[sessions.Key]idleBacklog{}
+	}
+	i.known[s.Key] = idle
+}
+
+// has reports whether a recorded session is unchanged.
+func (i *idleBacklogs) has(s sessions.Session, now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	idle, ok := i.known[s.Key]
+	return ok && idle.tokens == s.TotalTokens && (idle.until.IsZero() || now.Before(idle.until))
+}
+
+// retain removes all sessions that are no longer listed as backlogs.
+func (i *idleBacklogs) retain(listed map[sessions.Key]bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	maps.DeleteFunc(i.known, func(key sessions.Key, _ idleBacklog) bool { return !listed[key] })
+}

@@ -1,0 +1,44 @@
+package upkeep
+
+import (
+	"context"
+
+	"ebb/bot/periodic"
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// Charge counts the tokens of model calls that have no row of their own.
+func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) {
+	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+	defer stop()
+	if err := u.store.Charge(ctx, key, one); err != nil {
+		periodic.LogFailure(ctx, err, "Tokens of model calls could not be counted")
+	}
+}
+
+// lowShare is the divisor of the daily tokens that yields the budget of low-priority work.
+const lowShare = 4
+
+// lowBudgetSpent reports whether a session has spent a quarter of its daily tokens, for any purpose. Owed flushes, idle
+// flushes, flushes of candidates and digests do not start after that. The rest is for compactions and the flushes
+// before them, so that repeated failures never stop a view from shrinking.
+func lowBudgetSpent(set compaction.Settings, s sessions.Session) bool {
+	return set.DailyTokens > 0 && s.SpentToday >= max(1, set.DailyTokens/lowShare)
+}
+
+// flushBudget is the token limit of a flush; 0 is unlimited, for flushes that people request. Low-priority flushes stop
+// at the low-priority budget. Each other flush leaves half of the remaining day to compactions.
+func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
+	daily := u.views.Settings(s).DailyTokens
+	switch trigger {
+	case flushManual, FlushNew:
+		return 0
+	case flushDebt, flushIdle, flushCandidates:
+		return min(daily, max(1, daily/lowShare-s.SpentToday))
+	}
+	return min(daily, max(1, (daily-s.SpentToday)/2))
+}

@@ -1,0 +1,99 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// The triggers in the compaction log of compactions that a member requests.
+const (
+	TriggerManual = "manual"
+	TriggerUndo   = "undo"
+)
+
+// backgroundNeed is the flush or compaction that a view of this many tokens needs while no answer waits.
+func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
+	if set := u.views.Settings(v.Session); !set.Enabled || view.Spent(set, v.Session) {
+		return compaction.Need{}
+	}
+	need := u.views.Decide(v, tokens)
+	if need.Forced && u.now().Before(v.Session.CompactRetryAt) {
+		need.Compact, need.Trigger = false, "" // retried once a turn, by the next turn
+	}
+	return need
+}
+
+// Due reports whether a view of this many tokens needs maintenance.
+func (u *Worker) Due(v sessions.View, tokens int) bool {
+	need := u.backgroundNeed(v, tokens)
+	return need.Flush || need.Compact || u.rewriteDue(v)
+}
+
+// maxSessionRounds limits the compactions of one session in a row. Later work queues behind other sessions.
+const maxSessionRounds = 5
+
+// Maintain flushes and compacts one session as its context requires, after its reply was sent: steps 9 to 11 of a
+// message's path. more reports whether work is left. Failures are logged and retried later; they never reach the group.
+func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
+	if err := u.slots.Acquire(ctx, 1); err != nil {
+		return false, nil
+	}
+	defer u.slots.Release(1)
+	lease, err := u.leases.Get(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("take lease of session %s: %w", key, err)
+	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
+	ctx = log.WithContext(ctx)
+	for range maxSessionRounds {
+		again, err := u.maintainOnce(ctx, lease)
+		if err != nil {
+			log.Warn().Err(u.leases.Check(key, err)).Msg("Upkeep did not finish")
+			return false, nil
+		}
+		if !again {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// maintainOnce does the session's most urgent work, and reports whether more may be due.
+func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
+	defer stop()
+	v, err := u.store.Begin(ctx, l, 0)
+	if err != nil {
+		return false, fmt.Errorf("read session %s: %w", l.Key, err)
+	}
+	u.views.Show(&v)
+	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
+	case u.rewriteDue(v):
+		return true, u.rewrite(ctx, l)
+	case need.Compact:
+		done, err := u.Compact(ctx, l, "", 0, func(v sessions.View) string { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
+		switch {
+		case err != nil && !NothingToCompact(err):
+			return false, err
+		case done.Outcome == OutcomeCommitted && done.EndSeq >= done.StartSeq:
+			return true, nil
+		case need.Flush: // nothing left the view but tool results: the flush is still due
+			_, err = u.flushCycle(ctx, l)
+			return false, err
+		}
+		return false, nil
+	case need.Flush:
+		_, err = u.flushCycle(ctx, l)
+	case u.FactsDue(v.Session):
+		_, err = u.FlushAll(ctx, l, u.factsTrigger())
+	default:
+		u.idle.add(v.Session, u.views.Settings(v.Session), u.now())
+	}
+	return false, err
+}

@@ -1,0 +1,156 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/periodic"
+	"ebb/memory"
+	"ebb/memory/extract"
+	"ebb/sessions"
+)
+
+const (
+	// BackgroundInterval is the time between two checks for background work.
+	BackgroundInterval = 30 * time.Second
+	// PageSize is the number of sessions listed at a time.
+	PageSize = 100
+	// IdleAfter is the time without messages after which a session is flushed.
+	IdleAfter = 30 * time.Minute
+)
+
+// MaxTimeouts is the number of consecutive model timeouts that ends a check. The provider is unavailable then, and each
+// further call would delay the others by its timeout.
+const MaxTimeouts = 3
+
+// FlushOverdue runs flushes in the background, one session at a time. Owed flushes come first, the oldest before the
+// others, then idle sessions. It only wakes the upkeep of backlogs. A stop interrupts it: the flush in progress becomes
+// owed or is left to the flush of the stop.
+func (u *Worker) FlushOverdue(ctx context.Context) {
+	u.WakeBacklogs(ctx)
+	look := breaker{}
+	if u.flushOwed(ctx, &look); !look.open() {
+		u.flushIdle(ctx, &look)
+	}
+}
+
+// ReleaseAfter is the time without messages after which the lease of a flushed or owed session is released. Other
+// leases are kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
+const ReleaseAfter = 5 * time.Minute
+
+// ReleaseIdle releases the leases of idle sessions.
+func (u *Worker) ReleaseIdle(ctx context.Context) {
+	n, err := u.leases.ReleaseIdle(ctx, ReleaseAfter, IdleAfter+ReleaseAfter, func(key sessions.Key) bool {
+		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.Locks.Busy(key) || u.outbox.Holds(key)
+	})
+	if err != nil {
+		periodic.LogFailure(ctx, err, "Failed to release idle leases")
+	} else if n > 0 {
+		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Idle leases released")
+	}
+	u.outbox.Forget(u.leases.Holds)
+}
+
+// breaker counts consecutive model timeouts of one check.
+type breaker struct{ timeouts int }
+
+func (p *breaker) record(err error) {
+	if p.timeouts++; !errors.Is(err, context.DeadlineExceeded) {
+		p.timeouts = 0
+	}
+}
+
+func (p *breaker) open() bool { return p.timeouts >= MaxTimeouts }
+
+// flushOwed repeats failed flushes. Their events are read from the log.
+func (u *Worker) flushOwed(ctx context.Context, look *breaker) {
+	var after memory.FlushCandidate
+	for more := true; more; {
+		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, PageSize)
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Failed to list owed flushes")
+			return
+		}
+		for _, d := range owed {
+			after = d.FlushCandidate
+			out, err := u.flushLow(ctx, d.FlushCandidate, flushDebt, func(sessions.Session) bool { return true })
+			if err != nil {
+				periodic.LogFailure(ctx, err, "Owed flush did not come through, it rests")
+			} else if out.Through > 0 {
+				zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
+			}
+			if u.endsLook(ctx, look, out, err) {
+				return
+			}
+		}
+		more = len(owed) == PageSize
+	}
+}
+
+// flushIdle flushes idle sessions.
+func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
+	var after memory.FlushCandidate
+	for more := true; more; {
+		idle, err := u.memory.Idle(ctx, u.leases.Owner(), IdleAfter, after, PageSize)
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Failed to list idle sessions")
+			return
+		}
+		for _, w := range idle {
+			after = w
+			out, err := u.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
+				return u.views.Settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= IdleAfter
+			})
+			if err != nil {
+				periodic.LogFailure(ctx, err, "Flush of an idle session failed; its range is owed")
+			}
+			if u.endsLook(ctx, look, out, err) {
+				return
+			}
+		}
+		more = len(idle) == PageSize
+	}
+}
+
+// endsLook records the result of a flush and reports whether the check is over. Its reasons are a stop, untrusted
+// leases and a model that does not answer. A skipped session is no evidence of that.
+func (u *Worker) endsLook(ctx context.Context, look *breaker, out extract.Outcome, err error) bool {
+	if err != nil || out.Through > 0 {
+		look.record(err)
+	}
+	return ctx.Err() != nil || look.open() || !u.leases.Trusted()
+}
+
+// flushLow flushes a session at low priority. It skips sessions that are unwanted, over the low-priority budget, locked
+// by other upkeep or leased to another replica. Only a session that passes the first three checks is leased.
+func (u *Worker) flushLow(
+	ctx context.Context, w memory.FlushCandidate, trigger string, wanted func(sessions.Session) bool,
+) (out extract.Outcome, err error) {
+	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
+	allowed := func(s sessions.Session) bool { return !lowBudgetSpent(u.views.Settings(s), s) && wanted(s) }
+	if u.Locks.Busy(key) || !allowed(listed) {
+		return out, nil
+	}
+	if err := u.slots.Acquire(ctx, 1); err != nil {
+		return out, nil // the process stops
+	}
+	defer u.slots.Release(1)
+	lease, err := u.leases.Get(ctx, key)
+	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("take lease of session %s: %w", key, err)
+	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
+	ctx, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)
+	defer stop()
+	out, err = u.flushIfDue(ctx, lease, trigger, func(s sessions.Session) (int, bool) {
+		return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)
+	})
+	return out, u.leases.Check(key, err)
+}

@@ -1,0 +1,204 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"ebb/bot/periodic"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+const (
+	// indexBatch is the number of rows that one step indexes, and indexSteps the number of steps of one check.
+	indexBatch = 500
+	indexSteps = 20
+	// TidyInterval is the time between two checks for expired facts and overfull scopes. Both read whole tables.
+	TidyInterval = time.Hour
+	// maxScopeCalls is the number of model calls that one check makes for one scope, and MaxTidyCalls for all.
+	maxScopeCalls = 10
+	MaxTidyCalls  = 50
+	// GroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to maxGroupPause.
+	GroupPause    = 6 * time.Hour
+	maxGroupPause = 7 * 24 * time.Hour
+	// overfullLogEvery is the time between two warnings about one overfull scope.
+	overfullLogEvery = 24 * time.Hour
+)
+
+// MaintainMemory indexes rows that older releases left without an index and tidies the memory, until ctx ends. Both run
+// concurrently, since tidying may wait for a slow model.
+func (u *Worker) MaintainMemory(ctx context.Context) {
+	if u.cfg.Keeper == nil {
+		return
+	}
+	var g errgroup.Group
+	g.Go(func() error { periodic.Every(ctx, BackgroundInterval, u.leases.Trusted, u.indexBacklog); return nil })
+	tidy := &tidyState{pauses: map[memory.FactGroup]groupPause{}, logged: map[memory.OverfullScope]time.Time{}}
+	g.Go(func() error {
+		periodic.Every(ctx, BackgroundInterval, u.leases.Trusted, func(ctx context.Context) { u.tidy(ctx, tidy) })
+		return nil
+	})
+	_ = g.Wait() // its functions return no errors
+}
+
+func (u *Worker) indexBacklog(ctx context.Context) {
+	for range indexSteps {
+		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Messages and memories could not be indexed")
+		}
+		if err != nil || n < indexBatch || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// tidyState is kept between two checks. It belongs to one goroutine.
+type tidyState struct {
+	tidied  time.Time
+	pauses  map[memory.FactGroup]groupPause    // by group, with Held zero
+	logged  map[memory.OverfullScope]time.Time // last warning by scope, with Held zero
+	breaker breaker
+	calls   int // of this check
+}
+
+// groupPause is the pause of a group that could not be merged.
+type groupPause struct {
+	until time.Time
+	tries int
+}
+
+// tidy deletes expired facts and consolidates overfull scopes once an hour. Only the first live replica does so, so
+// that calls and table scans are not repeated.
+func (u *Worker) tidy(ctx context.Context, c *tidyState) {
+	if time.Since(c.tidied) < TidyInterval {
+		return
+	}
+	leads, err := u.cfg.Keeper.IsLeader(ctx, u.leases.Owner())
+	if err != nil {
+		periodic.LogFailure(ctx, err, "Memory is not tidied up: the first replica is not known")
+	}
+	if err != nil || !leads {
+		return
+	}
+	c.tidied = time.Now()
+	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
+		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
+	} else if n > 0 {
+		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
+	}
+	if u.cfg.Remember.MaxPerScope > 0 {
+		u.consolidate(ctx, c)
+	}
+}
+
+// consolidate merges facts of the scopes that hold more than their limit, the fullest first.
+func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
+	c.breaker, c.calls = breaker{}, 0
+	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
+	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
+	for after := (memory.OverfullScope{}); ; {
+		overfull, err := u.cfg.Keeper.OverfullScopes(ctx, u.cfg.Remember.MaxPerScope, after)
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
+		}
+		if err != nil || len(overfull) == 0 {
+			return
+		}
+		for _, scope := range overfull {
+			u.thinScope(ctx, c, scope)
+			if ctx.Err() != nil || c.breaker.open() || c.calls >= MaxTidyCalls || !u.leases.Trusted() {
+				return
+			}
+		}
+		after = overfull[len(overfull)-1]
+	}
+}
+
+// thinScope merges the facts of a scope group by group, the highest first, until the scope is within its limit or its
+// calls are used up. A group is skipped if its facts could not be merged or its session has spent its budget. A warning
+// is logged if nothing was merged in a scope of more than twice its limit.
+func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
+	groups, err := u.cfg.Keeper.FactGroups(ctx, scope)
+	if err != nil {
+		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
+		return
+	}
+	most, held, calls, waits := u.cfg.Remember.MaxPerScope, scope.Held, 0, false
+	for _, p := range groups {
+		p.Held = 0
+		for held > most && calls < maxScopeCalls && c.calls < MaxTidyCalls && time.Now().After(c.pauses[p].until) {
+			if affords, err := u.hasBudget(ctx, p); err != nil {
+				periodic.LogFailure(ctx, err, "Overfull scope skipped: failed to read the budget of its session")
+				return
+			} else if !affords {
+				waits = true
+				break
+			}
+			calls, c.calls = calls+1, c.calls+1
+			n, err := u.mergeFacts(ctx, p, held)
+			c.breaker.record(err)
+			if held -= n; n > 0 {
+				delete(c.pauses, p)
+				continue
+			}
+			if ctx.Err() != nil || errors.Is(err, sessions.ErrConflict) { // another process changed the facts
+				return
+			}
+			tries := c.pauses[p].tries
+			c.pauses[p] = groupPause{until: time.Now().Add(min(GroupPause<<min(tries, 10), maxGroupPause)), tries: tries + 1}
+			if c.breaker.open() {
+				return
+			}
+		}
+	}
+	name := memory.OverfullScope{Scope: scope.Scope, ScopeID: scope.ScopeID}
+	if _, logged := c.logged[name]; !logged && !waits && held == scope.Held && held > 2*most {
+		c.logged[name] = time.Now()
+		zerolog.Ctx(ctx).Warn().Str("scope", string(scope.Scope)).Str("scope_id", scope.ScopeID).Int("held", held).Int("max", most).
+			Msg("Scope holds more than twice the facts that it should and none could be told in fewer, all stay")
+	}
+}
+
+// hasBudget reports whether the session of a group has low-priority budget left today.
+func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error) {
+	s, err := u.store.Session(ctx, p.Session)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read session %s: %w", p.Session, err)
+	}
+	return !lowBudgetSpent(u.views.Settings(s), s), nil
+}
+
+// mergeFacts merges facts of a group and returns by how many rows their number fell. held is the number of facts in the
+// scope.
+func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
+	if err := u.slots.Acquire(ctx, 1); err != nil {
+		return 0, err
+	}
+	defer u.slots.Release(1)
+	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
+	defer stop()
+	done, err := u.consolidator.Run(one, p)
+	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
+	if err != nil {
+		if errors.Is(err, sessions.ErrConflict) {
+			return 0, err
+		}
+		periodic.LogFailure(ctx, err, "Failed to merge facts of an overfull scope")
+		return 0, err
+	}
+	if done.Old > 0 {
+		zerolog.Ctx(ctx).Info().Str("scope", string(p.Scope)).Int("held", held).Int("old", done.Old).
+			Int("new", done.Receipt.Rows()).Int("tokens", done.Usage.Prompt+done.Usage.Completion).Msg("Memories consolidated")
+	}
+	return done.Old - done.Receipt.Rows(), nil
+}
