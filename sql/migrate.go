@@ -34,9 +34,8 @@ type Migration struct {
 	AppliedAt time.Time // zero while it is not applied
 }
 
-// Migrate brings the schema of the database at url up to date and returns the steps that it took. Processes that
-// migrate at once wait for each other, under an advisory lock: url must lead to the server itself, not to a pooler
-// that hands out connections by the transaction.
+// Migrate brings the schema of the database at url up to date and returns the applied steps. Concurrent migrations wait
+// for each other under an advisory lock. So url must lead to the server itself, not to a transaction pooler.
 func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	provider, closeDB, err := migrator(url)
 	if err != nil {
@@ -99,7 +98,8 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// Migrated reports whether any step of the schema was ever taken. It changes nothing, and needs no right to.
+// Migrated reports whether any step of the schema was ever applied. It changes nothing and needs no rights to change
+// anything.
 func Migrated(ctx context.Context, url string) (begun bool, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"ebb/sql/pg"
 )
 
-// Between is what stands between an address and the server.
+// Between is the kind of pooler between an address and the server.
 type Between string
 
-// What may stand there.
+// The kinds of pooler.
 const (
 	Nothing           Between = "nothing"
 	SessionPooler     Between = "a pooler that hands out connections by the session"
 	TransactionPooler Between = "a pooler that hands out connections by the transaction"
 )
 
-// Lead is where an address of a database leads.
+// Lead is the destination of a database address.
 type Lead struct {
 	Between Between
 	Version string // of the server, such as 15.8
@@ -28,7 +28,7 @@ type Lead struct {
 	Identity string
 }
 
-// Trace finds out where the address of a database leads. It fails where the server takes no writes.
+// Trace finds the destination of a database address. It fails when the server accepts no writes.
 func Trace(ctx context.Context, url string) (Lead, error) {
 	lead, err := trace(ctx, url)
 	if err != nil {
@@ -42,9 +42,9 @@ func trace(ctx context.Context, url string) (Lead, error) {
 	if err != nil {
 		return Lead{}, err
 	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // which any pooler bears
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // any pooler supports it
 	var who [2]dbsqlc.ServerIdentityRow
-	told := false // the first process that answers is the one that its connection was told at the beginning
+	announced := false // a server process that answers is the one that its connection announced
 	for i := range who {
 		conn, err := pgx.ConnectConfig(ctx, config)
 		if err != nil {
@@ -54,7 +54,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 		if who[i], err = dbsqlc.New().ServerIdentity(ctx, conn); err != nil {
 			return Lead{}, err
 		}
-		told = told || int64(who[i].Pid) == int64(conn.PgConn().PID())
+		announced = announced || int64(who[i].Pid) == int64(conn.PgConn().PID())
 	}
 	lead := Lead{Between: Nothing, Version: who[0].Version, Identity: who[0].Identity}
 	switch {
@@ -62,7 +62,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 		return Lead{}, pg.ErrReadOnly
 	case who[0].Pid == who[1].Pid: // two connections, one process
 		lead.Between = TransactionPooler
-	case !told:
+	case !announced:
 		lead.Between = SessionPooler
 	}
 	return lead, nil

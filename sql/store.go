@@ -36,20 +36,18 @@ type Options struct {
 	URL string
 	// DirectURL leads to the server itself where URL leads to a pooler, for what a pooler can't do: LISTEN. Empty: URL.
 	DirectURL string
-	// Pooler says that URL leads to a pooler which hands out connections by the transaction and knows no prepared
-	// statements, as PgBouncer before 1.21: every statement is then parsed anew by the server.
+	// Pooler says that URL leads to a transaction pooler without prepared statements, as PgBouncer before 1.21. The
+	// server then parses every statement again.
 	Pooler bool
-	// MaxConns is the most connections held at once, not counted the one that listens and two more for heartbeats and
-	// the like. 0: 10.
+	// MaxConns is the maximum number of connections. The listening one and two for heartbeats are extra. 0: 10.
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
 	LeaseTTL time.Duration
-	// Location is the time zone that the days in the paths of memories are of; memory_get must be given the same one.
-	// nil: UTC.
+	// Location is the time zone of the days in paths of memories. memory_get must get the same one. nil: UTC.
 	Location *time.Location
-	// Embedder lets searches find by meaning too; nil: by words alone.
+	// Embedder enables search by meaning. nil: words alone.
 	Embedder memory.Embedder
-	// EmbedWeight is what a find by meaning counts against one by words, 0 to 1.
+	// EmbedWeight is the weight of a hit by meaning against one by words, 0 to 1.
 	EmbedWeight float64
 	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
 	EmbedTimeout, CompareTimeout time.Duration
@@ -108,8 +106,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, nil
 }
 
-// Ping reports whether the database answers and accepts writes. A server that was demoted does not, and its connections
-// are closed. A full disk or a hanging table shows in the messages of the last seconds only.
+// Ping reports whether the database answers and accepts writes. A demoted server does not, and its connections are
+// closed. A full disk or a hanging table shows only in the messages of the last seconds.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
 // Close closes all connections. It waits for those in use.

@@ -10,7 +10,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// DeadLetters lists messages that were set aside, the newest first, at most limit.
+// DeadLetters lists at most limit dead letters, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error) {
 	rows, err := s.Q.DeadLettersList(ctx, s.Pool, &dbsqlc.DeadLettersListParams{Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit)})
 	if err != nil {
@@ -19,8 +19,8 @@ func (s *Store) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, e
 	return convert.Events(rows)
 }
 
-// RetryDeadLetter makes a message that was set aside wait for an answer again, as if it came now, and returns its session:
-// sessions.ErrNotFound where no such message is set aside. It is taken alone, since nothing says that it does no harm again.
+// RetryDeadLetter queues a dead letter for another answer, as if it came now, and returns its session:
+// sessions.ErrNotFound when the message is no dead letter. A turn takes it alone, since it may fail again.
 func (s *Store) RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error) {
 	row, err := s.Q.DeadLetterRetry(ctx, s.Pool, &dbsqlc.DeadLetterRetryParams{ID: id, Erased: sessions.ErasedText})
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store lists what administrators ask for.
+// Store lists rows for administrators.
 type Store struct{ *pg.DB }
 
 // New returns the lists of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// Sessions lists sessions, the last active first, at most limit.
+// Sessions lists at most limit sessions, the last active first.
 func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
 	rows, err := s.Q.SessionsList(ctx, s.Pool, pg.Clamp(limit))
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	return convert.Session(&row.Session, row.SpentToday), nil
 }
 
-// Events lists a session's log in order of arrival, pending and dead messages and summaries too: at most limit events,
-// those with an ID above after.
+// Events lists a session's log in order of arrival, with pending and dead messages and summaries. It returns at most
+// limit events with an ID above after.
 func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
 	rows, err := s.Q.EventsList(ctx, s.Pool, &dbsqlc.EventsListParams{
 		SessionKey: key, AfterID: after, MaxRows: pg.Clamp(limit),
@@ -75,17 +75,17 @@ func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, er
 	return convert.LogEntry(&row), nil
 }
 
-// CompactionEnd is what is left of an attempt at a compaction.
+// CompactionEnd is the remaining state of a compaction attempt.
 type CompactionEnd struct {
 	SummaryID int64 // of the newest summary that it made; 0 for none
-	Erased    bool  // it doesn't stand any more because of an erasure, rather than an undo
+	Erased    bool  // an erasure, not an undo, removed it
 }
 
-// CompactionEnds returns what is left of attempts, by their ids.
+// CompactionEnds returns the remaining state of attempts, by their ids.
 func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
 	rows, err := s.Q.CompactionsEnds(ctx, s.Pool, ids)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is left of %d compactions: %w", len(ids), err)
+		return nil, fmt.Errorf("reading the ends of %d compactions: %w", len(ids), err)
 	}
 	ends := make(map[int64]CompactionEnd, len(rows))
 	for _, r := range rows {
@@ -106,7 +106,7 @@ func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessio
 	}, nil
 }
 
-// Debt is a range of a session's log that is owed to memory: the events (From, Through].
+// Debt is an owed flush of a session's log: the events (From, Through].
 type Debt struct {
 	Key       sessions.Key
 	From      int64
@@ -116,7 +116,7 @@ type Debt struct {
 	CreatedAt time.Time
 }
 
-// Debts lists what is owed to memory, the oldest first, at most limit.
+// Debts lists at most limit owed flushes, the oldest first.
 func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
 	rows, err := s.Q.DebtsList(ctx, s.Pool, pg.Clamp(limit))
 	if err != nil {

@@ -22,7 +22,7 @@ type Store struct{ *pg.DB }
 // New returns the compactions of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// ViewBefore is how a view stood before a compaction, as the log keeps it for an undo.
+// ViewBefore is a view before a compaction, as the log keeps it for an undo.
 type ViewBefore struct {
 	Cursor    int64         `json:"cursor"`
 	Summaries []int64       `json:"summaries"`
@@ -30,7 +30,7 @@ type ViewBefore struct {
 	Shown     []ShownBefore `json:"shown,omitempty"`
 }
 
-// ShownBefore is what a view showed of an event that it shows otherwise now. Text is nil where that was its content.
+// ShownBefore is the text that a view showed of an event before a change. A nil Text stands for the event's content.
 type ShownBefore struct {
 	Seq    int64   `json:"seq"`
 	Text   *string `json:"text"`
@@ -63,7 +63,7 @@ func (s *Store) Compact(
 	return done, nil
 }
 
-// within compares what a compaction was planned on with the session as it stands.
+// within compares a compaction's plan with the current session.
 func within(row *dbsqlc.Session, gen int, from, through int64) error {
 	if row.Gen != gen || row.CompactedSeq != from || through < from || through > row.LastSeq {
 		return sessions.ErrConflict
@@ -71,7 +71,7 @@ func within(row *dbsqlc.Session, gen int, from, through int64) error {
 	return nil
 }
 
-// unchanged compares the events that a compaction tells with those that its summaries were made from.
+// unchanged compares a compaction's source events with those that its summaries were made from.
 func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
 	if c.Source == "" {
 		return nil
@@ -87,13 +87,13 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 		return err
 	}
 	if sessions.HashEvents(events) != c.Source {
-		return fmt.Errorf("the events are not those that were told: %w", sessions.ErrConflict)
+		return fmt.Errorf("source events changed since planning: %w", sessions.ErrConflict)
 	}
 	return nil
 }
 
-// unforgotten holds the rows of memory that a write pins to the end of the transaction: an erasure of one of them comes after
-// it and sees what is pinned. Where an erasure came first, or is under way, the write fails. It never waits for an erasure,
+// unforgotten locks the pinned rows of memory until the transaction ends. An erasure of one of them then follows the
+// write and sees the pin. The write fails when an erasure came first or is in progress. It never waits for an erasure,
 // which may wait for the session's row.
 func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
 	rows := convert.PinnedRows(p)
@@ -195,15 +195,15 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 	return nil
 }
 
-// attempt is what the row of an attempt has that nobody but the storage knows.
+// attempt holds the columns of an attempt that only the storage knows.
 type attempt struct {
 	gen     int
 	summary *int64      // the newest one
-	before  *ViewBefore // of what can be undone
-	askedBy int64       // of an undo: the message that asked for it
+	before  *ViewBefore // for an undo
+	askedBy int64       // the message that asked for an undo
 }
 
-// logAttempt stores a row and returns it as it is then.
+// logAttempt stores an attempt and returns the stored row.
 func (s *Store) logAttempt(
 	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
 ) (sessions.LogEntry, error) {

@@ -45,7 +45,8 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 	return src, nil
 }
 
-// source reads a job's events as they were said. Their hash is over the log's own bodies, whatever became of the others.
+// source reads a job's events as they were said. Their hash covers the log's own bodies, independent of later changes
+// to others.
 func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	rows, err := s.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
@@ -69,7 +70,7 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 		switch {
 		case r.Body != nil && sessions.BlobOf(*r.Body) == blob:
 			e.Content = *r.Body
-		case sessions.BlobOf(e.Content) != blob: // nor has the log what was moved out
+		case sessions.BlobOf(e.Content) != blob: // the log has no such body either
 			e.Content, e.Blob = sessions.Unavailable(blob), blob
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// told is a summary in the view: its range, and what of its row those need that come after it.
-type told struct {
+// viewSummary is a summary in the view: its range, and the columns of its row that its successors need.
+type viewSummary struct {
 	start, end  int64
 	level       int
 	id          int64
@@ -23,11 +23,11 @@ type told struct {
 	count       int
 	text        string
 	tokens      int
-	replaces    []*told
+	replaces    []*viewSummary
 }
 
-// summarise stores a compaction's summaries in place of those within their ranges, and the log's mark of them. It returns
-// the id of the newest, nil for none, and notes in before what was in the view.
+// summarise stores a compaction's summaries in place of those within their ranges, and marks their events in the log.
+// It returns the id of the newest, nil without any, and records the former view in before.
 func (s *Store) summarise(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction, before *ViewBefore,
 ) (*int64, error) {
@@ -35,11 +35,11 @@ func (s *Store) summarise(
 	if err != nil {
 		return nil, err
 	}
-	active := make([]*told, 0, len(rows))
+	active := make([]*viewSummary, 0, len(rows))
 	before.Summaries = make([]int64, 0, len(rows))
 	for _, r := range rows {
 		before.Summaries = append(before.Summaries, r.ID)
-		active = append(active, &told{start: r.StartSeq, end: r.EndSeq, id: r.ID, first: r.StartMsgID, last: r.EndMsgID, count: r.MsgCount})
+		active = append(active, &viewSummary{start: r.StartSeq, end: r.EndSeq, id: r.ID, first: r.StartMsgID, last: r.EndMsgID, count: r.MsgCount})
 	}
 	fresh, err := tile(active, c.Summaries, row.BaseSeq, c.Through)
 	if err != nil {
@@ -61,14 +61,14 @@ func (s *Store) summarise(
 	})
 }
 
-// tile finds out which summaries each new one replaces: the active ones within its range, new ones before it among
-// them. After all, those in the view must lie end to end from base to through.
-func tile(active []*told, summaries []sessions.NewSummary, base, through int64) ([]*told, error) {
+// tile finds the summaries that each new one replaces: the active ones within its range, and new ones before it. The
+// summaries in the view must then cover base to through without a gap.
+func tile(active []*viewSummary, summaries []sessions.NewSummary, base, through int64) ([]*viewSummary, error) {
 	active = slices.Clone(active)
-	fresh := make([]*told, 0, len(summaries))
+	fresh := make([]*viewSummary, 0, len(summaries))
 	for _, n := range summaries {
-		t := &told{start: n.StartSeq, end: n.EndSeq, level: pg.Clamp(n.Level), text: pg.Clean(n.Text), tokens: pg.Clamp(n.Tokens)}
-		active = slices.DeleteFunc(active, func(a *told) bool {
+		t := &viewSummary{start: n.StartSeq, end: n.EndSeq, level: pg.Clamp(n.Level), text: pg.Clean(n.Text), tokens: pg.Clamp(n.Tokens)}
+		active = slices.DeleteFunc(active, func(a *viewSummary) bool {
 			within := a.start >= t.start && a.end <= t.end
 			if within {
 				t.replaces = append(t.replaces, a)
@@ -77,7 +77,7 @@ func tile(active []*told, summaries []sessions.NewSummary, base, through int64) 
 		})
 		active, fresh = append(active, t), append(fresh, t)
 	}
-	slices.SortFunc(active, func(a, b *told) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(active, func(a, b *viewSummary) int { return cmp.Compare(a.start, b.start) })
 	for _, a := range active {
 		if a.start != base+1 || a.end < a.start {
 			return nil, fmt.Errorf("summaries would not lie end to end at event %d: %w", base+1, sessions.ErrConflict)
@@ -90,13 +90,13 @@ func tile(active []*told, summaries []sessions.NewSummary, base, through int64) 
 	return fresh, nil
 }
 
-// replace stores a summary and takes those out of the view that it replaces.
-func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *told, model string) error {
+// replace stores a summary and removes its predecessors from the view.
+func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *viewSummary, model string) error {
 	p := &dbsqlc.SummaryInsertParams{
 		SessionKey: row.SessionKey, Gen: row.Gen, Level: t.level, StartSeq: t.start, EndSeq: t.end, FreshSeq: t.start,
 		Summary: t.text, Tokens: t.tokens, Model: model,
 	}
-	slices.SortFunc(t.replaces, func(a, b *told) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(t.replaces, func(a, b *viewSummary) int { return cmp.Compare(a.start, b.start) })
 	ids := make([]int64, 0, len(t.replaces))
 	for i, a := range t.replaces {
 		if i == 0 {

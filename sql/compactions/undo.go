@@ -26,8 +26,8 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	return entry, nil
 }
 
-// UndoCompaction is [Store.Undo] for administrators at a shell: it needs no lease. A compaction under way fails, since its
-// cursor has moved; a turn under way appends to the view as it then stands.
+// UndoCompaction is [Store.Undo] for administrators at a shell, without a lease. A compaction in progress then fails,
+// since its cursor has moved. A turn in progress appends to the restored view.
 func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
 	err = s.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := s.Q.SessionLock(ctx, tx, key)
@@ -43,8 +43,8 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) 
 	return entry, nil
 }
 
-// undo takes the newest compaction of a session back, whose row is held. It is found again where the same message asked for
-// it before.
+// undo reverts the newest compaction of a session whose row is locked. It returns the earlier undo when the same
+// message asked for it before.
 func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
 	again, err := s.undoneBy(ctx, tx, key, event)
@@ -77,7 +77,7 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event 
 	}, attempt{gen: row.Gen, askedBy: event})
 }
 
-// undoneBy is the undo that a message asked for in an attempt at its turn before this one: pgx.ErrNoRows for none.
+// undoneBy is the undo that a message requested in an earlier attempt at its turn: pgx.ErrNoRows for none.
 func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
 	if event == 0 {
 		return sessions.LogEntry{}, pgx.ErrNoRows
@@ -89,8 +89,8 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 	return convert.LogEntry(&row), nil
 }
 
-// back puts summaries and events as a view had them. Bodies that it refers to and that were deleted since are taken from
-// the log again.
+// back restores summaries and events of a former view. It takes deleted bodies that the view refers to from the log
+// again.
 func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
 	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {

@@ -14,15 +14,15 @@ import (
 	"ebb/sql/pg"
 )
 
-// Accept implements sessions.Inbox in one statement, with the patience of [pg.DB.RetryWhileDown]. A message that is there after a
-// try whose answer was lost counts as new: it is that try's, and its caller heard nothing of it.
+// Accept implements sessions.Inbox in one statement, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try
+// stored counts as new when the answer to that try was lost, since its caller received nothing.
 func (s *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (a sessions.Accepted, err error) {
 	lost := false
 	err = s.RetryWhileDown(ctx, func() (err error) {
 		a, err = s.accept(ctx, owner, key, m)
-		lost = lost || err != nil && !pgconn.SafeToRetry(err) // else it never reached the server
+		lost = lost || err != nil && !pgconn.SafeToRetry(err) // otherwise it never reached the server
 		return err
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) accept(
 	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
 }
 
-// waited is how long ago a message was received.
+// waited is the time since a message was received.
 func waited(m sessions.Message) time.Duration {
 	if m.ReceivedAt.IsZero() {
 		return 0
@@ -75,7 +75,8 @@ func waited(m sessions.Message) time.Duration {
 	return time.Since(m.ReceivedAt)
 }
 
-// Waiting implements sessions.Inbox. Pending messages whose session was deleted while they were accepted get it back.
+// Waiting implements sessions.Inbox. It creates the session again for pending messages that arrived during its
+// deletion.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	if err := s.Q.SessionsRevive(ctx, s.Pool); err != nil {
 		return nil, fmt.Errorf("reviving deleted sessions with waiting messages: %w", err)
@@ -89,11 +90,11 @@ func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int
 	return keys, nil
 }
 
-// listenCheck is how long the listening connection may be silent before it is asked whether it lives.
+// listenCheck is the silence after which the listening connection is checked.
 const listenCheck = 15 * time.Second
 
-// Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens, for
-// what came before that was not heard.
+// Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens, since
+// earlier notifications were missed.
 func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
@@ -125,15 +126,14 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 			continue
 		}
 		to, key, _ := strings.Cut(n.Payload, "|")
-		if to == "" || to == string(owner) { // nobody's name is everybody's, no key is every session
+		if to == "" || to == string(owner) { // an empty owner addresses every replica, an empty key every session
 			wake(sessions.Key(key))
 		}
 	}
 }
 
-// nextNotification waits for a notification. After a long silence it makes sure that the connection lives and leads to
-// where others write, and returns nil: a server that vanished without a word, or was demoted, would be waited for without
-// end.
+// nextNotification waits for a notification. After a long silence it checks that the connection lives and leads to the
+// writable server, and returns nil. Without the check it would wait forever for a vanished or demoted server.
 func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	silence, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
@@ -150,7 +150,7 @@ func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.N
 	return nil, err
 }
 
-// IsAccepted implements sessions.Inbox, with the patience of [pg.DB.RetryWhileDown].
+// IsAccepted implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
 func (s *Store) IsAccepted(ctx context.Context, key sessions.Key, id sessions.MessageID) (known bool, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {
 		known, err = s.Q.MessageIsAccepted(ctx, s.Pool, &dbsqlc.MessageIsAcceptedParams{SessionKey: key, MsgID: string(id)})
@@ -162,7 +162,7 @@ func (s *Store) IsAccepted(ctx context.Context, key sessions.Key, id sessions.Me
 	return known, nil
 }
 
-// StaffOf implements sessions.Inbox, with the patience of [pg.DB.RetryWhileDown].
+// StaffOf implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
 func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {
 		staff, err = s.identities.StaffID(ctx, robot, encrypted)

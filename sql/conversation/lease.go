@@ -43,8 +43,7 @@ func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
 	return sessions.Leader{Replica: row.ID, Connected: row.Connected}, nil
 }
 
-// IsLeader reports whether a replica is the one that leads: what one is enough for is done by that one. Around a takeover
-// two may think so.
+// IsLeader reports whether a replica is the leader. Around a takeover two replicas may see themselves as leader.
 func (s *Store) IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
 	l, err := s.Leader(ctx)
 	return err == nil && l.Replica == replica, err
@@ -84,7 +83,7 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 	}
 	freed, err := s.Q.LeasesRest(ctx, s.Pool, p)
 	if err != nil {
-		return nil, fmt.Errorf("giving up leases at rest of replica %s: %w", owner, err)
+		return nil, fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
 	}
 	return freed, nil
 }

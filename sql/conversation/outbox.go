@@ -13,7 +13,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// States of an outbox row.
+// The states of an outbox row.
 const (
 	sending = "sending"
 	waiting = "waiting"
@@ -21,8 +21,7 @@ const (
 	failed  = "failed"
 )
 
-// Unsent implements sessions.Outbox. Rows that are due, which have no NextAt, count as being in the hand of the
-// lease's owner from then on.
+// Unsent implements sessions.Outbox. It claims due rows, which have no NextAt, for the lease's owner.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	rows, err := s.Q.OutboxUnsent(ctx, s.Pool, &dbsqlc.OutboxUnsentParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: ClaimTime.Seconds(),
@@ -82,8 +81,8 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 	return claimed, nil
 }
 
-// Settle implements sessions.Outbox. It is not fenced: what was sent was sent, whoever holds the session by now. Marks that
-// come at the same time are one transaction: nobody waits for them, and there is one for each reply.
+// Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
+// Concurrent results share one transaction, since each reply has one and no caller waits for it.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	state := waiting
 	if t.Sent {
@@ -109,14 +108,14 @@ func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 	return nil
 }
 
-// settleAll marks replies in one transaction, or, where the server refuses that, each in one of its own.
+// settleAll stores results in one transaction, or each in its own when the server refuses that.
 func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
 	errs := make([]error, len(all))
 	var undone error
 	for tries := 1; ; tries++ {
 		marks := s.Q.OutboxSettle(ctx, s.Pool, all)
 		marks.QueryRow(func(i int, _ int64, err error) { errs[i] = pg.AsNotFound(err) })
-		// The rows come before the commit does: how that went, and what undid them all, is told at the end.
+		// The rows arrive before the commit. Only Close returns the commit's error, or the one that rolled all back.
 		if undone = marks.Close(); !pg.Clashed(ctx, undone, tries) {
 			break
 		}

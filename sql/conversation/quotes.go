@@ -12,10 +12,10 @@ import (
 	"ebb/sql/pg"
 )
 
-// quoteSkew is how far DingTalk's clock may be from the server's, for the time of a reply to show which it is.
+// quoteSkew is the tolerated difference of DingTalk's clock and the server's when a reply is identified by its time.
 const quoteSkew = 2 * time.Second
 
-// replyLife is longer than a reply waits to be sent: after a day it is given up.
+// replyLife exceeds the time that a reply waits for delivery, which is a day.
 const replyLife = 25 * time.Hour
 
 // Quoted implements sessions.Store.

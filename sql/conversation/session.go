@@ -13,11 +13,11 @@ import (
 	"ebb/sql/pg"
 )
 
-// ClaimTime is how long a reply counts as being in the hand of the process that committed or listed it, before the
-// sweep shows it to that same process again.
+// ClaimTime is the time that a claimed reply belongs to the process that committed or listed it. Then the sweep shows
+// it to that process again.
 const ClaimTime = time.Minute
 
-// Store holds messages, leases, turns and replies.
+// Store keeps messages, leases, turns and replies.
 type Store struct {
 	*pg.DB
 	identities *identity.Store
@@ -51,7 +51,7 @@ func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 		return s.Q.JobDelete(ctx, tx, l.Key)
 	})
 	if err != nil {
-		return fmt.Errorf("beginning session %s anew at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("renewing session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone boo
 	if v.Runs, err = convert.ToolRuns(row.Runs); err != nil {
 		return v, err
 	}
-	// The cursors of the first statement bound the second: what commits between the two is not seen in halves.
+	// The cursors of the first statement bound the second, so that a commit between the two is not read in part.
 	rows, err := s.Q.EventsView(ctx, s.Pool, &dbsqlc.EventsViewParams{
 		SessionKey: l.Key, AfterSeq: v.Session.CompactedSeq, ThroughSeq: v.Session.LastSeq, Pending: row.Pending,
 	})
@@ -89,8 +89,8 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 	return nil
 }
 
-// Commit implements sessions.Store in one statement. An error that is neither sessions.ErrLeaseLost nor ErrConflict may
-// hide that the turn was committed and only the answer got lost; to commit it again then gives ErrConflict.
+// Commit implements sessions.Store in one statement. After an error other than sessions.ErrLeaseLost and ErrConflict
+// the turn may be committed and only the answer lost. A repeated commit then returns ErrConflict.
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
@@ -172,8 +172,8 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 	return p, nil
 }
 
-// turnTerms are the terms of a turn's event; none, which is not the same as terms that are still to be found out, of
-// commands and what they told.
+// turnTerms are the terms of a turn's event. Commands and their output have an empty list, which differs from terms
+// still to be computed.
 func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
 	if t.Command {
 		return pg.ArrayText(nil)
@@ -181,7 +181,7 @@ func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
 	return pg.ArrayText(index.EventTerms(key, content))
 }
 
-// observedEvents is how many of a turn's events stood in the prompt of its last model call: those before the answer.
+// observedEvents is the number of a turn's events in the prompt of its last model call: those before the answer.
 func observedEvents(events []sessions.Event) int {
 	for i, e := range slices.Backward(events) {
 		if e.Role == sessions.RoleAssistant {

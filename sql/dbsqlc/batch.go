@@ -59,9 +59,9 @@ type OutboxSettleParams struct {
 	Attempt    int
 }
 
-// OutboxSettle records the outcome of a try. A row that is settled for good stays as it is, but for the address: nobody
-// needs any more whom it was for. Words that are not to be kept go then. An outcome that leaves the reply open counts
-// only for the row's last try: a mark may be late. No row: there is no such reply, or no such try any more.
+// OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
+// needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
+// result may be late. No row: the reply or the try does not exist any more.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettleParams) *OutboxSettleBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

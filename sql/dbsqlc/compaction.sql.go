@@ -95,8 +95,8 @@ type CompactionInsertRow struct {
 	CreatedAt time.Time
 }
 
-// CompactionInsert stores the row of an attempt. One that committed is linked to the newest flush of its cycle, which is
-// the one that came before it; SessionCompacted, which comes after, begins the next cycle.
+// CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
+// SessionCompacted, which follows, begins the next cycle.
 func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) (CompactionInsertRow, error) {
 	row := db.QueryRow(ctx, compactionInsert,
 		arg.SessionKey,
@@ -140,8 +140,8 @@ type CompactionUndoableParams struct {
 	Gen        int
 }
 
-// CompactionUndoable is the newest compaction of a generation that stands: what was taken back doesn't, and the rows
-// that say so, like those of releases that knew no undo, have no view to go back to.
+// CompactionUndoable is the newest compaction in force of a generation. Undone ones are not, and rows of undos, like
+// those of releases without undo, have no view to restore.
 func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *CompactionUndoableParams) (CompactionLog, error) {
 	row := db.QueryRow(ctx, compactionUndoable, arg.SessionKey, arg.Gen)
 	var i CompactionLog
@@ -251,8 +251,8 @@ type CompactionsEndsRow struct {
 	Erased    bool
 }
 
-// CompactionsEnds is what is left of attempts: the summary that each made, and whether an erasure closed its way back. An
-// undo, which is the other way to be undone, has its own row in the log, of the same transaction.
+// CompactionsEnds is the remaining state of attempts: the summary of each, and whether an erasure removed its undo
+// data. An undo has its own row in the log, of the same transaction.
 func (q *Queries) CompactionsEnds(ctx context.Context, db DBTX, ids []int64) ([]CompactionsEndsRow, error) {
 	rows, err := db.Query(ctx, compactionsEnds, ids)
 	if err != nil {
@@ -362,7 +362,7 @@ type EventsArchiveParams struct {
 	EndSeq     int64
 }
 
-// EventsArchive marks the events of a range as told by a summary. Their bodies stay.
+// EventsArchive marks the events of a range as summarized. Their bodies stay.
 func (q *Queries) EventsArchive(ctx context.Context, db DBTX, arg *EventsArchiveParams) error {
 	_, err := db.Exec(ctx, eventsArchive, arg.SessionKey, arg.StartSeq, arg.EndSeq)
 	return err
@@ -378,7 +378,7 @@ type EventsUnarchiveParams struct {
 	AfterSeq   int64
 }
 
-// EventsUnarchive brings the events after a place back into the view.
+// EventsUnarchive returns the events after a place to the view.
 func (q *Queries) EventsUnarchive(ctx context.Context, db DBTX, arg *EventsUnarchiveParams) error {
 	_, err := db.Exec(ctx, eventsUnarchive, arg.SessionKey, arg.AfterSeq)
 	return err
@@ -403,7 +403,7 @@ type SessionCompactFailedParams struct {
 	SessionKey      sessions.Key
 }
 
-// SessionCompactFailed takes the consequences of a failed attempt to the session.
+// SessionCompactFailed records a failed attempt in the session.
 func (q *Queries) SessionCompactFailed(ctx context.Context, db DBTX, arg *SessionCompactFailedParams) error {
 	_, err := db.Exec(ctx, sessionCompactFailed,
 		arg.CompactFailures,
@@ -446,9 +446,9 @@ type SessionCompactedParams struct {
 	SessionKey  sessions.Key
 }
 
-// SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
-// What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. Where something was
-// told, a new cycle begins, in which flushes are tried again.
+// SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation. It resets
+// the provider's token count, which was that of the former prompt. After a summary a new cycle begins, in which flushes
+// are tried again.
 func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCompactedParams) error {
 	_, err := db.Exec(ctx, sessionCompacted,
 		arg.ThroughSeq,
@@ -496,7 +496,7 @@ UPDATE dingtalk_sessions s SET
 WHERE s.session_key = $1
 `
 
-// SessionRenewed begins a generation. What is not flushed yet stays owed to memory.
+// SessionRenewed begins a generation. Unflushed events stay owed to memory.
 func (q *Queries) SessionRenewed(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, sessionRenewed, sessionKey)
 	return err
@@ -526,8 +526,8 @@ type SessionUndoneParams struct {
 	SessionKey   sessions.Key
 }
 
-// SessionUndone moves the cursor back. The session rests for rest tokens more than its context then has: the error is
-// what policies that go by counts rest for.
+// SessionUndone moves the cursor back. The session rests until its context grows by rest tokens. The stored error makes
+// policies that count tokens rest.
 func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndoneParams) error {
 	_, err := db.Exec(ctx, sessionUndone,
 		arg.CompactedSeq,
@@ -569,8 +569,8 @@ type SessionsBacklogRow struct {
 	SpentToday     int64
 }
 
-// SessionsBacklog lists sessions whose context takes so many tokens and rests neither by size nor by the clock: those behind
-// a key, whose lease is free, stale or owner's.
+// SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time.
+// They are those after a key, with a lease that is free, stale or owner's.
 func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBacklogParams) ([]SessionsBacklogRow, error) {
 	rows, err := db.Query(ctx, sessionsBacklog,
 		arg.Least,
@@ -650,7 +650,7 @@ const summariesClose = `-- name: SummariesClose :exec
 UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = $1 AND a.status = 'active'
 `
 
-// SummariesClose takes the summaries of a generation that ended out of the view.
+// SummariesClose removes the summaries of an ended generation from the view.
 func (q *Queries) SummariesClose(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, summariesClose, sessionKey)
 	return err
@@ -666,7 +666,7 @@ type SummariesRestoreParams struct {
 	Ids        []int64
 }
 
-// SummariesRestore brings replaced summaries back into the view.
+// SummariesRestore returns replaced summaries to the view.
 func (q *Queries) SummariesRestore(ctx context.Context, db DBTX, arg *SummariesRestoreParams) error {
 	_, err := db.Exec(ctx, summariesRestore, arg.SessionKey, arg.Ids)
 	return err
@@ -683,7 +683,7 @@ type SummariesSupersedeParams struct {
 	Ids        []int64
 }
 
-// SummariesSupersede takes summaries out of the view. They are kept for an undo.
+// SummariesSupersede removes summaries from the view and keeps them for an undo.
 func (q *Queries) SummariesSupersede(ctx context.Context, db DBTX, arg *SummariesSupersedeParams) error {
 	_, err := db.Exec(ctx, summariesSupersede, arg.By, arg.SessionKey, arg.Ids)
 	return err
@@ -699,7 +699,7 @@ type SummariesUndoParams struct {
 	Ids        []int64
 }
 
-// SummariesUndo takes all summaries but those of a former view out of the view.
+// SummariesUndo removes all summaries but those of a former view from the view.
 func (q *Queries) SummariesUndo(ctx context.Context, db DBTX, arg *SummariesUndoParams) error {
 	_, err := db.Exec(ctx, summariesUndo, arg.SessionKey, arg.Ids)
 	return err
@@ -715,7 +715,7 @@ type SummaryActivateParams struct {
 	ID         int64
 }
 
-// SummaryActivate puts a summary into the view.
+// SummaryActivate adds a summary to the view.
 func (q *Queries) SummaryActivate(ctx context.Context, db DBTX, arg *SummaryActivateParams) error {
 	_, err := db.Exec(ctx, summaryActivate, arg.SessionKey, arg.ID)
 	return err
@@ -791,11 +791,11 @@ type SummaryInsertRow struct {
 	MsgCount   int
 }
 
-// SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. The events from
-// fresh_seq on are counted. Of those before, told by summaries that this one replaces, start_msg_id and told_count are
-// known, and so is end_msg_id where it tells nothing else: the rows may be gone. No row comes back where the log has no
-// event at fresh_seq or at end_seq.
-// It is stored outside the view until SummaryActivate, for its predecessors must leave the view first, and name it.
+// SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. It counts the events
+// from fresh_seq on. For the earlier ones, in summaries that this one replaces, start_msg_id and told_count are given,
+// and end_msg_id when there are no others: their rows may be gone. No row: the log has no event at fresh_seq or at
+// end_seq. The summary is outside the view until SummaryActivate, since its predecessors must leave the view first, and
+// name it.
 func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsertParams) (SummaryInsertRow, error) {
 	row := db.QueryRow(ctx, summaryInsert,
 		arg.SessionKey,
@@ -850,7 +850,7 @@ type SummaryRewriteParams struct {
 	Erased     string
 }
 
-// SummaryRewrite puts a text in place of an active summary that was emptied. The context grows by so many tokens.
+// SummaryRewrite stores a text for an active summary that was emptied. The context grows by the given tokens.
 func (q *Queries) SummaryRewrite(ctx context.Context, db DBTX, arg *SummaryRewriteParams) (sessions.Key, error) {
 	row := db.QueryRow(ctx, summaryRewrite,
 		arg.Growth,

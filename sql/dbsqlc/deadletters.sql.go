@@ -31,8 +31,8 @@ type DeadLetterRetryRow struct {
 	Notified   bool
 }
 
-// DeadLetterRetry makes a message wait for an answer again, as if it came now. One attempt stays counted, hence it is
-// taken alone. Its owner is woken. No row: it was not set aside.
+// DeadLetterRetry queues a dead letter for another answer, as if it came now. One attempt stays counted, so that a turn
+// takes it alone. Its owner is woken. No row: it was no dead letter.
 func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterRetryParams) (DeadLetterRetryRow, error) {
 	row := db.QueryRow(ctx, deadLetterRetry, arg.ID, arg.Erased)
 	var i DeadLetterRetryRow
@@ -50,8 +50,8 @@ type DeadLettersListParams struct {
 	MaxRows int
 }
 
-// Messages that were set aside, for administrators.
-// DeadLettersList lists messages that were set aside, the newest first. What was erased is no letter any more.
+// Dead letters, for administrators.
+// DeadLettersList lists dead letters, the newest first, without erased ones.
 func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLettersListParams) ([]Event, error) {
 	rows, err := db.Query(ctx, deadLettersList, arg.Erased, arg.MaxRows)
 	if err != nil {

@@ -64,8 +64,9 @@ type DebtsDueRow struct {
 	SpentToday     int64
 }
 
-// DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's: those
-// behind a place in that order. The rest doubles with each failure; what a stop cut off did not fail, and does not rest.
+// DebtsDue lists owed flushes whose pause is over, the oldest first, after a place in that order. Their sessions' lease
+// is free, stale or owner's. The pause doubles with each failure. A flush that a stop interrupted did not fail, and has
+// no pause.
 func (q *Queries) DebtsDue(ctx context.Context, db DBTX, arg *DebtsDueParams) ([]DebtsDueRow, error) {
 	rows, err := db.Query(ctx, debtsDue,
 		arg.RestSeconds,
@@ -116,8 +117,8 @@ type DebtsOweParams struct {
 	SessionKey string
 }
 
-// DebtsOwe records as owed what is not flushed of the sessions that a replica holds, or of one of them where its key is given. A
-// debt that rests goes on resting.
+// DebtsOwe stores as owed the unflushed ranges of the sessions that a replica holds, or of one of them when its key is
+// given. A running pause stays.
 func (q *Queries) DebtsOwe(ctx context.Context, db DBTX, arg *DebtsOweParams) (int64, error) {
 	result, err := db.Exec(ctx, debtsOwe, arg.Reason, arg.Owner, arg.SessionKey)
 	if err != nil {
@@ -160,9 +161,9 @@ type SessionsIdleRow struct {
 	SpentToday     int64
 }
 
-// SessionsIdle lists sessions where a message that looks worth remembering is not flushed, or so many events of any kind,
-// and nothing was said for a while, the one that rests for longest first: those behind a place in that order, whose lease
-// is free, stale or owner's, and that owe nothing. Older ones than that are flushed when somebody speaks there again.
+// SessionsIdle lists quiet sessions with an unflushed message that looks worth remembering, or with at least the given
+// number of unflushed events. The longest quiet comes first, after a place in that order. Their lease is free, stale or
+// owner's, and they owe nothing. Sessions with older messages are flushed after their next message.
 func (q *Queries) SessionsIdle(ctx context.Context, db DBTX, arg *SessionsIdleParams) ([]SessionsIdleRow, error) {
 	rows, err := db.Query(ctx, sessionsIdle,
 		arg.Least,

@@ -69,7 +69,7 @@ type DigestEventsRow struct {
 	CreatedAt  time.Time
 }
 
-// DigestEvents reads what was said between two instants, within a range of places.
+// DigestEvents reads the messages between two instants, within a range of places.
 func (q *Queries) DigestEvents(ctx context.Context, db DBTX, arg *DigestEventsParams) ([]DigestEventsRow, error) {
 	rows, err := db.Query(ctx, digestEvents,
 		arg.SessionKey,
@@ -130,7 +130,7 @@ type DigestInsertParams struct {
 	Terms         []int64
 }
 
-// DigestInsert stores a digest. It counts as of the last thing that it tells, so that it is found under its day.
+// DigestInsert stores a digest with the time of its last event, so that it is found under its day.
 func (q *Queries) DigestInsert(ctx context.Context, db DBTX, arg *DigestInsertParams) (int64, error) {
 	row := db.QueryRow(ctx, digestInsert,
 		arg.Scope,
@@ -246,9 +246,9 @@ type DigestsDueRow struct {
 	LastSeq    int64
 }
 
-// DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
-// those among them on which fewer than least messages came: they are in the list too. Of a session's log only a day's events
-// are read, by an index. Days, starts and ends lie side by side.
+// DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. It settles days with
+// fewer than least messages, and lists them too. It reads only a day's events of a session's log, by an index. Days,
+// starts and ends are parallel arrays.
 func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams) ([]DigestsDueRow, error) {
 	rows, err := db.Query(ctx, digestsDue,
 		arg.Days,

@@ -42,7 +42,7 @@ WITH cursors AS (DELETE FROM embedding_cursors c WHERE c.session_key = $1::text)
 DELETE FROM embeddings e WHERE e.scope_key = $1::text OR e.scope_key = 'session|' || $1::text
 `
 
-// EmbeddingsDelete forgets a session's vectors and how far they went.
+// EmbeddingsDelete deletes a session's vectors and their cursor.
 func (q *Queries) EmbeddingsDelete(ctx context.Context, db DBTX, sessionKey string) error {
 	_, err := db.Exec(ctx, embeddingsDelete, sessionKey)
 	return err
@@ -57,8 +57,8 @@ WITH gone AS (
 SELECT gone.scope_key FROM gone
 `
 
-// EmbeddingsErase deletes the vectors of texts wherever they are, and has the sessions that lost one looked through
-// again: others may have said the same.
+// EmbeddingsErase deletes the vectors of texts everywhere, and resets the cursors of sessions that lost one, since
+// others may have the same text.
 func (q *Queries) EmbeddingsErase(ctx context.Context, db DBTX, hashes [][]byte) (int64, error) {
 	result, err := db.Exec(ctx, embeddingsErase, hashes)
 	if err != nil {
@@ -120,8 +120,8 @@ type EmbeddingsHoldParams struct {
 	Ids         []int64
 }
 
-// EmbeddingsHold keeps the places of texts from being erased or deleted to the end of the transaction: an erasure holds
-// its session's row, and a deletion the memory's. It waits for those under way.
+// EmbeddingsHold protects the places of texts from erasure and deletion until the transaction ends. An erasure locks
+// its session's row, and a deletion the memory's. It waits for those in progress.
 func (q *Queries) EmbeddingsHold(ctx context.Context, db DBTX, arg *EmbeddingsHoldParams) error {
 	_, err := db.Exec(ctx, embeddingsHold, arg.SessionKeys, arg.Ids)
 	return err
@@ -148,8 +148,7 @@ type EmbeddingsInsertParams struct {
 	ID          int64
 }
 
-// EmbeddingsInsert keeps one vector, if the text still stands where it was read: in an event of a session, or in a
-// memory.
+// EmbeddingsInsert stores one vector, if the text is still where it was read: in an event of a session, or in a memory.
 func (q *Queries) EmbeddingsInsert(ctx context.Context, db DBTX, arg *EmbeddingsInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, embeddingsInsert,
 		arg.ScopeKey,
@@ -182,7 +181,7 @@ type EmbeddingsKnownRow struct {
 	Vec         []float32
 }
 
-// EmbeddingsKnown finds the vectors that texts have anywhere.
+// EmbeddingsKnown finds existing vectors of texts.
 func (q *Queries) EmbeddingsKnown(ctx context.Context, db DBTX, arg *EmbeddingsKnownParams) ([]EmbeddingsKnownRow, error) {
 	rows, err := db.Query(ctx, embeddingsKnown, arg.Hashes, arg.Model)
 	if err != nil {
@@ -247,7 +246,7 @@ type EventsNearRow struct {
 	ContentHash []byte
 }
 
-// EventsNear reads the beginnings of events, with the hashes that their vectors are kept under.
+// EventsNear reads the beginnings of events, with the hashes of their vectors.
 func (q *Queries) EventsNear(ctx context.Context, db DBTX, arg *EventsNearParams) ([]EventsNearRow, error) {
 	rows, err := db.Query(ctx, eventsNear, arg.MaxChars, arg.SessionKey, arg.Seqs)
 	if err != nil {
@@ -302,8 +301,8 @@ type EventsUnembeddedRow struct {
 	Content     string
 }
 
-// EventsUnembedded lists what people and the model said in a part of the log that has no vector. What has been given no
-// terms no search is to find: commands and their answers.
+// EventsUnembedded lists messages of people and the model without a vector in a part of the log. Events with an empty
+// list of terms, commands and their answers, are left out.
 func (q *Queries) EventsUnembedded(ctx context.Context, db DBTX, arg *EventsUnembeddedParams) ([]EventsUnembeddedRow, error) {
 	rows, err := db.Query(ctx, eventsUnembedded,
 		arg.MaxChars,
@@ -360,8 +359,8 @@ type MemoriesUnembeddedRow struct {
 	Settled       bool
 }
 
-// MemoriesUnembedded looks through the memories after an id. It tells which have no vector, and which are old enough
-// that no transaction is still to bring one with a smaller id. Only what has no vector comes with its text.
+// MemoriesUnembedded lists the memories after an id. It reports which have no vector, and which are so old that no
+// transaction can still commit one with a smaller id. Only those without a vector have their text.
 func (q *Queries) MemoriesUnembedded(ctx context.Context, db DBTX, arg *MemoriesUnembeddedParams) ([]MemoriesUnembeddedRow, error) {
 	rows, err := db.Query(ctx, memoriesUnembedded,
 		arg.MaxChars,

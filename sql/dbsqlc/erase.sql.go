@@ -33,8 +33,8 @@ type AsideEraseParams struct {
 	Ids        []int64
 }
 
-// AsideErase wipes messages that have no place in the view, waiting ones and dead letters, with the calls of their turns,
-// and returns what they said. No turn takes them any more.
+// AsideErase wipes messages without a place in the view, waiting ones and dead letters, with the calls of their turns,
+// and returns their texts. No turn takes them afterwards.
 func (q *Queries) AsideErase(ctx context.Context, db DBTX, arg *AsideEraseParams) ([]string, error) {
 	rows, err := db.Query(ctx, asideErase,
 		arg.Erased,
@@ -71,7 +71,7 @@ type CompactionViewSetParams struct {
 	ID         int64
 }
 
-// CompactionViewSet changes the view that an undo would go back to; without one there is no undo.
+// CompactionViewSet changes the view for an undo; without one there is no undo.
 func (q *Queries) CompactionViewSet(ctx context.Context, db DBTX, arg *CompactionViewSetParams) error {
 	_, err := db.Exec(ctx, compactionViewSet, arg.ViewBefore, arg.SessionKey, arg.ID)
 	return err
@@ -105,8 +105,8 @@ type CompactionsEraseParams struct {
 	Seqs       []int64
 }
 
-// CompactionsErase wipes what rows of the compaction log may repeat of events: identifiers that an audit quotes, from
-// ranges that may hold the events, and a focus that was said in one of them: blanks and ends of lines may be others there.
+// CompactionsErase wipes repeats of events in the compaction log. These are identifiers in an audit of ranges that may
+// hold the events, and a focus that one of them gave, compared without blanks and line ends.
 func (q *Queries) CompactionsErase(ctx context.Context, db DBTX, arg *CompactionsEraseParams) error {
 	_, err := db.Exec(ctx, compactionsErase, arg.FirstSeq, arg.SessionKey, arg.Seqs)
 	return err
@@ -125,7 +125,7 @@ type CompactionsWithViewRow struct {
 	ViewBefore []byte
 }
 
-// CompactionsWithView lists the rows that keep a view to go back to.
+// CompactionsWithView lists the rows with a view for an undo.
 func (q *Queries) CompactionsWithView(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]CompactionsWithViewRow, error) {
 	rows, err := db.Query(ctx, compactionsWithView, sessionKey)
 	if err != nil {
@@ -164,7 +164,7 @@ const deletedMessagesExpire = `-- name: DeletedMessagesExpire :exec
 DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day'
 `
 
-// DeletedMessagesExpire forgets deletions of more than a day ago: DingTalk pushes none of those messages again.
+// DeletedMessagesExpire deletes marks of deletions older than a day: DingTalk no longer pushes those messages.
 func (q *Queries) DeletedMessagesExpire(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, deletedMessagesExpire)
 	return err
@@ -185,8 +185,8 @@ type EventPlacesRow struct {
 	Seq int64
 }
 
-// EventPlaces finds the places of events by their ids: 0 for those that have none, which are waiting messages, dead letters
-// and the marks of compactions.
+// EventPlaces finds the places of events by their ids: 0 for waiting messages, dead letters and the marks of
+// compactions, which have none.
 func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesParams) ([]EventPlacesRow, error) {
 	rows, err := db.Query(ctx, eventPlaces, arg.SessionKey, arg.Ids)
 	if err != nil {
@@ -227,8 +227,8 @@ type EventsDeleteParams struct {
 	Answers    []int64
 }
 
-// EventsDelete deletes a log. Where a message asks for it, what people sent from that message on stays, and the listed
-// answers to it. For a day it remembers the messages, which may be pushed again.
+// EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
+// them. It remembers the deleted messages for a day, since they may be pushed again.
 func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
 	row := db.QueryRow(ctx, eventsDelete, arg.SessionKey, arg.Asked, arg.Answers)
 	var count int64
@@ -259,8 +259,8 @@ type EventsEraseParams struct {
 	Seqs       []int64
 }
 
-// EventsErase wipes what events say, what the view shows of them, and how their words came. Who spoke, when, and which
-// call a result answers stay, so that the log keeps its shape and every request stays legal.
+// EventsErase wipes the texts of events, the view's texts of them, and their delivery data. Speaker, time and the call
+// of a result stay, so that the log keeps its shape and every request stays valid.
 func (q *Queries) EventsErase(ctx context.Context, db DBTX, arg *EventsEraseParams) error {
 	_, err := db.Exec(ctx, eventsErase,
 		arg.Erased,
@@ -292,7 +292,7 @@ type EventsErasedRow struct {
 	CreatedAt time.Time
 }
 
-// EventsErased reads what events say that are to be erased.
+// EventsErased reads the texts of the events to erase.
 func (q *Queries) EventsErased(ctx context.Context, db DBTX, arg *EventsErasedParams) ([]EventsErasedRow, error) {
 	rows, err := db.Query(ctx, eventsErased, arg.SessionKey, arg.Seqs, arg.Erased)
 	if err != nil {
@@ -331,7 +331,7 @@ type EventsMissingParams struct {
 	SessionKey sessions.Key
 }
 
-// EventsMissing lists the places of a list where the log has nothing.
+// EventsMissing lists the given places without an event in the log.
 func (q *Queries) EventsMissing(ctx context.Context, db DBTX, arg *EventsMissingParams) ([]int64, error) {
 	rows, err := db.Query(ctx, eventsMissing, arg.Seqs, arg.SessionKey)
 	if err != nil {
@@ -367,7 +367,7 @@ type EventsRenumberParams struct {
 	SessionKey sessions.Key
 }
 
-// EventsRenumber numbers the places of a log one after the other, from behind a place on. No old number lies among the new ones.
+// EventsRenumber numbers the places of a log consecutively after a place. No old number is among the new ones.
 func (q *Queries) EventsRenumber(ctx context.Context, db DBTX, arg *EventsRenumberParams) (int64, error) {
 	result, err := db.Exec(ctx, eventsRenumber, arg.Base, arg.SessionKey)
 	if err != nil {
@@ -400,7 +400,7 @@ type EventsStayingRow struct {
 	Content string
 }
 
-// EventsStaying reads the beginnings of what the other events of a range say, from its end backwards.
+// EventsStaying reads the beginnings of the other events of a range, from its end backwards.
 func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStayingParams) ([]EventsStayingRow, error) {
 	rows, err := db.Query(ctx, eventsStaying,
 		arg.MaxChars,
@@ -443,7 +443,7 @@ DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = $1::text OR m.source_session = $1::text)
 `
 
-// MemoriesDelete deletes what memory keeps for a session alone. What it learnt for people and groups is theirs.
+// MemoriesDelete deletes a session's own memories. Facts about people and groups stay.
 func (q *Queries) MemoriesDelete(ctx context.Context, db DBTX, sessionKey string) (int64, error) {
 	result, err := db.Exec(ctx, memoriesDelete, sessionKey)
 	if err != nil {
@@ -463,7 +463,7 @@ type MessagesAfterParams struct {
 	Asked      int64
 }
 
-// MessagesAfter lists the answered messages that people sent after another message.
+// MessagesAfter lists the answered messages of people after another message.
 func (q *Queries) MessagesAfter(ctx context.Context, db DBTX, arg *MessagesAfterParams) ([]int64, error) {
 	rows, err := db.Query(ctx, messagesAfter, arg.SessionKey, arg.Asked)
 	if err != nil {
@@ -522,8 +522,8 @@ type OutboxEraseParams struct {
 	Seqs       []int64
 }
 
-// OutboxErase wipes replies that may repeat the events: those that were settled since the first of them was said, which
-// nobody reads any more, and those to come that hold an answer among them, which are given up.
+// OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
+// that hold an answer among the events, which are given up.
 func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxEraseParams) (int64, error) {
 	result, err := db.Exec(ctx, outboxErase, arg.Erased, arg.SessionKey, arg.Seqs)
 	if err != nil {
@@ -550,7 +550,7 @@ type OutboxOpenRow struct {
 	CreatedAt  time.Time
 }
 
-// OutboxOpen lists the replies of a session that are still to be sent.
+// OutboxOpen lists the open replies of a session.
 func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams) ([]OutboxOpenRow, error) {
 	rows, err := db.Query(ctx, outboxOpen, arg.SessionKey, arg.Erased)
 	if err != nil {
@@ -588,7 +588,7 @@ type OutboxQuotingRow struct {
 	Body       string
 }
 
-// OutboxQuoting lists the replies, of whatever session, that are still to be sent and quote a fact. Few are open at a time.
+// OutboxQuoting lists the open replies of all sessions that quote a fact. Few are open at a time.
 func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, facts []string) ([]OutboxQuotingRow, error) {
 	rows, err := db.Query(ctx, outboxQuoting, facts)
 	if err != nil {
@@ -630,8 +630,8 @@ type OutboxTrimParams struct {
 	ID         int64
 }
 
-// OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up. Another text has other
-// parts: it is sent from its first part under another key, and the outcome of a try under way leaves it open.
+// OutboxTrim replaces the text of an open reply. One without a text is given up. Another text has other parts: it is
+// sent from its first part under another key, and a running try's outcome leaves it open.
 func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams) error {
 	_, err := db.Exec(ctx, outboxTrim,
 		arg.Body,
@@ -658,7 +658,7 @@ type PinnedBeforeEraseParams struct {
 	Facts       []string
 }
 
-// PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
+// PinnedBeforeErase removes such memory from the undo data of other sessions.
 func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, arg *PinnedBeforeEraseParams) error {
 	_, err := db.Exec(ctx, pinnedBeforeErase, arg.SessionKeys, arg.Facts)
 	return err
@@ -679,8 +679,8 @@ type PinnedEraseParams struct {
 	Facts       []string
 }
 
-// PinnedErase takes memory from the head of views that show a fact which is no more. The next turn
-// pins it anew. The rows are locked in one order.
+// PinnedErase removes memory from the head of views that show a deleted fact. The next turn pins it again. The rows are
+// locked in one order.
 func (q *Queries) PinnedErase(ctx context.Context, db DBTX, arg *PinnedEraseParams) error {
 	_, err := db.Exec(ctx, pinnedErase, arg.SessionKeys, arg.Facts)
 	return err
@@ -727,9 +727,9 @@ type SessionErasedParams struct {
 	Freed      int64
 }
 
-// SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
-// before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
-// A turn under way is counted as cut.
+// SessionErased subtracts the erased text from the size of the context, and takes the lease from its owner, who must
+// not write after reading erased words. It wakes the owner of a session with waiting messages, and every other replica.
+// It counts an open turn as cut.
 func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) (bool, error) {
 	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.Freed)
 	var notified bool
@@ -741,7 +741,7 @@ const sessionLock = `-- name: SessionLock :one
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
-// SessionLock holds the session's row to the end of the transaction, whoever has its lease.
+// SessionLock locks the session's row until the transaction ends, under any lease.
 func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.Key) (Session, error) {
 	row := db.QueryRow(ctx, sessionLock, sessionKey)
 	var i Session
@@ -810,8 +810,8 @@ type SessionsReadingParams struct {
 	SessionKeys   []string
 }
 
-// SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of people
-// who spoke there, and single ones. Robots and conversations of groups lie side by side.
+// SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of
+// people who spoke there, and single ones. Robots and conversations of groups are parallel arrays.
 func (q *Queries) SessionsReading(ctx context.Context, db DBTX, arg *SessionsReadingParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsReading,
 		arg.Teams,
@@ -860,7 +860,7 @@ type SummariesCoveringRow struct {
 	Tokens   int
 }
 
-// SummariesCovering lists the summaries, whatever their state, that tell one of the events and were not emptied before.
+// SummariesCovering lists the summaries, in any state, whose range has one of the events and whose text is not empty.
 func (q *Queries) SummariesCovering(ctx context.Context, db DBTX, arg *SummariesCoveringParams) ([]SummariesCoveringRow, error) {
 	rows, err := db.Query(ctx, summariesCovering, arg.SessionKey, arg.Erased, arg.Seqs)
 	if err != nil {
@@ -917,8 +917,8 @@ type SummaryHealParams struct {
 	Before     string
 }
 
-// SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range: it is known by
-// its text.
+// SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range, so its text
+// identifies it.
 func (q *Queries) SummaryHeal(ctx context.Context, db DBTX, arg *SummaryHealParams) error {
 	_, err := db.Exec(ctx, summaryHeal,
 		arg.Summary,
@@ -945,7 +945,7 @@ type TextsSharedParams struct {
 	People     []string
 }
 
-// TextsShared lists the texts of a list that somebody besides some people said in the log behind a place.
+// TextsShared lists the given texts that people other than the given ones said in the log after a place.
 func (q *Queries) TextsShared(ctx context.Context, db DBTX, arg *TextsSharedParams) ([]string, error) {
 	rows, err := db.Query(ctx, textsShared,
 		arg.Texts,
@@ -995,7 +995,7 @@ type TurnIsOpenParams struct {
 	TtlSeconds float64
 }
 
-// TurnIsOpen reports whether a turn of a live replica is under way in a session under the lease of a term.
+// TurnIsOpen reports whether a turn of a live replica is open in a session under the lease of a term.
 func (q *Queries) TurnIsOpen(ctx context.Context, db DBTX, arg *TurnIsOpenParams) (bool, error) {
 	row := db.QueryRow(ctx, turnIsOpen, arg.SessionKey, arg.Term, arg.TtlSeconds)
 	var open bool
@@ -1015,7 +1015,7 @@ type TurnTimesRow struct {
 	CreatedAt time.Time
 }
 
-// TurnTimes lists the places of a session's log, in order, with when they were filled.
+// TurnTimes lists the places of a session's log, in order, with their commit times.
 func (q *Queries) TurnTimes(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]TurnTimesRow, error) {
 	rows, err := db.Query(ctx, turnTimes, sessionKey)
 	if err != nil {

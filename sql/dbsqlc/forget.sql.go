@@ -24,7 +24,7 @@ type DigestTrimParams struct {
 	ID       int64
 }
 
-// DigestTrim replaces what a digest tells.
+// DigestTrim replaces the text of a digest.
 func (q *Queries) DigestTrim(ctx context.Context, db DBTX, arg *DigestTrimParams) error {
 	_, err := db.Exec(ctx, digestTrim,
 		arg.Content,
@@ -39,7 +39,7 @@ const digestsDrop = `-- name: DigestsDrop :exec
 UPDATE memory_digests g SET memory_id = NULL, updated_at = now() WHERE g.memory_id = ANY($1::bigint[])
 `
 
-// DigestsDrop leaves the days untold whose digests are not wanted.
+// DigestsDrop settles without a digest the days whose digests are not wanted.
 func (q *Queries) DigestsDrop(ctx context.Context, db DBTX, ids []int64) error {
 	_, err := db.Exec(ctx, digestsDrop, ids)
 	return err
@@ -72,8 +72,8 @@ type DigestsTellingRow struct {
 	Fresh   bool
 }
 
-// DigestsTelling lists the digests of a session that tell one of some events, and those out of a list of memories. Those
-// that tell of the events and are no older than so many seconds can be told anew.
+// DigestsTelling lists the digests of a session that cover one of some events, and the digests in a list of memories.
+// Those that cover events and are no older than the given seconds can be written again.
 func (q *Queries) DigestsTelling(ctx context.Context, db DBTX, arg *DigestsTellingParams) ([]DigestsTellingRow, error) {
 	rows, err := db.Query(ctx, digestsTelling,
 		arg.FreshSeconds,
@@ -131,8 +131,8 @@ type MemoriesBeforeRow struct {
 	Corrected     bool
 }
 
-// MemoriesBefore lists what a memory took the place of: values that it corrected, or whatever was consolidated into it
-// and its like.
+// MemoriesBefore lists the predecessors of a memory: values that it corrected, and facts consolidated into it or
+// similar ones.
 func (q *Queries) MemoriesBefore(ctx context.Context, db DBTX, id int64) ([]MemoriesBeforeRow, error) {
 	rows, err := db.Query(ctx, memoriesBefore, id)
 	if err != nil {
@@ -177,7 +177,7 @@ type MemoriesConsolidatedParams struct {
 	Ids     []int64
 }
 
-// MemoriesConsolidated marks memories that tell what others told.
+// MemoriesConsolidated marks memories as consolidations of others.
 func (q *Queries) MemoriesConsolidated(ctx context.Context, db DBTX, arg *MemoriesConsolidatedParams) error {
 	_, err := db.Exec(ctx, memoriesConsolidated, arg.Scope, arg.ScopeID, arg.Ids)
 	return err
@@ -196,8 +196,8 @@ type MemoriesRestoreParams struct {
 	Bys []int64
 }
 
-// MemoriesRestore puts memories back into force, or has others supersede them. Ids and what supersedes them lie side by
-// side. What another in force says in the same words stays history.
+// MemoriesRestore puts memories back in force, or sets their successors. Ids and successors are parallel arrays. A fact
+// that another row in force has in the same words stays history.
 func (q *Queries) MemoriesRestore(ctx context.Context, db DBTX, arg *MemoriesRestoreParams) error {
 	_, err := db.Exec(ctx, memoriesRestore, arg.Ids, arg.Bys)
 	return err
@@ -225,8 +225,8 @@ WITH RECURSIVE told AS (
 SELECT told.id::bigint AS id FROM told
 `
 
-// MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, and these
-// rows all together where one of them is listed; and the team's copies of a group's, also where the group corrected its own.
+// MemoriesRetold adds to memories those derived from them. These are all rows of their consolidations, when one of the
+// rows is listed, and the team's copies of a group's, also after the group corrected its own.
 func (q *Queries) MemoriesRetold(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesRetold, ids)
 	if err != nil {
@@ -252,7 +252,7 @@ SELECT c.content FROM memories n JOIN memories c ON c.scope = n.scope AND c.scop
 WHERE n.id = $1::bigint AND n.consolidated AND c.consolidated AND c.id <> n.id
 `
 
-// MemoriesToldWith reads what else came of the consolidation that a memory came of.
+// MemoriesToldWith reads the other rows of a memory's consolidation.
 func (q *Queries) MemoriesToldWith(ctx context.Context, db DBTX, id int64) ([]string, error) {
 	rows, err := db.Query(ctx, memoriesToldWith, id)
 	if err != nil {
@@ -299,8 +299,8 @@ type MemoriesUnderRow struct {
 	Told    string
 }
 
-// MemoriesUnder lists what was consolidated into memories that go: once for each of these, with what that says and what
-// supersedes it. That is 0 for nothing.
+// MemoriesUnder lists the facts consolidated into memories to delete, once for each of these, with its text and its
+// successor. 0 is none.
 func (q *Queries) MemoriesUnder(ctx context.Context, db DBTX, ids []int64) ([]MemoriesUnderRow, error) {
 	rows, err := db.Query(ctx, memoriesUnder, ids)
 	if err != nil {

@@ -22,7 +22,7 @@ type InspectFactsRow struct {
 	Content    string
 }
 
-// InspectFacts lists what memory has in force.
+// InspectFacts lists the memories in force.
 func (q *Queries) InspectFacts(ctx context.Context, db DBTX) ([]InspectFactsRow, error) {
 	rows, err := db.Query(ctx, inspectFacts)
 	if err != nil {
@@ -101,8 +101,8 @@ type InspectLogRow struct {
 	Content    string
 }
 
-// Inspector reads everything of a database that was made to be tormented. Nothing here serves a running bot.
-// InspectLog is the whole log of all sessions in the order of their views, what has no place in one last.
+// Inspector reads a whole database under fault injection. No statement here serves a running bot.
+// InspectLog is the whole log of all sessions in the order of their views; events without a place come last.
 func (q *Queries) InspectLog(ctx context.Context, db DBTX) ([]InspectLogRow, error) {
 	rows, err := db.Query(ctx, inspectLog)
 	if err != nil {
@@ -143,8 +143,7 @@ type InspectOpenRow struct {
 	GivenUp  int64
 }
 
-// InspectOpen counts what is still to be done: messages without an answer, replies that were not settled. A reply that was
-// erased was not given up.
+// InspectOpen counts open work: messages without an answer, and unsettled replies. An erased reply was not given up.
 func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (InspectOpenRow, error) {
 	row := db.QueryRow(ctx, inspectOpen, erased)
 	var i InspectOpenRow
@@ -165,7 +164,7 @@ type InspectRepliesRow struct {
 	ConversationID string
 }
 
-// InspectReplies lists every reply that a turn ever left, in the order in which they were left.
+// InspectReplies lists all replies of all turns, in the order of their commits.
 func (q *Queries) InspectReplies(ctx context.Context, db DBTX) ([]InspectRepliesRow, error) {
 	rows, err := db.Query(ctx, inspectReplies)
 	if err != nil {

@@ -40,7 +40,7 @@ type BlobsKeepParams struct {
 	AfterSeq   int64
 }
 
-// BlobsKeep stores the bodies that the view after a place refers to. Most are there.
+// BlobsKeep stores the bodies that the view after a place refers to. Most exist already.
 func (q *Queries) BlobsKeep(ctx context.Context, db DBTX, arg *BlobsKeepParams) error {
 	_, err := db.Exec(ctx, blobsKeep, arg.SessionKey, arg.AfterSeq)
 	return err
@@ -56,7 +56,7 @@ type BlobsLoggedParams struct {
 	BlobID     *string
 }
 
-// BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, but for what was
+// BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, unless the log
 // changed since.
 func (q *Queries) BlobsLogged(ctx context.Context, db DBTX, arg *BlobsLoggedParams) ([]string, error) {
 	rows, err := db.Query(ctx, blobsLogged, arg.SessionKey, arg.BlobID)
@@ -91,7 +91,7 @@ type BlobsSweepParams struct {
 	AfterSeq   int64
 }
 
-// BlobsSweep deletes the bodies that the view after a place does not refer to, and returns their addresses.
+// BlobsSweep deletes the bodies that the view after a place no longer refers to, and returns their addresses.
 func (q *Queries) BlobsSweep(ctx context.Context, db DBTX, arg *BlobsSweepParams) ([]string, error) {
 	rows, err := db.Query(ctx, blobsSweep, arg.SessionKey, arg.AfterSeq)
 	if err != nil {
@@ -131,7 +131,7 @@ type EventsShowParams struct {
 	Whole      []bool
 }
 
-// EventsShow has the view show events otherwise, or whole again.
+// EventsShow sets the view's texts of events, or removes them.
 func (q *Queries) EventsShow(ctx context.Context, db DBTX, arg *EventsShowParams) error {
 	_, err := db.Exec(ctx, eventsShow,
 		arg.SessionKey,
@@ -166,7 +166,7 @@ type EventsShownRow struct {
 	Content     string
 }
 
-// EventsShown reads what the view after a place shows of events, with the bodies of those that are to be moved out.
+// EventsShown reads the view's texts of events after a place, with the bodies of those to be moved out.
 func (q *Queries) EventsShown(ctx context.Context, db DBTX, arg *EventsShownParams) ([]EventsShownRow, error) {
 	rows, err := db.Query(ctx, eventsShown,
 		arg.Moved,
@@ -217,7 +217,7 @@ type EventsSourceRow struct {
 	Body  *string
 }
 
-// EventsSource reads a range as it was said, and of what was moved out of the view the body that is kept for it.
+// EventsSource reads a range as it was said, with the kept bodies of events that were moved out of the view.
 func (q *Queries) EventsSource(ctx context.Context, db DBTX, arg *EventsSourceParams) ([]EventsSourceRow, error) {
 	rows, err := db.Query(ctx, eventsSource, arg.SessionKey, arg.AfterSeq, arg.ThroughSeq)
 	if err != nil {
@@ -347,7 +347,7 @@ type JobStageParams struct {
 	Version    string
 }
 
-// JobStage keeps what came of a job. No row: the session's job is another one.
+// JobStage stores the result of a job. No row: the session has another job.
 func (q *Queries) JobStage(ctx context.Context, db DBTX, arg *JobStageParams) (int64, error) {
 	result, err := db.Exec(ctx, jobStage,
 		arg.Staged,

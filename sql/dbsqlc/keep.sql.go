@@ -172,8 +172,8 @@ WITH gone AS (
 SELECT count(*)::int AS n FROM gone
 `
 
-// MemoriesExpire deletes what nobody has been able to read for a while, with its vectors, but for those of what another
-// memory in force of the same scope says too.
+// MemoriesExpire deletes memories that have been unreadable for a while, with their vectors. Vectors of texts that
+// another memory in force of the scope has stay.
 func (q *Queries) MemoriesExpire(ctx context.Context, db DBTX, restSeconds float64) (int, error) {
 	row := db.QueryRow(ctx, memoriesExpire, restSeconds)
 	var n int
@@ -236,10 +236,10 @@ type MemoriesKnownRow struct {
 	CreatedAt    time.Time
 }
 
-// MemoriesKnown reads what drafts are compared with, of their scopes alone: the newest memories in force; those that
-// read the same, have the same key or are named, superseded ones too; and what superseded these. Digests of days
-// are no facts: nothing merges or corrects them. Of people it reads what one robot knows, for another's person of the same
-// id is somebody else; of the team, what holds for the groups that the drafts come from, as MemoriesReadable has it.
+// MemoriesKnown reads the memories that drafts are compared with, in their scopes alone. These are the newest in force;
+// those with the same text or key or that are named, superseded ones too; and their successors. Digests are left out,
+// since nothing merges or corrects them. It reads people's facts of one robot, since another robot may use the same id
+// for another person. It reads the team's facts as they hold for the drafts' groups, as MemoriesReadable does.
 func (q *Queries) MemoriesKnown(ctx context.Context, db DBTX, arg *MemoriesKnownParams) ([]MemoriesKnownRow, error) {
 	rows, err := db.Query(ctx, memoriesKnown,
 		arg.RobotSessions,
@@ -320,8 +320,8 @@ type MemoriesOldestRow struct {
 	CreatedAt     time.Time
 }
 
-// MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source, said by
-// one person and about one person. What expires by itself is left, and what has a key.
+// MemoriesOldest lists the oldest memories in force of a scope that may be consolidated: all of one source, author and
+// subject. It leaves out memories that expire or have a key.
 func (q *Queries) MemoriesOldest(ctx context.Context, db DBTX, arg *MemoriesOldestParams) ([]MemoriesOldestRow, error) {
 	rows, err := db.Query(ctx, memoriesOldest,
 		arg.Scope,
@@ -388,8 +388,8 @@ type MemoriesOverfullRow struct {
 	Held    int
 }
 
-// MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first, behind a place
-// in that order. It reads the whole table.
+// MemoriesOverfull lists the scopes with more memories in force than the limit, the fullest first, after a place in
+// that order. It reads the whole table.
 func (q *Queries) MemoriesOverfull(ctx context.Context, db DBTX, arg *MemoriesOverfullParams) ([]MemoriesOverfullRow, error) {
 	rows, err := db.Query(ctx, memoriesOverfull,
 		arg.MaxHeld,
@@ -438,9 +438,9 @@ type MemoriesPilesRow struct {
 	Held          int
 }
 
-// MemoriesPiles lists what the memories of a scope that may be told as fewer come from, who said them and whom they are about,
-// with how many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
-// be corrected.
+// MemoriesPiles groups the memories of a scope that may be consolidated by source, author and subject, with the size of
+// each group, the largest first. It leaves out memories that expire, single ones, and those with a key, which only the
+// key can correct.
 func (q *Queries) MemoriesPiles(ctx context.Context, db DBTX, arg *MemoriesPilesParams) ([]MemoriesPilesRow, error) {
 	rows, err := db.Query(ctx, memoriesPiles, arg.Scope, arg.ScopeID)
 	if err != nil {
@@ -481,8 +481,8 @@ type MemoriesSucceedParams struct {
 	SourceGroup string
 }
 
-// MemoriesSucceed names what superseded memories that left force before it was there. A group that made one of them the
-// team's follows: what superseded its own is what its own is read by.
+// MemoriesSucceed sets the successor of memories that left force before it was stored. The source group of a promoted
+// memory follows: its successor becomes the group's.
 func (q *Queries) MemoriesSucceed(ctx context.Context, db DBTX, arg *MemoriesSucceedParams) error {
 	_, err := db.Exec(ctx, memoriesSucceed,
 		arg.By,
@@ -511,8 +511,8 @@ type MemoriesSupersedeParams struct {
 	TeamIds    []int64
 }
 
-// MemoriesSupersede takes memories out of force. They stay, as what was said before. Those that one of successors
-// superseded elsewhere are superseded here as well, and so is what is now the team's, for the group that it came from.
+// MemoriesSupersede takes memories out of force and keeps them as history. It also supersedes those that one of
+// successors superseded elsewhere, and the team's copy, for its source group.
 func (q *Queries) MemoriesSupersede(ctx context.Context, db DBTX, arg *MemoriesSupersedeParams) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesSupersede,
 		arg.By,
@@ -587,7 +587,7 @@ type MemoryInsertParams struct {
 	SupersededBy  *int64
 }
 
-// MemoryInsert stores a fact. No row comes back where one in force reads the same.
+// MemoryInsert stores a fact. No row: one in force has the same text.
 func (q *Queries) MemoryInsert(ctx context.Context, db DBTX, arg *MemoryInsertParams) (int64, error) {
 	row := db.QueryRow(ctx, memoryInsert,
 		arg.Scope,
@@ -629,8 +629,8 @@ type MemorySeenParams struct {
 	ID        int64
 }
 
-// MemorySeen notes that a fact in force was said again. The same saying counts once, however often it is read. What was
-// to expire stays for as long as the new saying does.
+// MemorySeen records that a fact in force was said again. A message counts once, however often it is read. A fact with
+// an expiry stays as long as the new one would.
 func (q *Queries) MemorySeen(ctx context.Context, db DBTX, arg *MemorySeenParams) error {
 	_, err := db.Exec(ctx, memorySeen,
 		arg.SaidAt,

@@ -19,9 +19,9 @@ FROM pg_catalog.pg_settings p JOIN (VALUES
     ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name
 `
 
-// ConnectionSettings arranges a connection that is not shared, as far as the server knows the settings. The plan compiler is
-// off: the server judges by what it guesses a statement to cost, and compiles for tens of milliseconds what a search is done
-// with in two. The server drops a client that does not acknowledge what it is sent.
+// ConnectionSettings configures a connection that is not shared, as far as the server knows the settings. The plan
+// compiler is off: by its cost estimates the server would compile for tens of milliseconds for a search of two. The
+// server drops a client that does not acknowledge data.
 func (q *Queries) ConnectionSettings(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, connectionSettings)
 	return err
@@ -56,12 +56,12 @@ type LeaseAcquireRow struct {
 	Term  int64
 }
 
-// LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
+// LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, the caller or another replica.
 //
 // The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
 // second, having waited for the row, would compare the joined row of before: both would get the lease.
 //
-// A term that nobody gave up has fallen: its process seems dead.
+// A term that was not released is broken: its process seems dead.
 func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquireParams) (LeaseAcquireRow, error) {
 	row := db.QueryRow(ctx, leaseAcquire, arg.SessionKey, arg.Owner, arg.TtlSeconds)
 	var i LeaseAcquireRow
@@ -81,7 +81,7 @@ type LeaseLockParams struct {
 	Term       int64
 }
 
-// LeaseLock holds the session's row to the end of the transaction, if the lease is the current one.
+// LeaseLock locks the session's row until the transaction ends, if the lease is the current one.
 func (q *Queries) LeaseLock(ctx context.Context, db DBTX, arg *LeaseLockParams) (Session, error) {
 	row := db.QueryRow(ctx, leaseLock, arg.SessionKey, arg.Owner, arg.Term)
 	var i Session
@@ -155,8 +155,8 @@ type LeaseReleaseRow struct {
 	Notified bool
 }
 
-// LeaseRelease frees one lease, if it is the current one. Where messages wait, every other replica is told of the
-// session; where none do, the next message takes the lease by itself.
+// LeaseRelease frees one lease, if it is the current one. It notifies every other replica when messages wait. Otherwise
+// the next message takes the lease itself.
 func (q *Queries) LeaseRelease(ctx context.Context, db DBTX, arg *LeaseReleaseParams) (LeaseReleaseRow, error) {
 	row := db.QueryRow(ctx, leaseRelease, arg.SessionKey, arg.Owner, arg.Term)
 	var i LeaseReleaseRow
@@ -181,7 +181,7 @@ type LeasesResignRow struct {
 	Notified bool
 }
 
-// LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
+// LeasesResign frees all leases of a replica, deletes its heartbeat and notifies every other replica.
 func (q *Queries) LeasesResign(ctx context.Context, db DBTX, owner string) (LeasesResignRow, error) {
 	row := db.QueryRow(ctx, leasesResign, owner)
 	var i LeasesResignRow
@@ -213,8 +213,8 @@ type LeasesRestParams struct {
 	UnflushedSeconds float64
 }
 
-// LeasesRest frees those of some leases of a replica whose sessions rest: no message waits, no reply is unsent, no compaction
-// is under way, and what was said is flushed or owed, or was said too long ago for that. A row that is locked is in use.
+// LeasesRest frees the leases of a replica's idle sessions among those given: no message waits, no reply is unsent, no
+// compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use.
 func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, leasesRest,
 		arg.SessionKeys,
@@ -256,9 +256,9 @@ type ReplicaBeatRow struct {
 	SynchronousCommit string
 }
 
-// ReplicaBeat says that a replica lives, and clears away replicas that died a day ago. A heartbeat that a crash of
-// the server takes back is a few seconds old: it need not wait for the disk. Of two beats at once the later one stands:
-// the clock is read when the row is held.
+// ReplicaBeat stores a heartbeat, and deletes replicas that died a day ago. It does not wait for the disk, since a
+// crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays: the clock is read
+// under the row's lock.
 func (q *Queries) ReplicaBeat(ctx context.Context, db DBTX, owner string) (ReplicaBeatRow, error) {
 	row := db.QueryRow(ctx, replicaBeat, owner)
 	var i ReplicaBeatRow
@@ -277,8 +277,8 @@ type ReplicaLeadsRow struct {
 	Connected bool
 }
 
-// ReplicaLeads finds the replica that leads: of those that live and do not drain one that is connected, and of several the
-// oldest, so that a new one takes the lead from none that has it.
+// ReplicaLeads finds the leader: among live replicas that do not drain a connected one, and among several the oldest,
+// so that a new one displaces none.
 func (q *Queries) ReplicaLeads(ctx context.Context, db DBTX, ttlSeconds float64) (ReplicaLeadsRow, error) {
 	row := db.QueryRow(ctx, replicaLeads, ttlSeconds)
 	var i ReplicaLeadsRow
@@ -307,7 +307,7 @@ type ReplicaMarkRow struct {
 	Notified bool
 }
 
-// ReplicaMark notes how a replica stands, and tells every other replica where that is new.
+// ReplicaMark stores a replica's status, and notifies every other replica of a change.
 func (q *Queries) ReplicaMark(ctx context.Context, db DBTX, arg *ReplicaMarkParams) (ReplicaMarkRow, error) {
 	row := db.QueryRow(ctx, replicaMark, arg.Connected, arg.Draining, arg.Owner)
 	var i ReplicaMarkRow

@@ -153,7 +153,7 @@ const memoriesHold = `-- name: MemoriesHold :many
 SELECT m.id FROM memories m WHERE m.id = ANY($1::bigint[]) FOR KEY SHARE SKIP LOCKED
 `
 
-// MemoriesHold keeps memories from being deleted until the transaction ends. It leaves out those that are deleted or that
+// MemoriesHold protects memories from deletion until the transaction ends. It leaves out deleted ones and those that
 // another transaction deletes.
 func (q *Queries) MemoriesHold(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesHold, ids)
@@ -197,7 +197,7 @@ type NicksSeenRow struct {
 	SenderNick string
 }
 
-// NicksSeen lists the nicks that people last had in the log of a session: pairs of both come in two lists.
+// NicksSeen lists the last nicks of people in a session's log, as parallel arrays.
 func (q *Queries) NicksSeen(ctx context.Context, db DBTX, arg *NicksSeenParams) ([]NicksSeenRow, error) {
 	rows, err := db.Query(ctx, nicksSeen, arg.SessionKeys, arg.People)
 	if err != nil {
@@ -253,9 +253,9 @@ type SessionFlushedParams struct {
 	FlushEpoch int
 }
 
-// SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
-// parts counts once, and marks its cycle as flushed, with the last of them; a cycle of a generation that ended meanwhile
-// is marked by nobody.
+// SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in
+// several parts counts once, and marks its cycle as flushed with the last part. The cycle of a generation that ended
+// meanwhile stays unmarked.
 func (q *Queries) SessionFlushed(ctx context.Context, db DBTX, arg *SessionFlushedParams) error {
 	_, err := db.Exec(ctx, sessionFlushed,
 		arg.ThroughSeq,

@@ -66,10 +66,10 @@ type OutboxClaimRow struct {
 	CreatedAt time.Time
 }
 
-// OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
-// given up or erased meanwhile does not come back. joint is the key of the message that they are a part of; part is how
-// many parts of a reply alone are known to have arrived, under its key: an erasure replaces the key with the text.
-// At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+// OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
+// given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
+// number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text. At least
+// one row comes back when the lease is the current one. Its id is 0 when no reply is open.
 func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimParams) ([]OutboxClaimRow, error) {
 	rows, err := db.Query(ctx, outboxClaim,
 		arg.SessionKey,
@@ -129,7 +129,8 @@ type OutboxNoticeRow struct {
 	CreatedAt time.Time
 }
 
-// OutboxNotice stores words that no turn commits. They are claimed before their first try. The caller holds the session's row.
+// OutboxNotice stores a notice that no turn commits. It is claimed before its first try. The caller locks the session's
+// row.
 func (q *Queries) OutboxNotice(ctx context.Context, db DBTX, arg *OutboxNoticeParams) (OutboxNoticeRow, error) {
 	row := db.QueryRow(ctx, outboxNotice,
 		arg.SessionKey,
@@ -150,7 +151,7 @@ UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
 WHERE o.sender = $1::text AND o.state IN ('sending', 'waiting')
 `
 
-// OutboxPutDown takes open replies out of a sender's hand. It needs no lease: the sender's rows are its own.
+// OutboxPutDown releases a sender's claims on open replies. It needs no lease: the sender's rows are its own.
 func (q *Queries) OutboxPutDown(ctx context.Context, db DBTX, owner string) error {
 	_, err := db.Exec(ctx, outboxPutDown, owner)
 	return err
@@ -211,10 +212,10 @@ type OutboxUnsentRow struct {
 	CreatedAt time.Time
 }
 
-// OutboxUnsent lists the open replies of a session, without their words, and puts those that are due in owner's hand. A
-// row with a try of another replica's in flight was perhaps sent: it is resumed, for good. took says that another replica
-// had it last.
-// At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+// OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
+// another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
+// replica had it last. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
+// open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,
 		arg.SessionKey,

@@ -23,8 +23,8 @@ type EventsGoneParams struct {
 	Ages []float64
 }
 
-// EventsGone counts the messages of a list that are not in the log, though their session is as old as they are. Keys, ids
-// and ages in seconds lie side by side.
+// EventsGone counts the given messages that are not in the log, though their session is as old as they are. Keys, ids
+// and ages in seconds are parallel arrays.
 func (q *Queries) EventsGone(ctx context.Context, db DBTX, arg *EventsGoneParams) (int64, error) {
 	row := db.QueryRow(ctx, eventsGone, arg.Keys, arg.Ids, arg.Ages)
 	var n int64
@@ -54,8 +54,8 @@ type RestartKeepParams struct {
 	Replica     string
 }
 
-// RestartKeep writes the figures of a process, and its end where ending says how. One that was taken for dead and lives is
-// running again, and its end is still to be told.
+// RestartKeep stores the figures of a process, and its end when ending names it. A process that was taken for dead and
+// lives is running again, and its end is still to be reported.
 func (q *Queries) RestartKeep(ctx context.Context, db DBTX, arg *RestartKeepParams) error {
 	_, err := db.Exec(ctx, restartKeep,
 		arg.Ending,
@@ -115,7 +115,7 @@ type RestartsEndedRow struct {
 	Lost        int64
 }
 
-// RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that ended to one asker.
+// RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller.
 func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, ttlSeconds float64) ([]RestartsEndedRow, error) {
 	rows, err := db.Query(ctx, restartsEnded, ttlSeconds)
 	if err != nil {

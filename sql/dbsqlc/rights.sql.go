@@ -27,7 +27,7 @@ type AskingMarkParams struct {
 	Asked      int64
 }
 
-// AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the outcome.
+// AskingMark replaces the text of the asking message. A turn that is repeated after the erasure finds the outcome.
 func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams) error {
 	_, err := db.Exec(ctx, askingMark,
 		arg.Content,
@@ -56,8 +56,8 @@ type AskingUnnameParams struct {
 	Asked      int64
 }
 
-// AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
-// until it is answered: a turn that begins again has nothing else.
+// AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
+// answered, since a repeated turn needs it.
 func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnameParams) error {
 	_, err := db.Exec(ctx, askingUnname,
 		arg.Content,
@@ -73,7 +73,7 @@ UPDATE memory_digests g SET memory_id = NULL, done = false, attempts = 0, error 
 WHERE g.memory_id = ANY($1::bigint[])
 `
 
-// DigestsReopen has the days told again whose digest is no more, from what is left of them.
+// DigestsReopen queues the days of deleted digests to be summarized again from the remaining log.
 func (q *Queries) DigestsReopen(ctx context.Context, db DBTX, ids []int64) error {
 	_, err := db.Exec(ctx, digestsReopen, ids)
 	return err
@@ -90,7 +90,7 @@ type EventsHashesParams struct {
 	Erased     string
 }
 
-// EventsHashes lists the hashes that vectors of events are kept by.
+// EventsHashes lists the hashes of events' vectors.
 func (q *Queries) EventsHashes(ctx context.Context, db DBTX, arg *EventsHashesParams) ([][]byte, error) {
 	rows, err := db.Query(ctx, eventsHashes, arg.SessionKey, arg.Seqs, arg.Erased)
 	if err != nil {
@@ -130,7 +130,7 @@ type EventsSaidRow struct {
 	Content  string
 }
 
-// EventsSaid reads what people said in a range of a log.
+// EventsSaid reads people's messages in a range of a log.
 func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams) ([]EventsSaidRow, error) {
 	rows, err := db.Query(ctx, eventsSaid,
 		arg.SessionKey,
@@ -204,7 +204,7 @@ type FlushesForgetParams struct {
 	SessionKeys []string
 }
 
-// FlushesForget takes ids from receipts of some sessions.
+// FlushesForget removes ids from receipts of some sessions.
 func (q *Queries) FlushesForget(ctx context.Context, db DBTX, arg *FlushesForgetParams) error {
 	_, err := db.Exec(ctx, flushesForget, arg.Ids, arg.SessionKeys)
 	return err
@@ -290,7 +290,7 @@ type MemoriesBesideRow struct {
 	Consolidated  bool
 }
 
-// MemoriesBeside lists what memory has from a session besides some: facts, no digests.
+// MemoriesBeside lists the other facts from a session, without digests.
 func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesideParams) ([]MemoriesBesideRow, error) {
 	rows, err := db.Query(ctx, memoriesBeside, arg.SessionKey, arg.Ids)
 	if err != nil {
@@ -346,7 +346,7 @@ type MemoriesDrawnRow struct {
 	CreatedAt time.Time
 }
 
-// MemoriesDrawn lists what memory has from a session.
+// MemoriesDrawn lists the memories from a session.
 func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawnParams) ([]MemoriesDrawnRow, error) {
 	rows, err := db.Query(ctx, memoriesDrawn, arg.People, arg.SessionKey)
 	if err != nil {
@@ -451,12 +451,12 @@ type MemoriesFindRow struct {
 	Total         int64
 }
 
-// MemoriesFind lists memories for people and administrators. Each filter is off where its parameter is empty. asking
-// leaves only what concerns an asker: in a private chat what is about the person or was said by them, wherever that was,
-// and in every chat what everybody in it may read; an administrator in a group also what its members told there of
-// themselves. What a person's own memory has from a private chat is never among what a group may read; what is in force
-// for a chat is as in MemoriesReadable. With every, superseded and expired ones are in it too. robot_sessions narrows it to
-// what one robot was told, for another's person of the same id is somebody else.
+// MemoriesFind lists memories for people and administrators. An empty parameter disables its filter. asking limits it
+// to an asker: in a private chat to memories about or by the person, wherever that was; in every chat to memories that
+// all its members may read; for an administrator in a group also to facts of its members about themselves. A group
+// never reads a person's own memory from a private chat. Force in a chat is as in MemoriesReadable. With every,
+// superseded and expired ones are included. robot_sessions limits it to one robot, since another robot's person of the
+// same id is someone else.
 func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindParams) ([]MemoriesFindRow, error) {
 	rows, err := db.Query(ctx, memoriesFind,
 		arg.ID,
@@ -575,9 +575,9 @@ type MemoriesOfPersonRow struct {
 	Since   time.Time
 }
 
-// MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too: of the sessions
-// whose keys begin so, for another robot's person of the same id is somebody else. The team's come first, which most
-// conversations may read. since is when it was said.
+// MemoriesOfPerson lists the memories about or by a person, superseded ones too. A key prefix limits it to one robot,
+// since another robot's person of the same id is someone else. The team's come first, since most conversations may read
+// them. since is the time of the message.
 func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOfPersonParams) ([]MemoriesOfPersonRow, error) {
 	rows, err := db.Query(ctx, memoriesOfPerson, arg.People, arg.RobotSessions)
 	if err != nil {
@@ -621,7 +621,7 @@ type MemoriesPromotedBeforeParams struct {
 	ID      int64
 }
 
-// MemoriesPromotedBefore lists what the team has in force of the values that a group's memory corrected.
+// MemoriesPromotedBefore lists the team's memories in force among the values that a group's memory corrected.
 func (q *Queries) MemoriesPromotedBefore(ctx context.Context, db DBTX, arg *MemoriesPromotedBeforeParams) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesPromotedBefore, arg.TeamID, arg.GroupID, arg.ID)
 	if err != nil {
@@ -701,7 +701,7 @@ const memoryContents = `-- name: MemoryContents :many
 SELECT m.content FROM memories m WHERE m.id = ANY($1::bigint[])
 `
 
-// MemoryContents reads what memories say.
+// MemoryContents reads the texts of memories.
 func (q *Queries) MemoryContents(ctx context.Context, db DBTX, ids []int64) ([]string, error) {
 	rows, err := db.Query(ctx, memoryContents, ids)
 	if err != nil {
@@ -787,8 +787,8 @@ type MemoryPromotedParams struct {
 	ID         int64
 }
 
-// MemoryPromoted has a memory of the team supersede the group's own: a new one, which was said as often and was promoted
-// by somebody, or one that the team had already.
+// MemoryPromoted supersedes a group's memory by one of the team: a new one with the same count and its promoter, or an
+// existing one.
 func (q *Queries) MemoryPromoted(ctx context.Context, db DBTX, arg *MemoryPromotedParams) error {
 	_, err := db.Exec(ctx, memoryPromoted,
 		arg.New,
@@ -812,7 +812,7 @@ type MemoryScopesRow struct {
 	SourceSession sessions.Key
 }
 
-// MemoryScopes lists where memories can be read.
+// MemoryScopes lists the scopes of memories.
 func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]MemoryScopesRow, error) {
 	rows, err := db.Query(ctx, memoryScopes, ids)
 	if err != nil {
@@ -858,7 +858,7 @@ type MemorySourceRow struct {
 	Consolidated  bool
 }
 
-// MemorySource is where a memory was said.
+// MemorySource is the source of a memory.
 func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySourceRow, error) {
 	row := db.QueryRow(ctx, memorySource, id)
 	var i MemorySourceRow
@@ -895,7 +895,7 @@ type MessageSaidRow struct {
 	Content  string
 }
 
-// MessageSaid reads a message that a person said; seq is 0 for one without a place in the view.
+// MessageSaid reads a person's message; seq is 0 for one without a place in the view.
 func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidParams) (MessageSaidRow, error) {
 	row := db.QueryRow(ctx, messageSaid, arg.SessionKey, arg.ID, arg.Erased)
 	var i MessageSaidRow
@@ -933,8 +933,8 @@ type MessagesBeforeRow struct {
 	CreatedAt  time.Time
 }
 
-// MessagesBefore lists a person's messages of a session that were sent before one, the newest first: waiting ones and dead
-// letters too.
+// MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
+// dead letters.
 func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
 	rows, err := db.Query(ctx, messagesBefore,
 		arg.SessionKey,
@@ -991,7 +991,7 @@ type OutboxUnnameParams struct {
 	SessionKey sessions.Key
 }
 
-// OutboxUnname takes a person from replies: all but the place from those that were settled, the mention from those to come.
+// OutboxUnname removes a person from replies: all but the place from settled ones, the mention from open ones.
 func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnameParams) error {
 	_, err := db.Exec(ctx, outboxUnname, arg.People, arg.Nicks, arg.SessionKey)
 	return err
@@ -1099,8 +1099,8 @@ type PersonIDsParams struct {
 	Robot  string
 }
 
-// PersonIDs lists every id of some people: those given, the staff ids that these stand for, and the encrypted ids of the
-// staff ids. An encrypted id that was seen with several staff ids belongs to none of them.
+// PersonIDs lists all ids of some people: the given ones, the staff ids of these, and the encrypted ids of the staff
+// ids. An encrypted id that was seen with several staff ids belongs to none of them.
 func (q *Queries) PersonIDs(ctx context.Context, db DBTX, arg *PersonIDsParams) ([]string, error) {
 	rows, err := db.Query(ctx, personIDs, arg.People, arg.Robot)
 	if err != nil {
@@ -1153,7 +1153,7 @@ type PersonMessagesRow struct {
 	ConversationType sessions.ConversationType
 }
 
-// PersonMessages lists what a person said, anywhere that one robot is, or any, in order of arrival.
+// PersonMessages lists a person's messages, of one robot or of all, in order of arrival.
 func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessagesParams) ([]PersonMessagesRow, error) {
 	rows, err := db.Query(ctx, personMessages,
 		arg.People,
@@ -1258,8 +1258,8 @@ type PersonSessionsRow struct {
 	Spoke            bool
 }
 
-// PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Each
-// place is looked up by an index of its own; those where the person spoke come last.
+// PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
+// an index of its own. Sessions where the person spoke come last.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
 	rows, err := db.Query(ctx, personSessions, arg.People, arg.Robot)
 	if err != nil {
@@ -1305,8 +1305,8 @@ type PersonUnnameParams struct {
 	Asked      int64
 }
 
-// PersonUnname takes the name from a person's messages, and all of how they came but where and when: what is left is that
-// somebody said something.
+// PersonUnname removes the name from a person's messages, and all delivery data but place and time. The rows then only
+// say that someone wrote.
 func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnameParams) error {
 	_, err := db.Exec(ctx, personUnname,
 		arg.Erased,
@@ -1333,8 +1333,8 @@ type PersonWaitingParams struct {
 	Asked      int64
 }
 
-// PersonWaiting wipes a person's messages that have no place in the view, waiting ones and dead letters: nobody answers
-// them any more. The message that asks for it goes on waiting, and later ones are another matter.
+// PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
+// answer. The asking message and later ones stay.
 func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaitingParams) (int64, error) {
 	result, err := db.Exec(ctx, personWaiting,
 		arg.Erased,
@@ -1363,7 +1363,7 @@ type QuoteEraseParams struct {
 	ID         int64
 }
 
-// QuoteErase wipes what a message quotes, and keeps its own words.
+// QuoteErase wipes a message's quote, and keeps its own words.
 func (q *Queries) QuoteErase(ctx context.Context, db DBTX, arg *QuoteEraseParams) error {
 	_, err := db.Exec(ctx, quoteErase,
 		arg.Content,
@@ -1425,11 +1425,10 @@ type QuotesOfRow struct {
 	Quoted  string
 }
 
-// QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
-// person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
-// of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
-// Names can be borrowed: a quote without an id is another's who goes by its nick, where they said its words, or where the
-// erased speaker never went by it.
+// QuotesOf lists the messages that quote events, by the quoted message or its words, or that quote a person, when one
+// is given: by id, or by nick for a quote without a known id. A quote of someone else never counts. A quote of fewer
+// than four characters must be the whole message, since many people write those. Names can be borrowed. So a quote
+// without an id is another's who goes by its nick, if they said its words or if the erased speaker never used the nick.
 func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([]QuotesOfRow, error) {
 	rows, err := db.Query(ctx, quotesOf,
 		arg.Erased,
@@ -1477,7 +1476,7 @@ type SaidByRow struct {
 	Aside     bool
 }
 
-// SaidBy reads what a person said in a session, also what has no place in the view.
+// SaidBy reads a person's messages in a session, also those without a place in the view.
 func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]SaidByRow, error) {
 	rows, err := db.Query(ctx, saidBy,
 		arg.SessionKey,
@@ -1547,7 +1546,7 @@ type SessionKeepParams struct {
 	SessionKey sessions.Key
 }
 
-// SessionKeep gives a session that an erasure freed back to the turn that asked for it, at another term.
+// SessionKeep returns a session that an erasure freed to the asking turn, at another term.
 func (q *Queries) SessionKeep(ctx context.Context, db DBTX, arg *SessionKeepParams) (int64, error) {
 	row := db.QueryRow(ctx, sessionKeep, arg.Owner, arg.Term, arg.SessionKey)
 	var lease_term int64
@@ -1575,7 +1574,7 @@ type SessionMessagesRow struct {
 	Answers  int64
 }
 
-// SessionMessages counts what people and the bot said in a session that is to be deleted.
+// SessionMessages counts the messages of people and the bot in a session to be deleted.
 func (q *Queries) SessionMessages(ctx context.Context, db DBTX, arg *SessionMessagesParams) (SessionMessagesRow, error) {
 	row := db.QueryRow(ctx, sessionMessages,
 		arg.SessionKey,
@@ -1603,7 +1602,7 @@ type SessionRemakeParams struct {
 	LastSeq          int64
 }
 
-// SessionRemake makes a deleted session anew for the turn that asked for its deletion.
+// SessionRemake creates a deleted session again for the turn that asked for its deletion.
 func (q *Queries) SessionRemake(ctx context.Context, db DBTX, arg *SessionRemakeParams) error {
 	_, err := db.Exec(ctx, sessionRemake,
 		arg.SessionKey,
@@ -1635,7 +1634,7 @@ type SessionTextsEraseParams struct {
 	Undone     string
 }
 
-// SessionTextsErase wipes reasons and errors that may repeat what a model was shown.
+// SessionTextsErase wipes reasons and errors that may repeat text shown to a model.
 func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTextsEraseParams) error {
 	_, err := db.Exec(ctx, sessionTextsErase, arg.SessionKey, arg.Undone)
 	return err
@@ -1682,10 +1681,10 @@ type SessionsFreeRow struct {
 	LeaseTerm  int64
 }
 
-// SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
-// from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
-// it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
-// Turns under way are counted as cut. Sessions where that happened too often before come back, with the lease they had.
+// SessionsFree takes the leases of sessions that may have read a deleted memory of a scope, except the asking one.
+// People's facts about themselves are read in their private chats, and in the source group. It wakes replicas only for
+// waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns as cut.
+// Sessions with too many cut turns are returned, with their lease.
 func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) ([]SessionsFreeRow, error) {
 	rows, err := db.Query(ctx, sessionsFree,
 		arg.TtlSeconds,
@@ -1740,8 +1739,8 @@ type SessionsTellingParams struct {
 	MaxRows     int
 }
 
-// SessionsTelling lists sessions behind a key where a memory may be read and where the bot, or one of those who said it, told one of
-// some pieces of text, which are in lower case.
+// SessionsTelling lists sessions after a key where a memory may be read and where the bot, or one of its authors,
+// repeated one of some lower-case pieces of text.
 func (q *Queries) SessionsTelling(ctx context.Context, db DBTX, arg *SessionsTellingParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsTelling,
 		arg.AfterKey,
@@ -1784,7 +1783,7 @@ type ToolRunEraseParams struct {
 	CallID     string
 }
 
-// ToolRunErase wipes what a call of a turn that has not committed was told and found. That it ran stays known.
+// ToolRunErase wipes the input and the result of a call in an uncommitted turn. The fact that it ran stays.
 func (q *Queries) ToolRunErase(ctx context.Context, db DBTX, arg *ToolRunEraseParams) error {
 	_, err := db.Exec(ctx, toolRunErase,
 		arg.Erased,

@@ -42,8 +42,8 @@ type EventsBacklogRow struct {
 	ContentHash []byte
 }
 
-// EventsBacklog lists events that no search knows yet: those of older releases, and imports. As many come as together
-// have no more bytes than max_bytes, but at least one; with each comes how many there are to choose from.
+// EventsBacklog lists unindexed events, of older releases and imports. Together they have at most max_bytes bytes, but
+// at least one comes. Each row has the number of all such events.
 func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, arg *EventsBacklogParams) ([]EventsBacklogRow, error) {
 	rows, err := db.Query(ctx, eventsBacklog, arg.MaxChars, arg.MaxRows, arg.MaxBytes)
 	if err != nil {
@@ -97,8 +97,8 @@ type EventsBesideRow struct {
 	Terms      []int64
 }
 
-// EventsBeside reads what a search asks of events at some places: of the first of these, as many as together have no more
-// bytes of terms than max_bytes. To send them is what a search takes longest for.
+// EventsBeside reads the search columns of events at some places, the first ones with at most max_bytes bytes of terms
+// in all. Their transfer is the slowest part of a search.
 func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesideParams) ([]EventsBesideRow, error) {
 	rows, err := db.Query(ctx, eventsBeside, arg.Seqs, arg.SessionKey, arg.MaxBytes)
 	if err != nil {
@@ -148,14 +148,12 @@ type EventsFindRow struct {
 	Size  int
 }
 
-// EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
-// the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
-// is the text of an array; its place comes back with each event, and how many bytes its terms are stored in. They
-// themselves, which are long, are not read.
+// EventsFind names the events of a session with all the terms of one of some lists, up to a limit for each list. They
+// come in disk order, which is the order of the messages except for rewritten rows. A list is the text of an array; its
+// place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
 //
-// Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
-// compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
-// hence IS TRUE.
+// Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
+// session must not tempt the planner to join its own index, which holds the whole log: hence IS TRUE.
 func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams) ([]EventsFindRow, error) {
 	rows, err := db.Query(ctx, eventsFind, arg.Lists, arg.SessionKey, arg.MaxRows)
 	if err != nil {
@@ -197,7 +195,7 @@ type EventsFoundRow struct {
 	Content    string
 }
 
-// EventsFound reads what a search shows of events.
+// EventsFound reads the columns of events that a search shows.
 func (q *Queries) EventsFound(ctx context.Context, db DBTX, arg *EventsFoundParams) ([]EventsFoundRow, error) {
 	rows, err := db.Query(ctx, eventsFound, arg.MaxChars, arg.SessionKey, arg.Seqs)
 	if err != nil {
@@ -272,9 +270,8 @@ type EventsHistoryRow struct {
 	Chars      int
 }
 
-// EventsHistory lists what was said in a session, newest first: all of a range, or what holds at least min_found of the
-// patterns. Of a long body it reads the piece around the first word that is found. Where seqs are given, only these are
-// compared.
+// EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
+// patterns. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
 	rows, err := db.Query(ctx, eventsHistory,
 		arg.MaxChars,
@@ -333,8 +330,8 @@ type EventsIndexParams struct {
 	Terms       []string
 }
 
-// EventsIndex stores terms by which events are found. What changed since it was read is left for the next time. Each
-// of the terms is an array's text.
+// EventsIndex stores search terms of events. Rows that changed since they were read are left for the next time. Each of
+// the terms is an array's text.
 func (q *Queries) EventsIndex(ctx context.Context, db DBTX, arg *EventsIndexParams) (int64, error) {
 	result, err := db.Exec(ctx, eventsIndex,
 		arg.SessionKeys,
@@ -363,9 +360,9 @@ type EventsOutdatedParams struct {
 	Most       int
 }
 
-// EventsOutdated lists the events of a session, between two places, that say what was corrected later: those that a
-// superseded memory was drawn from, where they are few. What was superseded by something of another conversation, or was
-// made the team's, is not known to be wrong here.
+// EventsOutdated lists the events of a session, between two places, that were corrected later: the source events of a
+// superseded memory, when they are few. A memory superseded from another conversation, or promoted to the team, is not
+// known to be wrong here.
 func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdatedParams) ([]int64, error) {
 	rows, err := db.Query(ctx, eventsOutdated,
 		arg.SessionKey,
@@ -415,9 +412,8 @@ type EventsRecentRow struct {
 	Places []int64
 }
 
-// EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
-// those that they have, and how many bytes all their terms are stored in: those alone that are stored in at most so many, for to
-// look into long ones takes long.
+// EventsRecent names the newest events of a session, from a place on, with one of the terms, the places of their terms,
+// and the stored bytes of all terms. It leaves out events above a number of bytes, since reading long ones takes long.
 func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
 	rows, err := db.Query(ctx, eventsRecent,
 		arg.Keys,
@@ -471,7 +467,7 @@ type EventsToldRow struct {
 	Terms      []int64
 }
 
-// EventsTold reads what people and the bot said in a time, the newest: everybody, or some.
+// EventsTold reads the newest messages in a time, of all people and the bot or of some.
 func (q *Queries) EventsTold(ctx context.Context, db DBTX, arg *EventsToldParams) ([]EventsToldRow, error) {
 	rows, err := db.Query(ctx, eventsTold,
 		arg.SessionKey,
@@ -538,8 +534,8 @@ type EventsUnindexedRow struct {
 	Content    string
 }
 
-// EventsUnindexed reads the newest events of a session whose terms are not stored yet, of each the beginning, as many as
-// together have no more bytes than max_bytes.
+// EventsUnindexed reads the beginnings of the newest events of a session without terms, with at most max_bytes bytes in
+// all.
 func (q *Queries) EventsUnindexed(ctx context.Context, db DBTX, arg *EventsUnindexedParams) ([]EventsUnindexedRow, error) {
 	rows, err := db.Query(ctx, eventsUnindexed,
 		arg.MaxChars,
@@ -598,8 +594,8 @@ type EventsWindowParams struct {
 	MaxBytes   int64
 }
 
-// EventsWindow is where the newest events of a range begin that together have at most max_rows rows and, but for one, at
-// most max_bytes bytes: what is compared with patterns at a time. It is 0 where there are none.
+// EventsWindow is the first place of the newest events of a range with at most max_rows rows and, except for a single
+// one, at most max_bytes bytes. It bounds one comparison with patterns. 0: there are none.
 func (q *Queries) EventsWindow(ctx context.Context, db DBTX, arg *EventsWindowParams) (int64, error) {
 	row := db.QueryRow(ctx, eventsWindow,
 		arg.SessionKey,
@@ -745,18 +741,19 @@ type MemoriesReadableRow struct {
 	Terms         []int64
 }
 
-// MemoriesReadable lists memories in force that a reader may see, newest first. It is the one place that says who may
-// see what: everybody what is the team's; who is in a conversation what is the conversation's, the session's, and what
-// people said of themselves in that very conversation; and who is alone with the bot what is kept of that person.
-// What was said in private has no source_group, so that no group ever sees it. Staff ids are those of an organisation:
-// another robot's person of the same id is somebody else, and keys of sessions begin with the robot.
+// MemoriesReadable lists memories in force that a reader may see, newest first. It is the only place that decides about
+// readers. Everybody sees the team's memories. Members of a conversation see the conversation's, the session's, and
+// people's statements about themselves in that conversation. A person alone with the bot sees the memories about that
+// person. A private statement has no source_group, so that no group ever sees it. Staff ids belong to an organisation:
+// another robot's person of the same id is someone else, and keys of sessions begin with the robot.
 //
-// What a person corrected in private still holds in the group where they said it: the group learns nothing of that. In
-// private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
-// for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
+// A fact that a person corrected in private still holds in its source group, which must not learn of the correction. In
+// private the newest value of a key holds, from any source. A promoted memory of a group holds there while it is the
+// successor of the group's own: a later correction in the group stays there.
 //
-// A search narrows it to those that it found by their terms, and what has none yet. Else each speaker has a fair share of the
-// rows: the newest of everybody, then the second of everybody, so that one who says much takes the place of none.
+// A search limits it to the memories found by their terms, and those without terms. Otherwise each speaker has a fair
+// share of the rows: the newest of everybody, then the second of everybody, so that a frequent speaker displaces no
+// other.
 func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesReadableParams) ([]MemoriesReadableRow, error) {
 	rows, err := db.Query(ctx, memoriesReadable,
 		arg.Search,
@@ -838,8 +835,8 @@ type MemoriesSaidRow struct {
 	ID    int64
 }
 
-// MemoriesSaid names the memories in force of what people said of themselves in a group, of each term the newest that have
-// it: these are hashed by person, and whom a query is about nobody knows. So terms come as the lower halves of their
+// MemoriesSaid names the memories in force of people's statements about themselves in a group, for each term the
+// newest. Their terms are hashed by person, and a query's person is unknown. So terms come as the lower halves of their
 // hashes; a term's place comes back with each memory.
 func (q *Queries) MemoriesSaid(ctx context.Context, db DBTX, arg *MemoriesSaidParams) ([]MemoriesSaidRow, error) {
 	rows, err := db.Query(ctx, memoriesSaid, arg.Hashes, arg.GroupID, arg.MaxRows)
@@ -882,8 +879,8 @@ type MemoriesWithTermsRow struct {
 	ID    int64
 }
 
-// MemoriesWithTerms names memories in force that have a term of one of some lists, of each list the newest. A list is the text
-// of an array; its place comes back with each memory. Who may see them MemoriesReadable decides.
+// MemoriesWithTerms names memories in force with a term of one of some lists, for each list the newest. A list is the
+// text of an array; its place comes back with each memory. MemoriesReadable decides about readers.
 func (q *Queries) MemoriesWithTerms(ctx context.Context, db DBTX, arg *MemoriesWithTermsParams) ([]MemoriesWithTermsRow, error) {
 	rows, err := db.Query(ctx, memoriesWithTerms, arg.Lists, arg.MaxRows)
 	if err != nil {
@@ -926,7 +923,7 @@ type SearchScopeRow struct {
 	Nicks   []string
 }
 
-// SearchScope tells how much was said in a session, who did of late, and what time it is.
+// SearchScope returns the number of messages in a session, its recent speakers, and the time.
 func (q *Queries) SearchScope(ctx context.Context, db DBTX, sessionKey sessions.Key) (SearchScopeRow, error) {
 	row := db.QueryRow(ctx, searchScope, sessionKey)
 	var i SearchScopeRow

@@ -13,7 +13,8 @@ const readOnly = `-- name: ReadOnly :one
 SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only
 `
 
-// ReadOnly reports whether the server takes no writes: it stands by, was demoted, or its keepers closed it to them.
+// ReadOnly reports whether the server accepts no writes: it stands by, was demoted, or its cluster manager made it
+// read-only.
 func (q *Queries) ReadOnly(ctx context.Context, db DBTX) (bool, error) {
 	row := db.QueryRow(ctx, readOnly)
 	var read_only bool
@@ -34,7 +35,7 @@ type ServerIdentityRow struct {
 	ReadOnly bool
 }
 
-// ServerIdentity says who answers: the process, and what two addresses of one database have in common.
+// ServerIdentity returns the answering process, and an identity that all addresses of one database share.
 func (q *Queries) ServerIdentity(ctx context.Context, db DBTX) (ServerIdentityRow, error) {
 	row := db.QueryRow(ctx, serverIdentity)
 	var i ServerIdentityRow

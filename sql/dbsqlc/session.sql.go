@@ -15,7 +15,7 @@ const debtsList = `-- name: DebtsList :many
 SELECT d.session_key, d.from_seq, d.through_seq, d.failures, d.reason, d.created_at, d.updated_at FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT $1::int
 `
 
-// DebtsList lists what is owed to memory, oldest first.
+// DebtsList lists owed flushes, oldest first.
 func (q *Queries) DebtsList(ctx context.Context, db DBTX, maxRows int) ([]FlushDebt, error) {
 	rows, err := db.Query(ctx, debtsList, maxRows)
 	if err != nil {
@@ -255,9 +255,9 @@ type SessionsUnflushedRow struct {
 	Tokens     int64
 }
 
-// SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush, with what
-// that comes to. Each session's events are read from its cursor on, by the index of places: a join would read the whole
-// log of everybody for the few events that nobody has flushed yet.
+// SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. It reads each
+// session's events from its cursor on, by the index of places: a join would read the whole log for a few unflushed
+// events.
 func (q *Queries) SessionsUnflushed(ctx context.Context, db DBTX, owner string) ([]SessionsUnflushedRow, error) {
 	rows, err := db.Query(ctx, sessionsUnflushed, owner)
 	if err != nil {

@@ -43,7 +43,7 @@ type SpendAddParams struct {
 	SessionKey       sessions.Key
 }
 
-// SpendAdd adds what model calls took to the session's usage and to that of the day.
+// SpendAdd adds the usage of model calls to the session's and the day's.
 func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) error {
 	_, err := db.Exec(ctx, spendAdd,
 		arg.Kind,
@@ -94,8 +94,8 @@ type SpendSumsRow struct {
 	Cost             float64
 }
 
-// SpendSums adds up by kind and, where it is asked for, by session and by day or month, the newest first. An empty key
-// stands for all sessions.
+// SpendSums sums by kind and, on request, by session and by day or month, the newest first. An empty key stands for all
+// sessions.
 func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) ([]SpendSumsRow, error) {
 	rows, err := db.Query(ctx, spendSums,
 		arg.BySession,

@@ -55,8 +55,8 @@ type EventsViewRow struct {
 	BlobID     *string
 }
 
-// EventsView reads what a turn needs of the log: the tail after the summaries, as the view shows it, and the messages
-// that wait. The text of a message that is shown whole comes once, as the content.
+// EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
+// The text of a message that is shown whole comes once, as the content.
 func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]EventsViewRow, error) {
 	rows, err := db.Query(ctx, eventsView,
 		arg.SessionKey,
@@ -119,8 +119,8 @@ type QuotedAnswerParams struct {
 	Earliest   time.Time
 }
 
-// QuotedAnswer lists the replies that may have been sent at a time, two at most, each with its answer. A reply is sent
-// after its commit and before it is settled; one that surely did not arrive is not listed. A notice has no answer. A turn
+// QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
+// its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
 // writes its answer and its reply at one time.
 func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]string, error) {
 	rows, err := db.Query(ctx, quotedAnswer,
@@ -165,7 +165,7 @@ type QuotedMessageRow struct {
 	Message    []byte
 }
 
-// QuotedMessage reads what a person said, by the id of the message.
+// QuotedMessage reads a person's message by its id.
 func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessageParams) (QuotedMessageRow, error) {
 	row := db.QueryRow(ctx, quotedMessage, arg.SessionKey, arg.MsgID)
 	var i QuotedMessageRow
@@ -196,7 +196,7 @@ type RequoteParams struct {
 	Term       int64
 }
 
-// Requote replaces what a pending message quotes, under the lease: an erasure that comes between takes the lease.
+// Requote replaces a pending message's quote, under the lease: an erasure in between takes the lease.
 func (q *Queries) Requote(ctx context.Context, db DBTX, arg *RequoteParams) (int64, error) {
 	result, err := db.Exec(ctx, requote,
 		arg.Content,
@@ -269,8 +269,8 @@ type TurnAbandonParams struct {
 	SessionKey sessions.Key
 }
 
-// TurnAbandon ends a turn that did not commit. Marks of its term go, and an attempt is counted on those to blame. The lease
-// is not looked at: where the turn was taken for dead meanwhile, what that counted is taken back.
+// TurnAbandon ends a turn that did not commit. It removes marks of the term, and counts an attempt for the messages at
+// fault. It ignores the lease: when the turn was taken for dead meanwhile, that count is reverted.
 func (q *Queries) TurnAbandon(ctx context.Context, db DBTX, arg *TurnAbandonParams) error {
 	_, err := db.Exec(ctx, turnAbandon, arg.Term, arg.Blamed, arg.SessionKey)
 	return err
@@ -336,19 +336,20 @@ type TurnBeginRow struct {
 	SynchronousCommit string
 }
 
-// TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read at
-// once: one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
+// TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read
+// at once: one snapshot, so that a concurrent compaction is seen whole or not at all.
 //
-// A mark of the fallen term was left by a process that died: it is counted as an attempt here, and nowhere else. A message
-// with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
-// oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
+// A mark of a broken term was left by a dead process: it is counted as an attempt here, and nowhere else. A message
+// with a counted attempt is a suspect. Suspects are not marked, nor the messages after them; suspect is the count of
+// the oldest message. alone marks the oldest message, suspect or not. more: other messages wait besides the marked
+// ones.
 //
-// Together they have no more than max_bytes, but the oldest is taken whatever it has.
+// Together they have no more than max_bytes, but the oldest is always taken.
 //
-// The oldest messages are those that are marked, then those that were sent first.
+// The oldest messages are the marked ones, then those that were sent first.
 //
-// The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
-// locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
+// The mark must survive the process, not the server: it does not wait for the disk. The lease is compared, not locked:
+// a mark by a replica that is losing the lease does no harm, since its commit fails.
 func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) (TurnBeginRow, error) {
 	row := db.QueryRow(ctx, turnBegin,
 		arg.SessionKey,
@@ -556,18 +557,18 @@ type TurnCommitRow struct {
 
 // TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
 //
-// The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a person who was
-// forgotten.
+// The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
+// person.
 //
-// No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
-// was no longer pending, all must be undone, and only an error does that: hence the division by zero.
+// No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
+// longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 //
-// A turn that pins a memory which is deleted, or which a running transaction deletes, has read what is forgotten: no row
-// comes back then either. The memories are held after the session's row, and without waiting, since an erasure that deletes
-// them may wait for that row.
+// A turn that pins a deleted memory, or one that a running transaction deletes, has read forgotten content: no row
+// comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
+// deletes them may wait for that row.
 //
-// What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
-// found out later, or never needed.
+// The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
+// are computed later, or never needed.
 func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams) (TurnCommitRow, error) {
 	row := db.QueryRow(ctx, turnCommit,
 		arg.Taken,

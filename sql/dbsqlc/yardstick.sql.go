@@ -13,7 +13,7 @@ const yardstickCommit = `-- name: YardstickCommit :exec
 UPDATE yardstick y SET n = y.n + 1 WHERE y.worker = $1
 `
 
-// YardstickCommit is the least that a server can be asked to keep.
+// YardstickCommit is the smallest durable write.
 func (q *Queries) YardstickCommit(ctx context.Context, db DBTX, worker int) error {
 	_, err := db.Exec(ctx, yardstickCommit, worker)
 	return err
@@ -23,7 +23,7 @@ const yardstickDelay = `-- name: YardstickDelay :one
 SELECT set_config('ebb.commit_delay', $1::text, true)::text AS micros
 `
 
-// YardstickDelay tells yardstick/slow.sql, which takes no parameters, how long a commit is to last. It ends with the
+// YardstickDelay passes the delay of a commit to yardstick/slow.sql, which takes no parameters. It ends with the
 // transaction.
 func (q *Queries) YardstickDelay(ctx context.Context, db DBTX, micros string) (string, error) {
 	row := db.QueryRow(ctx, yardstickDelay, micros)
@@ -36,7 +36,7 @@ const yardstickFill = `-- name: YardstickFill :exec
 INSERT INTO yardstick (worker) SELECT generate_series(0, 999) ON CONFLICT DO NOTHING
 `
 
-// YardstickFill makes a row for each worker.
+// YardstickFill creates a row for each worker.
 func (q *Queries) YardstickFill(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, yardstickFill)
 	return err

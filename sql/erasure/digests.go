@@ -18,11 +18,11 @@ import (
 	"ebb/sql/vectors"
 )
 
-// freshDigest is up to when a digest's day can be told anew: with a day left to do it in.
+// freshDigest is the age up to which a digest's day can be summarized again, with a day left for the work.
 const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
 
-// untell takes what must not be told any more out of digests. Fresh ones go, and their days are told anew from what is
-// left of them; older ones keep what does not repeat it. It counts the digests that went, and the vectors.
+// untell removes forgotten content from digests. It deletes recent ones, and their days are summarized again from the
+// remaining log. It trims older ones. It counts the deleted digests and the vectors.
 func (s *Store) untell(
 	ctx context.Context, tx pgx.Tx, p *dbsqlc.DigestsTellingParams, repeats func(string) bool,
 ) (deleted, removed int, err error) {
@@ -67,11 +67,10 @@ var (
 	sentence = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
 )
 
-// without is a text without the items of lists, and the sentences elsewhere, that repeat something; empty where nothing
-// but headings is left.
+// without is a text without the list items and sentences that repeat something; empty when only headings remain.
 func without(text string, repeats func(string) bool) string {
 	var kept []string
-	told := false
+	hasText := false
 	for line := range strings.SplitSeq(text, "\n") {
 		heading := strings.HasPrefix(line, "#")
 		if repeats(line) {
@@ -82,10 +81,10 @@ func without(text string, repeats func(string) bool) string {
 				continue
 			}
 		}
-		told = told || !heading && strings.TrimSpace(line) != ""
+		hasText = hasText || !heading && strings.TrimSpace(line) != ""
 		kept = append(kept, line)
 	}
-	if !told {
+	if !hasText {
 		return ""
 	}
 	return strings.Join(kept, "\n")

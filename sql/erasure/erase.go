@@ -22,7 +22,7 @@ import (
 type Store struct {
 	*pg.DB
 	identities *identity.Store
-	erasing    chan struct{} // a place for each forgetting of a person under way
+	erasing    chan struct{} // a semaphore of people that are being forgotten
 }
 
 // New returns the erasures of a database.
@@ -30,14 +30,14 @@ func New(db *pg.DB, identities *identity.Store) *Store {
 	return &Store{DB: db, identities: identities, erasing: make(chan struct{}, maxErasing)}
 }
 
-// Erase implements sessions.Store. Facts that a flush found in a range with one of the events are deleted, whether they
-// came from it or from its neighbours: which event a fact came from, nobody wrote down.
+// Erase implements sessions.Store. It deletes the facts of every flush whose range has one of the events. A flush does
+// not record the source event of a fact.
 func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	return s.EraseEvents(ctx, key, seqs, nil)
 }
 
 // EraseEvents is [Store.Erase] for events by place, by id, or both. An id also names a message without a place: a dead
-// letter, or one that waits, which nobody answers after that.
+// letter, or a waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	err := drafted(func(final bool) error {
@@ -59,7 +59,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	return done, nil
 }
 
-// draftEvents drafts the erasure of events, and of what memory has from them.
+// draftEvents drafts the erasure of events and of their memories.
 func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
 	seqs, _, err := s.placed(ctx, s.Pool, key, seqs, ids)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	}
 	facts, err := s.memoriesOf(ctx, s.Pool, key, seqs)
 	if err == nil {
-		facts, err = s.retold(ctx, s.Pool, facts)
+		facts, err = s.withDerived(ctx, s.Pool, facts)
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Store) eraseEvents(
 	return e.done, err
 }
 
-// placed adds events by their ids to places, in order and each once. Those without a place stay ids.
+// placed adds the places of ids to places, in order and each once. Events without a place stay ids.
 func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
 	rows, err := s.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, se
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
-// erasure is one under way.
+// erasure is the state of one erasure.
 type erasure struct {
 	*Store
 	unsaid
@@ -129,21 +129,21 @@ type erasure struct {
 	row     *dbsqlc.Session
 	seqs    []int64 // in order, each once
 	aside   []int64 // ids of messages without a place, each once
-	draft   *draft  // what is left of summaries; nil where no event with a place is erased
-	who     person  // whom it forgets; the zero value where only events are erased
+	draft   *draft  // remaining texts of summaries; nil when no event with a place is erased
+	who     person  // the forgotten person; zero when only events are erased
 	vectors int
 	done    sessions.Erased
 }
 
-// unsaid is what must not be said any more, besides what erased events say.
+// unsaid is the content that must not be repeated, besides that of erased events.
 type unsaid struct {
-	// repeats reports whether a text repeats it, where the caller deletes the facts; nil where facts go with the events.
+	// repeats reports whether a text repeats it, when the caller deletes the facts; nil when facts go with the events.
 	repeats func(string) bool
-	own     bool     // repeats finds the words of the erased messages alone, which others may have said too
-	facts   []string // what memory had from the events
+	own     bool     // repeats finds only the words of the erased messages, which others may have said too
+	facts   []string // memories from the events
 }
 
-// person is somebody by all their names.
+// person is a member with all names.
 type person struct {
 	ids   []string
 	nicks []string
@@ -151,7 +151,7 @@ type person struct {
 
 func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, string(id)) }
 
-// do takes the steps. What is found by the words of the events comes before these are wiped.
+// do runs the steps. Searches by the words of the events come before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
 	before, err := e.viewTokens(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (e *erasure) do(ctx context.Context) error {
 	}
 	steps := []func(context.Context) error{e.memories, e.summaries, e.quotes, e.events, e.undo, e.bodies}
 	if len(e.seqs) == 0 {
-		steps = []func(context.Context) error{e.quoted} // nothing is made from what has no place
+		steps = []func(context.Context) error{e.quoted} // an event without a place has no derived rows
 	}
 	for _, step := range append(steps, e.letters) {
 		if err := step(ctx); err != nil {
@@ -181,7 +181,7 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 }
 
-// quotes wipes what repeats the events outside of summaries and memory: replies, the compaction log, other messages.
+// quotes wipes repeats of the events outside of summaries and memory: replies, the compaction log, other messages.
 func (e *erasure) quotes(ctx context.Context) error {
 	key := e.row.SessionKey
 	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
@@ -201,7 +201,7 @@ func (e *erasure) quotes(ctx context.Context) error {
 	return e.quoted(ctx)
 }
 
-// quoted wipes what other messages quote of the events, or of the person.
+// quoted wipes other messages' quotes of the events, or of the person.
 func (e *erasure) quoted(ctx context.Context) error {
 	key := e.row.SessionKey
 	quotes, err := e.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
@@ -225,7 +225,7 @@ func (e *erasure) quoted(ctx context.Context) error {
 	return err
 }
 
-// withoutQuote is a message's content with nothing in place of the words that it quotes, whoever said these.
+// withoutQuote is a message's content without the text that it quotes, independent of the quoted author.
 func withoutQuote(content, quoted string) string {
 	lead := sessions.QuoteLead("", quoted)
 	if _, own, ok := strings.Cut(content, lead[strings.Index(lead, ": "):]); ok && quoted != "" {
@@ -234,7 +234,7 @@ func withoutQuote(content, quoted string) string {
 	return content
 }
 
-// memories deletes what memory has of the events, and has no view show it, of this session or of another, nor an undo.
+// memories deletes the memories from the events, and removes them from the views and undo data of all sessions.
 func (e *erasure) memories(ctx context.Context) error {
 	if e.repeats != nil {
 		n, vectors, err := e.untell(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
@@ -246,7 +246,7 @@ func (e *erasure) memories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ids, err = e.retold(ctx, e.tx, ids); err != nil {
+	if ids, err = e.withDerived(ctx, e.tx, ids); err != nil {
 		return err
 	}
 	facts, vectors, err := e.unmake(ctx, e.tx, ids)
@@ -256,8 +256,8 @@ func (e *erasure) memories(ctx context.Context) error {
 	return err
 }
 
-// unmake deletes memories and removes what was made from them: from the head of views and the ways back to them, from
-// receipts, digests and vectors. It returns what the memories said, and counts the vectors.
+// unmake deletes memories and everything derived from them: heads of views, undo data, receipts, digests and vectors.
+// It returns the memories' texts, and counts the vectors.
 func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
 	readers, err := s.readersOf(ctx, tx, ids)
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		return nil, 0, err
 	}
 	var hashes [][]byte
-	var shown []string // as pinned lines have them, today's and those of a release before
+	var shown []string // as pinned lines show them, in the current form and an older release's
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
 		shown = append(shown, f.Content, memory.InLine(f.Content))
@@ -335,7 +335,7 @@ func (e *erasure) letters(ctx context.Context) error {
 	return err
 }
 
-// undo removes what the ways back to former views show of the events, and all memory, as it is removed from the view.
+// undo removes the events and all memory from undo data, as from the view.
 func (e *erasure) undo(ctx context.Context) error {
 	key := e.row.SessionKey
 	rows, err := e.Q.CompactionsWithView(ctx, e.tx, key)
@@ -369,15 +369,15 @@ func (e *erasure) undo(ctx context.Context) error {
 	return nil
 }
 
-// bodies deletes those that the view does not refer to any more.
+// bodies deletes the bodies that the view no longer refers to.
 func (e *erasure) bodies(ctx context.Context) error {
 	deleted, err := e.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = len(deleted)
 	return err
 }
 
-// Delete implements sessions.Store. A message that is accepted meanwhile makes the session again: at once where its
-// statement does not see the session, else by the next Waiting.
+// Delete implements sessions.Store. A message that arrives meanwhile creates the session again: at once when its
+// statement does not see the session, otherwise at the next Waiting.
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
@@ -390,8 +390,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, nil
 }
 
-// delete removes all rows of a session, but for the message that asks for it, if there is one, those after it, and some
-// answers to these.
+// delete removes all rows of a session, except the message that asks for it, later ones, and some answers to these.
 func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	events, err := s.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})

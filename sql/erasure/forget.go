@@ -14,12 +14,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// logPage is how many events of a log an erasure reads at a time.
+// logPage is the page size of an erasure's log reads, in events.
 const logPage = 200
 
-// reading finds the events of a session that are to be wiped: the messages that are theirs, whatever was done and said to
-// answer them, and what of the bot's own repeats what must be forgotten. Messages that were answered together have one
-// answer, which repeats any of them. The log is read before the session is held, and what came since under the lock.
+// reading finds the events of a session to wipe: the person's messages, everything that answers them, and the bot's
+// repeats. Messages that were answered together have one answer, which repeats any of them. The log is read before the
+// session is locked, and its new part under the lock.
 type reading struct {
 	key     sessions.Key
 	theirs  func(*dbsqlc.LogWalkRow) bool
@@ -33,7 +33,7 @@ func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats 
 	return &reading{key: key, theirs: theirs, repeats: repeats, turns: newAnswers()}
 }
 
-// read reads on in the log.
+// read reads the next part of the log.
 func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
 	return s.walk(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
 		r.through = e.Seq
@@ -45,8 +45,8 @@ func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
 	})
 }
 
-// readRest reads what came to the log of a session that is locked now. A log that is shorter than before is another one:
-// the session was deleted meanwhile.
+// readRest reads the new part of a locked session's log. A log that became shorter belongs to a new session: the old
+// one was deleted meanwhile.
 func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r *reading) error {
 	if row.LastSeq < r.through {
 		return errStale
@@ -54,9 +54,9 @@ func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r 
 	return s.read(ctx, tx, r)
 }
 
-// answers tells in a walk through a log which events are messages of theirs, or were done and said to answer them.
+// answers selects, in order of the log, the person's messages and the events that answer them.
 type answers struct {
-	under bool // a message of theirs is among what the turn took
+	under bool // the turn took one of their messages
 	last  sessions.Role
 }
 
@@ -72,8 +72,8 @@ func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	return wipe
 }
 
-// answersAfter lists the answers in a session to messages that were sent after the one that asks for an erasure and answered
-// before it. An answer to earlier messages, too, is none of them, nor one that repeats what must be forgotten.
+// answersAfter lists a session's answers to messages that came after the asking one. An answer to earlier messages too
+// does not count, nor one that repeats unsaid content.
 func (s *Store) answersAfter(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
 ) (answered []int64, err error) {
@@ -85,7 +85,7 @@ func (s *Store) answersAfter(
 		return nil, err
 	}
 	turns := newAnswers()
-	turns.under = true // what stands before the first message answers none
+	turns.under = true // events before the first message answer none of them
 	err = s.walk(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
 		said := e.Role == sessions.RoleUser
 		if goes := turns.next(e, said && !slices.Contains(later, e.ID)); !said && !goes && !repeats(e.Content) && !repeats(e.Calls) {
@@ -95,14 +95,14 @@ func (s *Store) answersAfter(
 	return answered, err
 }
 
-// wiped is an event that is to be wiped, and whether people saw it as a message.
+// wiped is an event to wipe, and whether people saw it as a message.
 type wiped struct {
 	seq     int64
-	aside   int64 // the event's id, where it has no place
+	aside   int64 // the event's id, when it has no place
 	message bool
 }
 
-// placesOf are the places of events, the ids of those without one, and how many of both were messages.
+// placesOf are the places of events, the ids of those without one, and the number of messages in both.
 func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	for _, e := range events {
 		if e.aside != 0 {
@@ -117,7 +117,7 @@ func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	return seqs, aside, messages
 }
 
-// walk reads a session's log behind a place, in the order of the view.
+// walk reads a session's log after a place, in the order of the view.
 func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
 	for {
 		rows, err := s.Q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
@@ -131,7 +131,7 @@ func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, afte
 	}
 }
 
-// keepAsking gives the session of the turn that asks back to it, if that is the row's.
+// keepAsking returns the session to the asking turn, when the row is that turn's.
 func (s *Store) keepAsking(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, from memory.Asking, done *memory.Forgotten,
 ) error {
@@ -147,12 +147,13 @@ func (s *Store) keepAsking(
 	return err
 }
 
-// forgetFacts deletes memories, what was made from them, and the work of whoever may have read them, asking aside.
+// forgetFacts deletes memories and everything derived from them, and restarts the work of sessions that may have read
+// them, except asking.
 func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking sessions.Key, done *memory.Forgotten) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	ids, err := s.retold(ctx, tx, ids)
+	ids, err := s.withDerived(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
@@ -180,8 +181,8 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if p.Users, err = s.identities.AllIDs(ctx, tx, users); err != nil {
 		return err
 	}
-	// The readers first: what they have pinned is committed by then, and is found. Sessions that take their lease after that
-	// pin none of the deleted rows; see [sessions.Pinned].
+	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no
+	// deleted row; see [sessions.Pinned].
 	spared, err := s.Q.SessionsFree(ctx, tx, p)
 	if err != nil {
 		return err
@@ -195,8 +196,8 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	return err
 }
 
-// ForgetSession deletes what memory has from a session, former values too, and leaves the log as it is:
-// sessions.ErrNotFound where there is no such session.
+// ForgetSession deletes the memories from a session, former values too, and leaves the log unchanged:
+// sessions.ErrNotFound for an unknown session.
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {

@@ -12,36 +12,36 @@ import (
 	"ebb/memory/text"
 )
 
-// A text tells a saying where it has most of what stands in it three characters side by side, and all of its numbers.
+// A text repeats a saying when it has most of its character trigrams, and all of its numbers.
 const (
 	saidShare    = 0.75
-	aboutShare   = 0.4 // of a clause of a message in what was drawn from the message, for the clause to be where it came from
+	aboutShare   = 0.4 // share of a message's clause in a memory, for the clause to be its source
 	minSayingHan = 5   // characters of a saying with Chinese in it
 	minSaying    = 10  // characters of another
-	maxPieces    = 64  // pieces that sessions are looked through for
+	maxPieces    = 64  // pieces that sessions are searched for
 )
 
-// datesIn finds the days that are written behind words for them when a fact is stored.
+// datesIn matches the dates that are added to words when a fact is stored.
 var datesIn = regexp.MustCompile(`\s*[(（]\s*\d{4}-\d{2}-\d{2}[^()（）]*[)）]`)
 
 // likeness finds texts that repeat others.
 type likeness struct {
 	marks   map[string]bool
-	words   []string         // looked for anywhere
-	sayings []saying         // told in other words around them, or in nearly the same
-	having  map[string][]int // the sayings that have three characters side by side
+	words   []string         // searched for anywhere
+	sayings []saying         // repeated with other words around them, or approximately
+	having  map[string][]int // sayings by trigram
 }
 
 func newLikeness() likeness { return likeness{marks: map[string]bool{}, having: map[string][]int{}} }
 
-// saying is what a text is compared with.
+// saying is a text for comparison.
 type saying struct {
 	text    string // folded
 	grams   int
 	numbers []string
 }
 
-// learn has the likeness find a text again; one that has no marks as a whole.
+// learn adds a text by its marks, or as a whole when it has none.
 func (l *likeness) learn(text string) {
 	before := len(l.marks)
 	marksOf(text, l.marks)
@@ -50,7 +50,7 @@ func (l *likeness) learn(text string) {
 	}
 }
 
-// say has the likeness find a text that is told in nearly the same words, without the dates that were put into it.
+// say adds a text for approximate comparison, without the dates that were added to it.
 func (l *likeness) say(said string) {
 	said = strings.TrimSpace(text.Fold(datesIn.ReplaceAllString(classify.TrimLead(said), "")))
 	if utf8.RuneCountInString(said) < leastSaid(said) {
@@ -63,7 +63,7 @@ func (l *likeness) say(said string) {
 	l.sayings = append(l.sayings, saying{text: said, grams: len(grams), numbers: numbersIn(said)})
 }
 
-// identify has the likeness find a text again by its identifiers.
+// identify adds a text by its identifiers.
 func (l *likeness) identify(text string) {
 	marks := map[string]bool{}
 	marksOf(text, marks)
@@ -74,8 +74,8 @@ func (l *likeness) identify(text string) {
 	}
 }
 
-// source learns the words of a message that a fact may have been drawn from: its clauses that are about the fact. Where
-// none is and no other message said it, the fact tells it in other words: then it learns the whole.
+// source learns the clauses of a message that are about a fact. A message that is the only source and has no such
+// clause is learned as a whole, since the fact paraphrases it.
 func (l *likeness) source(message, fact string, alone bool) {
 	about, found := gramsOf(fact), false
 	for _, clause := range strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
@@ -99,11 +99,11 @@ func (l *likeness) in(text string) bool {
 			return true
 		}
 	}
-	return l.marked(text, func(string) bool { return true }) || l.tells(text)
+	return l.marked(text, func(string) bool { return true }) || l.repeatsSaying(text)
 }
 
-// far reports whether a text repeats something where it was not said: an identifier of some work is everybody's there.
-func (l *likeness) far(text string) bool { return l.marked(text, personal) || l.tells(text) }
+// far reports whether a text repeats something in another session. An identifier of work is common knowledge there.
+func (l *likeness) far(text string) bool { return l.marked(text, personal) || l.repeatsSaying(text) }
 
 func (l *likeness) marked(text string, counts func(mark string) bool) bool {
 	if len(l.marks) == 0 || text == "" {
@@ -119,13 +119,13 @@ func (l *likeness) marked(text string, counts func(mark string) bool) bool {
 	return false
 }
 
-// tells reports whether a text tells one of the sayings.
-func (l *likeness) tells(text string) bool {
-	return len(l.told(text)) > 0
+// repeatsSaying reports whether a text repeats one of the sayings.
+func (l *likeness) repeatsSaying(text string) bool {
+	return len(l.repeatedSayings(text)) > 0
 }
 
-// told lists the sayings that a text tells.
-func (l *likeness) told(said string) (told []int) {
+// repeatedSayings lists the sayings that a text repeats.
+func (l *likeness) repeatedSayings(said string) (found []int) {
 	if len(l.sayings) == 0 || said == "" {
 		return nil
 	}
@@ -145,13 +145,13 @@ func (l *likeness) told(said string) (told []int) {
 			folded = text.Fold(said)
 		}
 		if !slices.ContainsFunc(s.numbers, func(n string) bool { return !strings.Contains(folded, n) }) {
-			told = append(told, i)
+			found = append(found, i)
 		}
 	}
-	return told
+	return found
 }
 
-// pieces are in every text that repeats something, as far as that is cheap to say: one at least of them.
+// pieces are strings of which every repeating text has at least one, as far as that is cheap to compute.
 func (l *likeness) pieces() []string {
 	set := map[string]bool{}
 	for m := range l.marks {
@@ -175,7 +175,7 @@ func (l *likeness) pieces() []string {
 	return list[:min(len(list), maxPieces)]
 }
 
-// personal reports whether an identifier is one person's rather than some work's: a long number, or an address.
+// personal reports whether an identifier is a person's rather than one of work: a long number, or an address.
 func personal(mark string) bool {
 	digits := 0
 	for _, r := range mark {
@@ -190,7 +190,7 @@ func personal(mark string) bool {
 	return strings.Contains(mark, "@")
 }
 
-// sameStatement reports whether two facts tell the same, one of them perhaps with the name of who said it before it.
+// sameStatement reports whether two facts say the same; one of them may begin with its author's name.
 func sameStatement(a, b string) bool {
 	a, b = classify.TrimLead(datesIn.ReplaceAllString(a, "")), classify.TrimLead(datesIn.ReplaceAllString(b, ""))
 	if text.Normalize(a) == text.Normalize(b) {
@@ -213,7 +213,7 @@ func leastSaid(text string) int {
 	return minSaying
 }
 
-// gramsOf is the set of what stands in three places side by side, punctuation and blanks aside.
+// gramsOf is the set of trigrams, without punctuation and blanks.
 func gramsOf(said string) map[string]bool {
 	rs := []rune(text.Normalize(said))
 	set := make(map[string]bool, len(rs))
@@ -223,7 +223,7 @@ func gramsOf(said string) map[string]bool {
 	return set
 }
 
-// share is how much of a set is in another one.
+// share is the part of a set that is in another one, 0 to 1.
 func share(of, in map[string]bool) float64 {
 	if len(of) == 0 {
 		return 0

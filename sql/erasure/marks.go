@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// A text is known again by its marks: its identifiers, such as numbers, addresses and codes, and its phrases, which are
-// what stands between two signs of punctuation. Both are long enough not to come twice by accident.
+// Marks identify a text: its identifiers, such as numbers, addresses and codes, and its phrases, the parts between
+// punctuation. Both are long enough not to coincide by accident.
 const (
 	minIdentifier = 5  // bytes
 	minPhraseHan  = 6  // characters of a phrase with Chinese in it
 	minPhrase     = 16 // characters of another
-	minWhole      = 4  // characters of a text without marks, to be looked for as a whole
+	minWhole      = 4  // characters of a text without marks, compared as a whole
 )
 
-// dates and times of day are everybody's.
+// everyday matches dates and times of day, which belong to no person.
 var everyday = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}:\d{2}(:\d{2})?)$`)
 
 // marksOf adds the marks of a text to a set.

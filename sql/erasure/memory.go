@@ -16,37 +16,37 @@ import (
 	"ebb/sql/pg"
 )
 
-// wideSource is how many events a memory may be drawn from for all of them to count as what said it.
+// wideSource is the maximum number of source events that all count as a memory's source.
 const wideSource = 8
 
-// tellingRows is how many sessions that repeat a memory are listed at a time.
+// tellingRows is the page size of sessions that repeat a memory.
 const tellingRows = 200
 
-// unsaying is one memory's forgetting under way.
-type unsaying struct {
+// memoryErasure is the state of forgetting one memory.
+type memoryErasure struct {
 	*Store
-	db    dbsqlc.DBTX // that it reads from
+	db    dbsqlc.DBTX // for reads
 	from  memory.Asking
-	only  []string                 // whose messages may be wiped; empty: everybody's
-	rows  []dbsqlc.MemorySourceRow // what goes, with the events that said it
+	only  []string                 // senders whose messages may be wiped; empty: all
+	rows  []dbsqlc.MemorySourceRow // the memories to delete, with their source events
 	like  likeness
-	turns map[sessions.Key][]turnSpan // of sessions whose turns were asked for
+	turns map[sessions.Key][]turnSpan // turns by session, read once
 	done  *memory.Forgotten
 }
 
-// ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]: those where it was
-// said come after those that repeat it, since what repeats it is known by what was said; the one that asks comes last,
-// with the memory's rows, so that a process that ends before that is asked again.
+// ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]. Sessions that
+// repeat the memory come before its source sessions, since the sources identify the repeats. The asking session comes
+// last, with the memory's rows, so that an interrupted process is asked again.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &unsaying{Store: s, db: s.Pool, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	u := &memoryErasure{Store: s, db: s.Pool, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
 	if err := u.run(ctx, id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
 	return done, nil
 }
 
-func (u *unsaying) run(ctx context.Context, id int64) error {
+func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	var err error
 	if u.only, err = u.identities.IDs(ctx, u.db, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (u *unsaying) run(ctx context.Context, id int64) error {
 	if err := u.values(ctx, id); err != nil {
 		return err
 	}
-	if err := u.beside(ctx); err != nil {
+	if err := u.addSame(ctx); err != nil {
 		return err
 	}
 	keys, err := u.sessions(ctx)
@@ -76,8 +76,8 @@ func (u *unsaying) run(ctx context.Context, id int64) error {
 	return u.held(ctx, asking, func(tx pgx.Tx) error { return u.memory(ctx, tx) })
 }
 
-// held wipes one session, if there is a key, and does something else in the same transaction.
-func (u *unsaying) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
+// held wipes one session, when key is set, and runs do in the same transaction.
+func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
 	return drafted(func(final bool) error {
 		var p *prepared
 		if key != "" {
@@ -97,8 +97,8 @@ func (u *unsaying) held(ctx context.Context, key sessions.Key, also func(pgx.Tx)
 	})
 }
 
-// atOnce does something in one transaction, and counts it where it came through.
-func (u *unsaying) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
+// atOnce runs do in one transaction, and counts its changes when the transaction commits.
+func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
 	before := *u.done
 	err := u.InTx(ctx, func(tx pgx.Tx) error {
 		*u.done = before // it may run more than once
@@ -111,7 +111,7 @@ func (u *unsaying) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
 }
 
 // memory deletes the rows.
-func (u *unsaying) memory(ctx context.Context, tx pgx.Tx) error {
+func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 	ids, digests := make([]int64, len(u.rows)), []int64{}
 	for i, m := range u.rows {
 		if ids[i] = m.ID; m.Kind == memory.KindDigest {
@@ -124,8 +124,8 @@ func (u *unsaying) memory(ctx context.Context, tx pgx.Tx) error {
 	return u.forgetFacts(ctx, tx, ids, u.from.Lease.Key, u.done)
 }
 
-// values reads the memory and the values that it corrected: a later value is another fact to its people.
-func (u *unsaying) values(ctx context.Context, id int64) error {
+// values reads the memory and the values that it corrected. A later value is another fact to its people.
+func (u *memoryErasure) values(ctx context.Context, id int64) error {
 	m, err := u.Q.MemorySource(ctx, u.db, id)
 	if err != nil {
 		return pg.AsNotFound(err)
@@ -146,9 +146,9 @@ func (u *unsaying) values(ctx context.Context, id int64) error {
 	return nil
 }
 
-// before lists the values that a memory corrected, and of what was consolidated into it and its like what it tells: the
-// others lost nothing by what it says.
-func (u *unsaying) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+// before lists the values that a memory corrected, and those consolidated facts and similar ones that it repeats. The
+// other facts lost nothing by its content.
+func (u *memoryErasure) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
 	older, err := u.Q.MemoriesBefore(ctx, u.db, m.ID)
 	if err != nil || len(older) == 0 {
 		return nil, err
@@ -159,7 +159,7 @@ func (u *unsaying) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsq
 	}
 	var list []dbsqlc.MemorySourceRow
 	for _, o := range older {
-		if o.Corrected || u.like.tells(o.Content) || retells(m.Content, o.Content, others) {
+		if o.Corrected || u.like.repeatsSaying(o.Content) || retells(m.Content, o.Content, others) {
 			list = append(list, dbsqlc.MemorySourceRow{
 				ID: o.ID, Scope: o.Scope, ScopeID: o.ScopeID, Kind: o.Kind, SourceSession: o.SourceSession, StartSeq: o.StartSeq,
 				EndSeq: o.EndSeq, SaidBy: o.SaidBy, Content: o.Content, CreatedAt: o.CreatedAt, Consolidated: o.Consolidated,
@@ -169,9 +169,9 @@ func (u *unsaying) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsq
 	return list, nil
 }
 
-// add takes a memory among what goes, and learns its words and those of the messages that it was drawn from.
-func (u *unsaying) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
-	if m.Kind == memory.KindDigest { // it tells what many said: that stays
+// add takes a memory into the deletion, and learns its words and those of its source messages.
+func (u *memoryErasure) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
+	if m.Kind == memory.KindDigest { // it summarizes many senders, which stays
 		u.rows = append(u.rows, m)
 		return nil
 	}
@@ -195,9 +195,9 @@ func (u *unsaying) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
 	return err
 }
 
-// located has the events of a memory: one that a turn saved was said by the messages that the turn took. Where the turn
-// is still to come to the log, it has none.
-func (u *unsaying) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
+// located finds the events of a memory. A memory that a turn saved has the messages of that turn, or no events while
+// the turn is not in the log.
+func (u *memoryErasure) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
 	if m.EndSeq != 0 {
 		return m, nil
 	}
@@ -215,9 +215,9 @@ func (u *unsaying) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsql
 	return m, nil
 }
 
-// beside takes what says the same and was drawn from the same events: a turn saves what it is asked to, and a flush may
+// addSame adds memories with the same content and source events. A turn saves what the user asks for, and a flush may
 // save it again in its own words.
-func (u *unsaying) beside(ctx context.Context) error {
+func (u *memoryErasure) addSame(ctx context.Context) error {
 	for _, m := range slices.Clone(u.rows) {
 		if m.Kind == memory.KindDigest {
 			continue
@@ -248,8 +248,8 @@ func (u *unsaying) beside(ctx context.Context) error {
 	return nil
 }
 
-// sessions lists where the memory could be read and was told, and behind these where it was said.
-func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
+// sessions lists where the memory could be read and repeated, then where it was said.
+func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := map[sessions.Key]bool{}
 	p := &dbsqlc.SessionsTellingParams{
 		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
@@ -296,16 +296,16 @@ func (u *unsaying) sessions(ctx context.Context) ([]sessions.Key, error) {
 	return append(keys, slices.Sorted(maps.Keys(said))...), nil
 }
 
-// prepared is a session where the memory was said or summarised, as it was read before it is held.
+// prepared is a source or summary session, as read before it is locked.
 type prepared struct {
 	log   *reading
 	gone  unsaid
 	draft *draft
 }
 
-// prepare reads and compares what it can before a session is held; nil where the session was deleted, and what it said
-// with it.
-func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
+// prepare reads and compares a session as far as possible before it is locked; nil when the session was deleted with
+// its log.
+func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
@@ -315,7 +315,7 @@ func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {
 				return m.SaidBy != "" && m.EndSeq-m.StartSeq < wideSource || u.like.in(e.Content)
 			}
-			return m.SaidBy != "" && u.like.tells(e.Content) // they said it once more
+			return m.SaidBy != "" && u.like.repeatsSaying(e.Content) // they repeated it
 		})
 	}
 	for _, m := range u.rows {
@@ -343,8 +343,8 @@ func (u *unsaying) prepare(ctx context.Context, key sessions.Key, final bool) (*
 	return p, err
 }
 
-// session wipes what said the memory in one session, and what of the bot's own repeats it.
-func (u *unsaying) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
+// session wipes the memory's source messages in one session, and the bot's own repeats.
+func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
 	row, err := u.Q.SessionLock(ctx, tx, p.log.key)
 	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
 		return nil
@@ -363,7 +363,7 @@ func (u *unsaying) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
 	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
 }
 
-// wipe wipes events of a locked session and leaves memory as it is. The turn that asks keeps its session.
+// wipe wipes events of a locked session and leaves memory unchanged. The asking turn keeps its session.
 func (s *Store) wipe(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid, d *draft,
 	from memory.Asking, done *memory.Forgotten,

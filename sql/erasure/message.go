@@ -65,7 +65,7 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 	return done, nil
 }
 
-// retraction is one message's forgetting under way.
+// retraction is the state of forgetting one message.
 type retraction struct {
 	*Store
 	event int64
@@ -75,7 +75,7 @@ type retraction struct {
 	draft *draft
 }
 
-// prepare reads and compares what it can before the session is held.
+// prepare reads and compares as far as possible before the session is locked.
 func (m *retraction) prepare(ctx context.Context, final bool) error {
 	key := m.from.Lease.Key
 	said, err := m.said(ctx, m.Pool)
@@ -103,11 +103,11 @@ func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSa
 	return said, pg.AsNotFound(err)
 }
 
-// facts are the memories that the message said, and what must not be said any more.
+// facts are the memories from the message, and the content that must not be repeated.
 func (m *retraction) facts(
 	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
 ) (ids []int64, gone unsaid, err error) {
-	u := &unsaying{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
+	u := &memoryErasure{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
 	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
 	gone = unsaid{repeats: m.like.in, own: true}
 	for _, f := range drawn {
@@ -145,9 +145,9 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	})
 }
 
-// drawn lists the memories that a message said: those that no other message of its person can have said, and those that
-// repeat it. A message without a place is in no range: a turn that it broke may have saved what it said.
-func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]dbsqlc.MemorySourceRow, error) {
+// drawn lists the memories from a message: those that repeat it, and those that no other message of its person can be
+// the source of. A message without a place is in no range, yet its broken turn may have saved a memory of it.
+func (u *memoryErasure) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]dbsqlc.MemorySourceRow, error) {
 	rows, err := u.Q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (u *unsaying) drawn(ctx context.Context, key sessions.Key, said dbsqlc.Mess
 		}
 		fact := newLikeness()
 		fact.say(m.Content)
-		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.tells(said.Content) || u.like.in(m.Content) {
+		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.repeatsSaying(said.Content) || u.like.in(m.Content) {
 			list = append(list, m)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"ebb/sessions"
 )
 
-// A nick is what its bearer chose to write. Only one of this length is looked for, and only as a whole word.
+// A member chooses a nick freely. So only a nick of this length is searched for, and only as a whole word.
 const (
 	minNickHan   = 2
 	minNickLatin = 4
 )
 
-// nameIn is a nick as it is looked for; empty for one that is too short to be anybody's name.
+// nameIn is a nick as it is searched for; empty for one too short to identify a person.
 func nameIn(nick string) string {
 	name := strings.ToLower(sessions.Nick(nick))
 	han, latin := 0, 0
@@ -31,7 +31,7 @@ func nameIn(nick string) string {
 	return name
 }
 
-// names reports whether a text, in lower case, has a name as a whole word.
+// names reports whether a lower-case text has a name as a whole word.
 func names(text, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], name)
@@ -51,8 +51,8 @@ func names(text, name string) bool {
 	}
 }
 
-// ends reports whether a word ends between its outermost character and the one beside it. Chinese has no blanks: there
-// a name goes on into other words, and a word that is no name would be found in everything.
+// ends reports whether a word ends between its outermost character and the neighbour. Chinese has no blanks: a name
+// continues into other words, and a common word would match in every text.
 func ends(outer, beside rune, apart bool, shape nameShape, joining string) bool {
 	switch {
 	case apart || beside == utf8.RuneError:
@@ -65,7 +65,7 @@ func ends(outer, beside rune, apart bool, shape nameShape, joining string) bool 
 	}
 }
 
-// nameShape is what a nick looks like.
+// nameShape is the form of a nick.
 type nameShape int
 
 const (
@@ -96,7 +96,7 @@ const (
 		"夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔汤"
 	doubleSurnames = "欧阳 司马 上官 诸葛 夏侯 东方 皇甫 尉迟 公孙 慕容 令狐 司徒 "
 
-	// What stands beside a name of two characters, where it is one.
+	// The characters next to a two-character name, when it is a name.
 	beforeNames = "和与跟给对由是让叫请问的了在到把被为找及或替约帮像说称见按据从"
 	afterNames  = "的是说在和与跟了也都将会要有问被把给对已曾负请想去来到提做写建认表同答发参管没不又再还先能可应需及或等让"
 )

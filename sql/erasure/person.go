@@ -16,12 +16,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxErasing is how many people are forgotten, or counted for a preview, at a time in one process: messages that arrive
-// meanwhile need connections, too.
+// maxErasing is the number of people that one process forgets or previews at a time. Arriving messages need connections
+// too.
 const maxErasing = 2
 
-// ForgetPerson implements memory.Rights. Each session is one transaction; the one that asks comes last, with memory, so
-// that a process that ends before that is asked again.
+// ForgetPerson implements memory.Rights. Each session is one transaction. The asking one comes last, with memory, so
+// that an interrupted process is asked again.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
 	g, done, err := s.forgetting(ctx, f)
 	if err != nil {
@@ -39,25 +39,25 @@ func forgettingError(err error) error {
 	return nil
 }
 
-// forgetting is one person's forgetting under way.
+// forgetting is the state of forgetting one person.
 type forgetting struct {
 	*Store
-	f     memory.Forget
-	who   person
-	rows  []dbsqlc.PersonSessionsRow   // the sessions that have something of them
-	facts []dbsqlc.MemoriesOfPersonRow // about them, or said by them
-	told  []dbsqlc.MemoriesOfPersonRow // of the facts: those that are looked for in nearly the same words
-	done  *memory.Forgotten
+	f        memory.Forget
+	who      person
+	rows     []dbsqlc.PersonSessionsRow   // the sessions with content of the person
+	facts    []dbsqlc.MemoriesOfPersonRow // about them, or said by them
+	compared []dbsqlc.MemoriesOfPersonRow // the facts that are compared approximately
+	done     *memory.Forgotten
 }
 
-// maxTold is how many facts are looked for in nearly the same words.
-const maxTold = 200
+// maxCompared is the number of facts that are compared approximately.
+const maxCompared = 200
 
-// forgetting finds out where a person is, once it is its turn. The caller calls done at the end.
+// forgetting waits for its place and finds the person's sessions. The caller calls done at the end.
 func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting, done func(), err error) {
 	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
 	if f.Person == "" {
-		return nil, nil, fmt.Errorf("forgetting nobody: %w", sessions.ErrRefused)
+		return nil, nil, fmt.Errorf("forgetting a person without an id: %w", sessions.ErrRefused)
 	}
 	select {
 	case s.erasing <- struct{}{}:
@@ -71,7 +71,7 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting,
 	return g, func() { <-s.erasing }, nil
 }
 
-// identify learns the person's ids and names, where they are, and what memory has of them.
+// identify reads the person's ids, names, sessions and memories.
 func (g *forgetting) identify(ctx context.Context) error {
 	if g.f.Self {
 		times, err := g.Q.PersonErasures(ctx, g.Pool, g.hash())
@@ -100,14 +100,14 @@ func (g *forgetting) identify(ctx context.Context) error {
 	}
 	g.facts, err = g.Q.MemoriesOfPerson(ctx, g.Pool, g.theirs())
 	for _, m := range g.facts {
-		if m.Kind != memory.KindDigest && len(g.told) < maxTold && utf8.RuneCountInString(m.Content) >= minPhraseHan {
-			g.told = append(g.told, m)
+		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= minPhraseHan {
+			g.compared = append(g.compared, m)
 		}
 	}
 	return err
 }
 
-// hash is what the person's erasures are counted under.
+// hash is the key that counts the person's erasures.
 func (g *forgetting) hash() []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, g.f.Person))
 	return sum[:]
@@ -120,7 +120,7 @@ func (g *forgetting) run(ctx context.Context) error {
 			spoke = r.Spoke
 			continue
 		}
-		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // it was deleted meanwhile
+		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // not found: it was deleted meanwhile
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
 		}
 	}
@@ -169,7 +169,7 @@ func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error 
 	})
 }
 
-// prepare looks at a session in which the person spoke, and works out what is left of its summaries.
+// prepare reads a session in which the person spoke, and drafts the remaining text of its summaries.
 func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) (*survey, error) {
 	sv, err := g.survey(ctx, key)
 	if err != nil {
@@ -180,7 +180,7 @@ func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) 
 	return sv, err
 }
 
-// unsaid is what must not be said any more in a session.
+// unsaid is the content that a session must no longer repeat.
 func (g *forgetting) unsaid(sv *survey) unsaid {
 	gone := unsaid{repeats: sv.traits.repeats}
 	for _, m := range g.facts {
@@ -191,12 +191,12 @@ func (g *forgetting) unsaid(sv *survey) unsaid {
 	return gone
 }
 
-// theirs is what tells the person's memories from others'.
+// theirs distinguishes the person's memories from others'.
 func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
 	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
 }
 
-// robotSessions is what the keys of the sessions begin with that it is about.
+// robotSessions is the key prefix of the robot's sessions.
 func (g *forgetting) robotSessions() string {
 	if g.f.Robot == "" {
 		return ""
@@ -204,7 +204,7 @@ func (g *forgetting) robotSessions() string {
 	return pg.SessionPrefix(g.f.Robot)
 }
 
-// alone reports whether a session is the person's alone: their private chat, or theirs among the sessions of a group.
+// alone reports whether a session is the person's alone: their private chat, or their session in a group.
 func (g *forgetting) alone(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
@@ -213,8 +213,8 @@ func (g *forgetting) alone(
 	})
 }
 
-// delete removes a session that is the person's alone, with whatever was learnt in it. What they sent after the message that
-// asks for it stays, with answers that do not repeat the rest.
+// delete removes a session that is the person's alone, with its memories. Messages after the asking one stay, with
+// answers that do not repeat the rest.
 func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -244,7 +244,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	return err
 }
 
-// messagesUpTo counts what goes of a session that is the person's alone.
+// messagesUpTo counts the deletions in a session that is the person's alone.
 func (g *forgetting) messagesUpTo(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
 ) (dbsqlc.SessionMessagesRow, error) {
@@ -253,8 +253,8 @@ func (g *forgetting) messagesUpTo(
 	})
 }
 
-// session wipes the person from a session that others have too. Without a survey they never spoke there: then what others
-// quote of them goes, and what memory has of them, but nothing of the bot's own.
+// session wipes the person from a shared session. Without a survey they never spoke there: quotes of them and memories
+// go, and nothing of the bot's own.
 func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
 	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
 	messages := 0
@@ -287,14 +287,14 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 
 func never(string) bool { return false }
 
-// ofThem reports whether a fact from a session is the person's: about them, said by them, or without a known author and a
-// repetition of them. What others said stays.
+// ofThem reports whether a fact from a session is the person's: about them, said by them, or a repeat of them without a
+// known author. Others' statements stay.
 func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
 	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
 		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
 }
 
-// factsOf deletes what memory has of the person from a session. Digests keep what is not the person's.
+// factsOf deletes a session's memories of the person. Digests keep the rest of their content.
 func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -317,7 +317,7 @@ func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 	return g.digests(ctx, tx, digests, sv.traits.repeats)
 }
 
-// digests takes the person out of digests.
+// digests removes the person from digests.
 func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
 	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
 	g.done.Memories += memories
@@ -325,7 +325,8 @@ func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeat
 	return err
 }
 
-// unname takes the person's name from what is left of a session, wipes what waits, and has whoever read it begin again.
+// unname removes the person's name from the rest of a session, wipes waiting messages, and makes its readers start
+// again.
 func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
 	key, who, asked := row.SessionKey, g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
@@ -359,7 +360,7 @@ func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session,
 	return err
 }
 
-// runs wipes calls of the turn under way where the person's messages are in it, or that repeat them.
+// runs wipes tool calls of the open turn when it has the person's messages or the calls repeat them.
 func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	runs, err := g.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -378,7 +379,7 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repe
 	return nil
 }
 
-// asking wipes the session of the turn that asks, and gives it back to that turn.
+// asking wipes the session of the asking turn, and returns it to that turn.
 func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	row, err := g.Q.SessionLock(ctx, tx, key)
 	if err != nil {
@@ -411,10 +412,10 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	return g.remake(ctx, tx, &row)
 }
 
-// remake makes a deleted session again for the turn that asks. The log holds what was sent after the message of that turn.
+// remake creates a deleted session again for the asking turn. Its log holds the messages after that turn's.
 func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
 	last := int64(0)
-	for _, base := range []int64{row.LastSeq, 0} { // by way of numbers that are free
+	for _, base := range []int64{row.LastSeq, 0} { // through free numbers
 		var err error
 		if last, err = g.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
 			return err
@@ -426,7 +427,7 @@ func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session)
 	})
 }
 
-// memory deletes what memory has of the person from wherever else.
+// memory deletes the person's memories everywhere else.
 func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	rows, err := g.Q.MemoriesOfPerson(ctx, tx, g.theirs())
 	if err != nil {

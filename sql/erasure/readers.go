@@ -11,8 +11,8 @@ import (
 	"ebb/sql/identity"
 )
 
-// readersOf lists the sessions that may have pinned or found memories, and those where they were said, before they are
-// deleted.
+// readersOf lists the sessions that may have pinned or found memories, and their source sessions. It runs before they
+// are deleted.
 func (s *Store) readersOf(ctx context.Context, tx pgx.Tx, ids []int64) ([]string, error) {
 	if len(ids) == 0 {
 		return []string{}, nil

@@ -12,8 +12,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// replies takes the words of the erased messages, and what must not be said any more, out of the session's replies that are
-// still to be sent. The rest of a reply is sent. It counts the replies that changed.
+// replies removes the words of the erased messages, and unsaid content, from the session's unsent replies. The rest of
+// a reply is sent. It counts the changed replies.
 func (e *erasure) replies(ctx context.Context) (int, error) {
 	open, err := e.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 	if err != nil || len(open) == 0 {
@@ -48,8 +48,8 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// ownOnly lists the erased messages whose words are taken out of replies that were committed later: those that are
-// distinctive and that no other person said too. A sentence that many people write must not take answers from others.
+// ownOnly lists the erased messages whose words are removed from later replies: distinctive ones that no other person
+// said. A common sentence must not remove answers to others.
 func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
 	said, err := e.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	}), err
 }
 
-// repliesWithout takes facts out of all replies that are still to be sent.
+// repliesWithout removes facts from all unsent replies.
 func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, facts []string) error {
 	quoting, err := s.Q.OutboxQuoting(ctx, tx, facts)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, facts []string) e
 	return nil
 }
 
-// unquoted is a text with nothing in place of some others, those that are not distinctive aside.
+// unquoted is a text without some others; those that are not distinctive stay.
 func unquoted(text string, others []string) string {
 	for _, o := range others {
 		if o = strings.TrimSpace(o); isDistinctive(o) {
@@ -104,8 +104,7 @@ func unquoted(text string, others []string) string {
 	return text
 }
 
-// isDistinctive reports whether a text repeats another by having it: it is as long as a sentence, or has an identifier. A
-// shorter one is a word of many people.
+// isDistinctive reports whether a text is long as a sentence or has an identifier. Many people may write a shorter one.
 func isDistinctive(text string) bool {
 	marks := map[string]bool{}
 	marksOf(text, marks)

@@ -10,8 +10,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// spare returns an [pg.OpenTurn] where an erasure must not end the turn under way in a locked session. The turn that asks for
-// the erasure goes on anyway.
+// spare returns a [pg.OpenTurn] when an erasure must not end the open turn of a locked session. The asking turn
+// continues anyway.
 func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
 	owner := pg.OrZero(row.LeaseOwner)
 	if row.CutTurns < sessions.MaxCutTurns || owner == "" ||

@@ -11,38 +11,38 @@ import (
 	"ebb/sql/pg"
 )
 
-// Words that events share with erased ones are looked for in so many events, the newest of a range, and in the beginning of
-// each. A word that is missed makes a summary lose a line too many, and never one too few.
+// Bounds of the search for words that remaining events share with erased ones: the newest events of a range, and the
+// beginning of each. A missed word removes a line too many from a summary, and never one too few.
 const (
 	stayingEvents = 5000
 	stayingChars  = 2000
 	stayingPage   = 250
 )
 
-// maxDrafts is how often an erasure works out what is left of summaries that change meanwhile. Then it empties them: they
-// are written again in the background.
+// maxDrafts is the number of drafts that an erasure makes for changing summaries. Then it empties them, and the
+// background writes them again.
 const maxDrafts = 3
 
 // errStale reports that a session changed after an erasure read it.
 var errStale = errors.New("the session changed after the erasure read it")
 
-// draft is what an erasure works out before it holds the session: what is left of each summary. Comparing takes seconds
-// for a long range, and under the lock no turn of the session would commit.
+// draft is an erasure's plan, made before it locks the session: the remaining text of each summary. A comparison takes
+// seconds for a long range, and a lock would block the session's turns meanwhile.
 type draft struct {
 	version int      // of the view
 	facts   []string // in order
 	left    map[int64]healed
-	final   bool // summaries that changed meanwhile are emptied
+	final   bool // summaries that changed since are emptied
 }
 
-// healed is a summary without what is erased.
+// healed is a summary without the erased content.
 type healed struct {
 	seqs   []int64 // the erased events of its range
 	text   string
 	tokens int
 }
 
-// drafted runs an erasure again where its draft is stale.
+// drafted repeats an erasure when its draft is stale.
 func drafted(erase func(final bool) error) error {
 	for try := 1; ; try++ {
 		if err := erase(try >= maxDrafts); !errors.Is(err, errStale) || try >= maxDrafts {
@@ -51,9 +51,9 @@ func drafted(erase func(final bool) error) error {
 	}
 }
 
-// draft heals the summaries of some events: see [erase.Erasure]. It holds nothing, and reads in pages.
+// draft heals the summaries of some events: see [erase.Erasure]. It takes no lock, and reads in pages.
 func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
-	version, err := s.Q.ViewVersion(ctx, s.Pool, key) // before the rest: what changes after it makes the draft stale
+	version, err := s.Q.ViewVersion(ctx, s.Pool, key) // read first: any later change makes the draft stale
 	if err != nil {
 		return nil, pg.AsNotFound(err)
 	}
@@ -80,21 +80,21 @@ func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone 
 	return d, nil
 }
 
-// covering lists the summaries that tell one of some events.
+// covering lists the summaries whose range has one of the events.
 func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
 	return s.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
 		SessionKey: key, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
 	})
 }
 
-// inRange are the places of a list, which is in order, that lie in a range.
+// inRange are the places of a sorted list that lie in a range.
 func inRange(seqs []int64, first, last int64) []int64 {
 	from, _ := slices.BinarySearch(seqs, first)
 	to, _ := slices.BinarySearch(seqs, last+1)
 	return seqs[from:to]
 }
 
-// of is what the draft leaves of a summary.
+// of is the draft's text of a summary.
 func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tokens int, err error) {
 	h, known := d.left[r.ID]
 	switch {
@@ -107,8 +107,8 @@ func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tok
 	return "", 0, errStale
 }
 
-// summaries heals those that tell one of the events, as the draft says. One that can't be healed is emptied and stays
-// where it is, so that the view shows its range once it is written again.
+// summaries stores the draft's texts for the summaries of the events. One that can't be healed is emptied in place, so
+// that the view shows its range once it is written again.
 func (e *erasure) summaries(ctx context.Context) error {
 	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
@@ -138,12 +138,11 @@ func (e *erasure) summaries(ctx context.Context) error {
 	return nil
 }
 
-// words reads what the erased events in the ranges of some summaries say, and what stays of these ranges. An event behind
-// them is in none.
+// words reads the erased and the remaining texts in the ranges of some summaries. An event after them is in no range.
 func (s *Store) words(
 	ctx context.Context, key sessions.Key, rows []dbsqlc.SummariesCoveringRow, seqs []int64, facts []string,
 ) (*erase.Erasure, error) {
-	first, last := rows[0].StartSeq, rows[0].EndSeq // the first of all: they are in order
+	first, last := rows[0].StartSeq, rows[0].EndSeq // rows are in order
 	for _, r := range rows {
 		last = max(last, r.EndSeq)
 	}

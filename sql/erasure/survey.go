@@ -9,27 +9,27 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// survey is what a person has in a session that others have too.
+// survey is a person's content in a shared session.
 type survey struct {
 	key     sessions.Key
 	traits  *traits
 	turns   answers
-	through int64   // place up to which the log was looked at
-	found   []wiped // their messages, what answers these, and what names their id
+	through int64   // place up to which the log was read
+	found   []wiped // their messages, the answers to these, and texts that name their id
 	perhaps []repeat
-	said    int // of found: their own messages
+	said    int // their own messages in found
 	aside   int // their messages without a place
 	draft   *draft
 }
 
-// repeat is an event that repeats them, where what it repeats is theirs alone.
+// repeat is an event that repeats them, with content that is theirs alone.
 type repeat struct {
 	event wiped
 	what  []*trait
 }
 
-// survey looks at a session in which the person spoke. It holds nothing: what is said meanwhile is looked at by
-// [forgetting.look] under the session's lock.
+// survey reads a session in which the person spoke. It takes no lock: [forgetting.look] reads later messages under the
+// session's lock.
 func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
 	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
 	asked := int64(0)
@@ -51,13 +51,13 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 			sv.traits.learn(m.Content, m.Since, true)
 		}
 	}
-	for _, m := range g.told {
+	for _, m := range g.compared {
 		sv.traits.say(m.Content, m.Since)
 	}
 	return sv, g.look(ctx, g.Pool, sv)
 }
 
-// look reads on in a session's log.
+// look reads the next part of a session's log.
 func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
 	return g.walk(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
@@ -83,7 +83,7 @@ func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error
 	})
 }
 
-// places are the events that go, in order.
+// places are the events to wipe, in order.
 func (sv *survey) places() []wiped {
 	all := slices.Clone(sv.found)
 	for _, r := range sv.perhaps {
@@ -133,7 +133,7 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 	return p, nil
 }
 
-// previewOf counts what goes of one session in which the person spoke.
+// previewOf counts the deletions in one session in which the person spoke.
 func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, g.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"ebb/sessions"
 )
 
-// trait is something of a person that a text may repeat.
+// trait is content of a person that a text may repeat.
 type trait struct {
 	since  time.Time // when they said it
-	shared bool      // others said it too, or the bot knew it before
+	shared bool      // others said it too, or the bot said it first
 }
 
-// traits find what repeats a person in the texts of one session. What others said as well, or the bot before them, is not
-// theirs to take away.
+// traits find repeats of a person in the texts of one session. Content that others said too, or the bot said first, is
+// not the person's.
 type traits struct {
-	labels  []string // their id, as the bot writes it
+	labels  []string // their ids, as the bot writes them
 	names   map[string]*trait
 	marks   map[string]*trait
-	words   map[string]*trait // looked for as a whole
+	words   map[string]*trait // compared as a whole
 	like    likeness          // sayings
 	sayings []*trait          // of each of like's
 }
@@ -38,7 +38,7 @@ func newTraits(labels, nicks []string) *traits {
 	return t
 }
 
-// learn has a text found again that the person said: by its marks, or as a whole where it has none and whole is set.
+// learn adds a text that the person said: by its marks, or as a whole when it has none and whole is set.
 func (t *traits) learn(text string, since time.Time, whole bool) {
 	marks := map[string]bool{}
 	marksOf(text, marks)
@@ -58,7 +58,7 @@ func earliest(set map[string]*trait, key string, since time.Time) {
 	}
 }
 
-// say has a text found again in nearly the same words.
+// say adds a text for approximate comparison.
 func (t *traits) say(text string, since time.Time) {
 	before := len(t.like.sayings)
 	if t.like.say(text); len(t.like.sayings) > before {
@@ -66,7 +66,7 @@ func (t *traits) say(text string, since time.Time) {
 	}
 }
 
-// said are the traits that a text has, names aside.
+// said are the traits in a text, names aside.
 func (t *traits) said(text string) (found []*trait) {
 	if text == "" {
 		return nil
@@ -85,13 +85,13 @@ func (t *traits) said(text string) (found []*trait) {
 			found = append(found, tr)
 		}
 	}
-	for _, i := range t.like.told(text) {
+	for _, i := range t.like.repeatedSayings(text) {
 		found = append(found, t.sayings[i])
 	}
 	return found
 }
 
-// bot are the traits in what the bot said to others at some time. What it said before the person did, it knew from
+// bot are the traits in the bot's text to others at some time. Content that the bot said before the person is from
 // elsewhere.
 func (t *traits) bot(text string, at time.Time) []*trait {
 	found := t.said(text)
@@ -103,7 +103,7 @@ func (t *traits) bot(text string, at time.Time) []*trait {
 	return append(found, t.named(text)...)
 }
 
-// other notes what another person said, and by which name.
+// other records another person's text and name.
 func (t *traits) other(nick, text string) {
 	if tr := t.names[nameIn(nick)]; tr != nil {
 		tr.shared = true
@@ -135,22 +135,23 @@ func (t *traits) labelled(text string) bool {
 	return slices.ContainsFunc(t.labels, func(l string) bool { return strings.Contains(text, l) })
 }
 
-// repeats reports whether a text of the bot repeats the person or names them, once the whole session was looked at.
+// repeats reports whether a text of the bot repeats the person or names them. It needs the whole session to be read
+// first.
 func (t *traits) repeats(text string) bool {
 	return t.labelled(text) || own(t.said(text)) || own(t.named(text))
 }
 
-// own reports whether one of some traits is the person's alone.
+// own reports whether at least one trait is the person's alone.
 func own(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 
-// minLabel is how many characters an id has that a person is known by where the bot writes it in brackets: (1) and (2026)
-// stand in texts about anything.
+// minLabel is the shortest id that identifies a person when the bot writes it in brackets. Shorter ones such as (1) and
+// (2026) stand in texts about anything.
 const minLabel = 6
 
-// labelsOf are the ways in which the bot writes a person's ids: a short one with a nick alone. Someone from outside has
-// none that it shows.
+// labelsOf are the bot's notations of a person's ids. A short id counts only with a nick. A person from outside has no
+// visible id.
 func labelsOf(who person) []string {
 	var labels []string
 	for _, id := range who.ids {

@@ -10,15 +10,15 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// turnSpan is where a turn stands in its session's log.
+// turnSpan is a turn's place in its session's log.
 type turnSpan struct {
 	first    int64
-	asked    int64 // the last message of a person; first-1 where nobody asked
+	asked    int64 // the last message of a person; first-1 without one
 	last     int64
-	answered time.Time // when it was committed; zero where nothing but messages is there
+	answered time.Time // time of the commit; zero when the turn has only messages
 }
 
-// turns reads a session's turns off its log, in order. Messages that were answered together are one turn.
+// turns reads the turns from a session's log, in order. Messages that were answered together are one turn.
 func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
 	rows, err := s.Q.TurnTimes(ctx, db, key)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 	return turns, nil
 }
 
-// turnAt is the turn that was under way at an instant: the first that was committed after it. None that is in the log
-// where that has not come yet.
+// turnAt is the turn that was open at an instant: the first that was committed after it. It returns false when the log
+// has no such turn yet.
 func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	i := sort.Search(len(turns), func(i int) bool { return turns[i].answered.IsZero() || !turns[i].answered.Before(at) })
 	if i == len(turns) {
@@ -50,8 +50,8 @@ func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	return turns[i], true
 }
 
-// memoriesOf lists what memory has of events, which are in order: what a flush found in a range with one of them, and what
-// the turn of one of them saved by itself.
+// memoriesOf lists the memories from events, which are in order. A flush found them in a range with one of the events,
+// or the turn of one saved them itself.
 func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
 	rows, err := s.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"ebb/sql/pg"
 )
 
-// expiredRest is how long what expired is kept though nobody reads it: a fact that is said again comes back.
+// expiredRest is the time that an expired fact is kept unread, since it returns when it is said again.
 const expiredRest = 30 * 24 * time.Hour
 
-// maxSenderIDs is how many encrypted ids are kept of a person for each robot.
+// maxSenderIDs is the number of encrypted ids kept of a person for each robot.
 const maxSenderIDs = 10
 
-// DeleteExpired deletes memories that expired long ago, and says how many. Marks of messages that were deleted a day ago go with
-// them, and so do encrypted ids of a person with many newer ones.
+// DeleteExpired deletes memories that expired long ago, and counts them. It also deletes day-old marks of deleted messages,
+// and old encrypted ids of people with many newer ones.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// maxCrowded is how many overfull scopes are listed at a time: each list reads the whole table.
-const maxCrowded = 200
+// maxOverfull is the number of overfull scopes in one list, since each list reads the whole table.
+const maxOverfull = 200
 
 // OverfullScopes implements memory.ConsolidationStore.
 func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
@@ -46,16 +46,16 @@ func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.Over
 		after.Held = math.MaxInt
 	}
 	rows, err := s.Q.MemoriesOverfull(ctx, s.Pool, &dbsqlc.MemoriesOverfullParams{
-		MaxHeld: pg.Clamp(limit), AfterHeld: int64(after.Held), AfterScope: string(after.Scope), AfterID: after.ScopeID, MaxRows: maxCrowded,
+		MaxHeld: pg.Clamp(limit), AfterHeld: int64(after.Held), AfterScope: string(after.Scope), AfterID: after.ScopeID, MaxRows: maxOverfull,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing scopes with more than %d memories: %w", limit, err)
 	}
-	crowded := make([]memory.OverfullScope, 0, len(rows))
+	scopes := make([]memory.OverfullScope, 0, len(rows))
 	for _, r := range rows {
-		crowded = append(crowded, memory.OverfullScope{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
+		scopes = append(scopes, memory.OverfullScope{Scope: r.Scope, ScopeID: r.ScopeID, Held: r.Held})
 	}
-	return crowded, nil
+	return scopes, nil
 }
 
 // FactGroups implements memory.ConsolidationStore.
@@ -94,8 +94,8 @@ func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]me
 	return memories, nil
 }
 
-// Consolidate implements memory.ConsolidationStore. The old memories name the first of the new rows as what superseded them: which of
-// them tells which, the model did not say.
+// Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since the model did
+// not map old facts to new ones.
 func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {
 		return memory.Receipt{}, nil
@@ -106,7 +106,8 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 	}
 	var receipt memory.Receipt
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		// The old ones leave force first, so that a new one may read like one of them; they wait for each other's writers.
+		// The old ones leave force first, since a new one may have the text of an old one. Concurrent writers wait for
+		// each other.
 		none := int64(0)
 		supersede := func(by *int64) ([]int64, error) {
 			return s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
@@ -118,7 +119,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 		if len(gone) < len(ids) {
 			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
 		}
-		// Nothing is compared but the words: what a new one tells, the old ones told.
+		// Only words are compared, since the old facts had the same content as the new ones.
 		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: pg.RobotOf(at.SourceSession)}
 		for _, d := range drafts {
 			d.Content = pg.Clean(d.Content)

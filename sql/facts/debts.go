@@ -12,8 +12,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// How long a debt rests after its first failure and at most, and how old a session's last word is that is still flushed
-// for its own sake.
+// debtRest is the pause of an owed flush after its first failure, and debtMost the longest pause. A quiet session is
+// flushed without a new message until its last one is idleOldest old.
 const (
 	debtRest   = time.Minute
 	debtMost   = time.Hour
@@ -50,14 +50,14 @@ func (s *Store) DebtsDue(
 	return owed, nil
 }
 
-// cutOff is why a flush is owed that a stop left.
+// cutOff is the reason of a flush that a stop interrupted.
 const cutOff = "the process stopped"
 
 // OweUnflushed implements memory.Store.
 func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
 	if err != nil {
-		return 0, fmt.Errorf("owing what is not flushed of replica %s: %w", owner, err)
+		return 0, fmt.Errorf("storing the owed flushes of replica %s: %w", owner, err)
 	}
 	return int(n), nil
 }

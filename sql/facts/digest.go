@@ -19,11 +19,11 @@ import (
 	"ebb/sql/spend"
 )
 
-// digestPortion is how many days are looked at in one statement: finding them takes as long as looking into a thousand.
+// digestPortion is the number of days that one statement reads. Finding that many takes as long as reading a thousand.
 const digestPortion = 1000
 
-// DigestsDue implements memory.Digests. Quiet days are read in portions until one has something to tell; then all that the
-// portion has are returned, so that no day is counted twice for being listed.
+// DigestsDue implements memory.Digests. It reads days in portions until one has days to summarize. It returns all of
+// that portion, so that no day is counted twice for being listed.
 func (s *Store) DigestsDue(
 	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
@@ -50,7 +50,7 @@ func (s *Store) DigestsDue(
 	for more := len(days) > 0; more; {
 		rows, err := s.Q.DigestsDue(ctx, s.Pool, p)
 		if err != nil {
-			return nil, fmt.Errorf("listing %d days to tell: %w", len(days), err)
+			return nil, fmt.Errorf("listing %d days without a digest: %w", len(days), err)
 		}
 		var due []memory.DigestDue
 		for _, r := range rows {
@@ -111,8 +111,8 @@ func (s *Store) DigestEvents(
 	return events, nil
 }
 
-// StoreDigest implements memory.Digests. The session's row is held meanwhile, and the day's row decides: of two that
-// tell a day, whoever comes second finds it settled and leaves nothing behind.
+// StoreDigest implements memory.Digests. It locks the session's row, and the day's row decides. The second of two
+// concurrent writers finds the day settled and changes nothing.
 func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	var id int64
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
@@ -124,7 +124,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 			return sessions.ErrConflict
 		}
 		if d.Content = pg.Clean(d.Content); d.Content != "" {
-			// Two days may read the same: the date is a part of what makes a digest itself.
+			// Two days may have the same text, so the date is a part of the hash.
 			sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%s\x00%s\x00%s", l.Key, d.Date, text.Normalize(d.Content)))
 			if id, err = s.Q.DigestInsert(ctx, tx, &dbsqlc.DigestInsertParams{
 				Scope: d.Scope, ScopeID: pg.Clean(d.ScopeID), Kind: memory.KindDigest, Content: d.Content, NormHash: sum[:],

@@ -1,3 +1,3 @@
-// Package facts stores what memory has: facts, digests, receipts of flushes, and ranges of a log that wait for a flush.
-// [Reader] decides which facts a reader may see.
+// Package facts stores facts, digests, receipts of flushes, and owed flushes. [Reader] selects the facts that a reader
+// may see.
 package facts

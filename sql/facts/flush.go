@@ -15,7 +15,7 @@ import (
 	"ebb/sql/spend"
 )
 
-// Store keeps facts, digests, and what is still to be flushed.
+// Store keeps facts, digests, and ranges that wait for a flush.
 type Store struct {
 	*pg.DB
 	identities *identity.Store

@@ -10,12 +10,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// Hash is what makes two drafts of one scope the same fact. A fact about a person is the same only if it was
-// learnt in the same conversation, or by the same robot in private, for who may read it depends on where it was said. What
-// two people are told of in the same words is two facts.
+// Hash identifies a fact within a scope: two drafts with one hash are the same fact. The conversation counts for a fact
+// about a person, or the robot in private, since its readers depend on the place. The same words about two people are
+// two facts.
 func Hash(d memory.Draft, robot sessions.RobotCode) []byte {
 	said := text.Normalize(d.Content)
-	if said == "" { // nothing but punctuation
+	if said == "" { // only punctuation
 		said = d.Content
 	}
 	switch {

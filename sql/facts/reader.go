@@ -19,7 +19,7 @@ import (
 type Reader struct {
 	*pg.DB
 	identities *identity.Store
-	loc        *time.Location // of the days in the paths of memories
+	loc        *time.Location // for the days in paths of memories
 }
 
 // NewReader returns a Reader that names days in a time zone.
@@ -27,8 +27,7 @@ func NewReader(db *pg.DB, identities *identity.Store, loc *time.Location) *Reade
 	return &Reader{DB: db, identities: identities, loc: loc}
 }
 
-// List lists what a reader may see, newest first, each fact once: the same fact may have been learnt in a private
-// chat and in a group.
+// List lists a reader's memories, newest first, each fact once: a private chat and a group may both have it.
 func (s *Reader) List(ctx context.Context, r memory.Reader, id int64, limit int) ([]memory.Memory, error) {
 	rows, err := s.Rows(ctx, r, nil, id, limit)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, id int64, limit int)
 	return memories, nil
 }
 
-// Rows is the same with all that a search asks. It reads what was found, and what has no terms yet; nil: all.
+// Rows is List with the columns of a search. It reads the found rows and those without terms; nil: all.
 func (s *Reader) Rows(
 	ctx context.Context, r memory.Reader, found []int64, id int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
@@ -57,14 +56,14 @@ func (s *Reader) Rows(
 	if err != nil {
 		return nil, err
 	}
-	if found == nil { // they come by fair shares
+	if found == nil { // rows come by fair shares
 		slices.SortFunc(rows, func(x, y dbsqlc.MemoriesReadableRow) int { return cmp.Compare(y.ID, x.ID) })
 	}
 	kept := rows[:0]
-	seen := make(map[string][]sessions.UserID, len(rows)) // whom a fact is told of, newest first
+	seen := make(map[string][]sessions.UserID, len(rows)) // subjects by fact, newest first
 	for i := range rows {
 		fact, who := text.Normalize(rows[i].Content), rows[i].SubjectID
-		// Two people may have said the same words of themselves; of whom nobody knows it may be anybody.
+		// Two people may have said the same words of themselves. A fact without a subject may be about any of them.
 		known := seen[fact]
 		if len(known) > 0 && (who == "" || slices.Contains(known, who) || slices.Contains(known, "")) {
 			continue
@@ -75,7 +74,7 @@ func (s *Reader) Rows(
 	return kept, nil
 }
 
-// FromRow converts a row of a fact that a reader may see.
+// FromRow converts a row of a readable fact.
 func FromRow(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 	return memory.Memory{
 		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
@@ -86,10 +85,10 @@ func FromRow(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 	}
 }
 
-// Path is where memory_get finds a memory: memory/<scope>/<day>.md#<id>, the day as it was where the group is.
+// Path is a memory's path for memory_get: memory/<scope>/<day>.md#<id>, with the day in the group's time zone.
 func (s *Reader) Path(m memory.Memory) string {
 	return fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.In(s.loc).Format(time.DateOnly), m.ID)
 }
 
-// EventPath is where memory_get finds an event of the reader's session: session_events/<seq>.
+// EventPath is an event's path for memory_get in the reader's session: session_events/<seq>.
 func EventPath(seq int64) string { return fmt.Sprintf("session_events/%d", seq) }

@@ -13,23 +13,23 @@ import (
 	"ebb/sql/pg"
 )
 
-// FlushReceipt proves what a flush, or a part of one, did: which events it read and the rows that hold what was in them.
+// FlushReceipt records a flush, or a part of one: the events that it read and the rows that hold their facts.
 type FlushReceipt struct {
 	ID      int64
 	Key     sessions.Key
 	Trigger string
 	Gen     int
-	Epoch   int   // the session's compaction count then: the cycle that it belongs to
-	From    int64 // it read the events after this one,
+	Epoch   int   // the session's compaction count at that time
+	From    int64 // it read the events after this one
 	Through int64 // up to this one
 	Receipt memory.Receipt
 	Model   string
-	Usage   sessions.Usage // of the calls that it took
+	Usage   sessions.Usage // of its model calls
 	Cost    float64        // of those calls, in the unit of the configured prices
 	Created time.Time
 }
 
-// receipt stores the receipt of a flush. row is the session as it stood before.
+// receipt stores the receipt of a flush. row is the session before the flush.
 func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
 	return s.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
 		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
@@ -39,7 +39,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 	})
 }
 
-// Flushes lists receipts of flushes, newest first, at most limit: of one session, or of all where the key is empty.
+// Flushes lists at most limit receipts of flushes, newest first: of one session, or of all when the key is empty.
 func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]FlushReceipt, error) {
 	rows, err := s.Q.FlushesList(ctx, s.Pool, &dbsqlc.FlushesListParams{SessionKey: string(key), MaxRows: pg.Clamp(limit)})
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flu
 	return toReceipts(rows), nil
 }
 
-// CompactionFlushes lists the receipts of the flushes that came before a compaction, in order: what was saved of the
-// events that it told, before it told them.
+// CompactionFlushes lists, in order, the receipts of the flushes before a compaction. They hold the facts of the events
+// that it summarized.
 func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
 	rows, err := s.Q.CompactionFlushes(ctx, s.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {

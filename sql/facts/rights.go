@@ -19,7 +19,7 @@ import (
 func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
 	list, total, err := s.known(ctx, a, 0, skip, limit)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing what is known in session %s: %w", a.Reader.Key, err)
+		return nil, 0, fmt.Errorf("listing the memories for session %s: %w", a.Reader.Key, err)
 	}
 	return list, total, nil
 }
@@ -74,16 +74,16 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 	return list, total, nil
 }
 
-// MemoryFilter narrows [Store.Memories]. Empty fields narrow nothing.
+// MemoryFilter narrows [Store.Memories]. An empty field matches all.
 type MemoryFilter struct {
 	Scope   memory.Scope
 	ScopeID string
 	Session sessions.Key    // where it was said
-	Person  sessions.UserID // whom it is about, or who said it
-	Every   bool            // superseded and expired ones too
+	Person  sessions.UserID // its subject or author
+	Every   bool            // also superseded and expired ones
 }
 
-// Memories lists memories for an administrator, newest first, at most limit, and says how many there are in all.
+// Memories lists at most limit memories for an administrator, newest first, and counts all that match.
 func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
 	ids, err := s.identities.IDs(ctx, s.Pool, "", f.Person)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 	return list, total, nil
 }
 
-// MemoryByID returns a memory for an administrator, whoever may read it, and all values of the fact, the oldest first:
-// sessions.ErrNotFound where there is none.
+// MemoryByID returns a memory for an administrator, whatever its readers, and all values of the fact, the oldest first:
+// sessions.ErrNotFound for an unknown id.
 func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
 	ids, err := s.Q.MemoryChain(ctx, s.Pool, id)
 	if err == nil && len(ids) == 0 {
@@ -126,7 +126,7 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 	return m, chain, nil
 }
 
-// Receipt is the flush that a memory came by.
+// Receipt is the flush that saved a memory.
 type Receipt struct {
 	ID        int64
 	Trigger   string
@@ -136,8 +136,8 @@ type Receipt struct {
 	CreatedAt time.Time
 }
 
-// ReceiptOf finds the flush that saved a memory or found it again, the first of them: sessions.ErrNotFound where none
-// did, as for a memory that a turn saved.
+// ReceiptOf finds the first flush that saved a memory or found it again: sessions.ErrNotFound for none, as for a memory
+// that a turn saved.
 func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
 	r, err := s.Q.FlushOfMemory(ctx, s.Pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
 	if err != nil {
@@ -163,8 +163,8 @@ func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memo
 	return m, err
 }
 
-// promote stores a group's memory as the team's. What the team had from that group is corrected by it, as it was in the
-// group; the fact that the team has already, in these words or nearly, is the one.
+// promote stores a group's memory as the team's. It corrects the team's memories from that group, as the group did. A
+// fact that the team has already, in the same or nearly the same words, is reused.
 func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
 	m, err := s.Q.MemoryPromotable(ctx, tx, id)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 		return 0, err
 	}
 	now := d
-	now.SaidAt = time.Time{} // somebody says so now
+	now.SaidAt = time.Time{} // the promoter says so now
 	v := k.ledgers[k.team()].Decide(now)
 	promoted, stored := v.Same, false
 	if promoted == 0 {

@@ -18,8 +18,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxCompared is how many memories of a scope a draft is compared with, the newest first, beside those with its key or
-// its words.
+// maxCompared is the number of memories of a scope that a draft is compared with, the newest first. Those with its key
+// or words are extra.
 const maxCompared = 1000
 
 // keeper stores drafts in one transaction.
@@ -28,23 +28,23 @@ type keeper struct {
 
 	tx         pgx.Tx
 	source     sessions.Key
-	start, end int64 // the events of drafts that know none of their own
-	// strict refuses drafts that are to replace what their scope does not hold. A flush stores them all the same: nobody
-	// is there to be told, and the fact counts.
+	start, end int64 // the source range of drafts without source events
+	// strict refuses drafts that replace a fact missing in their scope. A flush stores these, since no caller could
+	// correct them and the fact counts.
 	strict  bool
-	robot   sessions.RobotCode // whose team it is, and whose people
+	robot   sessions.RobotCode // the owner of the team and the people
 	ledgers map[place]*reconcile.Ledger
 	receipt memory.Receipt
 }
 
-// place is where memories lie that may be the same fact.
+// place is a scope that may hold the same fact.
 type place struct {
 	scope memory.Scope
 	id    string
 }
 
-// keep stores drafts, each beside what its scope then has: what is known already is only noted as said again, and what
-// a draft corrects leaves force.
+// keep compares each draft with its scope and stores it. A known fact is only marked as said again, and a corrected one
+// leaves force.
 func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(drafts) == 0 {
 		return k.receipt, nil
@@ -67,9 +67,10 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 	return k.receipt, nil
 }
 
-// read loads what the drafts are compared with.
+// read loads the memories to compare the drafts with.
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
-	// A nil slice would be NULL, which nothing is equal to: good for none of them, but of places there is one at least.
+	// A nil slice would be NULL, which equals nothing. That suits all of them but places, which has at least one
+	// element.
 	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: pg.SessionPrefix(k.robot), SourceGroups: []string{}}
 	k.ledgers = map[place]*reconcile.Ledger{}
 	open := func(at place) {
@@ -85,7 +86,7 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 			p.SourceGroups = append(p.SourceGroups, d.SourceGroup)
 		}
 		p.Hashes = append(p.Hashes, Hash(d, k.robot))
-		if d.SubjectID != "" { // what reads the same may be known without whom it is about
+		if d.SubjectID != "" { // the same text may be known without its subject
 			d.SubjectID = ""
 			p.Hashes = append(p.Hashes, Hash(d, k.robot))
 		}
@@ -109,13 +110,13 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	return nil
 }
 
-// shared reports whether a draft can be what the team knows already: once a group's memory was made the team's, the group
-// does not learn it again.
+// shared reports whether the team may already know a draft. A group does not learn its fact again after the fact was
+// promoted to the team.
 func (k *keeper) shared(d memory.Draft) bool {
 	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
 }
 
-// team is where the robot's memories of the team lie.
+// team is the scope of the robot's team memories.
 func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
 
 // one stores a draft.
@@ -126,7 +127,7 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 		inTeam.Scope, inTeam.ScopeID = k.team().scope, k.team().id
 		team = k.ledgers[k.team()]
 	}
-	corrects := d.Scope == memory.ScopeGroup && k.shared(d) // its own, where the team got it
+	corrects := d.Scope == memory.ScopeGroup && k.shared(d) // the group's own row that the team's came from
 	if k.strict && !l.Names(d) && (!corrects || !team.Names(inTeam)) {
 		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
 		return nil
@@ -159,14 +160,14 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	})
 	team.Supersede(id, known.Supersedes)
 	l.Supersede(id, gone)
-	if k.strict && d.Scope == memory.ScopeUser { // a group is not told what it corrected in private
+	if k.strict && d.Scope == memory.ScopeUser { // a group must not learn of a private correction
 		gone = l.Shows(d, gone)
 	}
 	k.receipt.Superseded = append(k.receipt.Superseded, gone...)
 	return err
 }
 
-// seen notes that a draft is known by the memory that says it.
+// seen marks the memory that already has a draft's fact.
 func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
 	if !slices.Contains(k.receipt.Saved, id) && !slices.Contains(k.receipt.Duplicate, id) {
 		k.receipt.Duplicate = append(k.receipt.Duplicate, id)
@@ -180,8 +181,8 @@ func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
 	})
 }
 
-// insert stores a draft as a row, as history where by says what corrected it already. It is not stored where another
-// session has just stored what reads the same: then that row is the receipt.
+// insert stores a draft as a row; by, when set, is the row that corrected it already. When another session has just
+// stored the same text, that row becomes the receipt.
 func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64, stored bool, err error) {
 	start, end := d.StartSeq, d.EndSeq
 	if start == 0 {

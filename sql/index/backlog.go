@@ -8,21 +8,21 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store makes rows findable that were stored without their terms.
+// Store indexes rows that were stored without their terms.
 type Store struct{ *pg.DB }
 
 // New returns the index of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// backlogBytes is about how much text of events is indexed at a time.
+// backlogBytes is the approximate size of the event text indexed in one batch.
 const backlogBytes = 4 << 20
 
-// MaxRead is the number of characters of an event that are read: to index it, and to find the piece that a hit shows.
+// MaxRead is the number of characters of an event that are indexed, and searched for the piece in a hit.
 const MaxRead = 200_000
 
-// IndexBacklog makes up to limit events, fewer where they are long, and as many memories findable that were stored without
-// their terms: by older releases, by an import, or moved to another scope. Searches read them meanwhile, the newest of each
-// session. It returns how many there were; less than limit says that nothing is left.
+// IndexBacklog indexes up to limit events, fewer when they are long, and as many memories without terms. These come
+// from older releases, an import, or a change of scope. Searches read the newest of each session meanwhile. It returns
+// their number; less than limit means that nothing is left.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	events, err := s.indexEvents(ctx, limit)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) indexEvents(ctx context.Context, limit int) (int, error) {
 		p.Terms = append(p.Terms, pg.ArrayText(EventTerms(r.SessionKey, r.Content)))
 	}
 	if _, err = s.Q.EventsIndex(ctx, s.Pool, p); err == nil && len(rows) < rows[0].Listed {
-		return limit, nil // the rest of what was listed is left for the next time
+		return limit, nil // the next call reads the rest of the list
 	}
 	return len(rows), err
 }

@@ -1,2 +1,2 @@
-// Package index makes the hashed terms that a search finds rows by, and adds them to rows that were stored without them.
+// Package index computes the hashed terms by which a search finds rows, and adds them to rows that lack them.
 package index

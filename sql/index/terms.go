@@ -8,13 +8,13 @@ import (
 	"ebb/sessions"
 )
 
-// EventScope is what the terms of a session's events are hashed with.
+// EventScope is the hash scope of a session's event terms.
 func EventScope(key sessions.Key) rank.Scope { return rank.ScopeOf("events", string(key)) }
 
-// MemoryScope is what the terms of the memories of one scope are hashed with.
+// MemoryScope is the hash scope of the terms of one scope's memories.
 func MemoryScope(scope memory.Scope, id string) rank.Scope { return rank.ScopeOf(string(scope), id) }
 
-// EventTerms is what a search finds an event by: one that was erased by nothing.
+// EventTerms are the search terms of an event; an erased event has none.
 func EventTerms(key sessions.Key, content string) []int64 {
 	left := strings.ReplaceAll(content, sessions.ErasedText, "")
 	if left == "" && content != "" {
@@ -23,7 +23,7 @@ func EventTerms(key sessions.Key, content string) []int64 {
 	return rank.Keys(EventScope(key), left)
 }
 
-// MemoryTerms is what a search finds a memory by.
+// MemoryTerms are the search terms of a memory.
 func MemoryTerms(scope memory.Scope, id, content string) []int64 {
 	return rank.Keys(MemoryScope(scope, id), content)
 }

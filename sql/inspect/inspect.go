@@ -17,14 +17,14 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Inspector sees all of a database at once, and makes trouble in it. It is for databases that are made to be tormented:
-// none of its questions is one that a gateway may ask.
+// Inspector reads a whole database at once, and injects faults into it. It is for test databases: a gateway may ask
+// none of its questions.
 type Inspector struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
 }
 
-// Logged is an event of somebody's or of the bot's as an Inspector sees it.
+// Logged is an event of a person or of the bot, as an Inspector sees it.
 type Logged struct {
 	Key     sessions.Key
 	ID      int64
@@ -35,14 +35,14 @@ type Logged struct {
 	Content string
 }
 
-// Standing is how far a session is.
+// Standing is the progress of a session.
 type Standing struct {
 	Key                               sessions.Key
 	FlushedSeq, CompactedSeq, LastSeq int64
 	Compactions, Flushes              int
 }
 
-// Undone counts what is still to be done, and the replies that were given up.
+// Undone counts open work, and the replies that were given up.
 type Undone struct{ Messages, Replies, GivenUp int64 }
 
 // Kept is a fact that is in force.
@@ -51,23 +51,23 @@ type Kept struct {
 	Content string
 }
 
-// Letter is a reply that a turn left to be sent.
+// Letter is a reply of a turn.
 type Letter struct {
 	Key          sessions.Key
 	ID           int64
 	Conversation sessions.ConversationID // where it goes
-	Sent         bool                    // the gateways say that it arrived
+	Sent         bool                    // the gateways report that it arrived
 	Text         string
 }
 
-// TableSize is what one table takes.
+// TableSize is the size of one table.
 type TableSize struct {
 	Name       string
 	Bytes      int64 // with its indexes
 	Live, Dead int64 // rows, as the server's statistics have them
 }
 
-// What is no query of the schema.
+// These statements are not queries of the schema.
 var (
 	//go:embed stall.sql
 	inspectStall string
@@ -79,7 +79,7 @@ var (
 	inspectSizes string
 )
 
-// OpenInspector makes an inspector of a database. It connects when it is asked something: the server may be away.
+// OpenInspector creates an inspector of a database. It connects at the first question, since the server may be away.
 func Open(ctx context.Context, url string) (*Inspector, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -93,11 +93,11 @@ func Open(ctx context.Context, url string) (*Inspector, error) {
 	return &Inspector{pool: pool, q: dbsqlc.New()}, nil
 }
 
-// Close gives the connections back.
+// Close closes the connections.
 func (i *Inspector) Close() { i.pool.Close() }
 
-// Log reads what everybody said and was answered, session by session, in the order of the view; what has no place in one
-// comes last.
+// Log reads all messages and answers, session by session, in the order of the view. Events without a place in it come
+// last.
 func (i *Inspector) Log(ctx context.Context) ([]Logged, error) {
 	rows, err := i.q.InspectLog(ctx, i.pool)
 	if err != nil {
@@ -112,7 +112,7 @@ func (i *Inspector) Log(ctx context.Context) ([]Logged, error) {
 	return out, nil
 }
 
-// Sessions reads how far each session is.
+// Sessions reads the progress of each session.
 func (i *Inspector) Sessions(ctx context.Context) ([]Standing, error) {
 	rows, err := i.q.InspectSessions(ctx, i.pool)
 	if err != nil {
@@ -141,16 +141,16 @@ func (i *Inspector) Terms(ctx context.Context) ([]sessions.Lease, error) {
 	return out, nil
 }
 
-// Undone counts what is still to be done.
+// Undone counts open work.
 func (i *Inspector) Undone(ctx context.Context) (Undone, error) {
 	r, err := i.q.InspectOpen(ctx, i.pool, sessions.ErasedText)
 	if err != nil {
-		return Undone{}, fmt.Errorf("counting what is still to be done: %w", err)
+		return Undone{}, fmt.Errorf("counting open work: %w", err)
 	}
 	return Undone{Messages: r.Messages, Replies: r.Replies, GivenUp: r.GivenUp}, nil
 }
 
-// Gaps says where the summaries of a session do not lie end to end from its beginning to its cursor.
+// Gaps reports gaps between the summaries of a session from its beginning to its cursor.
 func (i *Inspector) Gaps(ctx context.Context) ([]string, error) {
 	rows, err := i.q.InspectGaps(ctx, i.pool)
 	if err != nil {
@@ -163,7 +163,7 @@ func (i *Inspector) Gaps(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Facts reads what memory has in force, digests aside.
+// Facts reads the facts in force, without digests.
 func (i *Inspector) Facts(ctx context.Context) ([]Kept, error) {
 	rows, err := i.q.InspectFacts(ctx, i.pool)
 	if err != nil {
@@ -176,7 +176,7 @@ func (i *Inspector) Facts(ctx context.Context) ([]Kept, error) {
 	return out, nil
 }
 
-// Replies reads every reply that a turn ever left, session by session in their order.
+// Replies reads all replies of all turns, session by session in their order.
 func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	rows, err := i.q.InspectReplies(ctx, i.pool)
 	if err != nil {
@@ -200,7 +200,7 @@ func (i *Inspector) Restarts(ctx context.Context) ([]sessions.Restart, error) {
 	return convert.Restarts(rows), nil
 }
 
-// Sizes is what the tables take, the largest first.
+// Sizes returns the sizes of the tables, the largest first.
 func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 	rows, err := i.pool.Query(ctx, inspectSizes)
 	if err != nil {
@@ -213,7 +213,7 @@ func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 	return out, nil
 }
 
-// Words finds what matches a pattern anywhere in the database: by match, the tables that have it.
+// Words finds the matches of a pattern anywhere in the database: by match, the tables that have it.
 func (i *Inspector) Words(ctx context.Context, pattern string) (map[string][]string, error) {
 	rows, err := i.pool.Query(ctx, inspectTables)
 	if err != nil {
@@ -240,7 +240,7 @@ func (i *Inspector) Words(ctx context.Context, pattern string) (map[string][]str
 	return found, nil
 }
 
-// Cut ends all other connections to the database, as a failover does, and says how many those were.
+// Cut ends all other connections to the database, as a failover does, and counts them.
 func (i *Inspector) Cut(ctx context.Context) (int64, error) {
 	var n int64
 	if err := i.pool.QueryRow(ctx, inspectCut).Scan(&n); err != nil {
@@ -249,8 +249,8 @@ func (i *Inspector) Cut(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Stall lets no statement on sessions, their log or replies through for a while. Whoever holds one of these tables and waits
-// for another may be in its way: then it tries again.
+// Stall blocks all statements on sessions, their log and replies for a while. It tries again when it deadlocks with a
+// transaction that holds one of these tables.
 func (i *Inspector) Stall(ctx context.Context, d time.Duration) error {
 	for {
 		err := i.stall(ctx, d)

@@ -1,5 +1,5 @@
-// Package localpg starts and supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the embedded
-// default: for the demo, for tests, and for an installation without a database server.
+// Package localpg starts and supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the
+// embedded default for the demo, tests, and installations without a database server.
 package localpg
 
 import (
@@ -26,23 +26,23 @@ var ErrDataInUse = errors.New("the data is in use by another process")
 const (
 	roleName     = "ebb"
 	databaseName = "ebb"
-	portName     = "5432" // of the socket's name: no port is opened
+	portName     = "5432" // in the socket's name; no port is opened
 )
 
-// Options are where a local PostgreSQL keeps its data.
+// Options name the data and settings of a local PostgreSQL.
 type Options struct {
-	// Dir is the folder of the data, made at the first start. Beside it stand a lock, Dir.lock, and the server's
-	// own log, Dir.log. A process of root's, which PostgreSQL refuses to serve, gives the folder to another user, or
-	// takes one under /var/lib/ebb where that user cannot reach Dir.
+	// Dir is the folder of the data, created at the first start. Dir.lock is its lock and Dir.log the server's log.
+	// PostgreSQL refuses to run as root. A process of root gives the folder to another user, or uses one under
+	// /var/lib/ebb when that user cannot reach Dir.
 	Dir string
-	// NoSync gives up safety against a crash of the machine for speed, in tests.
+	// NoSync trades safety against a crash of the machine for speed, in tests.
 	NoSync bool
-	// Buffers is the server's own cache, in PostgreSQL's words ("1GB"); empty: its default.
+	// Buffers is the server's cache in PostgreSQL's notation ("1GB"); empty: its default.
 	Buffers string
 }
 
-// Server is a PostgreSQL of Ebb's own, alive until Stop. It is reached through a socket in a folder that is closed to
-// other users; it opens no port.
+// Server is a PostgreSQL of Ebb's own, alive until Stop. Its socket is in a folder that is closed to other users. It
+// opens no port.
 type Server struct {
 	dir     string
 	sockets string // folder of the socket
@@ -54,16 +54,16 @@ type Server struct {
 	log     *os.File
 
 	stop    chan struct{} // closed by the first Stop
-	stopped chan struct{} // closed when the server has ended for good
+	stopped chan struct{} // closed when the server has ended and will not restart
 	once    sync.Once
 
 	mu      sync.Mutex
 	process *os.Process // nil while there is none
 }
 
-// Start makes the data at the first start, starts a server on it and returns when the server answers. A server
-// that outlived its process, after a kill -9 for example, is stopped cleanly first. It fails with [ErrDataInUse] while
-// another process holds the data.
+// Start creates the data at the first start, starts a server on it and returns when the server answers. It first stops
+// a server that outlived its process, for example after a kill -9. It fails with [ErrDataInUse] while another process
+// holds the data.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	p := &Server{noSync: o.NoSync, buffers: o.Buffers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	if err := p.start(ctx, o.Dir); err != nil {
@@ -103,7 +103,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	if err := p.waitReady(ctx, failed); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
-	// Behind our id: where others on this machine find the server while we hold it.
+	// After our id, the lock file holds the server's address for other processes of this machine.
 	holder := fmt.Sprintf("%d\n%s\n", os.Getpid(), p.URL())
 	if _, err := p.lock.WriteAt([]byte(holder), 0); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
@@ -112,7 +112,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// Made reports whether a private PostgreSQL has its data in dir, without making or starting anything.
+// Made reports whether a private PostgreSQL has its data in dir. It creates and starts nothing.
 func Made(dir string) (bool, error) {
 	user, err := serverAccount()
 	if err != nil {
@@ -123,11 +123,10 @@ func Made(dir string) (bool, error) {
 		return false, err
 	}
 	_, err = os.Stat(filepath.Join(path, "PG_VERSION"))
-	return !errors.Is(err, os.ErrNotExist), nil // of a folder that we may not enter, who opens it says more
+	return !errors.Is(err, os.ErrNotExist), nil // opening a folder that we may not enter gives a better error
 }
 
-// Running is the connection string of the private server that another process of this machine holds on the data
-// in dir, or empty where none does.
+// Running is the connection string of another process's private server on the data in dir, or empty without one.
 func Running(ctx context.Context, dir string) (string, error) {
 	user, err := serverAccount()
 	if err != nil {
@@ -139,7 +138,7 @@ func Running(ctx context.Context, dir string) (string, error) {
 	}
 	lock, err := lockData(place + ".lock")
 	if err == nil {
-		return "", lock.Close() // nobody holds it
+		return "", lock.Close() // no process holds it
 	}
 	if !errors.Is(err, ErrDataInUse) {
 		return "", err
@@ -152,7 +151,8 @@ func Running(ctx context.Context, dir string) (string, error) {
 	return address, nil
 }
 
-// URL is the connection string of the server's database. It holds no secret: the folder of the socket is the guard.
+// URL is the connection string of the server's database. It holds no secret, since the folder of the socket is the
+// guard.
 func (p *Server) URL() string { return p.url(databaseName) }
 
 func (p *Server) url(database string) string {
@@ -161,8 +161,8 @@ func (p *Server) url(database string) string {
 	return u.String()
 }
 
-// Stop ends the server cleanly: open transactions are rolled back, what was committed is on disk. When ctx ends
-// before, the server is made to end at once, and recovers at its next start. Stop may be called more than once.
+// Stop ends the server cleanly: it rolls back open transactions, and committed data is on disk. When ctx ends first,
+// the server ends at once and recovers at its next start. Stop may be called more than once.
 func (p *Server) Stop(ctx context.Context) error {
 	p.once.Do(func() { close(p.stop) })
 	p.signal(syscall.SIGINT)
@@ -180,7 +180,7 @@ func (p *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Discard stops the server and deletes its data, wherever that is kept: for what is only made to be measured.
+// Discard stops the server and deletes its data, wherever that is. It is for measurements.
 func (p *Server) Discard(ctx context.Context) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *Server) Discard(ctx context.Context) error {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	if filepath.Dir(p.dir) == sharedHome {
-		_ = os.Remove(sharedHome) // unless others keep theirs there
+		_ = os.Remove(sharedHome) // fails while other data is there
 	}
 	return err
 }
@@ -217,8 +217,8 @@ func (p *Server) release() {
 	p.log, p.lock = nil, nil
 }
 
-// makeData creates the database cluster beside its place and moves it there when it is whole, so that a start that was
-// cut off leaves nothing that looks like data.
+// makeData creates the database cluster next to its place and moves it there when it is complete. An interrupted start
+// then leaves nothing that looks like data.
 func (p *Server) makeData(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.dir, "PG_VERSION")); err == nil {
 		return nil
@@ -256,15 +256,15 @@ func (p *Server) initdb(ctx context.Context, dir, locale string) error {
 		args = append(args, "--no-sync")
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), args...)
-	p.user.dress(cmd, dir)
+	p.user.prepareCommand(cmd, dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb with locale %s: %w: %s", locale, err, lastLines(out))
 	}
 	return nil
 }
 
-// placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless its path is longer
-// than a socket's name may be.
+// placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless the socket's path
+// would be too long.
 func (p *Server) placeSocket() error {
 	const longest = 103 // of macOS; Linux takes 107
 	p.sockets = p.dir
@@ -279,7 +279,7 @@ func (p *Server) placeSocket() error {
 	return p.user.own(dir)
 }
 
-// waitReady waits until the server takes connections, and makes the database at the first start.
+// waitReady waits until the server accepts connections, and creates the database at the first start.
 func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -314,7 +314,7 @@ func (p *Server) makeDatabase(ctx context.Context) error {
 	return err
 }
 
-// maintenance is the database that statements about other databases are sent to.
+// maintenance is the database for statements about other databases.
 const maintenance = "postgres"
 
 // NewDatabase creates another database on the server as a copy of template, and returns its address. An empty template

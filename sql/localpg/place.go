@@ -19,13 +19,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// account is the user that a server runs as.
+// account is the user that runs a server.
 type account struct {
 	uid, gid int
 	switched bool // we are root, and it is not
 }
 
-// serverAccount is our own user, or an unprivileged one where we are root, whom PostgreSQL refuses to run for.
+// serverAccount is our own user, or an unprivileged one under root, since PostgreSQL refuses to run as root.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return &account{uid: os.Geteuid(), gid: os.Getegid()}, nil
@@ -42,12 +42,12 @@ func serverAccount() (*account, error) {
 		}
 		return &account{uid: uid, gid: gid, switched: true}, nil
 	}
-	return nil, errors.New("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run as")
+	return nil, errors.New("PostgreSQL refuses to run as root, and no user postgres exists to run it")
 }
 
-// dress prepares a program to run as the account in dir, with nothing of our environment but the search path: secrets
-// of Ebb's are none of its business, and variables of a PostgreSQL client would lead it astray.
-func (a *account) dress(cmd *exec.Cmd, dir string) {
+// prepareCommand prepares a program to run as the account in dir, with only the search path from our environment. Ebb's secrets
+// do not belong there, and variables of PostgreSQL clients would mislead the server.
+func (a *account) prepareCommand(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -71,8 +71,8 @@ func (a *account) own(dir string) error {
 	return os.Chown(dir, a.uid, a.gid)
 }
 
-// reaches tells whether the account can enter a folder that exists, or would once it was made.
-func (a *account) reaches(dir string) bool {
+// canEnter reports whether the account can enter a folder, which need not exist yet.
+func (a *account) canEnter(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err == nil {
@@ -94,22 +94,22 @@ func (a *account) reaches(dir string) bool {
 	}
 }
 
-// sharedHome is where data goes that a server's user could not reach in its own place.
+// sharedHome holds data that a server's user could not reach in its own place.
 const sharedHome = "/var/lib/ebb"
 
-// dataPath is the absolute path of the data, and whether that is elsewhere because the account can't enter its own.
+// dataPath is the absolute path of the data, and whether it was moved because the account can't enter the given one.
 func dataPath(dir string, a *account) (path string, moved bool, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", false, err
 	}
-	if !a.switched || a.reaches(filepath.Dir(path)) {
+	if !a.switched || a.canEnter(filepath.Dir(path)) {
 		return path, false, nil
 	}
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(sharedHome, hex.EncodeToString(sum[:6])), true, nil
 }
 
-// placeData is the real path of the data, with the folder above it made.
+// placeData is the real path of the data. It creates the parent folder.
 func placeData(ctx context.Context, dir string, a *account) (string, error) {
 	path, moved, err := dataPath(dir, a)
 	if err != nil {
@@ -122,7 +122,7 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the server's user has to pass; the data's own folder is closed
 		return "", err
 	}
-	// The server works in the folder under its real name; that is how a leftover is known.
+	// The server works in the folder under its real name, which identifies a leftover.
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
 		return "", err
@@ -134,12 +134,12 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 	return path, nil
 }
 
-// errNoBinaries is told to people who have no PostgreSQL yet.
+// errNoBinaries is an error for people without a PostgreSQL.
 var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
 	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
 
-// findBinaries is the folder of the server's programs: of the version that made the data, or for new data the first on
-// the search path, else the newest in the usual places.
+// findBinaries is the folder of the server's programs, in the version that made the data. For new data it is the first
+// on the search path, or the newest in the usual places.
 func findBinaries(ctx context.Context, dir string) (string, error) {
 	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
 	want := strings.TrimSpace(string(made))
@@ -160,7 +160,7 @@ func findBinaries(ctx context.Context, dir string) (string, error) {
 	return "", errNoBinaries
 }
 
-// binaryFolders are the places where PostgreSQL may be: of Debian, Red Hat and Homebrew, besides the search path.
+// binaryFolders are the usual folders of PostgreSQL in Debian, Red Hat and Homebrew, besides the search path.
 func binaryFolders() []string {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -188,7 +188,7 @@ func majorOf(path string) int {
 
 var versionRE = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// serverVersion is the major version of the server in a folder, or empty where there is no whole one.
+// serverVersion is the major version of the server in a folder; empty for an incomplete one.
 func serverVersion(ctx context.Context, bin string) string {
 	if _, err := os.Stat(filepath.Join(bin, "initdb")); err != nil {
 		return ""

@@ -45,7 +45,7 @@ func (p *Server) keep(ctx context.Context, failed chan<- error) {
 	}
 }
 
-// run starts the server and returns how it ended.
+// run starts the server and returns the error of its end.
 func (p *Server) run() error {
 	args := []string{
 		"-D", p.dir, "-k", p.sockets, "-p", portName,
@@ -58,9 +58,10 @@ func (p *Server) run() error {
 		args = append(args, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off")
 	}
 	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...) //nolint:noctx // Stop ends it, gently
-	p.user.dress(cmd, p.dir)
+	p.user.prepareCommand(cmd, p.dir)
 	cmd.Stderr = p.log
-	// Of a group of its own: a Ctrl-C at the terminal is for Ebb, which stops the server when it is done with it.
+	// The server has a process group of its own. A Ctrl-C at the terminal reaches only Ebb, which stops the server
+	// last.
 	cmd.SysProcAttr.Setpgid = true
 	endWithParent(cmd.SysProcAttr)
 
@@ -84,12 +85,12 @@ func (p *Server) run() error {
 	p.process = nil
 	p.mu.Unlock()
 	if err == nil {
-		err = errors.New("it was told to stop")
+		err = errors.New("another process stopped it")
 	}
 	return err
 }
 
-// lockData takes the lock that says whose the data is. It goes with the process, however that ends.
+// lockData takes the lock that marks the data's owner. The kernel frees it with the process.
 func lockData(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -114,7 +115,7 @@ func lockData(path string) (*os.File, error) {
 	return f, nil
 }
 
-// endLeftover stops a server that still runs on the data although we hold its lock: its process was killed.
+// endLeftover stops a server on the data although we hold its lock: its former process was killed.
 func endLeftover(ctx context.Context, dir string) error {
 	pid := leftover(ctx, dir)
 	if pid == 0 {
@@ -136,11 +137,11 @@ func endLeftover(ctx context.Context, dir string) error {
 		case <-tick.C:
 		}
 	}
-	return ctx.Err() // where it has ended, nothing could be asked
+	return ctx.Err() // the context ended before any check
 }
 
-// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be long dead, and by
-// now belong to anybody: only a process that works in the data folder, as PostgreSQL does, is believed.
+// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be stale and reused. So
+// only a process that works in the data folder, as PostgreSQL does, counts.
 func leftover(ctx context.Context, dir string) int {
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Batcher does at once what is asked for at the same time: what comes while it is busy waits, and is then done in one go,
-// which is one round trip and one commit. Nothing waits for company: what comes alone is done alone, at once.
+// Batcher coalesces concurrent requests. Requests that arrive while it is busy wait and then run as one batch, in one
+// round trip and one commit. It never delays a request to fill a batch: a single one runs alone, at once.
 type Batcher[T any] struct {
-	// do does all of them, in one transaction or one after another, and returns the error of each.
+	// do runs all of them, in one transaction or one after another, and returns the error of each.
 	Do func(ctx context.Context, all []T) []error
 
 	mu      sync.Mutex
@@ -24,16 +24,16 @@ type joiner[T any] struct {
 }
 
 const (
-	togetherLanes = 2               // goes at once: one that waits for a lock must not hold up all others
-	togetherMost  = 64              // in one go
-	togetherTime  = 5 * time.Second // of a go that nobody's own time bounds
+	batchLanes = 2               // concurrent batches: one that waits for a lock must not block all others
+	maxBatch   = 64              // requests in a batch
+	batchTime  = 5 * time.Second // of a batch without a caller's deadline
 )
 
-// Submit has what done and returns its error. Where ctx ends first it may have been done, or may be yet.
+// Submit runs what in a batch and returns its error. When ctx ends first, the request may have run or may run later.
 func (g *Batcher[T]) Submit(ctx context.Context, what T) error {
 	j := &joiner[T]{ctx: ctx, what: what, done: make(chan error, 1)}
 	g.mu.Lock()
-	if g.busy < togetherLanes {
+	if g.busy < batchLanes {
 		g.busy++
 		g.mu.Unlock()
 		err := g.Do(ctx, []T{what})[0]
@@ -50,7 +50,7 @@ func (g *Batcher[T]) Submit(ctx context.Context, what T) error {
 	}
 }
 
-// next gives up the lane, or hands it to those who wait.
+// next frees the lane, or passes it to waiting requests.
 func (g *Batcher[T]) next() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,13 +58,13 @@ func (g *Batcher[T]) next() {
 		g.busy--
 		return
 	}
-	n := min(len(g.waiting), togetherMost)
+	n := min(len(g.waiting), maxBatch)
 	all := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	go g.run(all)
 }
 
-// run does what waited, but for those who waited no longer.
+// run runs the waiting requests, except cancelled ones.
 func (g *Batcher[T]) run(all []*joiner[T]) {
 	defer g.next()
 	var here []*joiner[T]
@@ -77,7 +77,7 @@ func (g *Batcher[T]) run(all []*joiner[T]) {
 	if len(here) == 0 {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(here[0].ctx), togetherTime)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(here[0].ctx), batchTime)
 	defer stop()
 	for i, err := range g.Do(ctx, what) {
 		here[i].done <- err

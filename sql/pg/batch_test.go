@@ -30,7 +30,7 @@ func TestWhatComesTogetherIsDoneTogether(t *testing.T) {
 			}
 		})
 	}
-	for n := range togetherLanes {
+	for n := range batchLanes {
 		join(n)
 		if all := <-began; len(all) != 1 || all[0] != n {
 			t.Errorf("the first in a lane were %v", all)
@@ -76,7 +76,7 @@ func TestWhoLeavesIsLeftOut(t *testing.T) {
 		return make([]error, len(all))
 	}}
 	var wg sync.WaitGroup
-	for n := range togetherLanes {
+	for n := range batchLanes {
 		wg.Go(func() { _ = g.Submit(t.Context(), n) })
 		<-began
 	}

@@ -15,15 +15,14 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// DB is the database: its connections, its statements, and the kinds of transactions that stores run. Each store embeds
-// it.
+// DB is the database: its connections, statements and kinds of transactions. Each store embeds it.
 type DB struct {
 	Pool         *Pool
-	ListenConfig *pgx.ConnConfig // of the connection that listens
+	ListenConfig *pgx.ConnConfig // for the listening connection
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
 
-	doubt atomic.Int64 // until when it is doubted that messages can be stored, in nanoseconds since 1970
+	failingUntil atomic.Int64 // end of the time in which the database counts as failing, in nanoseconds since 1970
 }
 
 // Options name a database and bound its connections. The options of package sql document each field.
@@ -52,20 +51,20 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close gives all connections back. It waits for those in use.
+// Close closes all connections. It waits for those in use.
 func (d *DB) Close() {
 	d.Pool.Close()
 	d.Pool.Heartbeats.Close()
 }
 
-// doubtTime is how long a message that could not be stored stands for all that may come.
-const doubtTime = 2 * time.Second
+// failingTime is the time that the database counts as failing after a message could not be stored.
+const failingTime = 2 * time.Second
 
-// errDoubt says that the database answers, but does not do what it is there for.
-var errDoubt = errors.New("a message could not be stored a moment ago")
+// errFailing says that the database answers, but recently failed to store a message.
+var errFailing = errors.New("a message could not be stored a moment ago")
 
-// Ping asks the database whether it answers and takes writes: one that was demoted does not, and is left for good. Where a
-// disk is full or a table hangs it answers as ever; then the messages of the last seconds tell.
+// Ping reports whether the database answers and accepts writes. It closes the connections of a demoted server. A full
+// disk or a hanging table shows only in failures of the last seconds.
 func (d *DB) Ping(ctx context.Context) error {
 	readOnly, err := d.Q.ReadOnly(ctx, d.Pool.Heartbeats)
 	switch {
@@ -73,8 +72,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	case readOnly:
 		d.Pool.renew()
 		err = ErrReadOnly
-	case time.Now().UnixNano() < d.doubt.Load():
-		err = errDoubt
+	case time.Now().UnixNano() < d.failingUntil.Load():
+		err = errFailing
 	}
 	if err != nil {
 		return fmt.Errorf("asking the database for an answer: %w", err)
@@ -82,8 +81,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// WithLease runs do in one transaction that holds the session's row, if the lease is the current one: a takeover comes
-// before it, and do never runs, or after it. do gets the row as it stands, and may run more than once.
+// WithLease runs do in one transaction that locks the session's row, when the lease is the current one. A takeover
+// before it prevents do; a later one waits. do gets the row, and may run more than once.
 func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := d.Q.LeaseLock(ctx, tx, &dbsqlc.LeaseLockParams{
@@ -99,7 +98,7 @@ func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *d
 	})
 }
 
-// AsNotFound turns the absence of a row into sessions.ErrNotFound.
+// AsNotFound converts the absence of a row into sessions.ErrNotFound.
 func AsNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.ErrNotFound
@@ -107,7 +106,7 @@ func AsNotFound(err error) error {
 	return err
 }
 
-// DivisionByZero is how a statement says that it must be undone as a whole; see TurnCommit.
+// DivisionByZero is the code by which a statement rolls itself back as a whole; see TurnCommit.
 const DivisionByZero = "22012"
 
 // IsCode reports whether an error of the server has a SQLSTATE.
@@ -122,7 +121,7 @@ func IsCode(err error, code string) bool {
 //go:embed orders/begin.sql
 var begin string
 
-// InTx runs a transaction, and again where it clashed with another, or had to wait for a turn: do may run more than once.
+// InTx runs a transaction, and repeats it after a conflict or a wait for an open turn. do may run more than once.
 func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
 		err := pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{BeginQuery: begin}, do)
@@ -138,7 +137,7 @@ func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error {
 	}
 }
 
-// WithSession runs do in one transaction that holds the session's row, whoever has its lease. It may run more than once.
+// WithSession runs do in one transaction that locks the session's row, under any lease. do may run more than once.
 func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := d.Q.SessionLock(ctx, tx, key)
@@ -149,24 +148,24 @@ func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, 
 	})
 }
 
-// acceptPause is how long Accept waits before it tries again.
+// acceptPause is the pause between two tries of Accept.
 const acceptPause = 100 * time.Millisecond
 
-// RetryWhileDown repeats a try for a message while the database is away or refuses to work, until ctx's deadline, where it has
-// one: a message that is not accepted in that time may never come again.
+// RetryWhileDown repeats a try to store a message while the database is away or refuses work, until ctx's deadline. A
+// message that is not accepted in that time may never come again.
 func (d *DB) RetryWhileDown(ctx context.Context, try func() error) error {
 	t := time.NewTicker(acceptPause)
 	defer t.Stop()
 	_, patient := ctx.Deadline()
-	var before error // of an earlier try: the last one may end with the time alone
+	var before error // of an earlier try: the last one may fail only by the deadline
 	for {
 		err := try()
 		if err == nil {
-			d.doubt.Store(0)
+			d.failingUntil.Store(0)
 			return nil
 		}
 		if err = AsRefused(err); !errors.Is(err, sessions.ErrRefused) {
-			d.doubt.Store(time.Now().Add(doubtTime).UnixNano())
+			d.failingUntil.Store(time.Now().Add(failingTime).UnixNano())
 		}
 		if patient && !errors.Is(err, sessions.ErrRefused) {
 			select {

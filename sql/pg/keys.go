@@ -7,10 +7,10 @@ import (
 	"ebb/sessions"
 )
 
-// SessionPrefix is what the keys of a robot's sessions begin with.
+// SessionPrefix is the prefix of a robot's session keys.
 func SessionPrefix(robot sessions.RobotCode) string { return string(sessions.NewKey(robot, "", "")) }
 
-// RobotOf is the robot that a session is one of; empty for what is no key.
+// RobotOf is the robot of a session key; empty for an invalid key.
 func RobotOf(key sessions.Key) sessions.RobotCode {
 	robot, _, _ := strings.Cut(string(key), "/")
 	code, err := url.PathUnescape(robot)

@@ -8,7 +8,7 @@ import (
 
 const tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds
 
-// giveUpAfter has the kernel end a connection when what was sent is not acknowledged for d.
+// giveUpAfter makes the kernel end a connection when sent data is not acknowledged for d.
 func giveUpAfter(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// giveUpAfter leaves it to the questions of silent connections where the kernel is not told so in the same way.
+// giveUpAfter does nothing, since this kernel lacks the option. Keep-alive probes remain.
 func giveUpAfter(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }

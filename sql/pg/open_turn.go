@@ -9,10 +9,11 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// cutPoll is how often an erasure looks whether the turn has ended that it waits for.
+// cutPoll is the interval in which an erasure checks for the end of a turn.
 const cutPoll = 50 * time.Millisecond
 
-// OpenTurn says that an erasure has to wait for a turn: erasures ended [sessions.MaxCutTurns] turns of its session before.
+// OpenTurn says that an erasure must wait for a turn, since erasures ended [sessions.MaxCutTurns] earlier turns of its
+// session.
 type OpenTurn struct {
 	Key  sessions.Key
 	Term int64
@@ -21,12 +22,12 @@ type OpenTurn struct {
 // Error implements error.
 func (o *OpenTurn) Error() string { return fmt.Sprintf("session %s has a turn under way", o.Key) }
 
-// IsTurnOpen reports whether the turn is still under way: its lease is current and alive.
+// IsTurnOpen reports whether the turn is still open: its lease is current and alive.
 func (d *DB) IsTurnOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenTurn) (bool, error) {
 	return d.Q.TurnIsOpen(ctx, db, &dbsqlc.TurnIsOpenParams{SessionKey: o.Key, Term: o.Term, TtlSeconds: d.TTL.Seconds()})
 }
 
-// ended waits for the end of a turn. It holds nothing.
+// ended waits for the end of a turn, without a transaction.
 func (d *DB) ended(ctx context.Context, o *OpenTurn) error {
 	t := time.NewTicker(cutPoll)
 	defer t.Stop()

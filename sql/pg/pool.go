@@ -16,23 +16,23 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Pool are those that the store shares. A single statement that clashed with others is done again; what takes
-// several is for [DB.InTx].
+// Pool holds the store's shared connections. It repeats a single statement after a conflict with others. A sequence of
+// statements needs [DB.InTx].
 type Pool struct {
 	*pgxpool.Pool
-	// Heartbeats is what a replica's life hangs on: heartbeats, who leads, whether the server answers. None of them waits for a
-	// place behind statements that hang.
+	// Heartbeats holds the connections for a replica's liveness: heartbeats, leader election, pings. They must not wait
+	// behind statements that hang.
 	Heartbeats *Pool
 }
 
-// heartConns is how many connections Heartbeats holds at most.
-const heartConns = 2
+// heartbeatConns is the maximum number of connections of Heartbeats.
+const heartbeatConns = 2
 
-// connectTime bounds one try to connect where the address does not. A server that vanished without a word answers none of
-// them, and one that came back answers the next.
+// connectTime bounds one connection attempt when the address does not. A vanished server answers no attempt, and a
+// restored one answers the next.
 const connectTime = 5 * time.Second
 
-// connect makes the store's connections, none yet, and says how the one that listens is to be made.
+// connect prepares the store's pools without a connection yet, and the configuration of the listening connection.
 func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -45,11 +45,11 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 		}
 	}
 	if o.Pooler {
-		// The types of a statement are asked for once; after that it is one message, without a name that a server would have
+		// The types of a statement are requested once. Then it is one message, without a name that a server would have
 		// to know.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
-		config.AfterConnect = arrange // behind a pooler it would meet some connections of others, and not all of ours
+		config.AfterConnect = configureConn // a pooler would apply it to other clients' connections, and not to all of ours
 	}
 	config.MaxConns = 10
 	if o.MaxConns > 0 {
@@ -57,14 +57,14 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	}
 	for _, c := range []*pgx.ConnConfig{config.ConnConfig, listen} {
 		writable(c)
-		lively(c)
+		detectDeadConns(c)
 	}
 	config.ShouldPing = broken
 	p := &Pool{Heartbeats: &Pool{}}
 	config.ConnConfig.OnPgError = p.heard
-	heart := config.Copy()
-	heart.MaxConns, heart.MinConns, heart.MinIdleConns = heartConns, 0, 0
-	if p.Heartbeats.Pool, err = pgxpool.NewWithConfig(ctx, heart); err != nil {
+	heartbeats := config.Copy()
+	heartbeats.MaxConns, heartbeats.MinConns, heartbeats.MinIdleConns = heartbeatConns, 0, 0
+	if p.Heartbeats.Pool, err = pgxpool.NewWithConfig(ctx, heartbeats); err != nil {
 		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
 	}
 	if p.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -74,14 +74,14 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	return p, listen, nil
 }
 
-// renew has every connection made anew that is there now.
+// renew replaces every open connection.
 func (p *Pool) renew() {
 	p.Reset()
 	p.Heartbeats.Reset()
 }
 
-// writable bounds the time that a try to connect takes, and has it pass over hosts that take no writes where the address
-// names several and does not say which of them is wanted.
+// writable bounds a connection attempt. It skips read-only hosts when the address names several and does not choose one
+// kind.
 func writable(c *pgx.ConnConfig) {
 	if c.ConnectTimeout <= 0 {
 		c.ConnectTimeout = connectTime
@@ -93,16 +93,16 @@ func writable(c *pgx.ConnConfig) {
 	}
 }
 
-// broken reports whether a connection that nobody used for a while was ended by the other side, which asking the server
-// would tell as well: but where an answer takes seconds, it would take them from all that comes after it.
+// broken reports whether the other side ended an idle connection. A ping would report it too, but a slow answer would
+// delay the statements after it.
 func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil //nolint:staticcheck // what it does not see, statements do
 }
 
-// heard looks at each error of a server before anybody else does, and says whether the connection is still of use.
+// heard sees each server error first, and reports whether the connection stays usable.
 func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	if e.Code == readOnly {
-		// The server was demoted, or its keepers made it so: connections that are made from now on may lead to another one.
+		// The server was demoted, or its cluster manager made it read-only. New connections may lead to another server.
 		p.renew()
 		return false
 	}
@@ -111,7 +111,7 @@ func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 
 const readOnly = "25006"
 
-// hinted says of a prepared statement that is unknown, or there already, what it comes from.
+// hinted explains an error about an unknown or duplicate prepared statement.
 func hinted(err error) error {
 	if IsCode(err, "26000") || IsCode(err, "42P05") {
 		return fmt.Errorf("%w: where a pooler hands out connections by the transaction, database.pooler must be %q", err, "transaction")
@@ -119,24 +119,24 @@ func hinted(err error) error {
 	return err
 }
 
-// arrange sets what is better for a connection. A server that refuses does without.
-func arrange(ctx context.Context, c *pgx.Conn) error {
+// configureConn applies optional settings to a connection. A server may refuse them.
+func configureConn(ctx context.Context, c *pgx.Conn) error {
 	if err := dbsqlc.New().ConnectionSettings(ctx, c); err != nil && c.IsClosed() {
 		return err
 	}
 	return nil
 }
 
-// maxClashes is how often something is done that clashes with what others do at the same time.
+// maxClashes is the maximum number of attempts of a conflicting transaction.
 const maxClashes = 10
 
-// Clashed reports whether err says that a transaction was undone because of others at the same time, and that the same
-// may be done again; it waits for a moment then, a random one, so that those who met do not meet again.
+// Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It then waits a
+// short random time, so that the same transactions do not meet again.
 func Clashed(ctx context.Context, err error, tries int) bool {
 	if tries >= maxClashes || !IsCode(err, serializationFailure) && !IsCode(err, deadlockDetected) {
 		return false
 	}
-	t := time.NewTimer(rand.N(time.Millisecond << tries)) // half a second in all on average, at the very most one
+	t := time.NewTimer(rand.N(time.Millisecond << tries)) // half a second in all on average, one at most
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -182,11 +182,11 @@ func (s scan) Scan(dest ...any) error { return s(dest) }
 func (p *Pool) Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error) {
 	again := func() (pgx.Rows, error) { return p.Pool.Query(ctx, statement, args...) }
 	rows, err := again()
-	return &patientRows{Rows: rows, ctx: ctx, again: again, tries: 1}, err
+	return &retryingRows{Rows: rows, ctx: ctx, again: again, tries: 1}, err
 }
 
-// patientRows asks anew where the question clashed before its first row was seen. A clash after that is the caller's.
-type patientRows struct {
+// retryingRows repeats the query after a conflict before its first row. A later conflict is the caller's.
+type retryingRows struct {
 	pgx.Rows
 	ctx   context.Context //nolint:containedctx // of the one call that the rows belong to
 	again func() (pgx.Rows, error)
@@ -194,20 +194,20 @@ type patientRows struct {
 }
 
 // Next implements pgx.Rows.
-func (r *patientRows) Next() bool {
+func (r *retryingRows) Next() bool {
 	for !r.Rows.Next() {
 		if r.tries == 0 || !Clashed(r.ctx, r.Err(), r.tries) {
 			return false
 		}
-		rows, _ := r.again() // its error is that of the rows, too
+		rows, _ := r.again() // the rows hold the error too
 		r.Rows, r.tries = rows, r.tries+1
 	}
 	r.tries = 0
 	return true
 }
 
-// planned has each statement planned for its own parameters. Whether the index on terms or that on places is the faster
-// depends on the session: a plan that serves all of them reads the whole of the long ones.
+// planned plans each statement for its own parameters. The faster index, on terms or on places, depends on the session.
+// A generic plan reads the whole log of long sessions.
 type planEach struct{ *Pool }
 
 // Query implements dbsqlc.DBTX.

@@ -9,9 +9,9 @@ import (
 	"ebb/sessions"
 )
 
-// AsRefused marks the errors with which the server says that it will never take the data as sessions.ErrRefused: bad
-// values, broken constraints, limits of its formats. Whatever may pass by itself stays as it is: lost connections,
-// timeouts, serialization failures, a server that stops or has no resources left, a schema that is not there yet.
+// AsRefused marks errors that refuse the data permanently as sessions.ErrRefused: bad values, violated constraints,
+// exceeded limits. Temporary failures stay unmarked: lost connections, timeouts, serialization failures, a stopping or
+// exhausted server, a missing schema.
 func AsRefused(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || len(pg.Code) != 5 {

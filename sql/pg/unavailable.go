@@ -9,22 +9,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// What becomes of an error of the database is said by its SQLSTATE, in three places:
+// The SQLSTATE of a database error decides about its retry, in three places:
 //
-//	refused      22 23 54             never done again: the data break a rule, and the message is set aside or told of
-//	clashed      40001 40P01          done again by the store itself, within milliseconds
-//	all others                        done again by the caller, with pauses up to a second, for as long as it takes
+//	refused      22 23 54             never repeated: the data break a rule, and the message is set aside or reported
+//	clashed      40001 40P01          repeated by the store itself, within milliseconds
+//	all others                        repeated by the caller, with pauses up to a second, without a limit
 //	Unavailable  of these             waited for at the start, too, where all others end the process: 08 53 57P 58
 //	                                  25006 25P03 40 55P03 57014, and connections that can't be made or that broke off
 
-// ErrReadOnly says that the server answers, but takes no writes.
+// ErrReadOnly says that the server answers, but accepts no writes.
 var ErrReadOnly = errors.New("the database is read-only")
 
-// Unavailable reports whether err says that the server can't be reached or does no work now, which waiting may mend; a
-// wrong password, a missing database or a broken migration is nothing to wait for.
+// Unavailable reports whether err is a temporary failure to reach or use the server, which waiting may resolve. A wrong
+// password, a missing database or a broken migration is none.
 func Unavailable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return slices.ContainsFunc(passing, func(class string) bool { return len(pg.Code) == 5 && pg.Code[:len(class)] == class })
+		return slices.ContainsFunc(temporaryCodes, func(class string) bool { return len(pg.Code) == 5 && pg.Code[:len(class)] == class })
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -33,7 +33,7 @@ func Unavailable(err error) bool {
 	return ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrReadOnly)
 }
 
-// passing are the beginnings of the codes of what passes: broken connections, clashes, resources used up (a full disk and
-// too many connections among them), locks that are not to be had, statements that took too long, transactions that idled, servers that start, stop,
-// stand by or can't read their files.
-var passing = []string{"08", "40", "53", "55P03", "57014", "57P", "58", "25P03", readOnly}
+// temporaryCodes has the code prefixes of temporary failures. These are broken connections, conflicts, exhausted resources (a
+// full disk, too many connections), unavailable locks, timeouts and idle transactions. They include servers that start,
+// stop, stand by or can't read their files.
+var temporaryCodes = []string{"08", "40", "53", "55P03", "57014", "57P", "58", "25P03", readOnly}

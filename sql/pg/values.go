@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Clean makes a text that PostgreSQL can hold: no zero bytes, and valid UTF-8. Nobody misses a zero byte, while a
-// message refused because of one would come again and again.
+// Clean converts a text into one that PostgreSQL can hold: valid UTF-8 without zero bytes. A message refused because of
+// a zero byte would be redelivered forever.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
@@ -46,7 +46,7 @@ func cleanTree(v any) any {
 	return v
 }
 
-// OrZero is what p points at, or the zero value where it points at nothing.
+// OrZero is the value of p, or the zero value for nil.
 func OrZero[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -64,8 +64,8 @@ func OrNil[T comparable](v T) *T {
 	return &v
 }
 
-// Clamp is n as the integer columns hold it, never negative. Figures come from providers, who say what they like, and no
-// figure is worth losing a turn for.
+// Clamp is n within the range of the integer columns, never negative. Providers may report any number, and none is
+// worth losing a turn.
 func Clamp(n int) int { return min(max(n, 0), math.MaxInt32) }
 
 // ClampAll applies [Clamp] to each number.
@@ -77,7 +77,7 @@ func ClampAll(list []int) []int {
 	return c
 }
 
-// Finite is f, or 0 where it is no number that anybody could calculate with.
+// Finite is f, or 0 for NaN and infinities.
 func Finite(f float64) float64 {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0

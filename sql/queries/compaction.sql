@@ -2,8 +2,8 @@
 SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1;
 
 -- name: CompactionInsert :one
--- CompactionInsert stores the row of an attempt. One that committed is linked to the newest flush of its cycle, which is
--- the one that came before it; SessionCompacted, which comes after, begins the next cycle.
+-- CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
+-- SessionCompacted, which follows, begins the next cycle.
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
     outcome, error, asked_by, view_before, flush_id)
@@ -16,8 +16,8 @@ VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_be
 RETURNING id, created_at;
 
 -- name: CompactionUndoable :one
--- CompactionUndoable is the newest compaction of a generation that stands: what was taken back doesn't, and the rows
--- that say so, like those of releases that knew no undo, have no view to go back to.
+-- CompactionUndoable is the newest compaction in force of a generation. Undone ones are not, and rows of undos, like
+-- those of releases without undo, have no view to restore.
 SELECT c.* FROM compaction_log c
 WHERE c.session_key = @session_key AND c.gen = @gen AND c.outcome = 'committed' AND c.undone_at IS NULL
   AND c.view_before IS NOT NULL
@@ -33,8 +33,8 @@ ORDER BY c.id DESC LIMIT 1;
 UPDATE compaction_log c SET undone_at = now() WHERE c.session_key = @session_key AND c.id = @id;
 
 -- name: CompactionsEnds :many
--- CompactionsEnds is what is left of attempts: the summary that each made, and whether an erasure closed its way back. An
--- undo, which is the other way to be undone, has its own row in the log, of the same transaction.
+-- CompactionsEnds is the remaining state of attempts: the summary of each, and whether an erasure removed its undo
+-- data. An undo has its own row in the log, of the same transaction.
 SELECT c.id, coalesce(c.summary_id, 0)::bigint AS summary_id, (c.undone_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM compaction_log u
     WHERE u.session_key = c.session_key AND u.trigger = 'undo' AND u.created_at = c.undone_at))::boolean AS erased
@@ -48,7 +48,7 @@ ORDER BY c.created_at DESC, c.id DESC
 LIMIT @max_rows::int;
 
 -- name: EventsArchive :exec
--- EventsArchive marks the events of a range as told by a summary. Their bodies stay.
+-- EventsArchive marks the events of a range as summarized. Their bodies stay.
 UPDATE dingtalk_session_events e SET is_archived = true
 WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint AND NOT e.is_archived;
 
@@ -58,14 +58,14 @@ INSERT INTO dingtalk_session_events (session_key, role, content, tokens)
 VALUES (@session_key, 'summary', @content, @tokens);
 
 -- name: EventsUnarchive :exec
--- EventsUnarchive brings the events after a place back into the view.
+-- EventsUnarchive returns the events after a place to the view.
 UPDATE dingtalk_session_events e SET is_archived = false
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.is_archived;
 
 -- name: SessionCompacted :exec
--- SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation.
--- What the provider counted was the prompt before: it says nothing of the new one, and is forgotten. Where something was
--- told, a new cycle begins, in which flushes are tried again.
+-- SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation. It resets
+-- the provider's token count, which was that of the former prompt. After a summary a new cycle begins, in which flushes
+-- are tried again.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
     view_version = s.view_version + 1,
@@ -85,7 +85,7 @@ UPDATE dingtalk_sessions s SET
 WHERE s.session_key = @session_key;
 
 -- name: SessionCompactFailed :exec
--- SessionCompactFailed takes the consequences of a failed attempt to the session.
+-- SessionCompactFailed records a failed attempt in the session.
 UPDATE dingtalk_sessions s SET
     compact_failures = @compact_failures,
     compact_retry_at = @compact_retry_at,
@@ -98,7 +98,7 @@ WHERE s.session_key = @session_key;
 UPDATE dingtalk_sessions s SET settings = nullif(@settings::text, '')::jsonb, updated_at = now() WHERE s.session_key = @session_key;
 
 -- name: SessionRenewed :exec
--- SessionRenewed begins a generation. What is not flushed yet stays owed to memory.
+-- SessionRenewed begins a generation. Unflushed events stay owed to memory.
 UPDATE dingtalk_sessions s SET
     gen = s.gen + 1,
     base_seq = s.last_seq,
@@ -118,8 +118,8 @@ UPDATE dingtalk_sessions s SET
 WHERE s.session_key = @session_key;
 
 -- name: SessionUndone :exec
--- SessionUndone moves the cursor back. The session rests for rest tokens more than its context then has: the error is
--- what policies that go by counts rest for.
+-- SessionUndone moves the cursor back. The session rests until its context grows by rest tokens. The stored error makes
+-- policies that count tokens rest.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @compacted_seq,
     view_version = s.view_version + 1,
@@ -141,30 +141,30 @@ WHERE a.session_key = @session_key AND a.status = 'active'
 ORDER BY a.start_seq;
 
 -- name: SummariesClose :exec
--- SummariesClose takes the summaries of a generation that ended out of the view.
+-- SummariesClose removes the summaries of an ended generation from the view.
 UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = @session_key AND a.status = 'active';
 
 -- name: SummariesRestore :exec
--- SummariesRestore brings replaced summaries back into the view.
+-- SummariesRestore returns replaced summaries to the view.
 UPDATE session_summaries a SET status = 'active', superseded_by = NULL
 WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.status = 'superseded';
 
 -- name: SummariesUndo :exec
--- SummariesUndo takes all summaries but those of a former view out of the view.
+-- SummariesUndo removes all summaries but those of a former view from the view.
 UPDATE session_summaries a SET status = 'undone'
 WHERE a.session_key = @session_key AND a.status = 'active' AND a.id <> ALL(@ids::bigint[]);
 
 -- name: SummariesSupersede :exec
--- SummariesSupersede takes summaries out of the view. They are kept for an undo.
+-- SummariesSupersede removes summaries from the view and keeps them for an undo.
 UPDATE session_summaries a SET status = 'superseded', superseded_by = @by
 WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.status = 'active';
 
 -- name: SummaryInsert :one
--- SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. The events from
--- fresh_seq on are counted. Of those before, told by summaries that this one replaces, start_msg_id and told_count are
--- known, and so is end_msg_id where it tells nothing else: the rows may be gone. No row comes back where the log has no
--- event at fresh_seq or at end_seq.
--- It is stored outside the view until SummaryActivate, for its predecessors must leave the view first, and name it.
+-- SummaryInsert stores a summary of a range, with the ids of its ends and the count of its events. It counts the events
+-- from fresh_seq on. For the earlier ones, in summaries that this one replaces, start_msg_id and told_count are given,
+-- and end_msg_id when there are no others: their rows may be gone. No row: the log has no event at fresh_seq or at
+-- end_seq. The summary is outside the view until SummaryActivate, since its predecessors must leave the view first, and
+-- name it.
 INSERT INTO session_summaries (session_key, gen, level, start_seq, end_seq, start_msg_id, end_msg_id, msg_count,
     summary, tokens, model, status, superseded_by)
 SELECT @session_key, @gen, @level, @start_seq, @end_seq, ends.first_id, ends.last_id,
@@ -183,13 +183,13 @@ RETURNING id, start_msg_id, end_msg_id, msg_count;
 SELECT a.* FROM session_summaries a WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: SummaryActivate :exec
--- SummaryActivate puts a summary into the view.
+-- SummaryActivate adds a summary to the view.
 UPDATE session_summaries a SET status = 'active', superseded_by = NULL
 WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: SessionsBacklog :many
--- SessionsBacklog lists sessions whose context takes so many tokens and rests neither by size nor by the clock: those behind
--- a key, whose lease is free, stale or owner's.
+-- SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time.
+-- They are those after a key, with a lease that is free, stale or owner's.
 SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s
@@ -203,7 +203,7 @@ ORDER BY s.session_key
 LIMIT @max_rows::int;
 
 -- name: SummaryRewrite :one
--- SummaryRewrite puts a text in place of an active summary that was emptied. The context grows by so many tokens.
+-- SummaryRewrite stores a text for an active summary that was emptied. The context grows by the given tokens.
 WITH written AS (
     UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text
     WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND a.summary = @erased::text

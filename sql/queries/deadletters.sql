@@ -1,12 +1,12 @@
--- Messages that were set aside, for administrators.
+-- Dead letters, for administrators.
 
 -- name: DeadLettersList :many
--- DeadLettersList lists messages that were set aside, the newest first. What was erased is no letter any more.
+-- DeadLettersList lists dead letters, the newest first, without erased ones.
 SELECT e.* FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> @erased::text ORDER BY e.id DESC LIMIT @max_rows::int;
 
 -- name: DeadLetterRetry :one
--- DeadLetterRetry makes a message wait for an answer again, as if it came now. One attempt stays counted, hence it is
--- taken alone. Its owner is woken. No row: it was not set aside.
+-- DeadLetterRetry queues a dead letter for another answer, as if it came now. One attempt stays counted, so that a turn
+-- takes it alone. Its owner is woken. No row: it was no dead letter.
 WITH retried AS (
     UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, created_at = now()
     WHERE e.id = @id AND e.state = 'dead' AND e.content <> @erased::text

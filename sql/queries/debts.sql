@@ -2,8 +2,9 @@
 SELECT d.through_seq, d.failures, d.reason FROM flush_debts d WHERE d.session_key = @session_key;
 
 -- name: DebtsDue :many
--- DebtsDue lists debts whose rest is over, the oldest first, of sessions whose lease is free, stale or owner's: those
--- behind a place in that order. The rest doubles with each failure; what a stop cut off did not fail, and does not rest.
+-- DebtsDue lists owed flushes whose pause is over, the oldest first, after a place in that order. Their sessions' lease
+-- is free, stale or owner's. The pause doubles with each failure. A flush that a stop interrupted did not fail, and has
+-- no pause.
 SELECT d.session_key, d.through_seq, d.failures, d.reason, d.created_at, s.conversation_id,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM flush_debts d
@@ -18,8 +19,8 @@ ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
 
 -- name: DebtsOwe :execrows
--- DebtsOwe records as owed what is not flushed of the sessions that a replica holds, or of one of them where its key is given. A
--- debt that rests goes on resting.
+-- DebtsOwe stores as owed the unflushed ranges of the sessions that a replica holds, or of one of them when its key is
+-- given. A running pause stays.
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, @reason
 FROM dingtalk_sessions s
@@ -27,9 +28,9 @@ WHERE s.lease_owner = @owner::text AND @session_key::text IN ('', s.session_key)
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq;
 
 -- name: SessionsIdle :many
--- SessionsIdle lists sessions where a message that looks worth remembering is not flushed, or so many events of any kind,
--- and nothing was said for a while, the one that rests for longest first: those behind a place in that order, whose lease
--- is free, stale or owner's, and that owe nothing. Older ones than that are flushed when somebody speaks there again.
+-- SessionsIdle lists quiet sessions with an unflushed message that looks worth remembering, or with at least the given
+-- number of unflushed events. The longest quiet comes first, after a place in that order. Their lease is free, stale or
+-- owner's, and they owe nothing. Sessions with older messages are flushed after their next message.
 SELECT s.session_key, s.last_active_at, s.conversation_id,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s

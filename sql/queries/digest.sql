@@ -1,7 +1,7 @@
 -- name: DigestsDue :many
--- DigestsDue lists days of groups that no digest tells yet, the oldest first, behind a place in that order, and settles
--- those among them on which fewer than least messages came: they are in the list too. Of a session's log only a day's events
--- are read, by an index. Days, starts and ends lie side by side.
+-- DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. It settles days with
+-- fewer than least messages, and lists them too. It reads only a day's events of a session's log, by an index. Days,
+-- starts and ends are parallel arrays.
 WITH due AS MATERIALIZED (
     SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
     FROM dingtalk_sessions s
@@ -39,7 +39,7 @@ SELECT c.session_key, c.day::text AS date, c.attempts, c.messages::bigint AS mes
 FROM counted c ORDER BY c.day, c.session_key;
 
 -- name: DigestEvents :many
--- DigestEvents reads what was said between two instants, within a range of places.
+-- DigestEvents reads the messages between two instants, within a range of places.
 SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.message, e.tokens, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
@@ -49,7 +49,7 @@ ORDER BY e.seq
 LIMIT @max_rows::int;
 
 -- name: DigestInsert :one
--- DigestInsert stores a digest. It counts as of the last thing that it tells, so that it is found under its day.
+-- DigestInsert stores a digest with the time of its last event, so that it is found under its day.
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, said_at, last_seen_at,
     created_at, start_seq, end_seq, terms)
 VALUES (@scope, @scope_id, @kind, @content, @norm_hash, @source_session, @source_group, @at::timestamptz, @at::timestamptz,

@@ -6,13 +6,13 @@ ON CONFLICT (session_key, model) DO UPDATE SET through_seq = greatest(c.through_
 DELETE FROM embedding_cursors c WHERE c.model <> @model;
 
 -- name: EmbeddingsDelete :exec
--- EmbeddingsDelete forgets a session's vectors and how far they went.
+-- EmbeddingsDelete deletes a session's vectors and their cursor.
 WITH cursors AS (DELETE FROM embedding_cursors c WHERE c.session_key = @session_key::text)
 DELETE FROM embeddings e WHERE e.scope_key = @session_key::text OR e.scope_key = 'session|' || @session_key::text;
 
 -- name: EmbeddingsErase :execrows
--- EmbeddingsErase deletes the vectors of texts wherever they are, and has the sessions that lost one looked through
--- again: others may have said the same.
+-- EmbeddingsErase deletes the vectors of texts everywhere, and resets the cursors of sessions that lost one, since
+-- others may have the same text.
 WITH gone AS (
     DELETE FROM embeddings e WHERE e.content_hash = ANY(@hashes::bytea[]) RETURNING e.scope_key
 ), again AS (
@@ -26,8 +26,8 @@ SELECT e.content_hash, e.seq, e.vec FROM embeddings e
 WHERE e.scope_key = ANY(@scope_keys::text[]) AND e.model = @model AND e.content_hash = ANY(@hashes::bytea[]);
 
 -- name: EmbeddingsHold :exec
--- EmbeddingsHold keeps the places of texts from being erased or deleted to the end of the transaction: an erasure holds
--- its session's row, and a deletion the memory's. It waits for those under way.
+-- EmbeddingsHold protects the places of texts from erasure and deletion until the transaction ends. An erasure locks
+-- its session's row, and a deletion the memory's. It waits for those in progress.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[])
     ORDER BY s.session_key FOR KEY SHARE
@@ -37,8 +37,7 @@ WITH held AS (
 SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM facts) AS n;
 
 -- name: EmbeddingsInsert :execrows
--- EmbeddingsInsert keeps one vector, if the text still stands where it was read: in an event of a session, or in a
--- memory.
+-- EmbeddingsInsert stores one vector, if the text is still where it was read: in an event of a session, or in a memory.
 INSERT INTO embeddings (scope_key, content_hash, model, vec, small, seq)
 SELECT @scope_key, @content_hash, @model, @vec::real[], @small, @seq
 WHERE EXISTS (SELECT FROM dingtalk_session_events e
@@ -49,7 +48,7 @@ WHERE EXISTS (SELECT FROM dingtalk_session_events e
 ON CONFLICT (scope_key, model, content_hash) DO NOTHING;
 
 -- name: EmbeddingsKnown :many
--- EmbeddingsKnown finds the vectors that texts have anywhere.
+-- EmbeddingsKnown finds existing vectors of texts.
 SELECT DISTINCT ON (e.content_hash) e.content_hash, e.vec FROM embeddings e
 WHERE e.content_hash = ANY(@hashes::bytea[]) AND e.model = @model
 ORDER BY e.content_hash;
@@ -62,15 +61,15 @@ DELETE FROM embeddings e USING (
 WHERE e.scope_key = old.scope_key AND e.model = old.model AND e.content_hash = old.content_hash;
 
 -- name: EventsNear :many
--- EventsNear reads the beginnings of events, with the hashes that their vectors are kept under.
+-- EventsNear reads the beginnings of events, with the hashes of their vectors.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, @max_chars::int)::text AS content,
     sha256(convert_to(e.content, 'UTF8'))::bytea AS content_hash
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsUnembedded :many
--- EventsUnembedded lists what people and the model said in a part of the log that has no vector. What has been given no
--- terms no search is to find: commands and their answers.
+-- EventsUnembedded lists messages of people and the model without a vector in a part of the log. Events with an empty
+-- list of terms, commands and their answers, are left out.
 SELECT e.seq, c.content_hash, left(e.content, @max_chars::int)::text AS content
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (SELECT sha256(convert_to(e.content, 'UTF8'))::bytea AS content_hash) c
@@ -81,8 +80,8 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @
 ORDER BY e.seq;
 
 -- name: MemoriesUnembedded :many
--- MemoriesUnembedded looks through the memories after an id. It tells which have no vector, and which are old enough
--- that no transaction is still to bring one with a smaller id. Only what has no vector comes with its text.
+-- MemoriesUnembedded lists the memories after an id. It reports which have no vector, and which are so old that no
+-- transaction can still commit one with a smaller id. Only those without a vector have their text.
 SELECT m.id, m.source_session, (m.scope || '|' || m.scope_id)::text AS scope_key, c.content_hash,
     (CASE WHEN v.content_hash IS NULL THEN left(m.content, @max_chars::int) ELSE '' END)::text AS content,
     (m.superseded_by IS NULL AND coalesce(m.expires_at > now(), true) AND v.content_hash IS NULL)::boolean AS missing,

@@ -1,9 +1,9 @@
 -- name: SessionLock :one
--- SessionLock holds the session's row to the end of the transaction, whoever has its lease.
+-- SessionLock locks the session's row until the transaction ends, under any lease.
 SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
 
 -- name: TurnIsOpen :one
--- TurnIsOpen reports whether a turn of a live replica is under way in a session under the lease of a term.
+-- TurnIsOpen reports whether a turn of a live replica is open in a session under the lease of a term.
 SELECT EXISTS (
     SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
     WHERE s.session_key = @session_key AND s.lease_term = @term
@@ -16,20 +16,20 @@ SELECT EXISTS (
 SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = @session_key;
 
 -- name: EventsMissing :many
--- EventsMissing lists the places of a list where the log has nothing.
+-- EventsMissing lists the given places without an event in the log.
 SELECT w.seq::bigint AS seq FROM unnest(@seqs::bigint[]) AS w (seq)
 WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = w.seq)
 ORDER BY w.seq;
 
 -- name: EventPlaces :many
--- EventPlaces finds the places of events by their ids: 0 for those that have none, which are waiting messages, dead letters
--- and the marks of compactions.
+-- EventPlaces finds the places of events by their ids: 0 for waiting messages, dead letters and the marks of
+-- compactions, which have none.
 SELECT e.id, coalesce(e.seq, 0)::bigint AS seq FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.role <> 'summary';
 
 -- name: AsideErase :many
--- AsideErase wipes messages that have no place in the view, waiting ones and dead letters, with the calls of their turns,
--- and returns what they said. No turn takes them any more.
+-- AsideErase wipes messages without a place in the view, waiting ones and dead letters, with the calls of their turns,
+-- and returns their texts. No turn takes them afterwards.
 WITH runs AS (
     DELETE FROM tool_runs r WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
 ), old AS (
@@ -43,15 +43,15 @@ FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
 
 -- name: SummariesCovering :many
--- SummariesCovering lists the summaries, whatever their state, that tell one of the events and were not emptied before.
+-- SummariesCovering lists the summaries, in any state, whose range has one of the events and whose text is not empty.
 SELECT a.id, a.start_seq, a.end_seq, a.status, a.summary, a.tokens FROM session_summaries a
 WHERE a.session_key = @session_key AND a.summary <> @erased::text
   AND EXISTS (SELECT FROM unnest(@seqs::bigint[]) AS w (seq) WHERE w.seq BETWEEN a.start_seq AND a.end_seq)
 ORDER BY a.start_seq, a.id;
 
 -- name: SummaryHeal :exec
--- SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range: it is known by
--- its text.
+-- SummaryHeal replaces the text of a summary, and of the log's mark of its compaction. A mark has no range, so its text
+-- identifies it.
 WITH marks AS (
     UPDATE dingtalk_session_events e SET content = @summary::text, tokens = @tokens::int
     WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content = @before::text
@@ -60,13 +60,13 @@ UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int
 WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: EventsErased :many
--- EventsErased reads what events say that are to be erased.
+-- EventsErased reads the texts of the events to erase.
 SELECT e.seq::bigint AS seq, e.role, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.sender_id, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND (e.content <> @erased::text OR e.tool_calls IS NOT NULL);
 
 -- name: EventsStaying :many
--- EventsStaying reads the beginnings of what the other events of a range say, from its end backwards.
+-- EventsStaying reads the beginnings of the other events of a range, from its end backwards.
 SELECT e.seq::bigint AS seq, concat_ws(': ', e.sender_nick, left(e.content, @max_chars::int))::text AS content
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint
@@ -81,8 +81,8 @@ SELECT (coalesce((SELECT sum(a.tokens) FROM session_summaries a WHERE a.session_
         WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint), 0))::bigint AS tokens;
 
 -- name: OutboxErase :execrows
--- OutboxErase wipes replies that may repeat the events: those that were settled since the first of them was said, which
--- nobody reads any more, and those to come that hold an answer among them, which are given up.
+-- OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
+-- that hold an answer among the events, which are given up.
 UPDATE outbox o SET
     body = @erased::text,
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
@@ -99,13 +99,13 @@ WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
     END;
 
 -- name: OutboxOpen :many
--- OutboxOpen lists the replies of a session that are still to be sent.
+-- OutboxOpen lists the open replies of a session.
 SELECT o.session_key, o.id, o.body, o.created_at FROM outbox o
 WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND o.body <> @erased::text
 ORDER BY o.id FOR UPDATE;
 
 -- name: TextsShared :many
--- TextsShared lists the texts of a list that somebody besides some people said in the log behind a place.
+-- TextsShared lists the given texts that people other than the given ones said in the log after a place.
 SELECT t.said::text AS said FROM unnest(@texts::text[]) AS t (said)
 WHERE EXISTS (
     SELECT FROM dingtalk_session_events e
@@ -113,14 +113,14 @@ WHERE EXISTS (
       AND strpos(e.content, t.said) > 0);
 
 -- name: OutboxQuoting :many
--- OutboxQuoting lists the replies, of whatever session, that are still to be sent and quote a fact. Few are open at a time.
+-- OutboxQuoting lists the open replies of all sessions that quote a fact. Few are open at a time.
 SELECT o.session_key, o.id, o.body FROM outbox o
 WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
 ORDER BY o.session_key, o.id FOR UPDATE;
 
 -- name: OutboxTrim :exec
--- OutboxTrim replaces the text of a reply that is still to be sent. One without a text is given up. Another text has other
--- parts: it is sent from its first part under another key, and the outcome of a try under way leaves it open.
+-- OutboxTrim replaces the text of an open reply. One without a text is given up. Another text has other parts: it is
+-- sent from its first part under another key, and a running try's outcome leaves it open.
 UPDATE outbox o SET
     nonce = regexp_replace(o.nonce, '[^-]*$', '') || left(encode(sha256(convert_to(o.nonce || @body::text, 'UTF8')), 'hex'), 24),
     resumed = o.resumed OR o.in_flight OR o.part > 0,
@@ -134,8 +134,8 @@ UPDATE outbox o SET
 WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting');
 
 -- name: CompactionsErase :exec
--- CompactionsErase wipes what rows of the compaction log may repeat of events: identifiers that an audit quotes, from
--- ranges that may hold the events, and a focus that was said in one of them: blanks and ends of lines may be others there.
+-- CompactionsErase wipes repeats of events in the compaction log. These are identifiers in an audit of ranges that may
+-- hold the events, and a focus that one of them gave, compared without blanks and line ends.
 UPDATE compaction_log c SET
     audit = CASE WHEN c.end_seq >= @first_seq::bigint THEN c.audit - 'missing' - 'invented' ELSE c.audit END,
     focus = CASE WHEN EXISTS (
@@ -145,14 +145,14 @@ UPDATE compaction_log c SET
 WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
 
 -- name: TurnTimes :many
--- TurnTimes lists the places of a session's log, in order, with when they were filled.
+-- TurnTimes lists the places of a session's log, in order, with their commit times.
 SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL
 ORDER BY e.seq;
 
 -- name: SessionsReading :many
--- SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of people
--- who spoke there, and single ones. Robots and conversations of groups lie side by side.
+-- SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of
+-- people who spoke there, and single ones. Robots and conversations of groups are parallel arrays.
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY(@teams::text[])
 UNION
 SELECT s.session_key FROM (SELECT unnest(@robots::text[]) AS robot, unnest(@conversations::text[]) AS conversation) g
@@ -163,8 +163,8 @@ UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
 
 -- name: PinnedErase :exec
--- PinnedErase takes memory from the head of views that show a fact which is no more. The next turn
--- pins it anew. The rows are locked in one order.
+-- PinnedErase removes memory from the head of views that show a deleted fact. The next turn pins it again. The rows are
+-- locked in one order.
 WITH held AS (
     SELECT h.session_key FROM dingtalk_sessions h
     WHERE h.session_key = ANY(@session_keys::text[]) AND h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
@@ -174,7 +174,7 @@ UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now(
 FROM held WHERE s.session_key = held.session_key;
 
 -- name: PinnedBeforeErase :exec
--- PinnedBeforeErase takes such memory from the views that undos of other sessions would go back to.
+-- PinnedBeforeErase removes such memory from the undo data of other sessions.
 WITH held AS (
     SELECT h.session_key, h.id FROM compaction_log h
     WHERE h.session_key = ANY(@session_keys::text[]) AND h.view_before IS NOT NULL AND h.view_before ->> 'pinned' <> ''
@@ -185,8 +185,8 @@ UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '
 FROM held WHERE c.session_key = held.session_key AND c.id = held.id;
 
 -- name: EventsErase :exec
--- EventsErase wipes what events say, what the view shows of them, and how their words came. Who spoke, when, and which
--- call a result answers stay, so that the log keeps its shape and every request stays legal.
+-- EventsErase wipes the texts of events, the view's texts of them, and their delivery data. Speaker, time and the call
+-- of a result stay, so that the log keeps its shape and every request stays valid.
 UPDATE dingtalk_session_events e SET
     content = @erased::text,
     tokens = @tokens::int,
@@ -202,20 +202,20 @@ UPDATE dingtalk_session_events e SET
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: CompactionsWithView :many
--- CompactionsWithView lists the rows that keep a view to go back to.
+-- CompactionsWithView lists the rows with a view for an undo.
 SELECT c.id, c.gen, c.undone_at, c.view_before FROM compaction_log c
 WHERE c.session_key = @session_key AND c.view_before IS NOT NULL
 ORDER BY c.id;
 
 -- name: CompactionViewSet :exec
--- CompactionViewSet changes the view that an undo would go back to; without one there is no undo.
+-- CompactionViewSet changes the view for an undo; without one there is no undo.
 UPDATE compaction_log c SET view_before = @view_before
 WHERE c.session_key = @session_key AND c.id = @id;
 
 -- name: SessionErased :one
--- SessionErased takes what an erasure freed from the size of the context, and takes the lease from its owner: what was read
--- before must not be written after. The owner of a session with waiting messages is woken, and so is every other replica.
--- A turn under way is counted as cut.
+-- SessionErased subtracts the erased text from the size of the context, and takes the lease from its owner, who must
+-- not write after reading erased words. It wakes the owner of a session with waiting messages, and every other replica.
+-- It counts an open turn as cut.
 WITH cut AS (
     SELECT count(*) AS turns FROM dingtalk_sessions c
     WHERE c.session_key = @session_key AND c.lease_owner IS NOT NULL AND EXISTS (
@@ -242,13 +242,13 @@ SELECT (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text
 FROM (SELECT count(*) AS n FROM waiting) w;
 
 -- name: MemoriesDelete :execrows
--- MemoriesDelete deletes what memory keeps for a session alone. What it learnt for people and groups is theirs.
+-- MemoriesDelete deletes a session's own memories. Facts about people and groups stay.
 DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
 
 -- name: EventsDelete :one
--- EventsDelete deletes a log. Where a message asks for it, what people sent from that message on stays, and the listed
--- answers to it. For a day it remembers the messages, which may be pushed again.
+-- EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
+-- them. It remembers the deleted messages for a day, since they may be pushed again.
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
@@ -262,17 +262,17 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: DeletedMessagesExpire :exec
--- DeletedMessagesExpire forgets deletions of more than a day ago: DingTalk pushes none of those messages again.
+-- DeletedMessagesExpire deletes marks of deletions older than a day: DingTalk no longer pushes those messages.
 DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day';
 
 -- name: MessagesAfter :many
--- MessagesAfter lists the answered messages that people sent after another message.
+-- MessagesAfter lists the answered messages of people after another message.
 SELECT e.id FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role = 'user' AND e.seq IS NOT NULL AND (e.sent_at, e.id) > (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint);
 
 -- name: EventsRenumber :execrows
--- EventsRenumber numbers the places of a log one after the other, from behind a place on. No old number lies among the new ones.
+-- EventsRenumber numbers the places of a log consecutively after a place. No old number is among the new ones.
 WITH places AS (
     SELECT o.id, row_number() OVER (ORDER BY o.seq) AS place FROM dingtalk_session_events o
     WHERE o.session_key = @session_key AND o.seq IS NOT NULL

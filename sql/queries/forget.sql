@@ -1,6 +1,6 @@
 -- name: MemoriesRetold :many
--- MemoriesRetold lists memories with those that tell them on: what they were consolidated into, all rows of it, and these
--- rows all together where one of them is listed; and the team's copies of a group's, also where the group corrected its own.
+-- MemoriesRetold adds to memories those derived from them. These are all rows of their consolidations, when one of the
+-- rows is listed, and the team's copies of a group's, also after the group corrected its own.
 WITH RECURSIVE told AS (
     SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
     FROM memories m WHERE m.id = ANY(@ids::bigint[])
@@ -22,8 +22,8 @@ WITH RECURSIVE told AS (
 SELECT told.id::bigint AS id FROM told;
 
 -- name: MemoriesUnder :many
--- MemoriesUnder lists what was consolidated into memories that go: once for each of these, with what that says and what
--- supersedes it. That is 0 for nothing.
+-- MemoriesUnder lists the facts consolidated into memories to delete, once for each of these, with its text and its
+-- successor. 0 is none.
 WITH RECURSIVE under AS (
     SELECT m.id, c.id AS teller, c.superseded_by AS by FROM memories c JOIN memories m ON m.superseded_by = c.id
     WHERE c.consolidated AND c.id = ANY(@ids::bigint[]) AND m.id <> ALL(@ids::bigint[])
@@ -42,8 +42,8 @@ WHERE u.by IS NULL OR u.by <> ALL(@ids::bigint[])
 ORDER BY u.id, u.teller;
 
 -- name: MemoriesBefore :many
--- MemoriesBefore lists what a memory took the place of: values that it corrected, or whatever was consolidated into it
--- and its like.
+-- MemoriesBefore lists the predecessors of a memory: values that it corrected, and facts consolidated into it or
+-- similar ones.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
     m.consolidated, (NOT n.consolidated OR (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_by = n.id
         AND m.superseded_at IS DISTINCT FROM n.created_at))::boolean AS corrected
@@ -54,13 +54,13 @@ WHERE n.id = @id::bigint AND (m.superseded_by = n.id OR (n.consolidated
 ORDER BY m.id;
 
 -- name: MemoriesToldWith :many
--- MemoriesToldWith reads what else came of the consolidation that a memory came of.
+-- MemoriesToldWith reads the other rows of a memory's consolidation.
 SELECT c.content FROM memories n JOIN memories c ON c.scope = n.scope AND c.scope_id = n.scope_id AND c.created_at = n.created_at
 WHERE n.id = @id::bigint AND n.consolidated AND c.consolidated AND c.id <> n.id;
 
 -- name: MemoriesRestore :exec
--- MemoriesRestore puts memories back into force, or has others supersede them. Ids and what supersedes them lie side by
--- side. What another in force says in the same words stays history.
+-- MemoriesRestore puts memories back in force, or sets their successors. Ids and successors are parallel arrays. A fact
+-- that another row in force has in the same words stays history.
 UPDATE memories m SET superseded_by = nullif(r.by, 0), superseded_at = CASE WHEN r.by = 0 THEN NULL ELSE m.superseded_at END
 FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@bys::bigint[]) AS by) r
 WHERE m.id = r.id AND (r.by <> 0 OR NOT EXISTS (
@@ -68,13 +68,13 @@ WHERE m.id = r.id AND (r.by <> 0 OR NOT EXISTS (
       AND (f.superseded_by IS NULL OR (f.id = ANY(@ids::bigint[]) AND f.id > m.id))));
 
 -- name: MemoriesConsolidated :exec
--- MemoriesConsolidated marks memories that tell what others told.
+-- MemoriesConsolidated marks memories as consolidations of others.
 UPDATE memories m SET consolidated = true
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]);
 
 -- name: DigestsTelling :many
--- DigestsTelling lists the digests of a session that tell one of some events, and those out of a list of memories. Those
--- that tell of the events and are no older than so many seconds can be told anew.
+-- DigestsTelling lists the digests of a session that cover one of some events, and the digests in a list of memories.
+-- Those that cover events and are no older than the given seconds can be written again.
 SELECT d.id, d.content, d.scope, d.scope_id,
     (d.covers AND d.created_at > now() - interval '1 second' * @fresh_seconds::float8)::boolean AS fresh
 FROM (
@@ -86,9 +86,9 @@ WHERE d.covers OR d.id = ANY(@ids::bigint[])
 ORDER BY d.id;
 
 -- name: DigestsDrop :exec
--- DigestsDrop leaves the days untold whose digests are not wanted.
+-- DigestsDrop settles without a digest the days whose digests are not wanted.
 UPDATE memory_digests g SET memory_id = NULL, updated_at = now() WHERE g.memory_id = ANY(@ids::bigint[]);
 
 -- name: DigestTrim :exec
--- DigestTrim replaces what a digest tells.
+-- DigestTrim replaces the text of a digest.
 UPDATE memories m SET content = @content, norm_hash = @norm_hash, terms = @terms::bigint[] WHERE m.id = @id;

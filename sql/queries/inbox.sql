@@ -1,28 +1,27 @@
 -- name: ListenForWakes :exec
--- ListenForWakes makes the connection hear what replicas tell each other. A payload is "owner|key"; an empty owner means
--- everybody.
+-- ListenForWakes subscribes the connection to the notifications of replicas. A payload is "owner|key"; an empty owner
+-- means all.
 LISTEN ebb;
 
 -- name: MessageAccept :one
 -- MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 --
--- deleted: the message was deleted with its session. known: it was stored before, or deleted. Then nothing is written at
--- all. living: the session is there and its lease
--- stands. Then its row is not touched, for a turn may be committing on it. taken: the session is made, or its lease
--- taken from nobody or from a replica whose heartbeat stopped, whose term has fallen, or its title or kind renewed: a
--- group stays one, and what a private chat had pinned is not shown to a group. An id of 0 says that the same message was
--- committed while this statement ran, where its snapshot cannot see it.
+-- deleted: the message was deleted with its session. known: it was stored before, or deleted, so nothing is written.
+-- living: the session exists and its lease is valid. Its row stays untouched, since a turn may be committing on it.
+-- taken: the session is created, its free or stale lease is taken, its broken term is replaced, or its title or kind is
+-- renewed. A group stays a group, and a private chat's pins are not shown to a group. An id of 0 says that the same
+-- message was committed while this statement ran, where its snapshot cannot see it.
 --
--- A session's first term is the id of the message that made it: one that was deleted and is made anew has another lease
--- than whoever still works on what was there before.
+-- A session's first term is the id of the message that created it. So a session created again has another lease than
+-- the workers of the deleted one.
 --
--- A time of sending that is an hour off or more can't be true; nor is one known where it is NULL. The time of arrival, by
--- this server's clock, takes its place: waited is how long ago that was.
+-- A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
+-- server's clock, takes its place: waited is the time since then.
 --
--- learned: the staff id of an encrypted id, where the frame had both. A second staff id for one encrypted id is a clash: from
--- then on the encrypted id alone names no member of staff.
+-- learned: the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash:
+-- from then on the encrypted id alone identifies no member of staff.
 --
--- Notifications are sent only to another replica: they make commits stand in one queue for the whole server.
+-- Notifications go only to another replica, since they put all commits of the server into one queue.
 WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
     WHERE d.message = sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8'))
@@ -108,14 +107,14 @@ FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.ses
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: SenderStaff :one
--- SenderStaff reads the staff id of an encrypted id, where it was seen with one alone.
+-- SenderStaff reads the staff id of an encrypted id that was seen with only one.
 SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
 WHERE k.sender_id = @encrypted_id::text AND (@robot::text = '' OR k.robot_code = @robot::text)
 HAVING count(DISTINCT k.staff_id) = 1;
 
 -- name: SessionsRevive :exec
--- SessionsRevive makes sessions again that have pending messages and no row: a message may be accepted by a statement
--- that saw the session and commits after its deletion. The term is the message's id, as in MessageAccept.
+-- SessionsRevive creates missing sessions of pending messages. A statement that saw the session may store a message and
+-- commit after the session's deletion. The term is the message's id, as in MessageAccept.
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
 SELECT DISTINCT ON (e.session_key) e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
     coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), e.id
@@ -125,8 +124,8 @@ ORDER BY e.session_key, e.id
 ON CONFLICT (session_key) DO NOTHING;
 
 -- name: SessionsWaiting :many
--- SessionsWaiting is the sweep: sessions with a pending message or a reply to send whose lease is free, stale or
--- owner's, owner's last. Both inner selects read partial indexes that hold what is open, and nothing else.
+-- SessionsWaiting is the sweep: sessions with a pending message or an open reply, whose lease is free, stale or
+-- owner's, with owner's last. Both inner selects read partial indexes of open rows.
 SELECT s.session_key
 FROM (
     SELECT e.session_key, min(e.created_at) AS since

@@ -1,7 +1,7 @@
--- Inspector reads everything of a database that was made to be tormented. Nothing here serves a running bot.
+-- Inspector reads a whole database under fault injection. No statement here serves a running bot.
 
 -- name: InspectLog :many
--- InspectLog is the whole log of all sessions in the order of their views, what has no place in one last.
+-- InspectLog is the whole log of all sessions in the order of their views; events without a place come last.
 SELECT e.session_key, e.id, coalesce(e.seq, 0)::bigint AS seq, e.role, e.state, coalesce(e.msg_id, '')::text AS msg_id, e.content
 FROM dingtalk_session_events e WHERE e.role IN ('user', 'assistant')
 ORDER BY e.session_key, e.seq NULLS LAST, e.id;
@@ -14,8 +14,7 @@ ORDER BY s.session_key;
 SELECT s.session_key, coalesce(s.lease_owner, '')::text AS owner, s.lease_term FROM dingtalk_sessions s;
 
 -- name: InspectOpen :one
--- InspectOpen counts what is still to be done: messages without an answer, replies that were not settled. A reply that was
--- erased was not given up.
+-- InspectOpen counts open work: messages without an answer, and unsettled replies. An erased reply was not given up.
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
     (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> @erased::text)::bigint AS given_up;
@@ -36,10 +35,10 @@ FROM dingtalk_sessions s LEFT JOIN active a ON a.session_key = s.session_key
 GROUP BY s.session_key, s.compacted_seq HAVING coalesce(max(a.end_seq), 0) <> s.compacted_seq;
 
 -- name: InspectFacts :many
--- InspectFacts lists what memory has in force.
+-- InspectFacts lists the memories in force.
 SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE m.superseded_by IS NULL AND m.kind <> 'digest';
 
 -- name: InspectReplies :many
--- InspectReplies lists every reply that a turn ever left, in the order in which they were left.
+-- InspectReplies lists all replies of all turns, in the order of their commits.
 SELECT o.session_key, o.id, o.state, o.body, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
 FROM outbox o ORDER BY o.session_key, o.id;

@@ -2,13 +2,13 @@
 SELECT b.body FROM blobs b WHERE b.session_key = @session_key AND b.blob_id = @blob_id;
 
 -- name: BlobsLogged :many
--- BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, but for what was
+-- BlobsLogged reads the bodies of the events that were moved out of the view under an address: one, unless the log
 -- changed since.
 SELECT DISTINCT e.content FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.blob_id = @blob_id;
 
 -- name: BlobsKeep :exec
--- BlobsKeep stores the bodies that the view after a place refers to. Most are there.
+-- BlobsKeep stores the bodies that the view after a place refers to. Most exist already.
 INSERT INTO blobs (session_key, blob_id, body)
 SELECT e.session_key, e.blob_id, e.content FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id IS NOT NULL
@@ -16,7 +16,7 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.blob_id 
 ON CONFLICT DO NOTHING;
 
 -- name: BlobsSweep :many
--- BlobsSweep deletes the bodies that the view after a place does not refer to, and returns their addresses.
+-- BlobsSweep deletes the bodies that the view after a place no longer refers to, and returns their addresses.
 DELETE FROM blobs b
 WHERE b.session_key = @session_key AND NOT EXISTS (
     SELECT FROM dingtalk_session_events e
@@ -24,7 +24,7 @@ WHERE b.session_key = @session_key AND NOT EXISTS (
 RETURNING b.blob_id;
 
 -- name: EventsShow :exec
--- EventsShow has the view show events otherwise, or whole again.
+-- EventsShow sets the view's texts of events, or removes them.
 UPDATE dingtalk_session_events e SET
     shown = CASE WHEN n.whole THEN NULL ELSE n.shown END,
     shown_tokens = CASE WHEN n.whole THEN NULL ELSE n.tokens END,
@@ -34,14 +34,14 @@ FROM (SELECT unnest(@seqs::bigint[]) AS seq, unnest(@texts::text[]) AS shown, un
 WHERE e.session_key = @session_key AND e.seq = n.seq;
 
 -- name: EventsShown :many
--- EventsShown reads what the view after a place shows of events, with the bodies of those that are to be moved out.
+-- EventsShown reads the view's texts of events after a place, with the bodies of those to be moved out.
 SELECT e.seq, e.shown, e.shown_tokens, e.blob_id,
     (CASE WHEN e.seq = ANY(@moved::bigint[]) THEN e.content ELSE '' END)::text AS content
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsSource :many
--- EventsSource reads a range as it was said, and of what was moved out of the view the body that is kept for it.
+-- EventsSource reads a range as it was said, with the kept bodies of events that were moved out of the view.
 SELECT sqlc.embed(e), b.body
 FROM dingtalk_session_events e
 LEFT JOIN blobs b ON b.session_key = @session_key AND b.blob_id = e.blob_id
@@ -65,7 +65,7 @@ ON CONFLICT (session_key) DO UPDATE SET
     created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE now() END;
 
 -- name: JobStage :execrows
--- JobStage keeps what came of a job. No row: the session's job is another one.
+-- JobStage stores the result of a job. No row: the session has another job.
 UPDATE compaction_jobs j SET staged = @staged, updated_at = now()
 WHERE j.session_key = @session_key AND j.gen = @gen AND j.from_seq = @from_seq AND j.through_seq = @through_seq
   AND j.version = @version;

@@ -21,10 +21,10 @@ ORDER BY f.created_at DESC, f.id DESC
 LIMIT @max_rows::int;
 
 -- name: MemoriesKnown :many
--- MemoriesKnown reads what drafts are compared with, of their scopes alone: the newest memories in force; those that
--- read the same, have the same key or are named, superseded ones too; and what superseded these. Digests of days
--- are no facts: nothing merges or corrects them. Of people it reads what one robot knows, for another's person of the same
--- id is somebody else; of the team, what holds for the groups that the drafts come from, as MemoriesReadable has it.
+-- MemoriesKnown reads the memories that drafts are compared with, in their scopes alone. These are the newest in force;
+-- those with the same text or key or that are named, superseded ones too; and their successors. Digests are left out,
+-- since nothing merges or corrects them. It reads people's facts of one robot, since another robot may use the same id
+-- for another person. It reads the team's facts as they hold for the drafts' groups, as MemoriesReadable does.
 WITH RECURSIVE places AS (
     SELECT DISTINCT p.scope, p.scope_id
     FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id) p
@@ -54,7 +54,7 @@ WHERE k.id IN (SELECT chain.id FROM chain UNION SELECT fresh.id FROM fresh)
 ORDER BY k.id;
 
 -- name: MemoryInsert :one
--- MemoryInsert stores a fact. No row comes back where one in force reads the same.
+-- MemoryInsert stores a fact. No row: one in force has the same text.
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, fact_key, subject_id, said_by, said_at, source_group,
     source_session, start_seq, end_seq, expires_at, terms, last_seen_at, superseded_by, superseded_at)
 VALUES (@scope, @scope_id, @kind, @content, @norm_hash, @fact_key, @subject_id, @said_by, @said_at, @source_group,
@@ -68,8 +68,8 @@ SELECT m.id FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.norm_hash = @norm_hash AND m.superseded_by IS NULL;
 
 -- name: MemorySeen :exec
--- MemorySeen notes that a fact in force was said again. The same saying counts once, however often it is read. What was
--- to expire stays for as long as the new saying does.
+-- MemorySeen records that a fact in force was said again. A message counts once, however often it is read. A fact with
+-- an expiry stays as long as the new one would.
 UPDATE memories m SET
     seen = m.seen + CASE WHEN m.last_seen_at < @said_at::timestamptz THEN 1 ELSE 0 END,
     last_seen_at = greatest(m.last_seen_at, @said_at::timestamptz),
@@ -78,8 +78,8 @@ UPDATE memories m SET
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.superseded_by IS NULL;
 
 -- name: MemoriesSupersede :many
--- MemoriesSupersede takes memories out of force. They stay, as what was said before. Those that one of successors
--- superseded elsewhere are superseded here as well, and so is what is now the team's, for the group that it came from.
+-- MemoriesSupersede takes memories out of force and keeps them as history. It also supersedes those that one of
+-- successors superseded elsewhere, and the team's copy, for its source group.
 UPDATE memories m SET superseded_by = @by, superseded_at = now()
 WHERE m.scope = @scope AND m.scope_id = @scope_id
   AND ((m.id = ANY(@ids::bigint[]) AND (m.superseded_by IS NULL OR m.superseded_by = ANY(@successors::bigint[])))
@@ -87,8 +87,8 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id
 RETURNING m.id;
 
 -- name: MemoriesExpire :one
--- MemoriesExpire deletes what nobody has been able to read for a while, with its vectors, but for those of what another
--- memory in force of the same scope says too.
+-- MemoriesExpire deletes memories that have been unreadable for a while, with their vectors. Vectors of texts that
+-- another memory in force of the scope has stay.
 WITH gone AS (
     DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8
     RETURNING m.scope, m.scope_id, m.content
@@ -101,8 +101,8 @@ WITH gone AS (
 SELECT count(*)::int AS n FROM gone;
 
 -- name: MemoriesOverfull :many
--- MemoriesOverfull lists the scopes that hold more memories in force than they should, the fullest first, behind a place
--- in that order. It reads the whole table.
+-- MemoriesOverfull lists the scopes with more memories in force than the limit, the fullest first, after a place in
+-- that order. It reads the whole table.
 SELECT m.scope, m.scope_id, count(*)::int AS held FROM memories m
 WHERE m.superseded_by IS NULL AND m.kind <> 'digest' AND (m.expires_at IS NULL OR m.expires_at > now())
 GROUP BY m.scope, m.scope_id
@@ -111,9 +111,9 @@ ORDER BY held DESC, m.scope, m.scope_id
 LIMIT @max_rows::int;
 
 -- name: MemoriesPiles :many
--- MemoriesPiles lists what the memories of a scope that may be told as fewer come from, who said them and whom they are about,
--- with how many there are, the most first. What expires by itself is left, and so is one alone; and what has a key, by which alone it can
--- be corrected.
+-- MemoriesPiles groups the memories of a scope that may be consolidated by source, author and subject, with the size of
+-- each group, the largest first. It leaves out memories that expire, single ones, and those with a key, which only the
+-- key can correct.
 SELECT m.source_session, m.source_group, m.subject_id, m.said_by, count(*)::int AS held FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'
   AND m.fact_key = ''
@@ -122,8 +122,8 @@ HAVING count(*) > 1
 ORDER BY count(*) DESC, min(m.id);
 
 -- name: MemoriesOldest :many
--- MemoriesOldest lists the oldest memories in force of a scope that may be told as fewer: all of one source, said by
--- one person and about one person. What expires by itself is left, and what has a key.
+-- MemoriesOldest lists the oldest memories in force of a scope that may be consolidated: all of one source, author and
+-- subject. It leaves out memories that expire or have a key.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.created_at
 FROM memories m
@@ -135,8 +135,8 @@ ORDER BY m.last_seen_at, m.id
 LIMIT @max_rows::int;
 
 -- name: MemoriesSucceed :exec
--- MemoriesSucceed names what superseded memories that left force before it was there. A group that made one of them the
--- team's follows: what superseded its own is what its own is read by.
+-- MemoriesSucceed sets the successor of memories that left force before it was stored. The source group of a promoted
+-- memory follows: its successor becomes the group's.
 UPDATE memories m SET superseded_by = @by
 WHERE (m.scope = @scope AND m.scope_id = @scope_id AND m.id = ANY(@ids::bigint[]))
    OR (@scope = 'team' AND m.scope = 'group' AND m.scope_id = @source_group::text AND m.superseded_by = ANY(@ids::bigint[]));

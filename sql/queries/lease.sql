@@ -1,19 +1,19 @@
 -- name: ConnectionSettings :exec
--- ConnectionSettings arranges a connection that is not shared, as far as the server knows the settings. The plan compiler is
--- off: the server judges by what it guesses a statement to cost, and compiles for tens of milliseconds what a search is done
--- with in two. The server drops a client that does not acknowledge what it is sent.
+-- ConnectionSettings configures a connection that is not shared, as far as the server knows the settings. The plan
+-- compiler is off: by its cost estimates the server would compile for tens of milliseconds for a search of two. The
+-- server drops a client that does not acknowledge data.
 SELECT set_config(p.name, v.setting, false)
 FROM pg_catalog.pg_settings p JOIN (VALUES
     ('jit', 'off'), ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'),
     ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name;
 
 -- name: LeaseAcquire :one
--- LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, whoever that is.
+-- LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, the caller or another replica.
 --
 -- The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
 -- second, having waited for the row, would compare the joined row of before: both would get the lease.
 --
--- A term that nobody gave up has fallen: its process seems dead.
+-- A term that was not released is broken: its process seems dead.
 WITH taken AS (
     UPDATE dingtalk_sessions s
     SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now(),
@@ -31,14 +31,14 @@ FROM dingtalk_sessions s
 WHERE s.session_key = @session_key;
 
 -- name: LeaseLock :one
--- LeaseLock holds the session's row to the end of the transaction, if the lease is the current one.
+-- LeaseLock locks the session's row until the transaction ends, if the lease is the current one.
 SELECT s.* FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
 FOR UPDATE;
 
 -- name: LeaseRelease :one
--- LeaseRelease frees one lease, if it is the current one. Where messages wait, every other replica is told of the
--- session; where none do, the next message takes the lease by itself.
+-- LeaseRelease frees one lease, if it is the current one. It notifies every other replica when messages wait. Otherwise
+-- the next message takes the lease itself.
 WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
@@ -51,8 +51,8 @@ SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text):
 FROM (SELECT count(*) AS n FROM waiting) w;
 
 -- name: LeasesRest :many
--- LeasesRest frees those of some leases of a replica whose sessions rest: no message waits, no reply is unsent, no compaction
--- is under way, and what was said is flushed or owed, or was said too long ago for that. A row that is locked is in use.
+-- LeasesRest frees the leases of a replica's idle sessions among those given: no message waits, no reply is unsent, no
+-- compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use.
 WITH resting AS (
     SELECT h.session_key FROM dingtalk_sessions h
     WHERE h.session_key = ANY(@session_keys::text[]) AND h.lease_owner = @owner::text
@@ -69,7 +69,7 @@ FROM resting WHERE s.session_key = resting.session_key
 RETURNING s.session_key;
 
 -- name: LeasesResign :one
--- LeasesResign frees all leases of a replica, forgets its heartbeat and tells every other replica.
+-- LeasesResign frees all leases of a replica, deletes its heartbeat and notifies every other replica.
 WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
     WHERE s.lease_owner = @owner::text
@@ -81,14 +81,14 @@ SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)
 FROM (SELECT count(*) AS n FROM freed) f;
 
 -- name: ReplicaLeads :one
--- ReplicaLeads finds the replica that leads: of those that live and do not drain one that is connected, and of several the
--- oldest, so that a new one takes the lead from none that has it.
+-- ReplicaLeads finds the leader: among live replicas that do not drain a connected one, and among several the oldest,
+-- so that a new one displaces none.
 SELECT r.id, r.connected FROM replicas r
 WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8 AND NOT r.draining
 ORDER BY r.connected DESC, r.started_at, r.id LIMIT 1;
 
 -- name: ReplicaMark :one
--- ReplicaMark notes how a replica stands, and tells every other replica where that is new.
+-- ReplicaMark stores a replica's status, and notifies every other replica of a change.
 WITH marked AS (
     UPDATE replicas r SET connected = @connected, draining = @draining
     WHERE r.id = @owner AND (r.connected <> @connected OR r.draining <> @draining)
@@ -98,9 +98,9 @@ SELECT m.n, (CASE WHEN m.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)
 FROM (SELECT count(*) AS n FROM marked) m;
 
 -- name: ReplicaBeat :one
--- ReplicaBeat says that a replica lives, and clears away replicas that died a day ago. A heartbeat that a crash of
--- the server takes back is a few seconds old: it need not wait for the disk. Of two beats at once the later one stands:
--- the clock is read when the row is held.
+-- ReplicaBeat stores a heartbeat, and deletes replicas that died a day ago. It does not wait for the disk, since a
+-- crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays: the clock is read
+-- under the row's lock.
 WITH beat AS (
     INSERT INTO replicas (id) VALUES (@owner::text)
     ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp()

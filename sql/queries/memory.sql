@@ -27,9 +27,9 @@ LIMIT @max_rows::int;
 UPDATE dingtalk_sessions s SET flush_failures = @flush_failures, updated_at = now() WHERE s.session_key = @session_key;
 
 -- name: SessionFlushed :exec
--- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in several
--- parts counts once, and marks its cycle as flushed, with the last of them; a cycle of a generation that ended meanwhile
--- is marked by nobody.
+-- SessionFlushed moves the flush cursor. The caller holds the row's lock and has compared the cursor. A flush in
+-- several parts counts once, and marks its cycle as flushed with the last part. The cycle of a generation that ended
+-- meanwhile stays unmarked.
 UPDATE dingtalk_sessions s SET
     flushed_seq = @through_seq,
     candidates = (SELECT count(*) FROM dingtalk_session_events e
@@ -41,12 +41,12 @@ UPDATE dingtalk_sessions s SET
 WHERE s.session_key = @session_key;
 
 -- name: MemoriesHold :many
--- MemoriesHold keeps memories from being deleted until the transaction ends. It leaves out those that are deleted or that
+-- MemoriesHold protects memories from deletion until the transaction ends. It leaves out deleted ones and those that
 -- another transaction deletes.
 SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) FOR KEY SHARE SKIP LOCKED;
 
 -- name: NicksSeen :many
--- NicksSeen lists the nicks that people last had in the log of a session: pairs of both come in two lists.
+-- NicksSeen lists the last nicks of people in a session's log, as parallel arrays.
 SELECT n.session_key, n.sender_id, n.sender_nick
 FROM (SELECT unnest(@session_keys::text[]) AS of_session, unnest(@people::text[]) AS person) p
 CROSS JOIN LATERAL (

@@ -1,13 +1,14 @@
 -- name: OutboxNotice :one
--- OutboxNotice stores words that no turn commits. They are claimed before their first try. The caller holds the session's row.
+-- OutboxNotice stores a notice that no turn commits. It is claimed before its first try. The caller locks the session's
+-- row.
 INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
 VALUES (@session_key, @target, @body, @nonce, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8)
 RETURNING id, created_at;
 
 -- name: OutboxSettle :batchone
--- OutboxSettle records the outcome of a try. A row that is settled for good stays as it is, but for the address: nobody
--- needs any more whom it was for. Words that are not to be kept go then. An outcome that leaves the reply open counts
--- only for the row's last try: a mark may be late. No row: there is no such reply, or no such try any more.
+-- OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
+-- needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
+-- result may be late. No row: the reply or the try does not exist any more.
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed'))
         THEN @erased::text ELSE o.body END,
@@ -28,10 +29,10 @@ WHERE o.session_key = @session_key AND o.id = @id AND (@state::text IN ('sent', 
 RETURNING o.id;
 
 -- name: OutboxUnsent :many
--- OutboxUnsent lists the open replies of a session, without their words, and puts those that are due in owner's hand. A
--- row with a try of another replica's in flight was perhaps sent: it is resumed, for good. took says that another replica
--- had it last.
--- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+-- OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
+-- another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
+-- replica had it last. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
+-- open.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
@@ -65,10 +66,10 @@ FROM held LEFT JOIN listed l ON true
 ORDER BY l.id;
 
 -- name: OutboxClaim :many
--- OutboxClaim takes open replies of a session for one try and returns them as they are now. A reply that was settled,
--- given up or erased meanwhile does not come back. joint is the key of the message that they are a part of; part is how
--- many parts of a reply alone are known to have arrived, under its key: an erasure replaces the key with the text.
--- At least one row comes back when the lease is the current one. Its id is 0 where no reply is open.
+-- OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
+-- given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
+-- number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text. At least
+-- one row comes back when the lease is the current one. Its id is 0 when no reply is open.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
@@ -99,7 +100,7 @@ FROM held LEFT JOIN claimed c ON true
 ORDER BY c.id;
 
 -- name: OutboxPutDown :exec
--- OutboxPutDown takes open replies out of a sender's hand. It needs no lease: the sender's rows are its own.
+-- OutboxPutDown releases a sender's claims on open replies. It needs no lease: the sender's rows are its own.
 UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
     next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
 WHERE o.sender = @owner::text AND o.state IN ('sending', 'waiting');

@@ -6,8 +6,8 @@ WITH gone AS (
 INSERT INTO restarts (replica) VALUES (@replica) ON CONFLICT (replica) DO NOTHING;
 
 -- name: RestartKeep :exec
--- RestartKeep writes the figures of a process, and its end where ending says how. One that was taken for dead and lives is
--- running again, and its end is still to be told.
+-- RestartKeep stores the figures of a process, and its end when ending names it. A process that was taken for dead and
+-- lives is running again, and its end is still to be reported.
 UPDATE restarts r SET
     told = r.told AND @ending::text <> '',
     ending = @ending::text, stopped_at = CASE WHEN @ending::text = '' THEN NULL ELSE now() END,
@@ -16,7 +16,7 @@ UPDATE restarts r SET
 WHERE r.replica = @replica;
 
 -- name: RestartsEnded :many
--- RestartsEnded closes the accounts of processes whose hearts stopped, and hands each that ended to one asker.
+-- RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller.
 WITH dead AS (
     UPDATE restarts r SET ending = 'killed', told = true,
         stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now()))
@@ -33,8 +33,8 @@ SELECT * FROM dead UNION ALL SELECT * FROM clean ORDER BY stopped_at, replica;
 SELECT r.* FROM restarts r ORDER BY r.started_at DESC, r.replica LIMIT @max_rows::int;
 
 -- name: EventsGone :one
--- EventsGone counts the messages of a list that are not in the log, though their session is as old as they are. Keys, ids
--- and ages in seconds lie side by side.
+-- EventsGone counts the given messages that are not in the log, though their session is as old as they are. Keys, ids
+-- and ages in seconds are parallel arrays.
 SELECT count(*)::bigint AS n
 FROM (SELECT unnest(@keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@ages::float8[]) AS age) m
 JOIN dingtalk_sessions s ON s.session_key = m.session_key AND s.created_at <= now() - interval '1 second' * m.age

@@ -1,10 +1,10 @@
 -- name: MemoriesFind :many
--- MemoriesFind lists memories for people and administrators. Each filter is off where its parameter is empty. asking
--- leaves only what concerns an asker: in a private chat what is about the person or was said by them, wherever that was,
--- and in every chat what everybody in it may read; an administrator in a group also what its members told there of
--- themselves. What a person's own memory has from a private chat is never among what a group may read; what is in force
--- for a chat is as in MemoriesReadable. With every, superseded and expired ones are in it too. robot_sessions narrows it to
--- what one robot was told, for another's person of the same id is somebody else.
+-- MemoriesFind lists memories for people and administrators. An empty parameter disables its filter. asking limits it
+-- to an asker: in a private chat to memories about or by the person, wherever that was; in every chat to memories that
+-- all its members may read; for an administrator in a group also to facts of its members about themselves. A group
+-- never reads a person's own memory from a private chat. Force in a chat is as in MemoriesReadable. With every,
+-- superseded and expired ones are included. robot_sessions limits it to one robot, since another robot's person of the
+-- same id is someone else.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.subject_id, m.source_session, m.start_seq, m.end_seq,
     m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen,
     m.superseded_at, m.promoted_by, count(*) OVER () AS total
@@ -55,7 +55,7 @@ SELECT c.id FROM (
 DELETE FROM memories m WHERE m.id = ANY(@ids::bigint[]) RETURNING m.id, m.content;
 
 -- name: MemoryContents :many
--- MemoryContents reads what memories say.
+-- MemoryContents reads the texts of memories.
 SELECT m.content FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: MemoryPromotable :one
@@ -66,7 +66,7 @@ FROM memories m
 WHERE m.id = @id AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now());
 
 -- name: MemoriesPromotedBefore :many
--- MemoriesPromotedBefore lists what the team has in force of the values that a group's memory corrected.
+-- MemoriesPromotedBefore lists the team's memories in force among the values that a group's memory corrected.
 WITH RECURSIVE older AS (
     SELECT m.scope_id, m.id, m.norm_hash FROM memories m WHERE m.scope = 'group' AND m.scope_id = @group_id::text AND m.id = @id::bigint
     UNION
@@ -78,8 +78,8 @@ WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.source_group = @gro
   AND t.norm_hash IN (SELECT o.norm_hash FROM older o WHERE o.id <> @id::bigint);
 
 -- name: MemoryPromoted :exec
--- MemoryPromoted has a memory of the team supersede the group's own: a new one, which was said as often and was promoted
--- by somebody, or one that the team had already.
+-- MemoryPromoted supersedes a group's memory by one of the team: a new one with the same count and its promoter, or an
+-- existing one.
 WITH old AS (
     UPDATE memories m SET superseded_by = @promoted::bigint, superseded_at = now()
     WHERE m.scope = 'group' AND m.scope_id = @group_id::text AND m.id = @id::bigint
@@ -118,7 +118,7 @@ SELECT n.nick FROM (
 ) n WHERE n.nick <> '';
 
 -- name: PersonMessages :many
--- PersonMessages lists what a person said, anywhere that one robot is, or any, in order of arrival.
+-- PersonMessages lists a person's messages, of one robot or of all, in order of arrival.
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
@@ -128,8 +128,8 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: MessagesBefore :many
--- MessagesBefore lists a person's messages of a session that were sent before one, the newest first: waiting ones and dead
--- letters too.
+-- MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
+-- dead letters.
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND (e.sent_at, e.id) < (
@@ -139,8 +139,8 @@ ORDER BY e.sent_at DESC, e.id DESC
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
--- PersonSessions lists the sessions that have something of a person: messages, quotes, replies to them, or memories. Each
--- place is looked up by an index of its own; those where the person spoke come last.
+-- PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
+-- an index of its own. Sessions where the person spoke come last.
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
@@ -170,15 +170,15 @@ ORDER BY e.seq
 LIMIT @max_rows::int;
 
 -- name: MemoriesDrawn :many
--- MemoriesDrawn lists what memory has from a session.
+-- MemoriesDrawn lists the memories from a session.
 SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY(@people::text[]))::boolean AS theirs,
     m.start_seq, m.end_seq, m.created_at
 FROM memories m WHERE m.source_session = @session_key;
 
 -- name: MemoriesOfPerson :many
--- MemoriesOfPerson lists the memories about a person and those that the person said, superseded ones too: of the sessions
--- whose keys begin so, for another robot's person of the same id is somebody else. The team's come first, which most
--- conversations may read. since is when it was said.
+-- MemoriesOfPerson lists the memories about or by a person, superseded ones too. A key prefix limits it to one robot,
+-- since another robot's person of the same id is someone else. The team's come first, since most conversations may read
+-- them. since is the time of the message.
 SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
     SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
     WHERE a.subject_id = ANY(@people::text[]) AND a.subject_id <> ''
@@ -198,8 +198,8 @@ UPDATE memories m SET promoted_by = ''
 WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
 
 -- name: PersonWaiting :execrows
--- PersonWaiting wipes a person's messages that have no place in the view, waiting ones and dead letters: nobody answers
--- them any more. The message that asks for it goes on waiting, and later ones are another matter.
+-- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
+-- answer. The asking message and later ones stay.
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.seq IS NULL
@@ -207,8 +207,8 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
 
 -- name: PersonUnname :exec
--- PersonUnname takes the name from a person's messages, and all of how they came but where and when: what is left is that
--- somebody said something.
+-- PersonUnname removes the name from a person's messages, and all delivery data but place and time. The rows then only
+-- say that someone wrote.
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
     message = jsonb_build_object('text', @erased::text, 'kind', e.message -> 'kind', 'msg_id', e.message -> 'msg_id',
@@ -219,8 +219,8 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: AskingUnname :exec
--- AskingUnname does the same to the message that asks, which says no more than what was asked. Where to answer it stays
--- until it is answered: a turn that begins again has nothing else.
+-- AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
+-- answered, since a repeated turn needs it.
 UPDATE dingtalk_session_events e SET
     content = @content::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
     message = jsonb_strip_nulls(jsonb_build_object('text', @content::text, 'kind', 'text', 'outcome', @outcome::text, 'msg_id', e.message -> 'msg_id',
@@ -231,18 +231,17 @@ UPDATE dingtalk_session_events e SET
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: AskingMark :exec
--- AskingMark replaces the text of the message that asks. A turn that is repeated after the erasure finds the outcome.
+-- AskingMark replaces the text of the asking message. A turn that is repeated after the erasure finds the outcome.
 UPDATE dingtalk_session_events e SET
     content = @content::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
     message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @content::text, 'outcome', @outcome::text)
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: QuotesOf :many
--- QuotesOf lists the messages that quote events, by the message that they reply to or by its words, or that quote a
--- person, where one is given: by id, or by nick where the quote has no id that Ebb knows. A quote of somebody else is none
--- of them, whatever it says; few characters are many people's, so a quote of fewer than four must be the whole message.
--- Names can be borrowed: a quote without an id is another's who goes by its nick, where they said its words, or where the
--- erased speaker never went by it.
+-- QuotesOf lists the messages that quote events, by the quoted message or its words, or that quote a person, when one
+-- is given: by id, or by nick for a quote without a known id. A quote of someone else never counts. A quote of fewer
+-- than four characters must be the whole message, since many people write those. Names can be borrowed. So a quote
+-- without an id is another's who goes by its nick, if they said its words or if the erased speaker never used the nick.
 WITH said AS MATERIALIZED (
     SELECT e.id, e.msg_id, e.sender_id, e.content FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
@@ -278,14 +277,14 @@ WHERE coalesce(q.quoted, '') <> @erased::text AND (
                     WHERE h.session_key = @session_key AND h.role = 'user' AND h.sender_id = said.sender_id AND h.sender_nick = q.nick)))))));
 
 -- name: QuoteErase :exec
--- QuoteErase wipes what a message quotes, and keeps its own words.
+-- QuoteErase wipes a message's quote, and keeps its own words.
 UPDATE dingtalk_session_events q SET
     content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
     message = q.message || jsonb_build_object('text', @content::text, 'quote', jsonb_build_object('text', @erased::text))
 WHERE q.session_key = @session_key AND q.id = @id;
 
 -- name: OutboxUnname :exec
--- OutboxUnname takes a person from replies: all but the place from those that were settled, the mention from those to come.
+-- OutboxUnname removes a person from replies: all but the place from settled ones, the mention from open ones.
 UPDATE outbox o SET target = CASE
     WHEN o.state IN ('sent', 'failed') THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions'
     ELSE jsonb_set(o.target - 'staff_id', '{mentions}', coalesce((
@@ -306,12 +305,12 @@ SELECT r.event_id, r.call_id, r.arguments, r.result,
 FROM tool_runs r WHERE r.session_key = @session_key;
 
 -- name: ToolRunErase :exec
--- ToolRunErase wipes what a call of a turn that has not committed was told and found. That it ran stays known.
+-- ToolRunErase wipes the input and the result of a call in an uncommitted turn. The fact that it ran stays.
 UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN @erased::text ELSE '' END
 WHERE r.session_key = @session_key AND r.event_id = @event_id AND r.call_id = @call_id;
 
 -- name: SessionTextsErase :exec
--- SessionTextsErase wipes reasons and errors that may repeat what a model was shown.
+-- SessionTextsErase wipes reasons and errors that may repeat text shown to a model.
 WITH log AS (
     UPDATE compaction_log c SET error = '' WHERE c.session_key = @session_key AND c.error <> ''
 ), debts AS (
@@ -324,20 +323,20 @@ WITH log AS (
 UPDATE dingtalk_sessions s SET compact_error = '' WHERE s.session_key = @session_key AND s.compact_error NOT IN ('', @undone::text);
 
 -- name: SessionKeep :one
--- SessionKeep gives a session that an erasure freed back to the turn that asked for it, at another term.
+-- SessionKeep returns a session that an erasure freed to the asking turn, at another term.
 UPDATE dingtalk_sessions s SET lease_owner = @owner::text, lease_term = 1 + @term::bigint, view_version = s.view_version + 1
 WHERE s.session_key = @session_key RETURNING s.lease_term;
 
 -- name: SessionRemake :exec
--- SessionRemake makes a deleted session anew for the turn that asked for its deletion.
+-- SessionRemake creates a deleted session again for the turn that asked for its deletion.
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term, last_seq)
 VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term, @last_seq);
 
 -- name: SessionsFree :many
--- SessionsFree takes their leases from sessions that may have read one of the memories of a scope that are no more, but
--- from the one that asks. What a person told of themself is read in their private chats, and in the group where they told
--- it. Replicas are woken only where a message waits or a reply is unsent: elsewhere the next message takes the lease.
--- Turns under way are counted as cut. Sessions where that happened too often before come back, with the lease they had.
+-- SessionsFree takes the leases of sessions that may have read a deleted memory of a scope, except the asking one.
+-- People's facts about themselves are read in their private chats, and in the source group. It wakes replicas only for
+-- waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns as cut.
+-- Sessions with too many cut turns are returned, with their lease.
 WITH held AS (
     SELECT h.session_key, h.lease_term, h.cut_turns, EXISTS (
         SELECT FROM dingtalk_session_events e
@@ -363,11 +362,11 @@ WITH held AS (
 SELECT w.session_key, w.lease_term FROM woken w WHERE w.notified IS NOT NULL AND w.spared;
 
 -- name: MemoryScopes :many
--- MemoryScopes lists where memories can be read.
+-- MemoryScopes lists the scopes of memories.
 SELECT DISTINCT m.scope, m.scope_id, m.source_group, m.source_session FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: FlushesForget :exec
--- FlushesForget takes ids from receipts of some sessions.
+-- FlushesForget removes ids from receipts of some sessions.
 UPDATE memory_flushes f SET
     saved = ARRAY(SELECT x FROM unnest(f.saved) AS x WHERE x <> ALL(@ids::bigint[])),
     duplicate = ARRAY(SELECT x FROM unnest(f.duplicate) AS x WHERE x <> ALL(@ids::bigint[])),
@@ -376,12 +375,12 @@ WHERE f.session_key = ANY(@session_keys::text[])
   AND (f.saved && @ids::bigint[] OR f.duplicate && @ids::bigint[] OR f.superseded && @ids::bigint[]);
 
 -- name: DigestsReopen :exec
--- DigestsReopen has the days told again whose digest is no more, from what is left of them.
+-- DigestsReopen queues the days of deleted digests to be summarized again from the remaining log.
 UPDATE memory_digests g SET memory_id = NULL, done = false, attempts = 0, error = '', updated_at = now()
 WHERE g.memory_id = ANY(@ids::bigint[]);
 
 -- name: EventsHashes :many
--- EventsHashes lists the hashes that vectors of events are kept by.
+-- EventsHashes lists the hashes of events' vectors.
 SELECT DISTINCT sha256(convert_to(e.content, 'UTF8'))::bytea AS hash FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND e.content NOT IN ('', @erased::text);
 
@@ -391,32 +390,32 @@ WHERE f.session_key = @session_key AND (@memory_id::bigint = ANY(f.saved) OR @me
 ORDER BY f.id LIMIT 1;
 
 -- name: MemorySource :one
--- MemorySource is where a memory was said.
+-- MemorySource is the source of a memory.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.id = @id;
 
 -- name: MemoriesBeside :many
--- MemoriesBeside lists what memory has from a session besides some: facts, no digests.
+-- MemoriesBeside lists the other facts from a session, without digests.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.source_session = @session_key AND m.kind <> 'digest' AND m.id <> ALL(@ids::bigint[]);
 
 -- name: MessageSaid :one
--- MessageSaid reads a message that a person said; seq is 0 for one without a place in the view.
+-- MessageSaid reads a person's message; seq is 0 for one without a place in the view.
 SELECT coalesce(e.seq, 0)::bigint AS seq, e.sender_id, e.content FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.id = @id AND e.role = 'user' AND e.content <> @erased::text;
 
 -- name: EventsSaid :many
--- EventsSaid reads what people said in a range of a log.
+-- EventsSaid reads people's messages in a range of a log.
 SELECT e.sender_id, e.content FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint
   AND e.role = 'user' AND e.content <> @erased::text
 ORDER BY e.seq;
 
 -- name: SessionsTelling :many
--- SessionsTelling lists sessions behind a key where a memory may be read and where the bot, or one of those who said it, told one of
--- some pieces of text, which are in lower case.
+-- SessionsTelling lists sessions after a key where a memory may be read and where the bot, or one of its authors,
+-- repeated one of some lower-case pieces of text.
 SELECT s.session_key FROM dingtalk_sessions s
 WHERE s.session_key > @after_key::text AND s.session_key <> ALL(@besides::text[])
   AND (s.robot_code = ANY(@teams::text[]) OR s.session_key = ANY(@session_keys::text[])
@@ -430,7 +429,7 @@ ORDER BY s.session_key
 LIMIT @max_rows::int;
 
 -- name: SessionMessages :one
--- SessionMessages counts what people and the bot said in a session that is to be deleted.
+-- SessionMessages counts the messages of people and the bot in a session to be deleted.
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
@@ -438,7 +437,7 @@ WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.con
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)));
 
 -- name: SaidBy :many
--- SaidBy reads what a person said in a session, also what has no place in the view.
+-- SaidBy reads a person's messages in a session, also those without a place in the view.
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> '' AND e.role = 'user'
   AND e.content <> @erased::text AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
@@ -458,8 +457,8 @@ INSERT INTO person_erasures (person, day) VALUES (@person, (now() AT TIME ZONE '
 ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1;
 
 -- name: PersonIDs :many
--- PersonIDs lists every id of some people: those given, the staff ids that these stand for, and the encrypted ids of the
--- staff ids. An encrypted id that was seen with several staff ids belongs to none of them.
+-- PersonIDs lists all ids of some people: the given ones, the staff ids of these, and the encrypted ids of the staff
+-- ids. An encrypted id that was seen with several staff ids belongs to none of them.
 WITH staff AS (
     SELECT g.id FROM unnest(@people::text[]) AS g (id)
     UNION

@@ -1,6 +1,6 @@
 -- name: EventsBacklog :many
--- EventsBacklog lists events that no search knows yet: those of older releases, and imports. As many come as together
--- have no more bytes than max_bytes, but at least one; with each comes how many there are to choose from.
+-- EventsBacklog lists unindexed events, of older releases and imports. Together they have at most max_bytes bytes, but
+-- at least one comes. Each row has the number of all such events.
 SELECT b.session_key, b.id, left(b.content, @max_chars::int)::text AS content, b.listed::int AS listed,
     sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
 FROM (
@@ -15,8 +15,8 @@ FROM (
 WHERE b.before < @max_bytes::bigint;
 
 -- name: EventsBeside :many
--- EventsBeside reads what a search asks of events at some places: of the first of these, as many as together have no more
--- bytes of terms than max_bytes. To send them is what a search takes longest for.
+-- EventsBeside reads the search columns of events at some places, the first ones with at most max_bytes bytes of terms
+-- in all. Their transfer is the slowest part of a search.
 SELECT b.seq, b.role, b.sender_id, b.sender_nick, b.created_at, coalesce(b.terms, '{}')::bigint[] AS terms
 FROM (
     SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms,
@@ -28,14 +28,12 @@ FROM (
 WHERE b.before < @max_bytes::bigint;
 
 -- name: EventsFind :many
--- EventsFind names the events of a session that have all the terms of one of some lists, of each list at most so many: in
--- the order in which they lie on disk, which is that in which they were said, but for what was written anew since. A list
--- is the text of an array; its place comes back with each event, and how many bytes its terms are stored in. They
--- themselves, which are long, are not read.
+-- EventsFind names the events of a session with all the terms of one of some lists, up to a limit for each list. They
+-- come in disk order, which is the order of the messages except for rewritten rows. A list is the text of an array; its
+-- place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
 --
--- Terms are hashed with the session, so that the index on them finds no other session's events. That the session is
--- compared all the same must not tempt the planner to join its own index in, which holds all that was ever said in it:
--- hence IS TRUE.
+-- Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
+-- session must not tempt the planner to join its own index, which holds the whole log: hence IS TRUE.
 SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
 FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
@@ -45,15 +43,14 @@ CROSS JOIN LATERAL (
 ) f;
 
 -- name: EventsFound :many
--- EventsFound reads what a search shows of events.
+-- EventsFound reads the columns of events that a search shows.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, @max_chars::int)::text AS content
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsHistory :many
--- EventsHistory lists what was said in a session, newest first: all of a range, or what holds at least min_found of the
--- patterns. Of a long body it reads the piece around the first word that is found. Where seqs are given, only these are
--- compared.
+-- EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
+-- patterns. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
     substr(e.content, f.place, @max_chars::int)::text AS content, char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
@@ -73,8 +70,8 @@ ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
 -- name: EventsWindow :one
--- EventsWindow is where the newest events of a range begin that together have at most max_rows rows and, but for one, at
--- most max_bytes bytes: what is compared with patterns at a time. It is 0 where there are none.
+-- EventsWindow is the first place of the newest events of a range with at most max_rows rows and, except for a single
+-- one, at most max_bytes bytes. It bounds one comparison with patterns. 0: there are none.
 SELECT coalesce(min(w.seq), 0)::bigint AS from_seq
 FROM (
     SELECT n.seq, sum(octet_length(n.content)) OVER (ORDER BY n.seq DESC) - octet_length(n.content) AS before
@@ -90,8 +87,8 @@ FROM (
 WHERE w.before < @max_bytes::bigint;
 
 -- name: EventsIndex :execrows
--- EventsIndex stores terms by which events are found. What changed since it was read is left for the next time. Each
--- of the terms is an array's text.
+-- EventsIndex stores search terms of events. Rows that changed since they were read are left for the next time. Each of
+-- the terms is an array's text.
 UPDATE dingtalk_session_events e SET terms = t.terms::bigint[]
 FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@hashes::bytea[]) AS content_hash,
     unnest(@terms::text[]) AS terms) t
@@ -99,9 +96,9 @@ WHERE e.session_key = t.session_key AND e.id = t.id AND e.terms IS NULL
   AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash;
 
 -- name: EventsOutdated :many
--- EventsOutdated lists the events of a session, between two places, that say what was corrected later: those that a
--- superseded memory was drawn from, where they are few. What was superseded by something of another conversation, or was
--- made the team's, is not known to be wrong here.
+-- EventsOutdated lists the events of a session, between two places, that were corrected later: the source events of a
+-- superseded memory, when they are few. A memory superseded from another conversation, or promoted to the team, is not
+-- known to be wrong here.
 SELECT DISTINCT generate_series(m.start_seq, m.end_seq)::bigint AS seq FROM memories m
 WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
   AND m.end_seq >= @first_seq::bigint AND m.start_seq BETWEEN 1 AND @last_seq::bigint AND m.end_seq - m.start_seq < @most::int
@@ -109,9 +106,8 @@ WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
     WHERE n.scope = m.scope AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group = m.source_group);
 
 -- name: EventsRecent :many
--- EventsRecent names the newest events of a session, from a place on, that have one of the terms, with the places of
--- those that they have, and how many bytes all their terms are stored in: those alone that are stored in at most so many, for to
--- look into long ones takes long.
+-- EventsRecent names the newest events of a session, from a place on, with one of the terms, the places of their terms,
+-- and the stored bytes of all terms. It leaves out events above a number of bytes, since reading long ones takes long.
 SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
     ARRAY(SELECT k.place FROM unnest(@keys::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
 FROM dingtalk_session_events e
@@ -121,7 +117,7 @@ ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
 -- name: EventsTold :many
--- EventsTold reads what people and the bot said in a time, the newest: everybody, or some.
+-- EventsTold reads the newest messages in a time, of all people and the bot or of some.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
@@ -131,8 +127,8 @@ ORDER BY e.seq DESC
 LIMIT @max_rows::int;
 
 -- name: EventsUnindexed :many
--- EventsUnindexed reads the newest events of a session whose terms are not stored yet, of each the beginning, as many as
--- together have no more bytes than max_bytes.
+-- EventsUnindexed reads the beginnings of the newest events of a session without terms, with at most max_bytes bytes in
+-- all.
 SELECT u.seq, u.role, u.sender_id, u.sender_nick, u.created_at, left(u.content, @max_chars::int)::text AS content
 FROM (
     SELECT n.seq, n.role, n.sender_id, n.sender_nick, n.created_at, n.content,
@@ -152,8 +148,8 @@ ORDER BY u.seq DESC;
 SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT @max_rows::int;
 
 -- name: MemoriesWithTerms :many
--- MemoriesWithTerms names memories in force that have a term of one of some lists, of each list the newest. A list is the text
--- of an array; its place comes back with each memory. Who may see them MemoriesReadable decides.
+-- MemoriesWithTerms names memories in force with a term of one of some lists, for each list the newest. A list is the
+-- text of an array; its place comes back with each memory. MemoriesReadable decides about readers.
 SELECT w.place::int AS place, f.id::bigint AS id
 FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
@@ -170,18 +166,19 @@ FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS sco
 WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content AND m.terms IS NULL;
 
 -- name: MemoriesReadable :many
--- MemoriesReadable lists memories in force that a reader may see, newest first. It is the one place that says who may
--- see what: everybody what is the team's; who is in a conversation what is the conversation's, the session's, and what
--- people said of themselves in that very conversation; and who is alone with the bot what is kept of that person.
--- What was said in private has no source_group, so that no group ever sees it. Staff ids are those of an organisation:
--- another robot's person of the same id is somebody else, and keys of sessions begin with the robot.
+-- MemoriesReadable lists memories in force that a reader may see, newest first. It is the only place that decides about
+-- readers. Everybody sees the team's memories. Members of a conversation see the conversation's, the session's, and
+-- people's statements about themselves in that conversation. A person alone with the bot sees the memories about that
+-- person. A private statement has no source_group, so that no group ever sees it. Staff ids belong to an organisation:
+-- another robot's person of the same id is someone else, and keys of sessions begin with the robot.
 --
--- What a person corrected in private still holds in the group where they said it: the group learns nothing of that. In
--- private the newest value of a key holds, wherever each was said. A group's memory that was made the team's holds there
--- for as long as it is what superseded the group's own: what a group corrects after that is corrected there.
+-- A fact that a person corrected in private still holds in its source group, which must not learn of the correction. In
+-- private the newest value of a key holds, from any source. A promoted memory of a group holds there while it is the
+-- successor of the group's own: a later correction in the group stays there.
 --
--- A search narrows it to those that it found by their terms, and what has none yet. Else each speaker has a fair share of the
--- rows: the newest of everybody, then the second of everybody, so that one who says much takes the place of none.
+-- A search limits it to the memories found by their terms, and those without terms. Otherwise each speaker has a fair
+-- share of the rows: the newest of everybody, then the second of everybody, so that a frequent speaker displaces no
+-- other.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
     m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
@@ -209,8 +206,8 @@ ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC
 LIMIT @max_rows::int;
 
 -- name: MemoriesSaid :many
--- MemoriesSaid names the memories in force of what people said of themselves in a group, of each term the newest that have
--- it: these are hashed by person, and whom a query is about nobody knows. So terms come as the lower halves of their
+-- MemoriesSaid names the memories in force of people's statements about themselves in a group, for each term the
+-- newest. Their terms are hashed by person, and a query's person is unknown. So terms come as the lower halves of their
 -- hashes; a term's place comes back with each memory.
 SELECT f.place::int AS place, f.id::bigint AS id
 FROM (
@@ -228,7 +225,7 @@ FROM (
 WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
--- SearchScope tells how much was said in a session, who did of late, and what time it is.
+-- SearchScope returns the number of messages in a session, its recent speakers, and the time.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL

@@ -1,5 +1,5 @@
 -- name: DebtsList :many
--- DebtsList lists what is owed to memory, oldest first.
+-- DebtsList lists owed flushes, oldest first.
 SELECT d.* FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT @max_rows::int;
 
 -- name: EventsList :many
@@ -20,9 +20,9 @@ SELECT sqlc.embed(s),
 FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
 
 -- name: SessionsUnflushed :many
--- SessionsUnflushed lists the sessions that a replica holds and that said something since their last flush, with what
--- that comes to. Each session's events are read from its cursor on, by the index of places: a join would read the whole
--- log of everybody for the few events that nobody has flushed yet.
+-- SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. It reads each
+-- session's events from its cursor on, by the index of places: a join would read the whole log for a few unflushed
+-- events.
 SELECT s.session_key, u.tokens
 FROM dingtalk_sessions s
 CROSS JOIN LATERAL (

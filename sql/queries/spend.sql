@@ -1,5 +1,5 @@
 -- name: SpendAdd :exec
--- SpendAdd adds what model calls took to the session's usage and to that of the day.
+-- SpendAdd adds the usage of model calls to the session's and the day's.
 WITH one AS (
     UPDATE dingtalk_sessions s SET
         prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
@@ -26,8 +26,8 @@ WHERE m.session_key = @session_key AND m.day = (now() AT TIME ZONE 'UTC')::date
 ORDER BY m.kind;
 
 -- name: SpendSums :many
--- SpendSums adds up by kind and, where it is asked for, by session and by day or month, the newest first. An empty key
--- stands for all sessions.
+-- SpendSums sums by kind and, on request, by session and by day or month, the newest first. An empty key stands for all
+-- sessions.
 SELECT (CASE WHEN @by_session::boolean THEN m.session_key ELSE '' END)::text AS session,
     coalesce(to_char(m.day, @period_form::text), '')::text AS period,
     m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,

@@ -1,6 +1,6 @@
 -- name: EventsView :many
--- EventsView reads what a turn needs of the log: the tail after the summaries, as the view shows it, and the messages
--- that wait. The text of a message that is shown whole comes once, as the content.
+-- EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
+-- The text of a message that is shown whole comes once, as the content.
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
     e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id
@@ -15,19 +15,20 @@ WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pendi
 ORDER BY seq, id;
 
 -- name: TurnBegin :one
--- TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read at
--- once: one snapshot, so that a compaction which commits meanwhile is seen whole or not at all.
+-- TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read
+-- at once: one snapshot, so that a concurrent compaction is seen whole or not at all.
 --
--- A mark of the fallen term was left by a process that died: it is counted as an attempt here, and nowhere else. A message
--- with a counted attempt is a suspect. Suspects are not marked, nor what waits behind them; suspect is the count of the
--- oldest message. alone marks the oldest message, suspect or not. more: other messages wait beside those that are marked.
+-- A mark of a broken term was left by a dead process: it is counted as an attempt here, and nowhere else. A message
+-- with a counted attempt is a suspect. Suspects are not marked, nor the messages after them; suspect is the count of
+-- the oldest message. alone marks the oldest message, suspect or not. more: other messages wait besides the marked
+-- ones.
 --
--- Together they have no more than max_bytes, but the oldest is taken whatever it has.
+-- Together they have no more than max_bytes, but the oldest is always taken.
 --
--- The oldest messages are those that are marked, then those that were sent first.
+-- The oldest messages are the marked ones, then those that were sent first.
 --
--- The mark must outlive the process, not the server: it does not wait for the disk. The lease is compared, not
--- locked: a mark that a replica makes in the moment it loses the lease does no harm, for its commit fails.
+-- The mark must survive the process, not the server: it does not wait for the disk. The lease is compared, not locked:
+-- a mark by a replica that is losing the lease does no harm, since its commit fails.
 WITH held AS (
     SELECT h.fallen_term FROM dingtalk_sessions h
     WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
@@ -67,13 +68,13 @@ FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
 -- name: QuotedMessage :one
--- QuotedMessage reads what a person said, by the id of the message.
+-- QuotedMessage reads a person's message by its id.
 SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: QuotedAnswer :many
--- QuotedAnswer lists the replies that may have been sent at a time, two at most, each with its answer. A reply is sent
--- after its commit and before it is settled; one that surely did not arrive is not listed. A notice has no answer. A turn
+-- QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
+-- its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
 -- writes its answer and its reply at one time.
 SELECT coalesce((
     SELECT e.content FROM dingtalk_session_events e
@@ -85,7 +86,7 @@ WHERE o.session_key = @session_key AND o.created_at BETWEEN @oldest AND @latest 
 LIMIT 2;
 
 -- name: Requote :execrows
--- Requote replaces what a pending message quotes, under the lease: an erasure that comes between takes the lease.
+-- Requote replaces a pending message's quote, under the lease: an erasure in between takes the lease.
 UPDATE dingtalk_session_events e SET
     content = @content::text, message = e.message || jsonb_build_object('text', @content::text, 'quote', @quote::jsonb)
 WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending' AND EXISTS (
@@ -93,8 +94,8 @@ WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending' AND EX
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
 
 -- name: TurnAbandon :exec
--- TurnAbandon ends a turn that did not commit. Marks of its term go, and an attempt is counted on those to blame. The lease
--- is not looked at: where the turn was taken for dead meanwhile, what that counted is taken back.
+-- TurnAbandon ends a turn that did not commit. It removes marks of the term, and counts an attempt for the messages at
+-- fault. It ignores the lease: when the turn was taken for dead meanwhile, that count is reverted.
 UPDATE dingtalk_session_events e SET
     attempts = greatest(0, e.attempts + CASE
         WHEN e.attempt_term = @term THEN (e.id = ANY(@blamed::bigint[]))::int ELSE -1 END),
@@ -106,18 +107,18 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- name: TurnCommit :one
 -- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
 --
--- The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a person who was
--- forgotten.
+-- The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
+-- person.
 --
--- No row comes back when the lease is not the current one, and nothing was written. When a message that the turn took
--- was no longer pending, all must be undone, and only an error does that: hence the division by zero.
+-- No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
+-- longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 --
--- A turn that pins a memory which is deleted, or which a running transaction deletes, has read what is forgotten: no row
--- comes back then either. The memories are held after the session's row, and without waiting, since an erasure that deletes
--- them may wait for that row.
+-- A turn that pins a deleted memory, or one that a running transaction deletes, has read forgotten content: no row
+-- comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
+-- deletes them may wait for that row.
 --
--- What searches find an event by comes as the text of an array, for rows of an array must be of one length; empty: it is
--- found out later, or never needed.
+-- The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
+-- are computed later, or never needed.
 WITH pinning AS MATERIALIZED (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE cardinality(@pinned_rows::bigint[]) > 0

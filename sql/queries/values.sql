@@ -1,8 +1,8 @@
 -- name: MemoryValues :many
--- MemoryValues lists the values of one fact that a reader may see, the oldest first: those that a memory corrected, itself,
--- and those that corrected it. Corrections stay within a scope; but of what people say of themselves each value has a place
--- of its own where it was said. Who may see what is as in MemoriesReadable: a group must not see that a value was corrected
--- elsewhere. Nor was corrected what the team has in the same words.
+-- MemoryValues lists the values of one fact that a reader may see, the oldest first: those that a memory corrected,
+-- itself, and those that corrected it. Corrections stay within a scope, but each value of people's statements about
+-- themselves has its own place. Readers are as in MemoriesReadable: a group must not see that a value was corrected
+-- elsewhere, nor that the team's fact in the same words was.
 WITH RECURSIVE this AS (
     SELECT m.scope, m.scope_id, m.id, m.superseded_by FROM memories m
     WHERE m.id = @id::bigint

@@ -1,14 +1,14 @@
 -- name: YardstickCommit :exec
--- YardstickCommit is the least that a server can be asked to keep.
+-- YardstickCommit is the smallest durable write.
 UPDATE yardstick y SET n = y.n + 1 WHERE y.worker = @worker;
 
 -- name: YardstickDelay :one
--- YardstickDelay tells yardstick/slow.sql, which takes no parameters, how long a commit is to last. It ends with the
+-- YardstickDelay passes the delay of a commit to yardstick/slow.sql, which takes no parameters. It ends with the
 -- transaction.
 SELECT set_config('ebb.commit_delay', @micros::text, true)::text AS micros;
 
 -- name: YardstickFill :exec
--- YardstickFill makes a row for each worker.
+-- YardstickFill creates a row for each worker.
 INSERT INTO yardstick (worker) SELECT generate_series(0, 999) ON CONFLICT DO NOTHING;
 
 -- name: YardstickServer :one

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	maxOfFacts  = 1000 // memories looked for by one term of the query, the newest
-	maxNewFacts = 200  // memories without terms that are read for one search
+	maxOfFacts  = 1000 // memories read for one query term, the newest
+	maxNewFacts = 200  // memories without terms that one search reads
 )
 
-// memories looks for memories that the reader may see and that have a term of the query.
+// memories searches the reader's memories for a term of the query.
 func (x *searching) memories(ctx context.Context) error {
 	ids, err := x.facts(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (x *searching) memories(ctx context.Context) error {
 	return nil
 }
 
-// facts are the ids of memories to be read: never nil, which would say that nothing is looked for.
+// facts are the ids of memories to read. They are never nil, which would disable the filter.
 func (x *searching) facts(ctx context.Context) ([]int64, error) {
 	r := x.reader
 	scopes := []rank.Scope{

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	maxGathered  = 400    // texts that are read for one search, of events and of memories each
-	maxTermBytes = 80_000 // of the terms of events that are read at once
+	maxGathered  = 400    // texts that one search reads, of events and of memories each
+	maxTermBytes = 80_000 // of the terms of events in one read
 )
 
-// gathering chooses among the texts that the indexes on terms name. What a search scores is each text's whole list of
-// terms, which is as long as the text: so only those are read that most of what is looked for names, or the rarest of it.
+// gathering chooses among the texts that the indexes on terms name. A search scores each text by its whole list of
+// terms, which is as long as the text. So it reads only the texts with most of the query's terms, or with the rarest.
 type gathering struct {
-	worth []float64 // of each of the query's terms, for a text that has it
+	worth []float64 // weight of each query term
 	texts map[int64]*gathered
 }
 
 // gathered is a text by its place in the log or its id.
 type gathered struct {
 	id    int64
-	size  int // bytes of all its terms; 0 where that is not known
+	size  int // bytes of all its terms; 0 if unknown
 	terms []int
 	worth float64
 }
@@ -31,7 +31,7 @@ func newGathering(terms int) *gathering {
 	return &gathering{worth: make([]float64, terms), texts: make(map[int64]*gathered)}
 }
 
-// add says that a text of some size has some of the query's terms.
+// add records that a text of some size has some of the query's terms.
 func (g *gathering) add(id int64, size int, terms ...int) {
 	t := g.texts[id]
 	if t == nil {
@@ -45,9 +45,8 @@ func (g *gathering) add(id int64, size int, terms ...int) {
 	}
 }
 
-// best are the texts to read, those that are worth most first, of equals the newest. A long text has any term more easily
-// than a short one, so that it says less for it, as it does when they are scored: else long ones would take all the room
-// that there is for reading, and hide an answer of a few words.
+// best are the texts to read, by falling weight, then the newest first. A term in a long text weighs less than in a
+// short one, as in the scores. Otherwise long texts would use up the read budget, and hide an answer of a few words.
 func (g *gathering) best() []int64 {
 	all, sizes := make([]*gathered, 0, len(g.texts)), 0
 	for _, t := range g.texts {
@@ -57,7 +56,7 @@ func (g *gathering) best() []int64 {
 	average := float64(max(sizes, 1)) / float64(max(len(all), 1))
 	for _, t := range all {
 		t.worth = 0
-		slices.Sort(t.terms) // so that equals add up to the same
+		slices.Sort(t.terms) // so that equal terms have equal sums
 		for _, i := range t.terms {
 			t.worth += g.worth[i]
 		}

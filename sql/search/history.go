@@ -23,14 +23,14 @@ const (
 	maxTerms      = 32         // of one query
 	historyShare  = 0.5        // of the terms, for a find in the history to count
 	maxBody       = 2000       // characters of an event's body that a search shows
-	bodyLead      = 10         // part of the characters that are shown of a long body, before the first find: one in so many
-	historyWindow = 5000       // events that are compared word by word at a time
+	bodyLead      = 10         // divisor: a tenth of a long body's shown characters precede the first hit
+	historyWindow = 5000       // events that are compared word by word in one read
 	historyBytes  = 20_000_000 // of their contents together
 	historyOlder  = 200        // older events that the search index may add
 )
 
-// History implements memory.Store. An event is found by words when it holds at least half of their terms. Of a long log
-// the newest part is compared word by word; older events are found by the search index, where they have all the words.
+// History implements memory.Store. An event matches when it holds at least half of the query's terms. It compares the
+// newest part of a long log word by word. The search index finds older events, which must have all the words.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	return out, err
 }
 
-// olderFinds are events of a range that have all the words, as the search index knows them.
+// olderFinds are the events of a range with all the words, by the search index.
 func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.LogMatch, error) {
 	keys := rank.Keys(index.EventScope(p.SessionKey), words)
 	if len(keys) == 0 {
@@ -110,8 +110,8 @@ func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memo
 	return finds, nil
 }
 
-// termsOf are the words of a query, folded, each once: a Latin word or number is one, a run of Chinese characters is
-// one for each two that stand side by side, for nothing tells where its words end. A character alone is one itself.
+// termsOf are the words of a query, folded, each once. A Latin word or number is one term, and a run of Chinese
+// characters is one for each bigram, since it has no word boundaries. A single character is a term.
 func termsOf(query string) []string {
 	var terms []string
 	add := func(t string) {
@@ -135,7 +135,7 @@ func termsOf(query string) []string {
 	return terms
 }
 
-// runsOf cuts a word where Latin and Chinese characters meet.
+// runsOf splits a word between Latin and Chinese characters.
 func runsOf(word []rune) [][]rune {
 	var runs [][]rune
 	start := 0
@@ -148,8 +148,8 @@ func runsOf(word []rune) [][]rune {
 	return runs
 }
 
-// patternsOf makes patterns for ILIKE that find each term anywhere. Terms hold letters and digits only, nothing that
-// a pattern would read as a sign.
+// patternsOf makes ILIKE patterns that find each term anywhere. Terms hold only letters and digits, which need no
+// escape.
 func patternsOf(terms []string) []string {
 	patterns := make([]string, 0, len(terms))
 	for _, t := range terms {
@@ -158,7 +158,7 @@ func patternsOf(terms []string) []string {
 	return patterns
 }
 
-// piece marks a text that was read from the middle of a body on.
+// piece marks a text that begins in the middle of a body.
 func piece(text string, place int) string {
 	if place > 1 {
 		return "…" + text

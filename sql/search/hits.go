@@ -12,7 +12,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// hits are the finds as they are shown, each told once.
+// hits are the results as shown, without repeats.
 func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit, error) {
 	finds = x.once(finds)
 	finds = finds[:min(x.limit, len(finds))]
@@ -51,7 +51,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 		} else {
 			e, ok := events[f.Doc.Seq]
 			if !ok {
-				continue // it was erased meanwhile
+				continue // erased meanwhile
 			}
 			h.Path, h.Seq, h.At = facts.EventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
 			h.Content = x.query.Piece(e.Content, x.chars)
@@ -62,11 +62,10 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	return hits, nil
 }
 
-// once leaves out the events that say what a memory drawn from them says: the memory stands where the better of the two
-// stood.
+// once drops events with the content of a memory drawn from them. The memory takes the better of the two ranks.
 func (x *searching) once(finds []rank.Match) []rank.Match {
 	var kept []rank.Match
-	taken := make(map[int]bool) // places of memories that are told already
+	taken := make(map[int]bool) // ranks of memories that are already listed
 	for _, f := range finds {
 		if f.Doc.Seq > 0 {
 			if m, ok := x.drawnFrom(f, finds); ok {
@@ -84,7 +83,7 @@ func (x *searching) once(finds []rank.Match) []rank.Match {
 	return kept
 }
 
-// drawnFrom is the memory among finds that was drawn from an event and says what the event says.
+// drawnFrom is the found memory that was drawn from an event and has its content.
 func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match, bool) {
 	for _, f := range finds {
 		m := x.found[f.Place].memory
@@ -96,7 +95,7 @@ func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match,
 	return rank.Match{}, false
 }
 
-// speaker is who said an event, as a search tells it: the bot has no name among people.
+// speaker is the author of an event as a search shows it: the bot has no name among people.
 func speaker(role sessions.Role, nick string, id sessions.UserID) string {
 	if role == sessions.RoleUser {
 		return sessions.Speaker(nick, id)

@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	embedWait   = 300 * time.Millisecond // for the vector of a query; then words have to do
-	compareWait = 200 * time.Millisecond // for the comparison after that
-	embedRest   = 15 * time.Second       // after a failure, in which no search waits
-	keptQueries = 256                    // vectors of queries that are kept
-	aboveChance = 2.0                    // standard deviations above what is near by chance
-	awayChance  = 0.15                   // at least that share of the way from there to the same text
+	embedWait   = 300 * time.Millisecond // for a query's vector; then words alone are used
+	compareWait = 200 * time.Millisecond // for the comparison
+	embedPause  = 15 * time.Second       // pause after a failure, in which no search waits
+	keptQueries = 256                    // cached vectors of queries
+	aboveChance = 2.0                    // standard deviations above the cosine by chance
+	awayChance  = 0.15                   // least share of the distance from there to 1
 )
 
-// unrelated are texts that nobody looks for. How near a query is to them is how near anything is to it by chance, which
-// differs from model to model: only what is clearly nearer is found. There are ten, for some endpoints take no more.
+// unrelated are texts that no query is about. Their cosines to a query are its cosine by chance, which differs between
+// models. Only a clearly higher cosine is a hit. There are ten, since some endpoints accept no more.
 var unrelated = []string{
 	"The tide gauge at the old harbour reads two metres.", "Glaciers carve wide valleys into granite.",
 	"He tuned the harpsichord before the recital.", "Penguins huddle against the polar wind.",
@@ -42,14 +42,14 @@ var unrelated = []string{
 	"宋代的瓷器以青白釉闻名。", "候鸟在湿地停歇三周。", "他用毛笔抄完了整部经书。", "火山灰让土壤变得肥沃。", "望远镜里能看到土星的光环。",
 }
 
-// meaning makes vectors of queries.
+// meaning makes and caches vectors of queries.
 type meaning struct {
 	embedder memory.Embedder
 	wait     time.Duration // for a query's vector
-	compare  time.Duration // for what is near it
+	compare  time.Duration // for the comparison
 
 	mu      sync.Mutex
-	known   map[string]*list.Element // of recent
+	known   map[string]*list.Element // elements of recent by text
 	recent  list.List                // of queryVector, the last used first
 	chance  [][]float32              // vectors of the unrelated texts
 	restEnd time.Time
@@ -60,10 +60,10 @@ type queryVector struct {
 	vector []float32
 }
 
-// errResting says that the endpoint failed a moment ago.
-var errResting = errors.New("the embedding endpoint failed a moment ago")
+// errPaused says that the endpoint failed recently.
+var errPaused = errors.New("the embedding endpoint failed a moment ago")
 
-// vector returns a query's vector and how near a text must be to it to be found.
+// vector returns a query's vector and the lowest cosine of a hit.
 func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor float64, err error) {
 	ctx, stop := context.WithTimeout(ctx, m.wait)
 	defer stop()
@@ -75,14 +75,14 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	}
 	m.mu.Unlock()
 	if resting && (v == nil || chance == nil) {
-		return nil, 0, errResting
+		return nil, 0, errPaused
 	}
 	if chance == nil {
 		if chance, err = m.embed(ctx, unrelated); err != nil {
 			return nil, 0, err
 		}
 		m.mu.Lock()
-		m.chance = chance // also where the query's own vector is late
+		m.chance = chance // also when the query's own vector is late
 		m.mu.Unlock()
 	}
 	if v == nil {
@@ -96,18 +96,18 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	return v, chanceFloor(v, chance), nil
 }
 
-// embed asks the endpoint. After a failure that is neither the caller's nor the text's it is left alone for a while, so
-// that a search without it is no slower than one that never had it.
+// embed calls the endpoint. A failure that is neither the caller's nor the text's starts a pause. Searches in it are as
+// fast as without an endpoint.
 func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	embedded, err := m.embedder.Embed(ctx, texts)
 	if err == nil && len(embedded) != len(texts) {
 		err = fmt.Errorf("%d vectors came for %d texts", len(embedded), len(texts))
 	}
 	if err != nil {
-		trouble, ok := errors.AsType[memory.EmbedFault](err)
-		if !errors.Is(err, context.Canceled) && (!ok || !trouble.Unfit()) {
+		fault, ok := errors.AsType[memory.EmbedFault](err)
+		if !errors.Is(err, context.Canceled) && (!ok || !fault.Unfit()) {
 			m.mu.Lock()
-			m.restEnd = time.Now().Add(embedRest)
+			m.restEnd = time.Now().Add(embedPause)
 			m.mu.Unlock()
 		}
 		return nil, err
@@ -134,7 +134,7 @@ func (m *meaning) keep(text string, v []float32) {
 	}
 }
 
-// chanceFloor is clearly above the mean of the cosines to the unrelated texts.
+// chanceFloor is a cosine clearly above the mean of those to the unrelated texts.
 func chanceFloor(v []float32, chance [][]float32) float64 {
 	sum, squares := 0.0, 0.0
 	for _, c := range chance {
@@ -149,8 +149,8 @@ func chanceFloor(v []float32, chance [][]float32) float64 {
 	return mean + max(aboveChance*math.Sqrt(max(squares/n-mean*mean, 0)), awayChance*(1-mean))
 }
 
-// Dense finds what the reader may see and is near a query by its meaning, the nearest first; a hit's score is the cosine.
-// An error says that only words can find now.
+// Dense finds readable texts by meaning, the nearest first; a hit's score is the cosine. An error means that only words
+// can find now.
 func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	limit := q.Limit
 	if s.meaning.embedder == nil || limit <= 0 || q.Text == "" {
@@ -179,7 +179,7 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 		hits = append(hits, events...)
 	}
 	slices.SortStableFunc(hits, func(a, b memory.Hit) int {
-		if a.Outdated != b.Outdated { // what was corrected comes last
+		if a.Outdated != b.Outdated { // corrected content comes last
 			if a.Outdated {
 				return 1
 			}
@@ -190,7 +190,7 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 	return hits[:min(limit, len(hits))], nil
 }
 
-// nearMemories compares what the reader may see: who may see what is decided in one place, before anything is compared.
+// nearMemories compares the memories that the reader may see. One place decides about readers, before any comparison.
 func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
 	memories, err := s.visible.List(ctx, r, 0, maxCandidates)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 	var facts []memory.Memory
 	for _, n := range found {
 		m := by[string(n.Hash)]
-		if n.Score < floor || m.ID == 0 { // two scopes may say the same
+		if n.Score < floor || m.ID == 0 { // two scopes may have the same text
 			continue
 		}
 		delete(by, string(n.Hash))
@@ -231,7 +231,7 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 	return hits, nil
 }
 
-// whyMeaning is why something was found that shares no word with the query.
+// whyMeaning is the reason of a hit that shares no word with the query.
 const whyMeaning = "similar meaning"
 
 func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
@@ -274,7 +274,7 @@ func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, f
 	return hits, nil
 }
 
-// head is at most n characters of a text.
+// head is the first n characters of a text at most.
 func head(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n])
@@ -282,8 +282,8 @@ func head(text string, n int) string {
 	return text
 }
 
-// beside begins a search by meaning while words are searched for. The function that it returns, to be called once, waits
-// for it and makes one ranking of both; where only words can find, it leaves theirs as it is.
+// beside starts a search by meaning next to the search by words. The returned function, to be called once, waits for it
+// and merges both rankings. It returns the words' ranking unchanged when the search by meaning failed.
 func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }
@@ -291,7 +291,7 @@ func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) fun
 	found := make(chan []memory.Hit, 1)
 	go func() { // ends with its deadlines
 		hits, err := s.Dense(ctx, r, q)
-		if err != nil && !errors.Is(err, errResting) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, errPaused) && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search by meaning failed, words have to do")
 		}
 		found <- hits
@@ -299,14 +299,14 @@ func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) fun
 	return func(words []memory.Hit) []memory.Hit { return fuseHits(words, <-found, s.embedWeight, q.Limit) }
 }
 
-// fuseHits makes one ranking of two. What says the same as another, as an event and the memory that was drawn from it
-// may, is told once, and what both found is told as words found it.
+// fuseHits merges two rankings. Equal contents, as of an event and a memory drawn from it, are listed once. A hit of
+// both is listed as found by words.
 func fuseHits(words, meaning []memory.Hit, weight float64, limit int) []memory.Hit {
 	if len(meaning) == 0 {
 		return words
 	}
 	hits := make(map[string]memory.Hit, len(words)+len(meaning))
-	paths := make(map[string]string, len(words)+len(meaning)) // by what is said
+	paths := make(map[string]string, len(words)+len(meaning)) // by content
 	order := [2][]string{}
 	for side, list := range [][]memory.Hit{words, meaning} {
 		for _, h := range list {

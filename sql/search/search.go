@@ -29,7 +29,7 @@ type Store struct {
 	embedWeight float64
 }
 
-// Options say how texts are found by meaning, and in which time zone days of queries are.
+// Options configure search by meaning, and the time zone of days in queries.
 type Options struct {
 	Location    *time.Location
 	Embedder    memory.Embedder // nil: by words alone
@@ -51,22 +51,22 @@ func New(
 }
 
 const (
-	maxCandidates = 2000    // memories looked at by meaning, the newest first
-	maxOfTerm     = 200     // events looked for by one term of the query; what more have is common. Each is a page of the table to read
-	maxPaired     = 4       // common terms of which each two are looked for together
-	recentEvents  = 500     // events of the end of the log where common terms are looked for: the others found are the oldest that have them
-	maxShort      = 1500    // bytes that the terms of a short event take: about 400 characters of it
-	maxRecent     = 100     // of which so many are looked at
-	maxSaid       = 200     // events looked at that only a time or a person speaks for
-	maxUnindexed  = 500     // events without terms that are read for one search
-	maxNewChars   = 20_000  // characters that are read of each of these
-	maxNewBytes   = 500_000 // of all of them
-	besideBest    = 24      // events whose neighbours are looked at
-	narrowRange   = 4       // events that a memory was drawn from, for what it says to be theirs
+	maxCandidates = 2000    // memories compared by meaning, the newest first
+	maxOfTerm     = 200     // events read for one query term; a term with more is common. Each costs a page of the table
+	maxPaired     = 4       // common terms that are searched for in pairs
+	recentEvents  = 500     // events at the log's end that are searched for common terms: other hits are the oldest ones
+	maxShort      = 1500    // bytes of the terms of a short event: about 400 characters of text
+	maxRecent     = 100     // short recent events that are read
+	maxSaid       = 200     // events read only for their time or person
+	maxUnindexed  = 500     // events without terms that one search reads
+	maxNewChars   = 20_000  // characters read of each of these
+	maxNewBytes   = 500_000 // bytes read of all of them
+	besideBest    = 24      // hits whose neighbours are read
+	narrowRange   = 4       // maximum source events of a memory that count as saying the same
 )
 
-// Search implements memory.Store. Candidates come from the index on terms; memory/rank scores them. Where embeddings are
-// configured, what is near by its meaning is found too.
+// Search implements memory.Store. Candidates come from the index on terms, and memory/rank scores them. Configured
+// embeddings add candidates by meaning.
 func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	if q.Limit <= 0 {
 		return nil, nil
@@ -79,26 +79,26 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 	return fuse(hits), nil
 }
 
-// candidate is what a search may find, as the database has it.
+// candidate is a possible hit, as stored.
 type candidate struct {
 	rank.Doc
 	memory *dbsqlc.MemoriesReadableRow // nil for an event
-	nick   string                      // of who said an event
+	nick   string                      // of an event's author
 	sender sessions.UserID
 }
 
-// searching is one search under way.
+// searching is the state of one search.
 type searching struct {
 	*Store
 	reader memory.Reader
 	query  rank.Query
 	from   memory.Source
 	limit  int
-	chars  int   // of an event that a hit shows
+	chars  int   // of an event in a hit
 	last   int64 // place of the session's newest event
 	found  []candidate
-	total  int           // texts that were looked through, as far as that is known
-	common map[int64]int // about how many of them have a key, for not all of these are read
+	total  int           // texts in scope, as far as known
+	common map[int64]int // approximate number of texts by key, for keys that are not read in full
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
@@ -133,7 +133,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	return x.hits(ctx, finds)
 }
 
-// rank scores what was found, with what stands beside the best of it.
+// rank scores the candidates, with the neighbours of the best.
 func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	if err := x.markOutdated(ctx); err != nil {
 		return nil, err
@@ -156,10 +156,10 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 			}
 		}
 	}
-	return pool.Rank(2*x.limit + narrowRange), nil // some may say the same
+	return pool.Rank(2*x.limit + narrowRange), nil // some may have the same content
 }
 
-// events looks for events of the session: by words, and where the query has none to look for, by time and person.
+// events searches the session's events by words, or by time and person for a query without words.
 func (x *searching) events(ctx context.Context) error {
 	key := x.reader.Key
 	before := len(x.found)
@@ -184,7 +184,7 @@ func (x *searching) events(ctx context.Context) error {
 			})
 		}
 	}
-	for _, c := range x.found[before:] { // who spoke long ago
+	for _, c := range x.found[before:] { // authors from long ago
 		x.query.AddPeople(rank.Person{ID: string(c.sender), Nick: c.nick})
 	}
 	return nil
@@ -220,7 +220,7 @@ func (x *searching) add(e dbsqlc.EventsBesideRow) {
 	x.found = append(x.found, candidate{Doc: d, nick: e.SenderNick, sender: e.SenderID})
 }
 
-// markOutdated marks the events that say what was corrected later, so that they come after what holds now.
+// markOutdated marks events whose content was corrected later, so that they rank after current content.
 func (x *searching) markOutdated(ctx context.Context) error {
 	first, last := int64(0), int64(0)
 	for _, c := range x.found {

@@ -8,10 +8,9 @@ import (
 	"ebb/sql/pg"
 )
 
-// terms looks for events that have a term of the query. A term that very many have is not followed to the last of them:
-// in a session of fifty thousand events that alone would take longer than all the rest. Those with a rarer term, or with
-// two of the common ones, are all there, and so are the newest; what has a single common word, and is old, hardly ever is what is
-// looked for.
+// terms finds events with a term of the query. It does not read all events of a very common term, which in a session of
+// fifty thousand events would take longer than the rest. It finds all events with a rarer term or with two common ones,
+// and the newest. An old event with a single common word is rarely wanted.
 func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
@@ -33,7 +32,8 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 			rare += n
 		} else {
 			common = append(common, i)
-			// They come in about the order in which they were said: as dense as up to the last of them they go on.
+			// Events are stored in about the order in which they were said. The density up to the last one read is
+			// extrapolated.
 			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
 		}
 		x.common[k], g.worth[i] = n, x.query.TermWeight(k, n, int(x.last))
@@ -52,7 +52,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(common) > 0 {
 		size := maxShort
 		if rare == 0 {
-			size = math.MaxInt32 // there is nothing else
+			size = math.MaxInt32 // no other term
 		}
 		if err := x.recent(ctx, g, keys, common, size); err != nil {
 			return err
@@ -61,8 +61,8 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	return x.read(ctx, g.best())
 }
 
-// lists looks for events that have all of some of the keys, for one such list after the other, and tells of each how
-// many there are and the place of the last of them.
+// lists finds events that have all keys of a list, for one list after another. It reports the number and the last place
+// for each.
 func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
 	texts := make([]string, len(lists))
 	for i, list := range lists {
@@ -88,7 +88,7 @@ func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists
 	return counts, newest, nil
 }
 
-// recent looks at the end of the log for terms that very many events have, in texts whose terms take so many bytes at most.
+// recent searches the end of the log for very common terms, in texts with limited bytes of terms.
 func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int, size int) error {
 	of := make([]int64, len(common))
 	for i, k := range common {
@@ -108,7 +108,7 @@ func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, comm
 	return nil
 }
 
-// read reads what a search asks of events, of the first of them.
+// read reads the search columns of events, from the first on.
 func (x *searching) read(ctx context.Context, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (x *searching) read(ctx context.Context, seqs []int64) error {
 	return nil
 }
 
-// known are the places of the events that were found so far.
+// known are the places of the events found so far.
 func (x *searching) known() map[int64]bool {
 	known := make(map[int64]bool, len(x.found))
 	for _, c := range x.found {

@@ -13,13 +13,13 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store adds up what model calls cost.
+// Store sums the costs of model calls.
 type Store struct{ *pg.DB }
 
-// New returns the spendings of a database.
+// New returns the costs of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// Add adds a spending to the session's usage and to that of the day. A session that does not exist is charged with nothing.
+// Add adds a spending to the session's usage and to the day's. It does nothing for a session that does not exist.
 func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
 	p := &dbsqlc.SpendAddParams{
 		SessionKey: key, Kind: one.Kind, PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
@@ -65,14 +65,14 @@ type Cost struct {
 	sessions.Spending
 }
 
-// CostsBy says how costs are added up besides by kind; the zero value adds up everything.
+// CostsBy groups costs further than by kind; the zero value sums up everything.
 type CostsBy struct {
 	Session    bool
 	Day, Month bool // one of them at most
 }
 
-// Costs adds up spendings from a day on, the newest first: of one session, or of all where the key is empty. What a single
-// attempt took is in Compactions and Flushes.
+// Costs sums spendings from a day on, the newest first: of one session, or of all when the key is empty. Compactions
+// and Flushes have the cost of each attempt.
 func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
 	day := since.UTC()
 	p := &dbsqlc.SpendSumsParams{SessionKey: string(key), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}

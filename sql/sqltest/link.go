@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Link is the network between one gateway and PostgreSQL. It can be cut without a word, as by a switch that dies, and
-// be slow.
+// Link is the network between one gateway and PostgreSQL. It can drop packets silently, as a dead switch does, and be
+// slow.
 type Link struct {
 	Listener net.Listener
 	server   func() string // the address of PostgreSQL as it is now
@@ -23,7 +23,7 @@ type Link struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
-	gate chan struct{} // while the link is cut: closed when it is whole again
+	gate chan struct{} // during a cut: closed at its end
 	late time.Duration // of each statement
 }
 
@@ -65,15 +65,15 @@ func (k *Link) Close() {
 	k.wg.Wait()
 }
 
-// Cut lets nothing pass for a while, in no direction; nobody is told. Where the network forgets what ran through it, all
-// connections are reset when it comes back, or else they go on where they stood.
+// Cut drops everything in both directions for a while, and neither side is notified. With forget, the network loses
+// its connections: all are reset at the end. Otherwise they continue.
 func (k *Link) Cut(d time.Duration, forget bool) {
 	if k.Sever() {
 		time.AfterFunc(d, func() { k.Mend(forget) })
 	}
 }
 
-// Sever begins a cut; false: the link is cut already.
+// Sever begins a cut; it returns false when the link is cut already.
 func (k *Link) Sever() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,20 +97,20 @@ func (k *Link) Mend(forget bool) {
 	}
 }
 
-// Slow delays each statement, for a while.
+// Slow delays each statement for a while.
 func (k *Link) Slow(by, d time.Duration) {
 	k.Delay(by)
 	time.AfterFunc(d, func() { k.Delay(0) })
 }
 
-// Delay makes each statement take late longer from now on.
+// Delay adds late to each statement from now on.
 func (k *Link) Delay(late time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.late = late
 }
 
-// wait reports false where the link ended meanwhile.
+// wait returns false when the link ended meanwhile.
 func (k *Link) wait(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -142,7 +142,7 @@ func (k *Link) serve() {
 	}
 }
 
-// join carries what one connection says to PostgreSQL, and back.
+// join connects one connection to PostgreSQL.
 func (k *Link) join(gateway net.Conn) {
 	defer func() { _ = gateway.Close() }()
 	if !k.pass() {
@@ -168,7 +168,7 @@ func (k *Link) join(gateway net.Conn) {
 	back.Wait()
 }
 
-// carry copies until one side ends; then, once the link is whole, so does the other.
+// carry copies until one side ends. The other side ends too, once the link is whole.
 func (k *Link) carry(to io.WriteCloser, from io.Reader, statements bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -197,7 +197,7 @@ func (k *Link) carry(to io.WriteCloser, from io.Reader, statements bool) {
 	}
 }
 
-// pass waits until the link is whole; false: it has ended.
+// pass waits until the link is whole; false: the link has ended.
 func (k *Link) pass() bool {
 	for {
 		k.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Bouncer is a PgBouncer in transaction mode before the server of a database. It hands out three connections to a
-// database, so that those who use it share them.
+// Bouncer is a PgBouncer in transaction mode before the server of a database. It uses three connections to a database,
+// so that its clients share them.
 type Bouncer struct {
 	tb      testing.TB
 	server  *pgx.ConnConfig
@@ -60,7 +60,7 @@ server_login_retry = 1
 		tb.Fatal(err)
 	}
 	for d := b.dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
-		_ = os.Chmod(d, 0o755) // others' folders are as open as they are
+		_ = os.Chmod(d, 0o755) // fails on other users' folders
 	}
 	b.Start()
 	tb.Cleanup(b.Stop)
@@ -71,7 +71,7 @@ server_login_retry = 1
 func (b *Bouncer) Start() {
 	b.tb.Helper()
 	b.cmd = exec.Command(b.program, filepath.Join(b.dir, "pooler.ini"))
-	if os.Getuid() == 0 { // which PgBouncer refuses to serve: whoever serves the database will do
+	if os.Getuid() == 0 { // PgBouncer refuses to run as root: the database's own user serves
 		info, err := os.Stat(b.server.Host)
 		if err != nil {
 			b.tb.Fatalf("looking whose the server is: %v", err)

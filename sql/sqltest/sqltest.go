@@ -62,8 +62,8 @@ func New(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// URL makes a new database with the newest schema and returns its address. The database goes when the test ends, or is
-// kept and named where the test failed on a server that outlives it.
+// URL makes a new database with the newest schema and returns its address. The database is dropped when the test ends.
+// A failed test on a server that outlives it keeps and names the database.
 func URL(tb testing.TB) string {
 	tb.Helper()
 	return create(tb, func(name, template string) string {
@@ -152,12 +152,12 @@ func stop() error {
 
 const prefix = "ebb-sqltest-"
 
-// sweep removes what test processes left that were killed: folders whose lock nobody holds.
+// sweep removes the folders of killed test processes, whose locks are free.
 func sweep() {
 	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", "pg.lock"))
 	for _, path := range locks {
 		info, err := os.Stat(path)
-		if err != nil || time.Since(info.ModTime()) < time.Minute { // perhaps made and not locked yet
+		if err != nil || time.Since(info.ModTime()) < time.Minute { // perhaps created and not locked yet
 			continue
 		}
 		f, err := os.Open(path)
@@ -171,8 +171,8 @@ func sweep() {
 	}
 }
 
-// makeTemplate makes the database that tests are copies of, named by the hash of the migrations, unless it is there.
-// It is whole before it has its name, for several test processes may share a server.
+// makeTemplate creates the database that tests copy, named by the hash of the migrations, unless it exists. It gets its
+// name when it is complete, since several test processes may share a server.
 func makeTemplate(ctx context.Context, base string) (string, error) {
 	sum, err := hashMigrations()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 type Store struct {
 	*pg.DB
 	embedMu  sync.Mutex
-	embedded map[string]int64 // by model: the memory up to which all have vectors
+	embedded map[string]int64 // by model: the last memory up to which all have vectors
 }
 
 // New returns the vectors of a database.
@@ -28,25 +28,25 @@ func New(db *pg.DB) *Store {
 }
 
 const (
-	MaxEmbedded   = 2000 // characters of a text that its vector is made of
-	memoriesPage  = 2000 // memories looked through at a time
-	eventsPage    = 500  // events of one session looked through at a time
-	sessionsPage  = 64   // sessions looked through at a time
-	outdatedBatch = 5000 // vectors of former models deleted by one statement
+	MaxEmbedded   = 2000 // characters of a text that are embedded
+	memoriesPage  = 2000 // memories in a page
+	eventsPage    = 500  // events of one session in a page
+	sessionsPage  = 64   // sessions in a page
+	outdatedBatch = 5000 // vectors of former models that one statement deletes
 )
 
-// Hash is what a text's vector is kept under, the same as sha256(convert_to(content, 'UTF8')) in SQL.
+// Hash is the key of a text's vector, equal to sha256(convert_to(content, 'UTF8')) in SQL.
 func Hash(content string) []byte {
 	sum := sha256.Sum256([]byte(content))
 	return sum[:]
 }
 
-// ScopeKey is what the vectors of a scope's memories are kept under. Those of events are kept under the session's
-// key, which never has this sign.
+// ScopeKey is the key of the vectors of a scope's memories. Vectors of events have the session's key, which never
+// contains this sign.
 func ScopeKey(scope memory.Scope, id string) string { return string(scope) + "|" + id }
 
-// Unembedded implements memory.Vectors. Memories are looked through from the beginning once a process, and from then on
-// those that are new; of each session's log the table knows how far it has vectors.
+// Unembedded implements memory.Vectors. It reads all memories once a process, then the new ones. The table has a cursor
+// for each session's log.
 func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	texts, err := s.memoriesUnembedded(ctx, model, limit)
 	if err == nil && len(texts) < limit {
@@ -84,7 +84,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 					ScopeKey: r.ScopeKey, Hash: r.ContentHash, Session: r.SourceSession, MemoryID: r.ID, Content: r.Content,
 				})
 			}
-			// What is missing, and what is so new that older ones may still come, is looked at again.
+			// Missing vectors, and rows so new that older ones may still be committed, are read again.
 			if whole = whole && r.Settled && !r.Missing; whole {
 				through = r.ID
 			}
@@ -101,8 +101,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 	}
 }
 
-// eventsUnembedded looks through sessions, moves their cursors over what has vectors, and stops with the first texts
-// that have none.
+// eventsUnembedded reads sessions, moves their cursors past events with vectors, and stops at the first texts without.
 func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
 	for len(texts) == 0 {
@@ -160,7 +159,7 @@ func (s *Store) sessionUnembedded(
 	return texts, nil
 }
 
-// know gives texts the vectors that the same texts have elsewhere.
+// know copies existing vectors of the same texts.
 func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedded) error {
 	hashes := make([][]byte, len(texts))
 	for i, t := range texts {
@@ -172,7 +171,7 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 	}
 	known := make(map[string][]float32, len(rows))
 	for _, r := range rows {
-		known[string(r.ContentHash)] = append([]float32{}, r.Vec...) // an empty one is known too
+		known[string(r.ContentHash)] = append([]float32{}, r.Vec...) // an empty vector counts too
 	}
 	for i := range texts {
 		texts[i].Known = known[string(texts[i].Hash)]
@@ -180,7 +179,7 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 	return nil
 }
 
-// KeepVectors implements memory.Vectors. Vectors are kept with the length one, so that their product is the cosine.
+// KeepVectors implements memory.Vectors. It normalizes vectors to length one, so that their product is the cosine.
 func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
 	hold := &dbsqlc.EmbeddingsHoldParams{SessionKeys: []string{}, Ids: []int64{}}
 	for _, t := range texts {
@@ -196,7 +195,7 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 		for i, t := range texts {
 			v := Unit(vectors[i])
 			if _, err := s.Q.EmbeddingsInsert(ctx, tx, &dbsqlc.EmbeddingsInsertParams{
-				ScopeKey: t.ScopeKey, ContentHash: t.Hash, Model: model, Vec: v, Small: small(v), Seq: t.Seq, ID: t.MemoryID,
+				ScopeKey: t.ScopeKey, ContentHash: t.Hash, Model: model, Vec: v, Small: quantize(v), Seq: t.Seq, ID: t.MemoryID,
 			}); err != nil {
 				return err
 			}
@@ -226,7 +225,7 @@ func (s *Store) DropVectors(ctx context.Context, model string) (int, error) {
 	}
 }
 
-// Unit gives a vector the length one. One of zeros becomes empty: it is near nothing.
+// Unit normalizes a vector to length one. A zero vector becomes empty, since it is near nothing.
 func Unit(v []float32) []float32 {
 	sum := 0.0
 	for _, f := range v {

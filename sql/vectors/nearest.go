@@ -16,7 +16,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// What names a type that only some servers have, or is read as a stream: no query that sqlc could make code of.
+// These statements name a type that only some servers have, or are read as a stream, so sqlc can't generate code for
+// them.
 var (
 	//go:embed has.sql
 	vectorHas string
@@ -29,20 +30,21 @@ var (
 )
 
 const (
-	// maxScanned is how much of a log, in events from its end, one search looks at where the server cannot compare vectors.
+	// maxScanned is the number of events, from the log's end, that one search compares when the server cannot compare
+	// vectors.
 	maxScanned = 50_000
-	// sureNear is how many more than asked for are compared exactly.
+	// sureNear is the number of extra candidates that are compared exactly.
 	sureNear = 32
 )
 
-// Near is a text by its hash, the place of the first event that says it, and its cosine to what was looked for.
+// Near is a text by its hash, the place of its first event, and its cosine to the query.
 type Near struct {
 	Hash  []byte
 	Seq   int64
 	Score float64
 }
 
-// Comparer finds the nearest vectors: on the server, where it has pgvector, or here. It asks the server once.
+// Comparer finds the nearest vectors, on a server with pgvector or in this process. It asks the server once.
 type Comparer struct {
 	*pg.DB
 
@@ -54,8 +56,8 @@ type Comparer struct {
 // NewComparer returns a Comparer that has not asked the server yet.
 func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
 
-// ServerCompares reports whether the server compares vectors, by pgvector. Where it could and does not yet, its extension
-// is made, if we may; else the vectors of a scope are compared here, with the same outcome.
+// ServerCompares reports whether the server compares vectors by pgvector. It creates the missing extension when it may.
+// Otherwise this process compares the vectors of a scope, with the same result.
 func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,15 +80,15 @@ func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	return c.has, nil
 }
 
-// Place is where nearest looks: at the events of a session, or at memories by scope and hash.
+// Place is a search area: the events of a session, or memories by scope and hash.
 type Place struct {
 	Scopes []string
 	Events bool
 	Hashes [][]byte
 }
 
-// Nearest finds the texts at a place that are nearest to a vector of length one, the nearest first. None is as far as a
-// right angle.
+// Nearest finds the texts at a place that are nearest to a vector of length one, the nearest first. Every cosine is
+// above 0.
 func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	server, err := c.ServerCompares(ctx)
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 	return found, rows.Err()
 }
 
-// scan compares vectors in short as they come from the server, and then the nearest of them exactly.
+// scan compares quantized vectors as they arrive from the server, then the nearest of them exactly.
 func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {
@@ -126,7 +128,7 @@ func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32
 		if err := rows.Scan(&n.Hash, &n.Seq, &short); err != nil {
 			return nil, err
 		}
-		if n.Score = about(short, v); n.Score <= 0 {
+		if n.Score = approxCosine(short, v); n.Score <= 0 {
 			continue
 		}
 		if found = append(found, n); len(found) >= 4*most {
@@ -139,7 +141,7 @@ func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32
 	return c.exact(ctx, at, model, v, firstNear(found, most), limit)
 }
 
-// exact compares texts that are near by their vectors in short.
+// exact compares the nearest candidates by their full vectors.
 func (c *Comparer) exact(ctx context.Context, at Place, model string, v []float32, about []Near, limit int) ([]Near, error) {
 	if len(about) == 0 {
 		return nil, nil
@@ -168,7 +170,7 @@ func firstNear(found []Near, limit int) []Near {
 	return found[:min(limit, len(found))]
 }
 
-// Cosine is that of two vectors of length one.
+// Cosine is the cosine of two vectors of length one.
 func Cosine(u, v []float32) float64 {
 	sum := 0.0
 	for i := range u {
@@ -177,8 +179,8 @@ func Cosine(u, v []float32) float64 {
 	return sum
 }
 
-// small is a vector in short: what its numbers are multiples of, as four bytes, and how often, a byte each.
-func small(v []float32) []byte {
+// quantize is a quantized vector: the scale in four bytes, and the multiples of it, one byte each.
+func quantize(v []float32) []byte {
 	top := float32(0)
 	for _, f := range v {
 		top = max(top, f, -f)
@@ -195,8 +197,8 @@ func small(v []float32) []byte {
 	return b
 }
 
-// about is the cosine of a vector in short and another of the same length, nearly.
-func about(short []byte, v []float32) float64 {
+// approxCosine is the approximate cosine of a quantized vector and another of the same length.
+func approxCosine(short []byte, v []float32) float64 {
 	step, sum := math.Float32frombits(binary.BigEndian.Uint32(short)), float32(0)
 	for i, b := range short[4:] {
 		sum += v[i] * float32(int(b^0x80)-0x80)

@@ -18,7 +18,7 @@ import (
 	"ebb/sessions"
 )
 
-// What is no query, but an order to the server.
+// These statements are commands to the server rather than queries.
 var (
 	//go:embed load_index.sql
 	loadIndex string
@@ -32,9 +32,8 @@ type LoadedEvent struct {
 	sessions.Event
 }
 
-// Loader fills a database that is made to be measured, thousands of rows a second rather than turn by turn. It holds to none
-// of the rules of turns, and to all of those of the tables; the terms that a search needs are stored as turns and saves
-// store them.
+// Loader fills a database for measurements, thousands of rows a second. It skips the rules of turns, and keeps the
+// constraints of the tables. It stores the search terms that turns and saves would store.
 type Loader struct{ pool *pgxpool.Pool }
 
 // OpenLoader connects to a database whose schema is up to date.
@@ -62,7 +61,7 @@ func (l *Loader) LoadSessions(ctx context.Context, all []sessions.Session) error
 	return nil
 }
 
-// LoadEvents stores what people and the bot said, with times and places as given.
+// LoadEvents stores messages of people and the bot with the given times and places.
 func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) error {
 	next, stop := iter.Pull(all)
 	defer stop()
@@ -91,10 +90,10 @@ func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) erro
 	return nil
 }
 
-// FactText is what contents have in common that say the same in the same words: of such a scope holds one.
+// FactText is equal for contents that say the same in the same words. A scope holds one of them.
 func FactText(content string) string { return text.Normalize(pg.Clean(content)) }
 
-// LoadMemories stores memories under the ids that they have, which nothing else may take later.
+// LoadMemories stores memories under their own ids, which must stay reserved.
 func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	columns := []string{
 		"scope", "scope_id", "id", "kind", "content", "norm_hash", "subject_id", "source_session", "created_at", "terms",
@@ -113,7 +112,7 @@ func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	return nil
 }
 
-// LoadUnindexed takes the index on the terms of events away while do loads many, and makes it anew: that takes a tenth of
+// LoadUnindexed drops the index on the terms of events while do loads many, and creates it again. That takes a tenth of
 // the time.
 func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
 	var definition string
@@ -132,7 +131,7 @@ func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
 	return nil
 }
 
-// LoadEnd has the server look at what was loaded, so that it plans for it, and write it to disk.
+// LoadEnd makes the server analyze the loaded rows and write them to disk.
 func (l *Loader) LoadEnd(ctx context.Context) error {
 	for _, order := range []string{yardstickVacuum, yardstickCheckpoint} {
 		if _, err := l.pool.Exec(ctx, order); err != nil {

@@ -12,7 +12,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// What is no query, but an order to the server.
+// These statements are commands to the server rather than queries.
 var (
 	//go:embed table.sql
 	yardstickTable string
@@ -24,14 +24,14 @@ var (
 	yardstickCheckpoint string
 )
 
-// Yardstick does the least that a server can be asked to keep: one row changed, one commit. What Ebb does with a server
-// is measured beside it. It makes a table of its own, so it is for databases that are made to be measured.
+// Yardstick measures the smallest durable write of a server: one changed row, one commit. Benchmarks compare Ebb with
+// it. It creates a table of its own, so it needs a database for measurements.
 type Yardstick struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
 }
 
-// OpenYardstick connects with up to conns connections and makes a row for each of as many workers.
+// OpenYardstick connects with up to conns connections and creates a row for each of as many workers.
 func Open(ctx context.Context, url string, conns int) (*Yardstick, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -53,10 +53,10 @@ func Open(ctx context.Context, url string, conns int) (*Yardstick, error) {
 	return y, nil
 }
 
-// Close gives the connections back.
+// Close closes the connections.
 func (y *Yardstick) Close() { y.pool.Close() }
 
-// Commit changes the row of a worker, 0 to 999, and returns when that is on disk.
+// Commit changes the row of a worker, 0 to 999, and returns when the change is on disk.
 func (y *Yardstick) Commit(ctx context.Context, worker int) error {
 	if err := y.q.YardstickCommit(ctx, y.pool, worker); err != nil {
 		return fmt.Errorf("committing a row of the yardstick: %w", err)
@@ -64,7 +64,7 @@ func (y *Yardstick) Commit(ctx context.Context, worker int) error {
 	return nil
 }
 
-// Server is the version of the server and whether it waits for the disk.
+// Server returns the server's version and whether it waits for the disk.
 func (y *Yardstick) Server(ctx context.Context) (version string, durable bool, err error) {
 	row, err := y.q.YardstickServer(ctx, y.pool)
 	if err != nil {
@@ -73,7 +73,7 @@ func (y *Yardstick) Server(ctx context.Context) (version string, durable bool, e
 	return row.Version, row.Durable, nil
 }
 
-// Tidy leaves no work for the server's own housekeeping, which would else fall into what is measured next.
+// Tidy finishes the server's own housekeeping, which would otherwise disturb the next measurement.
 func (y *Yardstick) Tidy(ctx context.Context) error {
 	for _, order := range []string{yardstickVacuum, yardstickCheckpoint} {
 		if _, err := y.pool.Exec(ctx, order); err != nil {
@@ -83,8 +83,8 @@ func (y *Yardstick) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// SlowCommits makes every durable commit of later connections last micros microseconds longer, 0 for no longer: what a
-// stretch of work loses by that is the number of commits that it waits for.
+// SlowCommits delays every durable commit of later connections by micros microseconds, 0 for none. The added time of a
+// workload then counts the commits that it waits for.
 func (y *Yardstick) SlowCommits(ctx context.Context, micros int) error {
 	err := pgx.BeginFunc(ctx, y.pool, func(tx pgx.Tx) error {
 		if _, err := y.q.YardstickDelay(ctx, tx, strconv.Itoa(micros)); err != nil {

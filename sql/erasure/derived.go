@@ -12,8 +12,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// retells reports whether a memory tells another one that was consolidated into it and others: nearly all of it, or more
-// of it than any of these. Which of them tells which, the model did not say.
+// retells reports whether a memory repeats another one that was consolidated into it: nearly all of it, or more of it
+// than each other row does. The model did not record the sources of each row.
 func retells(content, old string, others []string) bool {
 	if sameStatement(old, content) {
 		return true
@@ -24,23 +24,23 @@ func retells(content, old string, others []string) bool {
 		return false
 	}
 	grams := gramsOf(bare)
-	told := share(grams, gramsOf(content))
-	return told >= saidShare || told >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
-		return share(grams, gramsOf(o)) > told
+	shared := share(grams, gramsOf(content))
+	return shared >= saidShare || shared >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
+		return share(grams, gramsOf(o)) > shared
 	})
 }
 
-// retold adds to memories those that tell them on: what they were consolidated into, with all that came of it together,
-// and the team's copies.
-func (s *Store) retold(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]int64, error) {
+// withDerived adds to memories the ones derived from them: their consolidations, with all rows of each, and the team's
+// copies.
+func (s *Store) withDerived(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	return s.Q.MemoriesRetold(ctx, db, ids)
 }
 
-// deleteFacts deletes memories. What else was consolidated into one of them is in force again, or superseded by what
-// corrected that.
+// deleteFacts deletes memories. Other facts consolidated into one of them are in force again, or superseded by its
+// corrections.
 func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsqlc.MemoriesForgetRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -55,12 +55,12 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	}
 	p := &dbsqlc.MemoriesRestoreParams{}
 	best := 0.0
-	for _, u := range under { // each with all that may tell it: what tells most of it does
-		told := share(gramsOf(u.Content), gramsOf(u.Told))
+	for _, u := range under { // each with all candidates: the one that repeats most of it wins
+		shared := share(gramsOf(u.Content), gramsOf(u.Told))
 		if last := len(p.Ids) - 1; last < 0 || p.Ids[last] != u.ID {
-			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), told
-		} else if told > best {
-			p.Bys[last], best = u.By, told
+			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), shared
+		} else if shared > best {
+			p.Bys[last], best = u.By, shared
 		}
 	}
 	return rows, s.Q.MemoriesRestore(ctx, tx, p)
