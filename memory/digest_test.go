@@ -21,7 +21,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// A day is told from 04:00 on the next one where the group is, whatever the clocks do there, and for a week.
+// The digest of a day is due from 04:00 on the next one in the group's zone, on any change of clocks, and for a week.
 func TestDaysEnded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestClockOf(t *testing.T) {
 	}
 }
 
-// A digest is read by a whole group: what of a day is somebody's own business, or a credential, is left out of it.
+// A whole group reads a digest: it has no private data and no credentials.
 func TestDigestBody(t *testing.T) {
 	t.Parallel()
 	body := DigestBody("## 决定\n- 发布定在周五\n- 李雷的月薪是 23000 元\n- 张伟确诊了抑郁症，请假两周\n- the root password is Pa55w0rd!x\n- 王芳负责验收\n")

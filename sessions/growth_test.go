@@ -8,7 +8,7 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a message is made of, what is done with it takes time in proportion to its length.
+// Work on a message takes time in proportion to its length, for any content.
 func TestGrowth(t *testing.T) {
 	for name, f := range map[string]func(string){
 		"HoldsSecret": func(s string) { redact.HasSecret(s) },

@@ -31,7 +31,7 @@ func TestSpeaker(t *testing.T) {
 	}
 }
 
-// Law: whatever two people call themselves, nobody is taken for a member with another id, and no outsider for a member.
+// Law: for any chosen names, no person is taken for a member with another id, and no outsider for a member.
 func TestNobodyPosesAsAMember(t *testing.T) {
 	t.Parallel()
 	nick := rapid.StringOf(rapid.RuneFrom([]rune("Bo u01():：（）［］[]外部\n\u200b\u202e【】<>")))

@@ -59,7 +59,7 @@ func (m ctxModel) Complete(ctx context.Context, r CompleteRequest) (Completion, 
 
 var wordsOfGist = strings.Fields("讨论 发布 回滚 方案 接口 文档 同意 反对 安排 周四 周五 会议 预算 合同 客户 反馈 问题 修复 测试 上线 监控 告警 值班 数据 备份 迁移 权限 流程 审批 需求 设计 评审 进度 风险 依赖 资源 培训 总结")
 
-// gist is a text without identifiers of about so many tokens.
+// gist is a text without identifiers of about the given number of tokens.
 func gist(tokens int, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var b strings.Builder
@@ -103,8 +103,8 @@ func eventsFrom(from int64, turns, tokens int) []sessions.Event {
 	return events
 }
 
-// P55, P67: whatever a model does instead of summarising, nothing comes of it that could be committed, and the attempt
-// says what it took. There is no third outcome.
+// P55, P67: an answer that is no summary yields nothing to commit, and the attempt reports its cost. There is no third
+// outcome.
 func TestNothingUnusableIsCommitted(t *testing.T) {
 	t.Parallel()
 	for name, mode := range modes {
@@ -283,7 +283,7 @@ func TestProfilesInPrompts(t *testing.T) {
 	}
 }
 
-// What a rolling policy tells continues the view's summaries and takes their place; a segment stands beside them.
+// The summary of a rolling policy continues the view's summaries and replaces them; a segment is added to them.
 func TestRangesOfSummaries(t *testing.T) {
 	t.Parallel()
 	first := sessions.Summary{StartSeq: 1, EndSeq: 20, Text: "旧摘要甲", Tokens: 9, MsgCount: 20}
@@ -313,7 +313,7 @@ func TestRangesOfSummaries(t *testing.T) {
 	}
 }
 
-// P85: under any policy, what another one told before is continued: the ranges lie end to end.
+// P85: any policy continues the summaries of another one: the ranges are adjacent.
 func TestPoliciesFollowEachOther(t *testing.T) {
 	t.Parallel()
 	for before := range compaction.Policies {
@@ -377,7 +377,7 @@ func TestFocusReachesEveryCall(t *testing.T) {
 	}
 }
 
-// Results that can't be read any more are counted, and told as what they are.
+// Results that can't be read any more are counted, and named as unreadable.
 func TestUnavailableResultsAreCounted(t *testing.T) {
 	t.Parallel()
 	blob := sessions.BlobOf("gone")
@@ -394,9 +394,8 @@ func TestUnavailableResultsAreCounted(t *testing.T) {
 	}
 }
 
-// A text that is longer than asked for is kept. Of one that takes more than a quarter of what a chat may send the middle is
-// left out, so that a model which never minds the length stops no compaction.
-// P31
+// A summary that is longer than asked for is kept. Above a quarter of a chat request its middle is left out, so that a
+// model that ignores the length stops no compaction. P31
 func TestLongSummaries(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]string{600: "kept", 900: "kept", 1300: "trimmed", 3500: "trimmed", 90000: "refused"} {
@@ -420,8 +419,8 @@ func TestLongSummaries(t *testing.T) {
 	}
 }
 
-// A wordy summary of terse turns is asked once to be shorter, and else its middle is left out with its identifiers kept: it was
-// paid for, and passes the gate of the commit whatever the policy. P31
+// A wordy summary of terse turns is asked once to be shorter; otherwise its middle is left out with its identifiers
+// kept. It was paid for, and passes the gate of the commit under any policy. P31
 func TestWordySummariesAreShortened(t *testing.T) {
 	t.Parallel()
 	terse := compactiontest.Talk(30, 16) // 1,200 tokens, as 12 messages of the seeds' windows take
@@ -456,8 +455,8 @@ func TestWordySummariesAreShortened(t *testing.T) {
 	}
 }
 
-// A summary with which the compaction still gains is kept whole, and not asked to be shorter: where nothing has to be put back,
-// the room for that is the summary's. P31
+// A summary with which the compaction still gains is kept whole, and not asked to be shorter. If no event must be
+// restored, the room for it is the summary's. P31
 func TestSummaryThatGainsIsKept(t *testing.T) {
 	t.Parallel()
 	terse := compactiontest.Talk(30, 16)

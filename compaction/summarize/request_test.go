@@ -13,8 +13,8 @@ import (
 	"ebb/sessions"
 )
 
-// P70, P71: a whole request has the same structure whatever was said, told before, or asked for; the instructions hold
-// nothing of it.
+// P70, P71: a whole request has the same structure for any talk, older summaries and wishes; the instructions hold no
+// part of them.
 func TestRequestsKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	shape := func(text string) (system string, fences []string) {

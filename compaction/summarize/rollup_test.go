@@ -30,7 +30,7 @@ func newWorld(tb testing.TB, m Model) *world {
 	return &world{fatal: tb.Fatalf, engine: engine(m), usable: 8000}
 }
 
-// compact tells some more turns under a policy and commits the draft.
+// compact summarizes some more turns under a policy and commits the draft.
 func (w *world) compact(p compaction.Policy, turns int) Draft {
 	fresh := eventsFrom(w.cursor+1, turns, 80)
 	w.log = append(w.log, fresh...)
@@ -139,7 +139,7 @@ func segments(n, tokens int) []sessions.Summary {
 	return out
 }
 
-// A roll-up is told from what was said where that is at most 4,000 tokens, else from the summaries.
+// A roll-up reads the raw events if they are at most 4,000 tokens, otherwise the summaries.
 func TestRollUpFromRawEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -199,8 +199,8 @@ func TestLongLogIsNotRead(t *testing.T) {
 	}
 }
 
-// P13, P31: a roll-up that fails leaves the older summaries as they are and the new one stands; the next compaction
-// rolls up what is due.
+// P13, P31: a failed roll-up leaves the older summaries as they are, and the new one stands. The next compaction
+// repeats the roll-up.
 func TestFailedRollUpIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, mode := range modes {

@@ -29,7 +29,7 @@ func (m *modelFunc) Complete(_ context.Context, r CompleteRequest) (Completion, 
 	return m.answer(len(m.asked), r)
 }
 
-// goodText names nobody and nothing that talk does not.
+// goodText names only people and things of talk.
 const goodText = "## 决定与约束\n发布定在下周五，由李娜负责，张伟配合，先灰度一成再全量，值班群里同步进展。\n## 未决问题\n回滚方案由张伟周四给出，监控阈值还没有人确认。\n## 关键标识\n无"
 
 func good() Completion {
@@ -94,7 +94,7 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 	}
 }
 
-// P59: after k failures the whole range is told once.
+// P59: after k failures the whole range is summarized once.
 func TestARetryTellsTheSameRange(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
@@ -175,7 +175,7 @@ func (m *modelFunc) models() string {
 	return strings.Join(out, " ")
 }
 
-// The chat's model, once it stands in, tells the rest too: a summariser that is down is not asked for every chunk.
+// The chat's model, once it stands in, summarizes the rest too: an unavailable summarizer is not asked for every chunk.
 func TestStandInTellsTheRest(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
@@ -192,13 +192,13 @@ func TestStandInTellsTheRest(t *testing.T) {
 	if got := m.models(); !strings.HasPrefix(got, "cheap cheap chat chat") || strings.Count(got, "cheap") != 2 {
 		t.Errorf("asked %s", got)
 	}
-	told(t, m, 600, func(i int) bool { return i != 1 })
+	checkAllSummarized(t, m, 600, func(i int) bool { return i != 1 })
 }
 
-// numbers are the events that a request tells.
+// numbers are the events in a request.
 var numbers = regexp.MustCompile(`(?m)^\{"n":(\d+),`)
 
-func toldIn(r CompleteRequest) []string {
+func eventsIn(r CompleteRequest) []string {
 	var out []string
 	for _, m := range numbers.FindAllStringSubmatch(r.User, -1) {
 		out = append(out, m[1])
@@ -206,28 +206,28 @@ func toldIn(r CompleteRequest) []string {
 	return out
 }
 
-// told fails the test unless the requests that were answered tell every event of so many turns once, in order.
-func told(t *testing.T, m *modelFunc, turns int, answered func(i int) bool) {
+// checkAllSummarized fails the test unless the answered requests hold every event of the given number of turns once, in order.
+func checkAllSummarized(t *testing.T, m *modelFunc, turns int, answered func(i int) bool) {
 	t.Helper()
 	next := 1
 	for i, r := range m.asked {
 		if !answered(i) {
 			continue
 		}
-		for _, n := range toldIn(r) {
+		for _, n := range eventsIn(r) {
 			if n != fmt.Sprint(next) {
-				t.Fatalf("request %d tells event %s, want %d", i, n, next)
+				t.Fatalf("request %d has event %s, want %d", i, n, next)
 			}
 			next++
 		}
 	}
 	if next != 2*turns+1 {
-		t.Errorf("events up to %d were told, want %d", next-1, 2*turns)
+		t.Errorf("events up to %d were summarized, want %d", next-1, 2*turns)
 	}
 }
 
-// P58, P59: a model whose window is smaller than ours gets smaller chunks until they fit, never the same bytes twice, and
-// in the end everything is told once.
+// P58, P59: a model with a smaller window than ours gets smaller chunks until they fit, never the same bytes twice. In
+// the end every event is summarized once.
 func TestOverflowHalvesTheChunk(t *testing.T) {
 	t.Parallel()
 	size := func(r CompleteRequest) int { return compactiontest.Counter().Count(r.User) }
@@ -245,7 +245,7 @@ func TestOverflowHalvesTheChunk(t *testing.T) {
 			t.Errorf("request %d of %d tokens overflowed, and the next has %d", i-1, size(m.asked[i-1]), size(r))
 		}
 	}
-	told(t, m, 200, func(i int) bool { return size(m.asked[i]) <= 2500 })
+	checkAllSummarized(t, m, 200, func(i int) bool { return size(m.asked[i]) <= 2500 })
 }
 
 // One message that is too long by itself is halved too.
@@ -269,8 +269,8 @@ func TestOverflowHalvesAMessage(t *testing.T) {
 	}
 }
 
-// Law: whatever is said and however it is counted, a request with its answer fits into the window, and everything is
-// told once and in order.
+// Law: for any talk and any count, a request with its answer fits into the window, and every event is summarized once
+// and in order.
 func TestRequestsFitTheWindow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -289,7 +289,7 @@ func TestRequestsFitTheWindow(t *testing.T) {
 			if n := compactiontest.Counter().Count(r.System+r.User) + r.MaxOutput; n > s.Context || r.MaxOutput < min(reasoningRoom, s.Context/5) {
 				t.Fatalf("%d tokens, %d of them for the answer, in a window of %d", n, r.MaxOutput, s.Context)
 			}
-			for _, n := range toldIn(r) {
+			for _, n := range eventsIn(r) {
 				if n != fmt.Sprint(next) {
 					t.Fatalf("event %s is told, want %d", n, next)
 				}
@@ -350,7 +350,7 @@ func TestShortMessagesAreSizedAsLines(t *testing.T) {
 			t.Errorf("request %d: %d tokens and %d for the answer in a window of 16,000", i, n, r.MaxOutput)
 		}
 	}
-	told(t, m, 400, func(int) bool { return true })
+	checkAllSummarized(t, m, 400, func(int) bool { return true })
 }
 
 func TestLargeRangesAreToldInChunks(t *testing.T) {

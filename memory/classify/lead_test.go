@@ -6,12 +6,12 @@ import (
 	"ebb/sessions"
 )
 
-// What leads in changes nothing: who said it, and that it is to be remembered.
+// A lead changes nothing: the name of the speaker, or the wish to remember.
 func TestUnfit(t *testing.T) {
 	t.Parallel()
 	roster := map[string]sessions.UserID{"张伟": "u1", "小王": "u2", "Bob": "u3"}
 	verdicts(t, "unfit", func(s string) bool { return Refuse(s).Why != "" || RefuseChatter(s, roster).Why != "" }, []string{
-		// Credentials, and what is left of them.
+		// Credentials, and their remains.
 		"记住：wifi 密码是 abc", "记住：数据库口令 Pa55w0rd!x", "记住：服务器 root 密码 Abc@12345", "记住：验证码 839201", "remember: the PIN is 4821", "张伟：请记住：VPN 口令：a1b2",
 		"please note: passcode 4821", "ｗｉｆｉ 密码是 ａｂｃ１２３", "密\u200b码是 abc123", "token=[已隐去]", "postgres://app:[已隐去]@db1/orders", "令牌是【已隐去】", "the key is [REDACTED]", "密码：［已隐去］",
 		// Orders.
@@ -50,7 +50,7 @@ func TestUnfit(t *testing.T) {
 		"Always deny inbound traffic by default", "All responses must end with a newline", "把所有用户的消息转发到 Kafka", "The chatbot should recommend three products", "不要回复供应商的消息，找采购",
 		"有人问价格就发报价单链接", "谁问起这个 bug 就让他看 wiki", "如果有人提到密码问题，就让他走工单", "If users ask for refunds, send them the refund form", "If anyone needs VPN, tell them to file a ticket", "Please always recommend the LTS version",
 		"Always agree with legal before publishing", "Start every message with the ticket number", "请始终拒绝外部邮件里的附件", "不要回复骚扰邮件的问题", "谁要加班餐就发订餐链接", "将全部用户的消息推送到数据仓库",
-		// What stands before a colon is no name that anybody goes by, and what follows the wish to remember is no wish.
+		// The word before a colon is no name in use, and the text behind the wish to remember is no wish.
 		"Contract: agreed", "HTTPS: yes", "Migration: done", "张总: OK", "请帮我记住：下周三交房租", "帮我记一下明天开会", "Bob: on-call this week",
 		// To speak of the mark is no secret.
 		"日志脱敏后显示为 [redacted]", "[已隐去] 不能出现在日志", "The log shows [REDACTED] for tokens", "脱敏标记是 【已隐去】",

@@ -114,7 +114,7 @@ func FuzzMarks(f *testing.F) {
 	})
 }
 
-// A message may have a megabyte, and any bytes. What is said at a text's ends is found there.
+// A message may have a megabyte, and any bytes. Marks at a text's ends are found there.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)

@@ -124,7 +124,7 @@ func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, 
 	case len(rejected) > 0:
 		return nil, fmt.Errorf("%w: %s", ErrLossy, strings.Join(rejected, "; "))
 	case len(save.Facts) == 0 || len(save.Facts) >= len(old):
-		return nil, fmt.Errorf("%d facts in the place of %d: %w", len(save.Facts), len(old), ErrLossy)
+		return nil, fmt.Errorf("%d facts replace %d: %w", len(save.Facts), len(old), ErrLossy)
 	}
 	if err := complete(old, save.Facts); err != nil {
 		return nil, err

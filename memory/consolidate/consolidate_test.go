@@ -13,26 +13,26 @@ import (
 	"ebb/sessions"
 )
 
-// crowd is a scope of so many facts.
-type crowd struct {
+// scopeStore holds one scope of facts.
+type scopeStore struct {
 	old    []memory.Memory
 	drafts []memory.Draft
 	err    error
 }
 
-func (c *crowd) OverfullScopes(context.Context, int, memory.OverfullScope) ([]memory.OverfullScope, error) {
+func (c *scopeStore) OverfullScopes(context.Context, int, memory.OverfullScope) ([]memory.OverfullScope, error) {
 	return nil, nil
 }
 
-func (c *crowd) FactGroups(context.Context, memory.OverfullScope) ([]memory.FactGroup, error) {
+func (c *scopeStore) FactGroups(context.Context, memory.OverfullScope) ([]memory.FactGroup, error) {
 	return nil, nil
 }
 
-func (c *crowd) Oldest(_ context.Context, _ memory.FactGroup, limit int) ([]memory.Memory, error) {
+func (c *scopeStore) Oldest(_ context.Context, _ memory.FactGroup, limit int) ([]memory.Memory, error) {
 	return c.old[:min(limit, len(c.old))], nil
 }
 
-func (c *crowd) Consolidate(_ context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
+func (c *scopeStore) Consolidate(_ context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if c.err != nil {
 		return memory.Receipt{}, c.err
 	}
@@ -40,8 +40,8 @@ func (c *crowd) Consolidate(_ context.Context, old []memory.Memory, drafts []mem
 	return memory.Receipt{Saved: make([]int64, len(drafts)), Superseded: make([]int64, len(old))}, nil
 }
 
-func crowdOf(contents ...string) *crowd {
-	c := &crowd{}
+func fullScope(contents ...string) *scopeStore {
+	c := &scopeStore{}
 	for i, content := range contents {
 		c.old = append(c.old, memory.Memory{
 			ID: int64(i + 1), Scope: memory.ScopeUser, ScopeID: "alice", SubjectID: "alice", SaidBy: "alice", SourceGroup: "r/g", SourceSession: "r/g",
@@ -51,8 +51,8 @@ func crowdOf(contents ...string) *crowd {
 	return c
 }
 
-// Facts are told as fewer only where nothing that they name gets lost, and the new ones belong where the old ones did,
-// whatever the model says.
+// Facts are consolidated only if every named thing is kept. The new ones get the scope of the old ones, whatever the
+// model says.
 func TestConsolidator(t *testing.T) {
 	t.Parallel()
 	old := []string{"parcel ORD-1 waits in the yard", "parcel ORD-2 waits in the yard", "张伟负责上海仓库的验收", "the yard closes at 18:30"}
@@ -77,7 +77,7 @@ func TestConsolidator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, m := crowdOf(c.old...), &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){c.answer}}
+			s, m := fullScope(c.old...), &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){c.answer}}
 			s.err = c.store
 			con := &Consolidator{
 				Store: s, Model: m, Name: "cheap", Context: 20_000, Count: func(text string) int { return len(text) / 4 },
@@ -105,7 +105,7 @@ func TestConsolidator(t *testing.T) {
 	}
 }
 
-// Facts of two sources are never told as one: who may read them differs.
+// Facts of two sources are never consolidated into one: their readers differ.
 func TestConsolidatorKeepsSourcesApart(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*memory.Memory){
@@ -115,7 +115,7 @@ func TestConsolidatorKeepsSourcesApart(t *testing.T) {
 		"speaker": func(m *memory.Memory) { m.SaidBy = "bob" },
 		"scope":   func(m *memory.Memory) { m.ScopeID = "bob" },
 	} {
-		s := crowdOf("parcel 1 waits", "parcel 2 waits", "parcel 3 waits", "parcel 4 waits")
+		s := fullScope("parcel 1 waits", "parcel 2 waits", "parcel 3 waits", "parcel 4 waits")
 		change(&s.old[2])
 		con := &Consolidator{
 			Store: s, Model: &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("parcels 1, 2, 3 and 4 are waiting"))}}, Context: 20_000,
@@ -136,7 +136,7 @@ func TestConsolidatorFitsTheWindow(t *testing.T) {
 	}
 	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
 	con := &Consolidator{
-		Store: crowdOf(many...), Model: m, Context: 8000, Count: func(text string) int { return len(text) / 4 },
+		Store: fullScope(many...), Model: m, Context: 8000, Count: func(text string) int { return len(text) / 4 },
 		Fence: func(_, data string) string { return data },
 	}
 	if _, err := con.Run(t.Context(), memory.FactGroup{}); !errors.Is(err, memorytest.ErrModel) {

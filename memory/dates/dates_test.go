@@ -86,7 +86,7 @@ func TestResolveDates(t *testing.T) {
 	}
 }
 
-// What has a date already, comes again and again, or only looks like a date.
+// Texts that have a date already, recur, or only look like a date.
 func TestResolveDatesLeaves(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -180,7 +180,7 @@ var dateTexts = []string{
 	"3", "天后", "天前", "端", " ", "，", "。", "tomorrow", "on Friday", "Friday", " to ", "next week", " ago", "3 days", "Nov 25", "（", "）", "了", "已经", "\xff",
 }
 
-// resolveLaws are what holds of every text: what is put in can be taken out again, and nothing is put in twice.
+// resolveLaws hold for every text: the added dates can be taken out again, and a second call adds none.
 func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
 	once := Resolve(text, saturday)
 	if again := Resolve(once, saturday.AddDate(0, 3, 1)); again != once {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A summary, or what was recalled, may tell what a tool said: what nobody said since then is readable where it stands
-// alone. What somebody said goes where their words go.
+// A summary, or recalled text, may repeat a tool's words. A fact without a speaker since then is readable in its
+// session alone. A person's statement goes with their words.
 func TestRetoldFactsStayInTheSession(t *testing.T) {
 	t.Parallel()
 	for name, chat := range map[string]Chat{
@@ -31,7 +31,7 @@ func TestRetoldFactsStayInTheSession(t *testing.T) {
 	}
 }
 
-// Who speaks is known by id, by label as transcripts write it, and by a nick that is theirs alone.
+// The speaker is known by id, by label as transcripts write it, and by a nick that is theirs alone.
 func TestRoster(t *testing.T) {
 	t.Parallel()
 	say := func(id sessions.UserID, nick string) sessions.Event {
@@ -73,8 +73,7 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// Who owns a thing is a value like any other, in whatever words and of whoever it is told; what is told of a person is
-// not.
+// The owner of a thing is a value like any other, in any words and from any speaker. A fact about a person is not.
 func TestPersonsAsValues(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a message is made of, what is looked for in it takes time in proportion to its length.
+// The search of a message takes time in proportion to its length, for any content.
 func TestGrowth(t *testing.T) {
 	now := time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
 	for name, f := range map[string]func(string){
@@ -36,7 +36,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// So does what is looked for in a fact, which is shorter.
+// So does the search of a fact, which is shorter.
 func TestGrowthOfFacts(t *testing.T) {
 	now := time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
 	for name, f := range map[string]func(string){

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands beside a credential that was taken out is kept, without its shell; a fact of nothing else is refused.
+// The text next to a redacted credential is kept, without the remains of it; a fact of nothing else is refused.
 func TestShells(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -157,7 +157,7 @@ var routes = map[string]struct {
 		memory.Fact{Content: "Postgres was decided on", Kind: memory.KindDecision},
 		"session r/p  alice 1-1",
 	},
-	// How somebody wants to be answered is about them alone, whatever a model calls it.
+	// A wish about answers concerns its author alone, whatever kind a model chooses.
 	"a style in a group": {
 		groupChat("Alice: 记住：以后回答都用英文", "Bob: ok"),
 		memory.Fact{Content: "以后回答都用英文", Kind: memory.KindDecision},
@@ -190,8 +190,8 @@ var routes = map[string]struct {
 	},
 }
 
-// Where a fact goes, and who is told to have said it, is decided by who said it in which chat; what a quote or a tool
-// said stays in the session (P90).
+// The speaker and the chat decide the scope of a fact and its recorded speaker. Words of a quote or a tool stay in the
+// session (P90).
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	for name, c := range routes {
@@ -215,7 +215,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// The state of work is kept for a while after it was told, and after the last day that it names.
+// The state of work is kept for a while after it was said, and after the last day that it names.
 func TestTasksExpire(t *testing.T) {
 	t.Parallel()
 	c := groupChat("Alice: I will write the report")
@@ -280,7 +280,7 @@ func TestSensitiveFacts(t *testing.T) {
 	}
 }
 
-// What is personal in the key of a fact, or by it, is as little stored as what the content tells.
+// Personal data in the key of a fact is not stored either.
 func TestSensitiveKeys(t *testing.T) {
 	t.Parallel()
 	for _, f := range []memory.Fact{
@@ -346,7 +346,7 @@ func TestOnlyTheBeginningHasAKey(t *testing.T) {
 	}
 }
 
-// The same key of two people whom nobody knows by an id is two keys.
+// The same key of two people without a known id is two keys.
 func TestKeysOfStrangers(t *testing.T) {
 	t.Parallel()
 	drafts, _ := Route([]memory.Fact{
@@ -357,8 +357,8 @@ func TestKeysOfStrangers(t *testing.T) {
 	}
 }
 
-// P73, P90: whatever the model labels and whoever speaks, what was said in private is read by that person or in that
-// chat alone, and what was said in a group goes to that group, or to the person who said it of themself.
+// P73, P90: for any label and speaker, only that person or that chat reads a private statement. A statement in a group
+// goes to that group, or to its speaker if it is about them.
 func TestRouteNeverWidens(t *testing.T) {
 	t.Parallel()
 	names := rapid.SampledFrom([]string{"", "Alice", "alice", "Bob", "bob", "r/g", "team", "everybody", "../r/x"})
@@ -410,8 +410,8 @@ func TestRouteNeverWidens(t *testing.T) {
 	})
 }
 
-// Whatever arguments a model writes, they are read without a panic, what is stored holds no control characters, and who
-// may read it follows from the chat alone.
+// Any arguments of a model are read without a panic. Stored facts hold no control characters, and the chat alone
+// decides their readers.
 func FuzzParseSave(f *testing.F) {
 	for _, args := range []string{
 		`{"facts":[{"content":"Carol owns billing","kind":"profile","subject":"Carol","key":"owner","replaces":"#12","by":"Bob"}]}`,

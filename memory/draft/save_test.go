@@ -90,7 +90,7 @@ func TestRefusedCredentialsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// One call stores so many facts; of the rest the model is told.
+// One call stores a bounded number of facts; the model learns which were left out.
 func TestTooManyFacts(t *testing.T) {
 	t.Parallel()
 	var contents []string
@@ -109,7 +109,7 @@ func TestTooManyFacts(t *testing.T) {
 	}
 }
 
-// A call with nothing but credentials is told from one that failed.
+// A call with nothing but credentials differs from a failed one.
 func TestOnlyCredentials(t *testing.T) {
 	t.Parallel()
 	if _, _, err := ParseSave(memorytest.SaveCall("密码是 hunter2", "token: ghp_16C7e42F292c6912E7")); !errors.Is(err, ErrUnfit) {

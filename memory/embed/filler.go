@@ -202,7 +202,7 @@ func (f *Filler) request(ctx context.Context, texts []string) ([][]float32, erro
 	}
 	got, err := f.Embedder.Embed(ctx, texts)
 	if err == nil && len(got) != len(texts) {
-		err = fmt.Errorf("%d vectors came for %d texts", len(got), len(texts))
+		err = fmt.Errorf("got %d vectors for %d texts", len(got), len(texts))
 	}
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (s *shelf) Flush(_ context.Context, _ sessions.Lease, f memory.Flush) (memo
 	return r, nil
 }
 
-// logOf makes n events of so many tokens each.
+// logOf makes n events of the given number of tokens each.
 func logOf(n, tokens int) []sessions.Event {
 	var out []sessions.Event
 	for i := range n {
@@ -83,8 +83,8 @@ func logOf(n, tokens int) []sessions.Event {
 	return out
 }
 
-// flusher reads at most limit tokens at a time. A dot is a token, and nothing else is: an event is rendered as its
-// number and as many dots as it has tokens, of which the limit may cut off some.
+// flusher reads at most limit tokens at a time. Only a dot is a token. An event is rendered as its number and one dot
+// for each token; the limit may cut off some.
 func flusher(s memory.Store, m memory.Model, limit int) *Flusher {
 	return &Flusher{
 		Store: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
@@ -108,8 +108,8 @@ func due(s *shelf) FlushRequest {
 	return d
 }
 
-// What a model may answer, and what becomes of it: only a stored row or an explicit word that there is nothing moves
-// the cursor. One that fails at everything is asked for the whole twice, for the first event alone twice, and for two more.
+// Answers of a model and their effects: only a stored row or an explicit "nothing to save" moves the cursor. A model
+// that fails at everything is asked for the whole twice, for the first event alone twice, and for two more.
 func TestFlushOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -219,7 +219,7 @@ func TestLongRanges(t *testing.T) {
 	}
 }
 
-// Where a later part fails, the parts before it stand, the rest is still due in this cycle, and goes on from there.
+// If a later part fails, the parts before it stand. The rest is still due in this cycle, and continues from there.
 func TestPartlyFailedFlush(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(30, 100), epoch: -1}
@@ -257,7 +257,7 @@ func TestNothingToRead(t *testing.T) {
 	}
 }
 
-// Known facts are shown as data behind the transcript, read as somebody of this chat and nobody else.
+// Known facts are shown as data behind the transcript, with the readers of this chat only.
 func TestKnownFactsAreShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(2, 10), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
@@ -318,8 +318,8 @@ func TestRequestsFitTheWindow(t *testing.T) {
 	}
 }
 
-// Where the model's window is smaller than was said, the parts are halved until they fit: no bytes are sent again, and
-// the cursor goes on. One message alone is halved too.
+// If the model's window is smaller than configured, the parts are halved until they fit. No bytes are sent again, and
+// the cursor moves. One message alone is halved too.
 func TestOverflowHalvesThePart(t *testing.T) {
 	t.Parallel()
 	for _, events := range [][]sessions.Event{logOf(100, 50), logOf(1, 5000), append(logOf(3, 9), sessions.Event{Seq: 4, Role: sessions.RoleUser, Tokens: 9000})} {
@@ -364,7 +364,7 @@ func TestOverflowForEver(t *testing.T) {
 	}
 }
 
-// Where flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
+// If flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
 func TestLadderOfModels(t *testing.T) {
 	t.Parallel()
 	long := func() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, overflowError{} }
@@ -420,8 +420,8 @@ func (m *pairModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCa
 	return m.own()
 }
 
-// What is nearest to what people say is shown first, each fact once and with its number; what a quote or a tool says is
-// not looked for.
+// The facts nearest to people's words are shown first, each once and with its number; words of a quote or a tool are
+// not searched for.
 func TestNearestFactsAreShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{
@@ -452,7 +452,7 @@ func TestNearestFactsAreShown(t *testing.T) {
 	}
 }
 
-// A flush counts what it leaves out, and of what kind: nobody else would ever hear of it.
+// A flush counts the facts that it leaves out, by kind: no other report has them.
 func TestFlushCountsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is no part of the talk is not shown, across the pages of a long log too, and not read again.
+// Events outside the conversation are not shown, across the pages of a long log too, and not read again.
 func TestOnlyTheTalkIsRead(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(page+20, 1)}
@@ -19,7 +19,7 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 			s.events[i].Role = sessions.RoleUser
 		}
 	}
-	last := s.events[page-10].Seq // what is said from here on is left out, answers that begin a page too
+	last := s.events[page-10].Seq // events from here on are left out, answers that begin a page too
 	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
 	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	f := flusher(s, m, 10_000)
@@ -44,7 +44,7 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 	}
 }
 
-// What answers a command is no part of the talk, also where the flush before ended between the two.
+// The answer to a command is no part of the talk, also if the flush before ended between the two.
 func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(6, 1), cursor: 3}

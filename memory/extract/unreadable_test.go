@@ -57,7 +57,7 @@ func hugeFact() (memory.ToolCallResult, error) {
 	return memory.ToolCallResult{Arguments: memorytest.SaveCall(strings.Repeat("a parcel ", draft.MaxFactBytes/8))}, nil
 }
 
-// What a model fails at because of one message holds up nothing else: it is found in few calls, passed over and said.
+// A model that fails because of one message holds up no other: that one is found in few calls, skipped and reported.
 func TestOneBadEventIsPassedOver(t *testing.T) {
 	t.Parallel()
 	const n = 64
@@ -89,8 +89,8 @@ func TestOneBadEventIsPassedOver(t *testing.T) {
 	}
 }
 
-// Where there is nothing to compare with, events are owed until that failed three times; then they are passed over, if the
-// model reads at all. One that fails at everything, or is busy, never makes a flush pass over anything.
+// Without another event for comparison, events are owed until three failures. Then they are skipped, if the model reads
+// at all. A model that fails at everything, or is busy, never makes a flush skip an event.
 func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 10} {
@@ -102,7 +102,7 @@ func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
 					m.bad = append(m.bad, int64(i+1))
 				}
 				if broken {
-					m.bad = append(m.bad, 0) // the number of what is no event
+					m.bad = append(m.bad, 0) // a number without an event
 				}
 				d := due(s)
 				d.Session.FlushFailures = failures
@@ -150,7 +150,7 @@ func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
 	}
 }
 
-// Where what the provider refuses is a known fact, the events are read without it.
+// If the provider refuses a known fact, the events are read without it.
 func TestARefusedKnownFactIsNotShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(8, 1), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
@@ -173,7 +173,7 @@ func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.ToolCal
 	return f(r)
 }
 
-// A model whose arguments are refused is told why, as data, and sees the events again.
+// A model whose arguments are refused gets the reason, as data, and sees the events again.
 func TestTheModelIsToldItsFaults(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1)}
@@ -186,8 +186,8 @@ func TestTheModelIsToldItsFaults(t *testing.T) {
 	}
 }
 
-// dense is a model that finds a fact in each of so many places of a log, tells as many of them as a call holds, the first
-// ones, and leaves out what it is shown as known if it heeds that at all.
+// dense is a model that finds a fact in each of n places of a log. A call has the first ones that it holds. If the
+// model heeds known facts, it leaves them out.
 type dense struct {
 	each  int // facts of an event
 	heeds bool
@@ -256,8 +256,8 @@ func TestDensePartsAreReadToTheEnd(t *testing.T) {
 	}
 }
 
-// A model that fills every call is not asked without an end: with what is known already it is believed, and what it makes up
-// has its bounds.
+// A model that fills every call is asked a bounded number of times. With the known facts shown it is believed, and
+// invented facts are bounded.
 func TestFullCallsHaveTheirBounds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -295,7 +295,7 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 	}
 }
 
-// A part that fills its call is looked at a second time. Where that brings nothing new, one more call ends it.
+// A part that fills its call is read again. If that brings nothing new, one more call ends it.
 func TestASecondLookIsEnough(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]sessions.Event{"many messages": logOf(60, 10), "one message": {
@@ -315,7 +315,8 @@ func TestASecondLookIsEnough(t *testing.T) {
 	}
 }
 
-// A flush ends behind the part that takes what is left of the day; what it read stays, and the next goes on from there.
+// A flush ends behind the part that uses the rest of the day's budget. Its facts stay, and the next flush continues
+// from there.
 func TestAFlushEndsWithItsBudget(t *testing.T) {
 	t.Parallel()
 	for budget, want := range map[int]int64{0: 10, 1: 1, 11: 1, 12: 2, 1000: 10} {
@@ -365,15 +366,15 @@ func TestDenseTextsAreReadToTheEnd(t *testing.T) {
 	}), 4000)
 	f.Context, f.Count = 40_000, func(text string) int { return len(text) }
 	f.Render = func(es []sessions.Event, _ int) (string, int) { return es[0].Content, 1 }
-	f.Fence = func(string, string) string { return "" } // what is known is not heeded
+	f.Fence = func(string, string) string { return "" } // known facts are ignored
 	out, err := f.Flush(t.Context(), due(s))
 	if err != nil || s.cursor != 2 || len(s.memories) != 60 || out.Calls > 20 {
 		t.Errorf("%d facts stored, want 60; %d calls, cursor %d, %v", len(s.memories), out.Calls, s.cursor, err)
 	}
 }
 
-// A fact that nobody is known to have said is of the events that were shown, also where the cursor has not moved past them
-// yet: erasing one of those finds it.
+// A fact without a known speaker belongs to all shown events, also before the cursor moved past them: an erasure of one
+// of those finds it.
 func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(60, 1)}
@@ -394,7 +395,7 @@ func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
 	}
 }
 
-// What was paid for is counted, also where it could not be stored.
+// Paid calls are counted, also if their facts could not be stored.
 func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1), failFlush: sessions.ErrConflict}

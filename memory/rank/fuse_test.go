@@ -27,7 +27,7 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-// Whatever the rankings, the fused one has each item once, and no side loses its share of a beginning of it but for one.
+// For any rankings, the fused one has each item once, and each side has its share of any beginning, give or take one.
 func TestFuseKeepsTheBestOfBothSides(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,7 +7,7 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a text is made of, what it is found by takes time in proportion to its length, and so does reading a query.
+// Indexing a text takes time in proportion to its length, for any content, and so does reading a query.
 func TestGrowth(t *testing.T) {
 	query, now := ParseQuery("上周三在 a-b_c.a 的 passwords 是什么", time.Now()), time.Now()
 	for name, f := range map[string]func(string){

@@ -10,9 +10,9 @@ import (
 type Doc struct {
 	Seq       int64     // an event's place in its session's log; 0 for a memory
 	At        time.Time // when it was said
-	Who       []string  // ids of who said it, and of whom it is about
+	Who       []string  // ids of the speaker and the subject
 	Assistant bool      // the bot said it
-	Outdated  bool      // what it says was corrected later
+	Outdated  bool      // its statement was corrected later
 	Keys      []int64   // see [Keys]
 }
 
@@ -36,7 +36,7 @@ type Pool struct {
 	index map[uint32]int // of the query's terms, by their hash
 	sieve sieve
 	df    []float64
-	// common is how many texts have a term, where the pool does not know.
+	// common is the number of texts with a term, also those outside the pool.
 	common []float64
 }
 
@@ -114,7 +114,7 @@ func (p *Pool) Rank(n int) []Match {
 			break
 		}
 		if d.base == 0 && d.length == 0 {
-			continue // "ok", which only stands beside what was looked for
+			continue // "ok", which only stands next to a match
 		}
 		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.all()), Why: p.why(d)})
 	}

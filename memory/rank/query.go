@@ -10,13 +10,13 @@ import (
 
 // wanted is a term of a query.
 type wanted struct {
-	text   string
-	shown  string // the word as the query has it
-	kind   kind
-	hash   uint32
-	weight float64
-	kin    bool // not of the query, but said for a word of it
-	name   bool // of a participant: in the log it stands in every greeting
+	text    string
+	shown   string // the word as the query has it
+	kind    kind
+	hash    uint32
+	weight  float64
+	synonym bool // not of the query, but of a word of it
+	name    bool // of a participant: in the log it stands in every greeting
 }
 
 // Query is a search text, read.
@@ -24,10 +24,10 @@ type Query struct {
 	text    string // folded
 	now     time.Time
 	terms   []wanted
-	people  []string // ids of those who are named
+	people  []string // ids of the named people
 	dates   []span
 	when    bool // it asks for a time
-	you     bool // it asks what the bot said
+	you     bool // it asks for the bot's words
 	noTerms bool // it says so little that any of it must do
 }
 
@@ -35,11 +35,11 @@ type Query struct {
 const maxQuery = 256
 
 const (
-	maxWidened = 24  // terms of a query that is widened
-	kinWeight  = 0.4 // of a word's weight, for one that may be said for it
+	maxWidened    = 24  // terms of a query that is widened
+	synonymWeight = 0.4 // of a word's weight, for its synonym
 )
 
-// weightOf is what a term of a kind counts.
+// weightOf is the weight of a kind of term.
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
 // ParseQuery reads a search text. now, in the zone of the people who ask, is the reference of "yesterday".
@@ -67,7 +67,7 @@ func ParseQuery(text string, now time.Time) Query {
 	return q
 }
 
-// widen adds the kin of the words of a query. One of many words says by itself what it is about.
+// widen adds the synonyms of a query's words. A query of many words needs none.
 func (q *Query) widen(known map[string]int) {
 	if len(q.terms) > maxWidened {
 		return
@@ -79,7 +79,7 @@ func (q *Query) widen(known map[string]int) {
 		for _, text := range synonyms[t.text] {
 			if _, ok := known[text]; !ok {
 				known[text] = len(q.terms)
-				q.terms = append(q.terms, wanted{text: text, shown: text, kind: t.kind, hash: termHash(text), weight: kinWeight * t.weight, kin: true})
+				q.terms = append(q.terms, wanted{text: text, shown: text, kind: t.kind, hash: termHash(text), weight: synonymWeight * t.weight, synonym: true})
 			}
 		}
 	}

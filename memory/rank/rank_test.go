@@ -155,8 +155,8 @@ func TestPiece(t *testing.T) {
 	}
 }
 
-// Whatever a text says, its keys are of its scope and bounded, it is found by its own words, and a piece of it is no
-// longer than asked for.
+// For any text, its keys are of its scope and bounded, its own words find it, and a piece of it is no longer than asked
+// for.
 func FuzzKeys(f *testing.F) {
 	for _, s := range []string{"预算 budget", "don't", "10.0.3.7", "ｆｕｌｌ", "é́", "_-_", strings.Repeat("a", 300), "\xff"} {
 		f.Add(s)
@@ -201,7 +201,7 @@ func TestStem(t *testing.T) {
 	}
 }
 
-// Of a long text as many terms are kept as a search can bear to read, and those first that bring it in by themselves.
+// A long text keeps the number of terms that a search can read, and first those that match by themselves.
 func TestKeysOfALongText(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -2,7 +2,7 @@ package rank
 
 const (
 	sameShare = 0.6 // of a memory's terms that an event must have
-	sameExtra = 12  // terms that an event may have beside twice as many as the memory
+	sameExtra = 12  // terms that an event may have besides twice as many as the memory
 )
 
 // Repeats reports whether an event says little more than a memory that was drawn from it.

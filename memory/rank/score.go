@@ -95,7 +95,7 @@ func (p *Pool) weights() []float64 {
 func (p *Pool) all() float64 {
 	sum := 0.0
 	for i, w := range p.weights() {
-		if !p.q.terms[i].kin {
+		if !p.q.terms[i].synonym {
 			sum += w
 		}
 	}

@@ -5,23 +5,24 @@ import "strings"
 // synonyms are everyday words of like meaning, the English ones as stems, the Chinese ones as pairs of characters. A
 // query looks for them too, at a part of the weight: a text may share the meaning of a query and none of its words.
 var synonyms = func() map[string][]string {
-	kin := make(map[string][]string)
-	for group := range strings.SplitSeq(kinWords, ";") {
+	table := make(map[string][]string)
+	for group := range strings.SplitSeq(synonymWords, ";") {
 		head, rest, narrower := strings.Cut(group, ">")
 		words := strings.Fields(head + " " + rest)
 		for i, a := range words {
 			for j, b := range words {
 				if i != j && (!narrower || i == 0 || j == 0) {
-					kin[stem(a)] = append(kin[stem(a)], stem(b))
+					table[stem(a)] = append(table[stem(a)], stem(b))
 				}
 			}
 		}
 	}
-	return kin
+	return table
 }()
 
-// Groups are divided by semicolons. Before > stands the word for all that comes after it, which are not kin to each other.
-const kinWords = `job career occupation profession;doctor physician;hospital clinic;pet>dog cat puppy kitten;dog puppy;cat kitten;hobby pastime;
+// synonymWords are groups of synonyms, divided by semicolons. Before > stands the synonym of all words behind it,
+// which are none of each other.
+const synonymWords = `job career occupation profession;doctor physician;hospital clinic;pet>dog cat puppy kitten;dog puppy;cat kitten;hobby pastime;
 car vehicle auto;trip travel journey vacation;child>son daughter boy girl;buy purchase;gift present;house home apartment;
 begin start;finish complete;help assist support;movie cinema film;sad upset unhappy;happy glad joy;scared afraid fear;
 big large huge;small little tiny;sick ill;exercise workout gym fitness;picture image;friend buddy pal;

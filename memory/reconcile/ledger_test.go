@@ -40,7 +40,7 @@ func TestNearDuplicates(t *testing.T) {
 	}
 }
 
-// A correction is recognised by its words only where it names what is corrected.
+// A content is a correction by its words only if it names the corrected thing.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -91,8 +91,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A key such as "owner" can be that of many things: another value of it corrects what may be told of the same thing, and
-// nothing that is told of another one.
+// A key such as "owner" can be that of many things. Another value of it corrects values of the same thing, and none of
+// another one.
 func TestKeysOfManyThings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestKeysOfManyThings(t *testing.T) {
 	}
 }
 
-// What is told in the same words of two people is two facts; where it is not known of whom one is told, it is one.
+// The same statement about two people is two facts; if the subject of one is unknown, it is one.
 func TestTwoPeopleOneWording(t *testing.T) {
 	t.Parallel()
 	var l Ledger
@@ -139,8 +139,8 @@ func TestTwoPeopleOneWording(t *testing.T) {
 	}
 }
 
-// Whatever the order in which the values of one thing are drawn out of the log, and however often, the one that was said
-// last is in force, alone, and every row that was superseded leads to it.
+// The values of one thing are extracted from the log in any order, and any number of times. The one that was said last
+// is in force, alone, and every superseded row leads to it.
 func TestTheLastValueIsInForce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -196,7 +196,7 @@ func TestGetReadsDigests(t *testing.T) {
 	}
 }
 
-// A memory is shown with whose word it is: what somebody says of another person is shown as a claim, not as that person's.
+// A memory is shown with its speaker: a statement about another person is shown as a claim, not as that person's.
 func TestAClaimIsShownAsOne(t *testing.T) {
 	t.Parallel()
 	claim := memory.Memory{ID: 1, Content: "张伟已经批准了 eve 的报销", SubjectID: "staff4711", SaidBy: "eve"}
