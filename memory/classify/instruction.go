@@ -38,7 +38,7 @@ const (
 
 // harmlessRE finds text with the words of an order that is not one. Examples are orders not to do something, past
 // actions, settings of programs, and wishes about the manner of an answer.
-var harmlessRE = phrases(`
+var harmlessRE = compilePhrases(`
 (?:不要|不能|不可以?|不得|不许|不准|严禁|禁止|切勿|请勿|千万别|别)(?:再|随意|擅自)?(?:忽略|无视|忘记|忘掉|忘了|违反|绕过|跳过|违背)
 (?:忽略|无视|忘记|违反|绕过|跳过|违背)了
 忽略(?:的)?规则(?:写|在|是|文件|配置|列表|里|有|放|如下|用|由|为|可)
@@ -54,7 +54,7 @@ var harmlessRE = phrases(`
 `)
 
 // widenRE finds wishes to be read by more people.
-var widenRE = phrases(`
+var widenRE = compilePhrases(`
 (?:存|记|保存|记录|写|放|加|同步|添加|共享|分享|推送|更新|复制|录)(?:下|一下)?(?:到|进|入|在|给|至|为|成)(?:了)?` + everybody + `的?.{0,4}(?:记忆|memory|知识库|档案|scope|作用域)
 (?:^|[,，。;；:：!！\n]|请|要|并|去)(?:让|给|叫|使)` + everybody + `都?(?:记住|能记住|记下|能看到这|看到这条|可以看到这|能读到|都能读)
 (?:记忆|这条|此条|本条|该条|这个信息|此信息|这句话|它).{0,8}(?:对|向|给|让)?` + everybody + `(?:都|均)?(?:可见|可读|可查看|能看到|可以看到|能看|能读|可以读|看得到|能查到|共享)
@@ -77,7 +77,7 @@ var widenRE = phrases(`
 `)
 
 // concealRE finds wishes to hide the assistant's nature or instructions.
-var concealRE = phrases(`
+var concealRE = compilePhrases(`
 (?:不要|不准|不许|不能|不得|禁止|切勿|绝不|千万别|别|永远不要)(?:再)?(?:告诉|透露|告知|泄露|提及|承认|说出|暴露|让)(?:给)?.{0,8}?(?:知道|发现)?(?:你(?:是|的|会|有|自己|存|记|曾|在|被|收到|只是|其实|刚)|这条(?:指令|规则|记忆|提示)|系统提示|提示词)
 (?:对|向)(?:用户|大家|任何人|别人|其他人)(?:隐瞒|保密|隐藏)(?:你|这条(?:指令|规则|记忆)|系统提示|提示词)
 \b(?:do not|don't|never|must not) (?:ever )?(?:tell|reveal|disclose|mention|admit|inform|say|let|show)\b.{0,40}\b(?:you are|you're|you have|you've|you were|your (?:instructions?|prompts?|rules?|system|identity|memory)|this (?:instruction|rule|memory|prompt)|the system prompt)
@@ -86,7 +86,7 @@ var concealRE = phrases(`
 `)
 
 // orderRE finds orders to the assistant.
-var orderRE = phrases(`
+var orderRE = compilePhrases(`
 (?:忽略|无视|忘记|忘掉|忘了|抛开|抛弃|丢掉|推翻|绕过|跳过|违反|不管|不顾|不再遵守|不要遵守|不用遵守|不必遵守|不需要遵守|无需遵守|别遵守|停止遵守|别管|不用管|不要管|不再执行)(?:掉)?(?:你|我|在|的|对|于)?(?:上一条|前一条|刚才|之前|以前|以上|上面|前面|先前|原来|原有|原本|此前|所有|一切|任何|全部|系统|安全|现有|既有|默认|初始|内置|开发者|管理员|你的|这些|那些|收到|给|设|出|过)(?:的|之前|以前|所有|全部|任何|安全|系统|你|到|给|定|出|过|说|我们|我){0,6}` + rulesChinese + `
 (?:^|[,，。;；:：!！"'\n]|以后|今后|从现在起|从现在开始|请|记住|必须|都|可以|要|应该|会|你|全部|一律|直接|统统)(?:忽略|无视|忘记|忘掉|忘了|抛开|绕过|跳过|违反|不遵守|不再遵守|不用遵守|不要遵守|不必遵守|不受)(?:掉|所有|一切|任何|全部|这些)?` + rulesChinese + `(?:$|[^\p{Han}]|的?(?:约束|限制|并|就|都|吧|即可|然后|直接|执行|回答))
 (?:从现在(?:起|开始)|从今(?:以后|往后|天起|天开始|起)|今后|以后|现在|接下来).{0,4}?你(?:的身份|的名字|的角色)?(?:就是|只是|是(?:一个|一名|我|我的|管理员|没有|不受|无|dan|超级)|将扮演|扮演|只能|不再|不是|要听|只听|听我|要服从|都听|都要听|必须(?:听|服从|无条件|完全|同意|答应|执行|按我|遵))

@@ -47,7 +47,7 @@ func isTiny(bare string) bool {
 var headingRE = regexp.MustCompile("(?m)^\\s*(?:#{1,6}(?:\\s|$)|={3,}|-{3,}\\s*$|~{3})|`{3}")
 
 // scaffoldRE finds parts of prompts, and the forms that a model fills in badly.
-var scaffoldRE = phrases(`
+var scaffoldRE = compilePhrases(`
 ^(?:system|assistant|human|developer|助手|系统) :
 </?(?:system|user|assistant|human|instructions?|context|memory|memories|tool_?calls?|function_?calls?|thinking|think|example|facts?)\b[^>]{0,80}>
 <\|[^>]{0,40}\|?>
@@ -98,7 +98,7 @@ var smallTalkRE = regexp.MustCompile(`^(?:(?:` + strings.Join([]string{
 }, "|") + `) ?)+$`)
 
 // reportRE finds reports of small talk, such as greetings and thanks.
-var reportRE = phrases(`
+var reportRE = compilePhrases(`
 ^(?:the )?(?:user|\w{1,20}) (?:said|says|wrote|sent) (?:a )?["']?(?:hi|hello|thanks?|thank you|ok|okay|good (?:morning|night)|greetings?)\b["']?(?: to (?:everyone|everybody|the (?:bot|assistant|group|team)))?[.!]?$
 ^(?:the )?(?:user|\w{1,20}) (?:greeted|thanked|welcomed|said (?:hi|hello|thanks|goodbye) to) (?:the )?(?:everyone|everybody|bot|assistant|group|team|user|us|them|all|\w{1,20})[.!]?$
 ^(?:the )?user (?:asked|is asking|asks) (?:a question|for help|something|questions)[.!]?$
@@ -107,7 +107,7 @@ var reportRE = phrases(`
 `)
 
 // requestRE finds requests to the bot.
-var requestRE = phrases(`
+var requestRE = compilePhrases(`
 ^(?:@\S{1,30} )?(?:请问|请?帮(?:我|忙|一下)|请你?(?:查|看|写|告诉|总结|翻译|解释|列|生成|介绍|搜索|分析)|麻烦(?:你|帮)|能不能|能否|可不可以|可以帮|你能|给我(?:讲|写|看|查|来|说|列)|告诉我)
 ^(?:@\S{1,30} )?(?:please )?(?:help me|tell me|show me|give me|can you|could you|would you|will you)\b
 ^(?:please )(?:help|tell|show|give|write|summari[sz]e|translate|explain|list|find|search|check)\b

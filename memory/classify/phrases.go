@@ -23,9 +23,9 @@ type phrasePattern struct {
 	needed []string // every match contains one of these; none: there is no telling
 }
 
-// phrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern matches
+// compilePhrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern matches
 // any number of blanks, none included, so that spelled words are found too.
-func phrases(lines string) phraseList {
+func compilePhrases(lines string) phraseList {
 	var patterns []string
 	var l phraseList
 	for line := range strings.Lines(lines) {
@@ -66,7 +66,7 @@ func requiredWords(e *syntax.Regexp) []string {
 			return []string{string(e.Rune)}
 		}
 	case syntax.OpCharClass:
-		return members(e.Rune)
+		return charsOf(e.Rune)
 	case syntax.OpCapture, syntax.OpPlus:
 		return requiredWords(e.Sub[0])
 	case syntax.OpRepeat:
@@ -95,8 +95,8 @@ func requiredWords(e *syntax.Regexp) []string {
 	return nil
 }
 
-// members lists the characters of a small class, given as pairs of its first and last ones.
-func members(ranges []rune) []string {
+// charsOf lists the characters of a small class, given as pairs of its first and last ones.
+func charsOf(ranges []rune) []string {
 	var all []string
 	for i := 0; i+1 < len(ranges); i += 2 {
 		if int(ranges[i+1]-ranges[i]) > maxNeeds-len(all) {

@@ -20,12 +20,12 @@ func Sensitive(body string) bool {
 
 var (
 	// productRE finds products and fields of study that are named after a sensitive topic.
-	productRE = phrases(`
+	productRE = compilePhrases(`
 (?:癌症?|肿瘤|糖尿病|高血压|心脏病|哮喘|骨折|怀孕|孕期|备孕|抑郁症?|手术|体检|病历|薪酬|工资|奖金)(?:筛查|检测|预测|诊断|管理|随访|评估|排班|识别|数据|核算)* ?(?:ai)? ?(?:模型|项目|系统|平台|模块|数据集|算法|课题|产品|接口|app|小程序)
 \b(?:cancer|tumou?r|diabetes|pregnancy|surgery|asthma|hypertension|hepatitis|depression|prescription|blood pressure|bonus|wage|income)(?: (?:screening|detection|prediction|scheduling|management|monitoring|risk|care))? (?:ai |data )?(?:model|project|system|platform|module|dataset|study|app|dashboard|tracker|api|page|feature|team|service|screening|scheduler|calculator)\b
 `)
 
-	sensitiveRE = phrases(`
+	sensitiveRE = compilePhrases(`
 (?:得了?|感染了?|确诊|患)(?:上)?(?:了)?(?:新冠|流感|甲流|肺炎|带状疱疹)|(?:做|约了?|查)(?:了|个)*(?:一?个)?(?:无痛)?(?:胃镜|肠镜|核磁|活检|透析|ct)(?:$|[^\p{Han}\w]|检查|复查|了)|(?:吃|服用?|打|注射)(?:着|了)?(?:百忧解|舍曲林|优甲乐|胰岛素|安眠药|止痛药|抗抑郁药|降压药)
 (?:我|他|她)(?:的)?(?:血压|血糖|血脂|尿酸|转氨酶)(?:有点|偏|很|太|一直|都)*(?:高|低)|(?:我|他|她)(?:最近|今天|的|这几天|又|一直)*(?:腰|胃|牙|胸口|膝盖|颈椎|肚子)(?:有点|很|又|一直|特别)*(?:疼|痛)|(?:我|他|她)\p{Han}{0,8}(?:去|在)(?:了)?(?:医院|复诊|看病|看医生)(?:$|[^\p{Han}]|了|看|检查|复查|陪护)
 (?:我|他|她)(?:家|们家)?(?:已经|刚刚?|要|打算|上周|下周)*搬(?:家)?(?:到|去|至|进)[^,，。;；\n]{0,24}(?:路|街|道|巷|弄|胡同|小区|花园|公寓|家园|苑|村)[^,，。;；\n]{0,8}\d+ (?:号|弄|栋|幢|座|单元|室)|(?:我|他|她)(?:家)?住 ?\d+ ?(?:号楼|栋|幢|单元) ?\d{2,5}

@@ -60,7 +60,7 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	if err != nil {
 		return done, fmt.Errorf("read the oldest facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}
-	old = c.fitting(old)
+	old = c.fitRequest(old)
 	if len(old) < fewest {
 		return done, nil
 	}
@@ -84,8 +84,8 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	return done, nil
 }
 
-// fitting is the longest beginning of old that a request has room for.
-func (c *Consolidator) fitting(old []memory.Memory) []memory.Memory {
+// fitRequest is the longest beginning of old that a request has room for.
+func (c *Consolidator) fitRequest(old []memory.Memory) []memory.Memory {
 	room := c.Context/2 - answerRoom/2
 	for i, m := range old {
 		if room -= c.Count(m.Content) + 16; room < 0 {
@@ -126,7 +126,7 @@ func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, 
 	case len(save.Facts) == 0 || len(save.Facts) >= len(old):
 		return nil, fmt.Errorf("%d facts replace %d: %w", len(save.Facts), len(old), ErrLossy)
 	}
-	if err := complete(old, save.Facts); err != nil {
+	if err := checkComplete(old, save.Facts); err != nil {
 		return nil, err
 	}
 	pattern, err := patternOf(old)
@@ -162,12 +162,12 @@ func patternOf(old []memory.Memory) (memory.Draft, error) {
 	return d, nil
 }
 
-// complete checks that facts name every number and identifier of the old ones, and most terms of each. Its error goes
+// checkComplete checks that facts name every number and identifier of the old ones, and most terms of each. Its error goes
 // to a log, where nothing that people said may stand: it has the number of the fact.
-func complete(old []memory.Memory, facts []memory.Fact) error {
+func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {
-		for _, name := range namesDigits(f.Content) {
+		for _, name := range exactNames(f.Content) {
 			names[name] = true
 		}
 		for t := range text.Terms(text.Tokenize(f.Content)) {
@@ -175,7 +175,7 @@ func complete(old []memory.Memory, facts []memory.Fact) error {
 		}
 	}
 	for _, m := range old {
-		for _, name := range namesDigits(m.Content) {
+		for _, name := range exactNames(m.Content) {
 			if !names[name] {
 				return fmt.Errorf("fact %d: %w", m.ID, ErrLossy)
 			}
@@ -193,9 +193,9 @@ func complete(old []memory.Memory, facts []memory.Fact) error {
 	return nil
 }
 
-// namesDigits lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
+// exactNames lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
 // in capitals.
-func namesDigits(body string) []string {
+func exactNames(body string) []string {
 	var out []string
 	for _, t := range text.Tokenize(body) {
 		if text.HasDigit(t) || strings.ContainsAny(t, "-_./@:") {

@@ -29,7 +29,7 @@ func Resolve(body string, said time.Time) string {
 	at := 0
 	for _, m := range relativeDates.find(body, startOfDay(said), false) {
 		b.WriteString(body[at:m.end])
-		b.WriteString(bracket(m.Span, text.HasHan(body[m.at:m.end])))
+		b.WriteString(formatSpan(m.Span, text.HasHan(body[m.at:m.end])))
 		at = m.end
 	}
 	if at == 0 {
@@ -166,8 +166,8 @@ func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	return false
 }
 
-// bracket writes a span as a reader of the text would: a day, a month, a year, or its first and last day.
-func bracket(s Span, chinese bool) string {
+// formatSpan writes a span as a reader of the text would: a day, a month, a year, or its first and last day.
+func formatSpan(s Span, chinese bool) string {
 	last := s.To.AddDate(0, 0, -1)
 	written, to := s.From.Format(time.DateOnly), " to "
 	if chinese {

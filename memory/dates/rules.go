@@ -92,7 +92,7 @@ var chineseRules = []*dateRule{
 		return Span{from, from.AddDate(0, 0, 7)}, true
 	}},
 	{pattern: `周([一二三四五六日末])|(?:星期|礼拜)([一二三四五六日天])`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return upcoming(weekday(monday(day), m[1]+m[2]), day), true
+		return nextIfPast(weekday(monday(day), m[1]+m[2]), day), true
 	}},
 	{pattern: `大前天|前天|昨[天日晚夜儿]|今[天日晚早晨夜儿]|今明两天|明后两?天|明[天日晚早晨儿]|大?后天`, days: func(m []string, day time.Time) (Span, bool) {
 		d, ok := chineseDays[m[0]]
@@ -107,12 +107,12 @@ var chineseRules = []*dateRule{
 			return half(m[2], n, day)
 		}
 		count, ok := number(m[1])
-		span, known := ahead(day, n*count, m[2])
+		span, known := spanAhead(day, n*count, m[2])
 		return span, ok && known
 	}},
 	{pattern: `再过` + chineseNumber + `(天|周|个?星期|个?礼拜|个月)`, days: func(m []string, day time.Time) (Span, bool) {
 		n, ok := number(m[1])
-		span, known := ahead(day, n, m[2])
+		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
 }
@@ -132,22 +132,22 @@ var englishRules = []*dateRule{
 	{pattern: `\b(next|last)\s+` + weekdayShort + `\b`, days: func(m []string, day time.Time) (Span, bool) {
 		this := weekday(monday(day), m[2])
 		if m[1] == "next" {
-			return moved(this, 7), true
+			return shiftDays(this, 7), true
 		}
 		if this.From.Before(day) {
 			return this, true
 		}
-		return moved(this, -7), true
+		return shiftDays(this, -7), true
 	}},
 	{pattern: `\b(?:this|this\s+coming|on|by|until|till|before)\s+` + weekdayShort + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return upcoming(weekday(monday(day), m[1]), day), true
+		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
 	{pattern: `\b` + WeekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return upcoming(weekday(monday(day), m[1]), day), true
+		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
 	{pattern: `\bin\s+` + englishNumber + `\s+(day|week|month|year)s?\b`, days: func(m []string, day time.Time) (Span, bool) {
 		n, ok := number(m[1])
-		span, known := ahead(day, n, m[2])
+		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
 	{pattern: `\b` + englishNumber + `\s+(day|week|month|year)s?\s+(ago|from\s+now)\b`, days: func(m []string, day time.Time) (Span, bool) {
@@ -155,7 +155,7 @@ var englishRules = []*dateRule{
 		if m[3] == "ago" {
 			n = -n
 		}
-		span, known := ahead(day, n, m[2])
+		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
 	{pattern: `\b(?:the\s+)?end\s+of\s+(the|this|next|last)\s+(month|quarter|year)\b`, days: func(m []string, day time.Time) (Span, bool) {
@@ -202,7 +202,7 @@ var absoluteRules = []*dateRule{
 	}},
 	{pattern: dayOfMonth + `月` + dayOfMonth + `[日号]?|\b([0-9]{1,2})/([0-9]{1,2})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1] + m[3])
-		return recent(month, m[2]+m[4], "", day)
+		return lastDate(month, m[2]+m[4], "", day)
 	}},
 	{pattern: dayOfMonth + `月份?`, days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1])
@@ -220,10 +220,10 @@ var absoluteRules = []*dateRule{
 		return Span{day.AddDate(0, 0, -7), day.AddDate(0, 0, 1)}, true
 	}},
 	{english: true, pattern: `\b(` + MonthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
-		return recent(months[m[1][:3]], m[2], m[3], day)
+		return lastDate(months[m[1][:3]], m[2], m[3], day)
 	}},
 	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + MonthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
-		return recent(months[m[2][:3]], m[1], m[3], day)
+		return lastDate(months[m[2][:3]], m[1], m[3], day)
 	}},
 	{english: true, pattern: `\b(` + MonthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
@@ -280,7 +280,9 @@ func number(s string) (int, bool) {
 
 func oneDay(day time.Time) Span { return Span{day, day.AddDate(0, 0, 1)} }
 
-func moved(s Span, days int) Span { return Span{s.From.AddDate(0, 0, days), s.To.AddDate(0, 0, days)} }
+func shiftDays(s Span, days int) Span {
+	return Span{s.From.AddDate(0, 0, days), s.To.AddDate(0, 0, days)}
+}
 
 // monday returns the first day of day's week.
 func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
@@ -300,12 +302,12 @@ func weekday(monday time.Time, name string) Span {
 	return oneDay(monday.AddDate(0, 0, n))
 }
 
-// upcoming moves a past span of this week to the next one.
-func upcoming(s Span, day time.Time) Span {
+// nextIfPast moves a past span of this week to the next one.
+func nextIfPast(s Span, day time.Time) Span {
 	if s.To.After(day) {
 		return s
 	}
-	return moved(s, 7)
+	return shiftDays(s, 7)
 }
 
 // addMonths returns the same day of the month n months away, or the last day of that month if it is shorter.
@@ -341,8 +343,8 @@ func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
-// recent returns a day of the calendar. Without a year it is the last one.
-func recent(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
+// lastDate returns a day of the calendar. Without a year it is the last one.
+func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	if n, ok := number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
 	}
@@ -354,7 +356,7 @@ func recent(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	return Span{}, false
 }
 
-// recentMonth is [recent] for a whole month.
+// recentMonth is [lastDate] for a whole month.
 func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	if month < 1 || month > 12 {
 		return Span{}, false
@@ -369,8 +371,8 @@ func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	return span, true
 }
 
-// ahead returns the day, or for years the year, that is n units away.
-func ahead(day time.Time, n int, unit string) (Span, bool) {
+// spanAhead returns the day, or for years the year, that is n units away.
+func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	switch strings.TrimPrefix(unit, "个") {
 	case "天", "day":
 		return oneDay(day.AddDate(0, 0, n)), true

@@ -146,13 +146,13 @@ func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	switch {
 	case score[own] > 0 && score[own] >= ownShare*score[foreign]:
 		if named >= 0 && most >= ownShare*score[own] {
-			return ev.around(named, terms)
+			return ev.supportNear(named, terms)
 		}
-		return ev.around(best[own], terms)
+		return ev.supportNear(best[own], terms)
 	case score[foreign] > 0:
-		return ev.around(best[foreign], terms)
+		return ev.supportNear(best[foreign], terms)
 	case score[assistant] > 0:
-		return ev.around(best[assistant], terms)
+		return ev.supportNear(best[assistant], terms)
 	}
 	return support{}
 }
@@ -220,8 +220,8 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 // near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.
 const near = 3
 
-// around is the support of a witness, with neighbours of the same voice that hold its missing terms.
-func (ev evidence) around(at int, terms map[string]bool) support {
+// supportNear is the support of a witness, with neighbours of the same voice that hold its missing terms.
+func (ev evidence) supportNear(at int, terms map[string]bool) support {
 	w := ev.witnesses[at]
 	s := support{witness: w, found: true, start: w.seq, end: w.seq}
 	if w.seq == 0 {
@@ -244,9 +244,9 @@ func (ev evidence) around(at int, terms map[string]bool) support {
 	return s
 }
 
-// asked reports whether a person asked for a fact to be kept, in the words that it was drawn from or in those that the
+// asksToRemember reports whether a person asked for a fact to be kept, in the words that it was drawn from or in those that the
 // running turn answers.
-func (ev evidence) asked(s support) bool {
+func (ev evidence) asksToRemember(s support) bool {
 	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true
 	}

@@ -40,7 +40,7 @@ func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []c
 		case personal && !c.Private:
 			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is not stored in groups", memory.HeadOf(f.Content)), Kind: classify.Personal})
 			continue
-		case personal && !ev.asked(s):
+		case personal && !ev.asksToRemember(s):
 			refused = append(refused, classify.Refusal{Why: fmt.Sprintf("%q: personal data such as health, pay, ID numbers or a home address is stored only where the person asks to remember it", memory.HeadOf(f.Content)), Kind: classify.Personal})
 			continue
 		case smallTalk.Why != "":

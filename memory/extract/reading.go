@@ -75,20 +75,20 @@ func (r *reading) read(ctx context.Context) error {
 			continue
 		}
 		if r.overspent() {
-			return r.failed(ErrSpent)
+			return r.wrapError(ErrSpent)
 		}
 		p, err := r.nextPart(ctx)
 		if err != nil {
-			return r.failed(err)
+			return r.wrapError(err)
 		}
 		save, called, err := r.ask(ctx, &p)
 		switch {
 		case err == nil:
 			err = r.storePart(ctx, p, save, called.Model)
 		case ctx.Err() != nil || !ownFault(err):
-			return r.failed(err)
+			return r.wrapError(err)
 		case len(p.events) > 1:
-			r.narrow(len(p.events))
+			r.limitParts(len(p.events))
 			err = nil
 		default:
 			err = r.skipEvent(ctx, err)
@@ -104,7 +104,7 @@ func (r *reading) overspent() bool {
 	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
 }
 
-func (r *reading) failed(err error) error {
+func (r *reading) wrapError(err error) error {
 	return fmt.Errorf("extract facts of session %s: %w", r.due.Session.Key, err)
 }
 
@@ -120,13 +120,13 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	if r.Talk != nil && r.before == nil && r.end > 0 {
-		earlier, err := r.events(ctx, max(0, r.end-lookBack), r.end)
+		earlier, err := r.readPage(ctx, max(0, r.end-lookBack), r.end)
 		if err != nil {
 			return false, err
 		}
-		r.remember(earlier)
+		r.keepLastMessage(earlier)
 	}
-	events, err := r.events(ctx, r.end, r.due.Through)
+	events, err := r.readPage(ctx, r.end, r.due.Through)
 	if err != nil {
 		return false, err
 	}
@@ -141,7 +141,7 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 			r.page = r.page[1:]
 		}
 	}
-	r.remember(events)
+	r.keepLastMessage(events)
 	r.queue, r.span, r.left = r.page, 0, 0
 	if len(r.pending) > 0 {
 		r.span, r.left = 1, len(r.queue)
@@ -149,8 +149,8 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// events reads a page of the log.
-func (r *reading) events(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+// readPage reads a page of the log.
+func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
 		return nil, fmt.Errorf("read events after %d of session %s: %w: %w", from, r.due.Session.Key, ErrStorage, err)
@@ -158,8 +158,8 @@ func (r *reading) events(ctx context.Context, from, through int64) ([]sessions.E
 	return events, nil
 }
 
-// remember keeps the last message of events.
-func (r *reading) remember(events []sessions.Event) {
+// keepLastMessage keeps the last message of events.
+func (r *reading) keepLastMessage(events []sessions.Event) {
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
 			r.before = []sessions.Event{e}
@@ -176,8 +176,8 @@ func (r *reading) doneThrough() int64 {
 	return r.end
 }
 
-// drop takes n events off the queue.
-func (r *reading) drop(n int) {
+// dropEvents takes n events off the queue.
+func (r *reading) dropEvents(n int) {
 	r.queue = r.queue[n:]
 	if r.left = max(0, r.left-n); r.left == 0 {
 		r.span = 0
@@ -185,8 +185,8 @@ func (r *reading) drop(n int) {
 	r.fresh, r.again = nil, 0
 }
 
-// narrow lets no part hold more than half of n events, until they are read.
-func (r *reading) narrow(n int) { r.span, r.left = n/2, n }
+// limitParts lets no part hold more than half of n events, until they are read.
+func (r *reading) limitParts(n int) { r.span, r.left = n/2, n }
 
 // storePart stores the facts of a part. A full call may have left facts out: see readAgain.
 func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model string) error {
@@ -199,7 +199,7 @@ func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model str
 		r.stale = 0
 	}
 	if !s.Full || r.more >= maxMore || r.overspent() {
-		r.drop(len(p.events))
+		r.dropEvents(len(p.events))
 		if s.Full { // the rest is read as if nothing had been full
 			r.span, r.left = 0, 0
 		}
@@ -216,7 +216,7 @@ func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model str
 			return err
 		}
 		if !more {
-			r.done(p.events)
+			r.finishPart(p.events)
 			return r.commit(ctx, r.doneThrough(), nil, model)
 		}
 	}
@@ -237,7 +237,7 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 	}
 	switch {
 	case !fresh && known:
-		r.done(events)
+		r.finishPart(events)
 		return false
 	case fresh && r.again < maxAgain:
 		r.again++
@@ -245,19 +245,19 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 			r.fresh = append(r.fresh, memory.Memory{Content: d.Content})
 		}
 	case len(events) > 1:
-		r.narrow(len(events))
+		r.limitParts(len(events))
 		r.left = max(r.left, left)
 	case r.cutInTwo():
 	default:
-		r.drop(1)
+		r.dropEvents(1)
 		return false
 	}
 	return true
 }
 
-// done ends a part that filled its calls, and reads the following ones as if none had been full.
-func (r *reading) done(events []sessions.Event) {
-	r.drop(len(events))
+// finishPart ends a part that filled its calls, and reads the following ones as if none had been full.
+func (r *reading) finishPart(events []sessions.Event) {
+	r.dropEvents(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
@@ -284,7 +284,7 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 	case err != nil && ctx.Err() == nil && ownFault(err):
 		return true, nil // as if it had not been tried
 	case err != nil:
-		return false, r.failed(err)
+		return false, r.wrapError(err)
 	}
 	before := len(r.out.Receipt.Saved)
 	err = r.commit(ctx, r.out.Through, r.route(p.events, save), called.Model)

@@ -29,10 +29,10 @@ func (r *reading) passed(seqs ...int64) {
 // fault.
 func (r *reading) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
-		return r.failed(err)
+		return r.wrapError(err)
 	}
 	seq := r.queue[0].Seq
-	r.drop(1)
+	r.dropEvents(1)
 	if r.pending = append(r.pending, seq); len(r.pending) == 1 {
 		r.pendingErr = err
 	}
@@ -48,7 +48,7 @@ func (r *reading) skipEvent(ctx context.Context, err error) error {
 // gets a harmless sentence to read. If it reads that one, the events are skipped, so that they are not owed forever.
 func (r *reading) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
-		return r.failed(r.pendingErr)
+		return r.wrapError(r.pendingErr)
 	}
 	r.prove()
 	return r.commit(ctx, r.doneThrough(), nil, "")

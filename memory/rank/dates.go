@@ -102,11 +102,11 @@ func datesOf(text string, now time.Time) []span {
 			add(num(m[2]), month(m[1]), 0)
 		}
 	}
-	return append(spans, relative(text, now)...)
+	return append(spans, relativeSpans(text, now)...)
 }
 
-// relative reads spans that are relative to today: yesterday, last week.
-func relative(text string, now time.Time) []span {
+// relativeSpans reads spans that are relative to today: yesterday, last week.
+func relativeSpans(text string, now time.Time) []span {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)
 	first := today.AddDate(0, 0, 1-today.Day())

@@ -19,7 +19,7 @@ func (p *Pool) expandQuery() {
 	for i := range p.docs {
 		d := &p.docs[i]
 		for _, k := range d.Keys {
-			if h := half(k); filter.may(h) {
+			if h := lowHash(k); filter.mayHold(h) {
 				d.base += feedbackPart * terms[h]
 			}
 		}
@@ -49,7 +49,7 @@ func (p *Pool) expansionTerms() map[uint32]float64 {
 	index := make(map[uint32]int)
 	for _, i := range best {
 		for _, k := range p.docs[i].Keys {
-			h := half(k)
+			h := lowHash(k)
 			if _, known := p.index[h]; known || h&^flagMask == flagBase {
 				continue
 			}
@@ -63,7 +63,7 @@ func (p *Pool) expansionTerms() map[uint32]float64 {
 	}
 	for i := range p.docs {
 		for _, k := range p.docs[i].Keys {
-			if h := half(k); filter.may(h) {
+			if h := lowHash(k); filter.mayHold(h) {
 				if at, ok := index[h]; ok {
 					terms[at].df++
 				}

@@ -33,12 +33,12 @@ type Scope uint32
 func ScopeOf(parts ...string) Scope { return Scope(hash(strings.Join(parts, "\x00"))) }
 
 // KeyFor is this scope's key for the term of another scope's key.
-func (s Scope) KeyFor(key int64) int64 { return s.key(half(key)) }
+func (s Scope) KeyFor(key int64) int64 { return s.key(lowHash(key)) }
 
 func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
 
-// half is the lower half of a key: the hash of its term.
-func half(key int64) uint32 { return uint32(key & math.MaxUint32) }
+// lowHash is the lower half of a key: the hash of its term.
+func lowHash(key int64) uint32 { return uint32(key & math.MaxUint32) }
 
 // hash is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
 func hash(text string) uint32 {
@@ -119,7 +119,7 @@ func namesTime(text string) bool {
 		case r >= '0' && r <= '9':
 			digits++
 			continue
-		case digits == 4 && !wordly(r), digits > 0 && strings.ContainsRune("年月日号点", r):
+		case digits == 4 && !isWordRune(r), digits > 0 && strings.ContainsRune("年月日号点", r):
 			return true
 		}
 		digits = 0

@@ -43,8 +43,8 @@ type Pool struct {
 // sieve excludes most hashes that are in no map: a query's terms are few, and texts many.
 type sieve [1 << 14]bool
 
-func (s *sieve) add(h uint32)      { s[h%uint32(len(s))] = true }
-func (s *sieve) may(h uint32) bool { return s[h%uint32(len(s))] }
+func (s *sieve) add(h uint32)          { s[h%uint32(len(s))] = true }
+func (s *sieve) mayHold(h uint32) bool { return s[h%uint32(len(s))] }
 
 // Pool makes a pool for texts of scopes that hold total texts.
 func (q Query) Pool(total int) *Pool {
@@ -64,13 +64,13 @@ func (p *Pool) Add(docs ...Doc) {
 		x := doc{Doc: d, counts: counts[:len(p.q.terms):len(p.q.terms)]}
 		counts = counts[len(p.q.terms):]
 		for _, k := range d.Keys {
-			h := half(k)
+			h := lowHash(k)
 			if h&^flagMask == flagBase {
 				x.flags = h & flagMask
 				continue
 			}
 			x.length++
-			if !p.sieve.may(h) {
+			if !p.sieve.mayHold(h) {
 				continue
 			}
 			if i, ok := p.index[h]; ok && x.counts[i] < math.MaxUint8 && (!p.q.terms[i].name || d.Seq == 0) {
@@ -86,7 +86,7 @@ func (p *Pool) Add(docs ...Doc) {
 // Common says that about n texts have the term of a key, also those outside the pool. The numbers of several scopes for
 // one term add up.
 func (p *Pool) Common(key int64, n int) {
-	if i, ok := p.index[half(key)]; ok {
+	if i, ok := p.index[lowHash(key)]; ok {
 		p.common[i] += float64(n)
 	}
 }
@@ -116,7 +116,7 @@ func (p *Pool) Rank(n int) []Match {
 		if d.base == 0 && d.length == 0 {
 			continue // "ok", which only stands next to a match
 		}
-		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.all()), Why: p.why(d)})
+		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.maxScore()), Why: p.why(d)})
 	}
 	return finds
 }

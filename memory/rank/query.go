@@ -63,7 +63,7 @@ func ParseQuery(text string, now time.Time) Query {
 		q.terms[i].weight = weightOf[q.terms[i].kind] * math.Sqrt(times[i])
 	}
 	q.widen(place)
-	q.noTerms = !slices.ContainsFunc(q.terms, brings)
+	q.noTerms = !slices.ContainsFunc(q.terms, selectsTexts)
 	return q
 }
 
@@ -114,7 +114,7 @@ func (q *Query) AddPeople(people ...Person) {
 			}
 		}
 	}
-	q.noTerms = !slices.ContainsFunc(q.terms, brings)
+	q.noTerms = !slices.ContainsFunc(q.terms, selectsTexts)
 }
 
 // HasNoTerms reports whether the query has no word to look for, as in "what did we talk about yesterday?".
@@ -148,10 +148,14 @@ func contains(text, name string) bool {
 }
 
 // oneWord reports whether two adjacent characters are of one Latin word.
-func oneWord(a, b rune) bool { return wordly(a) && wordly(b) && !ideograph(a) && !ideograph(b) }
+func oneWord(a, b rune) bool {
+	return isWordRune(a) && isWordRune(b) && !isIdeograph(a) && !isIdeograph(b)
+}
 
-// brings reports whether a term alone makes a text a candidate.
-func brings(t wanted) bool { return !t.name && (t.kind == word || t.kind == pair || t.kind == lone) }
+// selectsTexts reports whether a term alone makes a text a candidate.
+func selectsTexts(t wanted) bool {
+	return !t.name && (t.kind == word || t.kind == pair || t.kind == lone)
+}
 
 // EventKeys are the keys of a query for the events of a scope; empty if it has none.
 func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
@@ -163,7 +167,7 @@ func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
 func (q Query) keys(s Scope, memories bool) []int64 {
 	var keys []int64
 	for _, t := range q.terms {
-		if brings(t) || memories && t.name && t.kind != glyph || q.noTerms && !t.name {
+		if selectsTexts(t) || memories && t.name && t.kind != glyph || q.noTerms && !t.name {
 			keys = append(keys, s.key(t.hash))
 		}
 	}
@@ -173,7 +177,7 @@ func (q Query) keys(s Scope, memories bool) []int64 {
 // TermWeight is the weight of a match of a key's term, which about n of the given number of texts have.
 func (q Query) TermWeight(key int64, n, texts int) float64 {
 	for _, t := range q.terms {
-		if t.hash == half(key) {
+		if t.hash == lowHash(key) {
 			return t.weight * rarity(float64(texts), float64(n))
 		}
 	}

@@ -9,11 +9,11 @@ const (
 func Repeats(event, memory Doc) bool {
 	has := make(map[uint32]bool, len(event.Keys))
 	for _, k := range event.Keys {
-		has[half(k)] = true
+		has[lowHash(k)] = true
 	}
 	shared, all := 0, 0
 	for _, k := range memory.Keys {
-		if h := half(k); h&^flagMask != flagBase {
+		if h := lowHash(k); h&^flagMask != flagBase {
 			all++
 			if has[h] {
 				shared++

@@ -41,7 +41,7 @@ const (
 // The scores by words, neighbours and sitting are added. Speaker, time and role then multiply the sum. So a named
 // person's text is found though only the question before it has the words.
 func (p *Pool) score() []int {
-	weights, average := p.weights(), p.average()
+	weights, average := p.weights(), p.averageLength()
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
@@ -54,7 +54,7 @@ func (p *Pool) score() []int {
 	sittings := p.sittings(events)
 	for i := range p.docs {
 		p.docs[i].score = p.docs[i].base
-		p.docs[i].carries = p.carries(&p.docs[i])
+		p.docs[i].carries = p.justifies(&p.docs[i])
 	}
 	for at := range events {
 		d := &p.docs[events[at]]
@@ -91,8 +91,8 @@ func (p *Pool) weights() []float64 {
 	return weights
 }
 
-// all is the score of a text of average length that has every term of the query once.
-func (p *Pool) all() float64 {
+// maxScore is the score of a text of average length that has every term of the query once.
+func (p *Pool) maxScore() float64 {
 	sum := 0.0
 	for i, w := range p.weights() {
 		if !p.q.terms[i].synonym {
@@ -102,7 +102,7 @@ func (p *Pool) all() float64 {
 	return max(sum, 1)
 }
 
-func (p *Pool) average() float64 {
+func (p *Pool) averageLength() float64 {
 	sum := 0.0
 	for i := range p.docs {
 		sum += p.docs[i].length
@@ -128,11 +128,11 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 	return sum
 }
 
-// carries reports whether a text justifies a result. A word that occurs in nearly every chat does not, unless the query
+// justifies reports whether a text justifies a result. A word that occurs in nearly every chat does not, unless the query
 // has no other.
-func (p *Pool) carries(d *doc) bool {
+func (p *Pool) justifies(d *doc) bool {
 	for i, c := range d.counts {
-		if c > 0 && (p.q.noTerms || brings(p.q.terms[i]) || p.q.terms[i].name) {
+		if c > 0 && (p.q.noTerms || selectsTexts(p.q.terms[i]) || p.q.terms[i].name) {
 			return true
 		}
 	}

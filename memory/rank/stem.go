@@ -17,18 +17,18 @@ func stem(word string) string {
 			return word
 		}
 	}
-	w := plural(word)
-	w = pastAndGerund(w)
+	w := dropPlural(word)
+	w = dropPastAndGerund(w)
 	if n := len(w); n > 1 && w[n-1] == 'y' && hasVowel(w[:n-1]) {
 		w = w[:n-1] + "i"
 	}
-	w = suffix(w, 0, longSuffixes)
-	w = suffix(w, 0, middleSuffixes)
-	w = suffix(w, 1, lastSuffixes)
+	w = replaceSuffix(w, 0, longSuffixes)
+	w = replaceSuffix(w, 0, middleSuffixes)
+	w = replaceSuffix(w, 1, lastSuffixes)
 	return tidy(w)
 }
 
-func plural(w string) string {
+func dropPlural(w string) string {
 	switch {
 	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "ies"):
 		return w[:len(w)-2]
@@ -40,8 +40,8 @@ func plural(w string) string {
 	return w
 }
 
-// pastAndGerund removes -eed, -ed and -ing, and mends the rest: hop(p)ing, fil(e)ing.
-func pastAndGerund(w string) string {
+// dropPastAndGerund removes -eed, -ed and -ing, and mends the rest: hop(p)ing, fil(e)ing.
+func dropPastAndGerund(w string) string {
 	if base, ok := strings.CutSuffix(w, "eed"); ok {
 		if measure(base) > 0 {
 			return base + "ee"
@@ -59,7 +59,7 @@ func pastAndGerund(w string) string {
 	switch {
 	case strings.HasSuffix(base, "at"), strings.HasSuffix(base, "bl"), strings.HasSuffix(base, "iz"):
 		return base + "e"
-	case n > 1 && base[n-1] == base[n-2] && !vowel(base, n-1) && !strings.ContainsRune("lsz", rune(base[n-1])):
+	case n > 1 && base[n-1] == base[n-2] && !isVowel(base, n-1) && !strings.ContainsRune("lsz", rune(base[n-1])):
 		return base[:n-1]
 	case measure(base) == 1 && shortEnd(base):
 		return base + "e"
@@ -119,8 +119,8 @@ var lastSuffixes = []ending{
 	{"ou", ""},
 }
 
-// suffix replaces the first ending of the table that w has, if the part before it is long enough.
-func suffix(w string, least int, table []ending) string {
+// replaceSuffix replaces the first ending of the table that w has, if the part before it is long enough.
+func replaceSuffix(w string, least int, table []ending) string {
 	for _, e := range table {
 		if base, ok := strings.CutSuffix(w, e.from); ok {
 			if measure(base+e.to) > least {
@@ -145,19 +145,19 @@ func tidy(w string) string {
 	return w
 }
 
-func vowel(w string, i int) bool {
+func isVowel(w string, i int) bool {
 	switch w[i] {
 	case 'a', 'e', 'i', 'o', 'u':
 		return true
 	case 'y':
-		return i > 0 && !vowel(w, i-1)
+		return i > 0 && !isVowel(w, i-1)
 	}
 	return false
 }
 
 func hasVowel(w string) bool {
 	for i := range len(w) {
-		if vowel(w, i) {
+		if isVowel(w, i) {
 			return true
 		}
 	}
@@ -168,7 +168,7 @@ func hasVowel(w string) bool {
 func measure(w string) int {
 	n, before := 0, false
 	for i := range len(w) {
-		v := vowel(w, i)
+		v := isVowel(w, i)
 		if before && !v {
 			n++
 		}
@@ -180,5 +180,5 @@ func measure(w string) int {
 // shortEnd reports whether w ends in consonant, vowel, consonant, the last of them not w, x or y.
 func shortEnd(w string) bool {
 	n := len(w)
-	return n > 2 && !vowel(w, n-3) && vowel(w, n-2) && !vowel(w, n-1) && !strings.ContainsRune("wxy", rune(w[n-1]))
+	return n > 2 && !isVowel(w, n-3) && isVowel(w, n-2) && !isVowel(w, n-1) && !strings.ContainsRune("wxy", rune(w[n-1]))
 }

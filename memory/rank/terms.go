@@ -41,40 +41,40 @@ func foldedTerms(text string) []term {
 	for start := 0; start < len(runes); {
 		end := start + 1
 		switch {
-		case ideograph(runes[start]):
-			for end < len(runes) && ideograph(runes[end]) {
+		case isIdeograph(runes[start]):
+			for end < len(runes) && isIdeograph(runes[end]) {
 				end++
 			}
-			terms = glyphs(terms, runes[start:end], start)
-		case wordly(runes[start]):
-			for end < len(runes) && (wordly(runes[end]) && !ideograph(runes[end]) || joins(runes, end)) {
+			terms = appendIdeographs(terms, runes[start:end], start)
+		case isWordRune(runes[start]):
+			for end < len(runes) && (isWordRune(runes[end]) && !isIdeograph(runes[end]) || joinsWord(runes, end)) {
 				end++
 			}
-			terms = words(terms, string(runes[start:end]), start)
+			terms = appendWords(terms, string(runes[start:end]), start)
 		}
 		start = end
 	}
 	return terms
 }
 
-// ideograph reports whether a character is of a script that is written without blanks.
-func ideograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+// isIdeograph reports whether a character is of a script that is written without blanks.
+func isIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-func wordly(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// joins reports whether the mark at i stands inside one name: 10.0.3.7, prod-db-01, don't.
-func joins(runes []rune, i int) bool {
+// joinsWord reports whether the mark at i stands inside one name: 10.0.3.7, prod-db-01, don't.
+func joinsWord(runes []rune, i int) bool {
 	if !strings.ContainsRune("'’.-_@:/", runes[i]) || i+1 >= len(runes) {
 		return false
 	}
-	return wordly(runes[i-1]) && wordly(runes[i+1]) && !ideograph(runes[i+1])
+	return isWordRune(runes[i-1]) && isWordRune(runes[i+1]) && !isIdeograph(runes[i+1])
 }
 
 // maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
-// words adds the text between two blanks: its words, and the whole if it is a name with digits.
-func words(terms []term, text string, at int) []term {
+// appendWords adds the text between two blanks: its words, and the whole if it is a name with digits.
+func appendWords(terms []term, text string, at int) []term {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("'’.-_@:/", r) })
 	if len(parts) > 1 && len(text) <= maxWord && strings.ContainsAny(text, "0123456789_@") {
 		terms = append(terms, term{text, text, word, at})
@@ -93,7 +93,7 @@ func words(terms []term, text string, at int) []term {
 	return terms
 }
 
-func glyphs(terms []term, run []rune, at int) []term {
+func appendIdeographs(terms []term, run []rune, at int) []term {
 	for i, r := range run {
 		if !stopChars[r] {
 			k := glyph
@@ -104,7 +104,7 @@ func glyphs(terms []term, run []rune, at int) []term {
 		}
 		if i+1 < len(run) && (!stopChars[r] || !stopChars[run[i+1]]) {
 			text, k := string(run[i:i+2]), pair
-			if softWords[text] || stopChars[run[i]] && softAt(run, i+1) || stopChars[run[i+1]] && softAt(run, i-1) {
+			if softWords[text] || stopChars[run[i]] && isSoftPair(run, i+1) || stopChars[run[i+1]] && isSoftPair(run, i-1) {
 				k = soft
 			}
 			terms = append(terms, term{text, text, k, at + i})
@@ -113,5 +113,7 @@ func glyphs(terms []term, run []rune, at int) []term {
 	return terms
 }
 
-// softAt reports whether two characters of a run are a word that occurs in nearly every chat.
-func softAt(run []rune, i int) bool { return i >= 0 && i+1 < len(run) && softWords[string(run[i:i+2])] }
+// isSoftPair reports whether two characters of a run are a word that occurs in nearly every chat.
+func isSoftPair(run []rune, i int) bool {
+	return i >= 0 && i+1 < len(run) && softWords[string(run[i:i+2])]
+}

@@ -2,8 +2,8 @@ package rank
 
 import "strings"
 
-// set makes a lookup of the words in a text.
-func set(text string) map[string]bool {
+// wordSet makes a lookup of the words in a text.
+func wordSet(text string) map[string]bool {
 	words := make(map[string]bool)
 	for w := range strings.FieldsSeq(text) {
 		words[w] = true
@@ -12,7 +12,7 @@ func set(text string) map[string]bool {
 }
 
 // stopWords are English words without a topic.
-var stopWords = set(`a about above after again against all also am an and any are aren as at be because been before being below
+var stopWords = wordSet(`a about above after again against all also am an and any are aren as at be because been before being below
 between both but by can cannot could couldn did didn do does doesn doing don during each ever few for from further
 had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn it its itself
 just let ll may me might more most must my myself no nor not now of oh ok okay on once one only onto or other our ours
@@ -23,7 +23,7 @@ yet you your yours yourself yourselves d m o y hey hi hello wow thanks thank sur
 get got like kind lot much many go`)
 
 // softWords score, but bring no text in by themselves: nearly every chat is full of them.
-var softWords = set(`good great love new time day thing want need think make feel look see come year week people way talk work
+var softWords = wordSet(`good great love new time day thing want need think make feel look see come year week people way talk work
 take give back today yesterday last next even still first done down off own
 discuss discussed discussion talked chat conversation ask asked question answer
 今天 昨天 明天 前天 最近 上次 上周 下周 之前 以前 后来 刚才 时候 时间 事情 东西 内容 情况 问题 讨论 聊天 说过 提到 知道 觉得`)

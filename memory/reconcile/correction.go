@@ -22,10 +22,10 @@ var (
 		october november december one two three four five six seven eight nine ten first second third last next`)
 )
 
-// saysNoMore reports whether a content that shares most of its trigrams with a stored one is its near duplicate. The
+// addsNothing reports whether a content that shares most of its trigrams with a stored one is its near duplicate. The
 // stored one holds all words of the new one in the same order, with names, numbers, dates and identifiers. The rest of
 // the stored one has no number and no turn such as "not".
-func saysNoMore(content, stored string) bool {
+func addsNothing(content, stored string) bool {
 	said, has := essence(content), essence(stored)
 	at := 0
 	for _, t := range has {
@@ -51,8 +51,8 @@ var marks = []string{
 	"now works", "postponed to", "rescheduled to",
 }
 
-// marked reports whether a content says of itself that it corrects something.
-func marked(content string) bool {
+// hasMark reports whether a content says of itself that it corrects something.
+func hasMark(content string) bool {
 	return markAt(text.Fold(content)) >= 0
 }
 
@@ -64,7 +64,7 @@ func corrects(content, stored string) float64 {
 	}
 	old, now := text.Tokenize(stored), text.Tokenize(content)
 	at := valueAt(old)
-	about, value := essential(old[:at]), essential(old[at:])
+	about, value := contentTokens(old[:at]), contentTokens(old[at:])
 	said := map[string]bool{}
 	for _, t := range now {
 		said[t] = true
@@ -77,7 +77,7 @@ func corrects(content, stored string) float64 {
 	if !sameSubject(content, about) {
 		return 0
 	}
-	if !weighty(about) && (!numeric(value) || !numeric(essential(now))) {
+	if !weighty(about) && (!numeric(value) || !numeric(contentTokens(now))) {
 		return 0
 	}
 	shared := 0
@@ -105,7 +105,7 @@ func sameSubject(content string, about map[string]bool) bool {
 			clause = clause[:at]
 		}
 		tokens := text.Tokenize(clause)
-		clauseSubject := essential(tokens[:valueAt(tokens)])
+		clauseSubject := contentTokens(tokens[:valueAt(tokens)])
 		bare = at >= 0 && len(clauseSubject) == 0
 		if counts && len(clauseSubject) > 0 && text.Within(clauseSubject, about) {
 			return true
@@ -121,15 +121,15 @@ func subjectOf(content string) map[string]bool {
 		folded = folded[:at]
 	}
 	tokens := text.Tokenize(folded)
-	return essential(tokens[:valueAt(tokens)])
+	return contentTokens(tokens[:valueAt(tokens)])
 }
 
 // IsValue reports whether a person is the value of a content's key, as the owner of a thing is, and not its subject.
 // The content's words besides the name, or before its value, are then those of the key.
 func IsValue(name, content, key string) bool {
-	named, keyed := essential(text.Tokenize(name)), essential(text.Tokenize(key))
-	about, rest := subjectOf(content), essential(text.Tokenize(withoutMarks(content)))
-	if len(named) == 0 || !text.Within(named, essential(text.Tokenize(content))) {
+	named, keyed := contentTokens(text.Tokenize(name)), contentTokens(text.Tokenize(key))
+	about, rest := subjectOf(content), contentTokens(text.Tokenize(withoutMarks(content)))
+	if len(named) == 0 || !text.Within(named, contentTokens(text.Tokenize(content))) {
 		return false
 	}
 	for t := range named {
@@ -183,7 +183,7 @@ func ofTwoThings(a, b, key string) bool {
 // besidesKey are the terms that a content has before its value, besides its key; empty if it does not name the value as
 // the key's.
 func besidesKey(content, key string) map[string]bool {
-	keyed := essential(text.Tokenize(key))
+	keyed := contentTokens(text.Tokenize(key))
 	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
 		at := markAt(clause)
 		if at == 0 {
@@ -275,7 +275,7 @@ func valueAt(tokens []string) int {
 	return len(tokens)
 }
 
-func essential(tokens []string) map[string]bool {
+func contentTokens(tokens []string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range tokens {
 		if !fillers[t] && !copulas[t] {

@@ -144,7 +144,7 @@ func (l *Ledger) same(d memory.Draft) int64 {
 		if r.grams == nil {
 			r.grams = text.Trigrams(r.normal)
 		}
-		if text.Jaccard(grams, r.grams) >= nearShare && saysNoMore(classify.TrimLead(d.Content), classify.TrimLead(r.Content)) {
+		if text.Jaccard(grams, r.grams) >= nearShare && addsNothing(classify.TrimLead(d.Content), classify.TrimLead(r.Content)) {
 			return r.ID
 		}
 	}
@@ -217,7 +217,7 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 			out = append(out, r.Memory)
 		}
 	}
-	if len(out) > 0 || !marked(d.Content) {
+	if len(out) > 0 || !hasMark(d.Content) {
 		return out
 	}
 	var best memory.Memory

@@ -19,9 +19,9 @@ func reschedules(d memory.Draft, m memory.Memory) bool {
 	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
 	}
-	now, by := sentence(d.Content)
-	old, was := sentence(m.Content)
-	to, from := parted(now, movedRE, movedEnglishRE), parted(old, movedRE, movedEnglishRE, datedRE, datedEnglishRE)
+	now, by := splitSpeaker(d.Content)
+	old, was := splitSpeaker(m.Content)
+	to, from := matchParts(now, movedRE, movedEnglishRE), matchParts(old, movedRE, movedEnglishRE, datedRE, datedEnglishRE)
 	if to == nil || from == nil || headOf(to[1]) != headOf(from[1]) || len([]rune(headOf(to[1]))) < 2 || pronounRE.MatchString(headOf(to[1])) {
 		return false
 	}
@@ -33,8 +33,8 @@ func reschedules(d memory.Draft, m memory.Memory) bool {
 	return same || !classify.SelfReference(to[1]) && !ownAffairRE.MatchString(to[1])
 }
 
-// sentence is a content as it is matched, and the name of the speaker before it.
-func sentence(content string) (said, by string) {
+// splitSpeaker is a content as it is matched, and the name of the speaker before it.
+func splitSpeaker(content string) (said, by string) {
 	said = text.Canonical(content)
 	if m := classify.SpeakerLead(content); m != "" {
 		by = text.Canonical(m)
@@ -47,8 +47,8 @@ func sentence(content string) (said, by string) {
 // spaced lets a blank in an expression match any number of them.
 func spaced(expr string) string { return strings.ReplaceAll(expr, " ", `\s*`) }
 
-// parted returns the groups of the first pattern that matches a text; nil for none.
-func parted(text string, patterns ...*regexp.Regexp) []string {
+// matchParts returns the groups of the first pattern that matches a text; nil for none.
+func matchParts(text string, patterns ...*regexp.Regexp) []string {
 	for _, re := range patterns {
 		if m := re.FindStringSubmatch(text); m != nil {
 			return m

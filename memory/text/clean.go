@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// control reports characters that are not meant to be read: those that steer a terminal, hide, or turn the direction of
+// isControl reports characters that are not meant to be read: those that steer a terminal, hide, or turn the direction of
 // writing. White space and joiners of emoji parts are excluded.
-func control(r rune) bool {
+func isControl(r rune) bool {
 	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
@@ -20,7 +20,7 @@ const maxControls = 3
 func HasManyControls(s string) bool {
 	n := 0
 	for _, r := range s {
-		if control(r) {
+		if isControl(r) {
 			n++
 		}
 	}
@@ -30,7 +30,7 @@ func HasManyControls(s string) bool {
 // Clean drops control characters and folds white space.
 func Clean(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if control(r) {
+		if isControl(r) {
 			return -1
 		}
 		return r

@@ -15,7 +15,7 @@ func Normalize(content string) string {
 	var b strings.Builder
 	space, last := false, rune(0)
 	for i, r := range runes {
-		if unicode.IsSpace(r) || sentenceMark(runes, i) {
+		if unicode.IsSpace(r) || isSentenceMark(runes, i) {
 			space = true
 			continue
 		}
@@ -32,8 +32,8 @@ func Normalize(content string) string {
 // Fold makes texts equal that differ only in case or in the width of their characters.
 func Fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
-// sentenceMark reports whether the character at i only divides sentences or quotes.
-func sentenceMark(runes []rune, i int) bool {
+// isSentenceMark reports whether the character at i only divides sentences or quotes.
+func isSentenceMark(runes []rune, i int) bool {
 	r := runes[i]
 	if strings.ContainsRune("。、「」『』【】《》〈〉“”‘’…·—", r) {
 		return true
@@ -41,11 +41,11 @@ func sentenceMark(runes []rune, i int) bool {
 	if !strings.ContainsRune(`.,;:!?()[]{}"'`, r) {
 		return false
 	}
-	inside := i > 0 && i+1 < len(runes) && latinWordly(runes[i-1]) && latinWordly(runes[i+1])
+	inside := i > 0 && i+1 < len(runes) && isLatinWordRune(runes[i-1]) && isLatinWordRune(runes[i+1])
 	return !inside // 12:30, 1,000, v1.2, don't
 }
 
-func latinWordly(r rune) bool {
+func isLatinWordRune(r rune) bool {
 	return r < unicode.MaxLatin1 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
@@ -56,8 +56,8 @@ func NormalizeKey(key string) string {
 	return Normalize(strings.Join(words, " "))
 }
 
-// wide reports characters of scripts that are written without blanks between words.
-func wide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+// isIdeograph reports characters of scripts that are written without blanks between words.
+func isIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 // Tokenize folds a text and cuts it into tokens: Latin words and numbers as a whole, with the marks inside of them
 // (1.5, v2-beta, 12:30), and each Chinese character alone. Words are stems.
@@ -66,12 +66,12 @@ func Tokenize(text string) []string {
 	runes := []rune(Fold(text))
 	for i := 0; i < len(runes); {
 		switch r := runes[i]; {
-		case wide(r):
+		case isIdeograph(r):
 			out = append(out, string(r))
 			i++
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			end := i + 1
-			for end < len(runes) && (IsLatin(runes[end]) || joins(runes, end)) {
+			for end < len(runes) && (IsLatin(runes[end]) || joinsWord(runes, end)) {
 				end++
 			}
 			out = append(out, Stem(string(runes[i:end])))
@@ -88,8 +88,8 @@ func IsLatin(r rune) bool {
 	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// joins reports marks that hold a word together: there is a letter or digit on both sides.
-func joins(runes []rune, i int) bool {
+// joinsWord reports marks that hold a word together: there is a letter or digit on both sides.
+func joinsWord(runes []rune, i int) bool {
 	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && IsLatin(runes[i+1])
 }
 
@@ -132,7 +132,7 @@ func Terms(tokens []string) map[string]bool {
 // IsWide reports whether a token is of a script that is written without blanks.
 func IsWide(token string) bool {
 	for _, r := range token {
-		return wide(r)
+		return isIdeograph(r)
 	}
 	return false
 }
