@@ -59,7 +59,7 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event 
 	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
 		return again, fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
 	}
-	if err := s.back(ctx, tx, key, before); err != nil {
+	if err := s.restore(ctx, tx, key, before); err != nil {
 		return again, err
 	}
 	if err := s.Q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
@@ -89,9 +89,9 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 	return convert.LogEntry(&row), nil
 }
 
-// back restores summaries and events of a former view. It takes deleted bodies that the view refers to from the log
+// restore writes back summaries and events of a former view. It takes deleted bodies that the view refers to from the log
 // again.
-func (s *Store) back(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
+func (s *Store) restore(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
 	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
 		return err

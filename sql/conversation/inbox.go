@@ -98,7 +98,7 @@ const listenCheck = 15 * time.Second
 func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was told to end
+		return nil //nolint:nilerr // ctx ended it
 	}
 	return fmt.Errorf("listening for other replicas: %w", err)
 }

@@ -21,9 +21,9 @@ import (
 // freshDigest is the age up to which a digest's day can be summarized again, with a day left for the work.
 const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
 
-// untell removes forgotten content from digests. It deletes recent ones, and their days are summarized again from the
+// trimDigests drops forgotten content from digests. It deletes recent ones, and their days are summarized again from the
 // remaining log. It trims older ones. It counts the deleted digests and the vectors.
-func (s *Store) untell(
+func (s *Store) trimDigests(
 	ctx context.Context, tx pgx.Tx, p *dbsqlc.DigestsTellingParams, repeats func(string) bool,
 ) (deleted, removed int, err error) {
 	p.FreshSeconds = freshDigest.Seconds()

@@ -237,7 +237,7 @@ func withoutQuote(content, quoted string) string {
 // memories deletes the memories from the events, and removes them from the views and undo data of all sessions.
 func (e *erasure) memories(ctx context.Context) error {
 	if e.repeats != nil {
-		n, vectors, err := e.untell(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
+		n, vectors, err := e.trimDigests(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
 		e.done.Memories += n
 		e.vectors += vectors
 		return err

@@ -282,7 +282,7 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err := g.factsOf(ctx, tx, row.SessionKey, sv); err != nil {
 		return err
 	}
-	return g.unname(ctx, tx, row, e.repeats)
+	return g.removeName(ctx, tx, row, e.repeats)
 }
 
 func never(string) bool { return false }
@@ -319,15 +319,15 @@ func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 
 // digests removes the person from digests.
 func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
-	memories, vectors, err := g.untell(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
+	memories, vectors, err := g.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
 	g.done.Memories += memories
 	g.done.Embeddings += vectors
 	return err
 }
 
-// unname removes the person's name from the rest of a session, wipes waiting messages, and makes its readers start
+// removeName removes the person's name from the rest of a session, wipes waiting messages, and makes its readers start
 // again.
-func (g *forgetting) unname(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
+func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
 	key, who, asked := row.SessionKey, g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event

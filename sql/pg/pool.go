@@ -111,8 +111,8 @@ func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 
 const readOnly = "25006"
 
-// hinted explains an error about an unknown or duplicate prepared statement.
-func hinted(err error) error {
+// withHint explains an error about an unknown or duplicate prepared statement.
+func withHint(err error) error {
 	if IsCode(err, "26000") || IsCode(err, "42P05") {
 		return fmt.Errorf("%w: where a pooler hands out connections by the transaction, database.pooler must be %q", err, "transaction")
 	}
@@ -156,7 +156,7 @@ func (p *Pool) Exec(ctx context.Context, statement string, args ...any) (pgconn.
 	for tries := 1; ; tries++ {
 		tag, err := p.Pool.Exec(ctx, statement, args...)
 		if !Clashed(ctx, err, tries) {
-			return tag, hinted(err)
+			return tag, withHint(err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (p *Pool) QueryRow(ctx context.Context, statement string, args ...any) pgx.
 		for tries := 1; ; tries++ {
 			err := p.Pool.QueryRow(ctx, statement, args...).Scan(dest...)
 			if !Clashed(ctx, err, tries) {
-				return hinted(err)
+				return withHint(err)
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 
 // hits are the results as shown, without repeats.
 func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit, error) {
-	finds = x.once(finds)
+	finds = x.dropRepeats(finds)
 	finds = finds[:min(x.limit, len(finds))]
 	var seqs []int64
 	for _, f := range finds {
@@ -62,8 +62,8 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	return hits, nil
 }
 
-// once drops events with the content of a memory drawn from them. The memory takes the better of the two ranks.
-func (x *searching) once(finds []rank.Match) []rank.Match {
+// dropRepeats drops events with the content of a memory drawn from them. The memory takes the better of the two ranks.
+func (x *searching) dropRepeats(finds []rank.Match) []rank.Match {
 	var kept []rank.Match
 	taken := make(map[int]bool) // ranks of memories that are already listed
 	for _, f := range finds {

@@ -282,9 +282,9 @@ func head(text string, n int) string {
 	return text
 }
 
-// beside starts a search by meaning next to the search by words. The returned function, to be called once, waits for it
+// startDense starts a search by meaning next to the search by words. The returned function, to be called once, waits for it
 // and merges both rankings. It returns the words' ranking unchanged when the search by meaning failed.
-func (s *Store) beside(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
+func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }
 	}

@@ -71,7 +71,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	fuse := s.beside(ctx, r, q)
+	fuse := s.startDense(ctx, r, q)
 	hits, err := s.byWords(ctx, r, q)
 	if err != nil {
 		return nil, fmt.Errorf("searching memory for session %s: %w", r.Key, err)
