@@ -248,7 +248,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	background.Go(func() error { b.leases.Keep(keep); return nil })
 	background.Go(func() error { b.sweep(keep); return nil })
 	background.Go(func() error { b.listen(keep); return nil })
-	background.Go(func() error { b.reports(keep); return nil })
+	background.Go(func() error { b.keepReport(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(llm.ErrStop) })()
 	defer stopLow(llm.ErrStop)

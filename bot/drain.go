@@ -25,7 +25,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	log := zerolog.Ctx(ctx)
 	began := time.Now()
 	log.Info().Int("turns", b.turns.Live()).Int("replies", b.outbox.Waiting()).Msg("Draining")
-	b.turns.Close(b.leave)
+	b.turns.Close(b.noteWaiting)
 	b.upkeep.Close(func(sessions.Key) {}) // only flushes of active sessions run from here on
 	last := b.last
 	flush, cut := context.WithCancelCause(ctx)
@@ -34,7 +34,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	var idle, handing errgroup.Group
 	leaving, stopLeaving := context.WithCancel(ctx)
 	defer stopLeaving()
-	handing.Go(func() error { b.handOvers(leaving, flush); return nil })
+	handing.Go(func() error { b.handOverWaiting(leaving, flush); return nil })
 	idle.Go(func() error {
 		// All sessions that remain are flushed in one order.
 		b.flushActive(flush, func(key sessions.Key) bool { return drained.Load() || b.turns.Busy(key) || b.outbox.Holds(key) })
@@ -56,7 +56,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 		_ = g.Wait() // its functions return no errors
 	}
 	sum := &last.sum
-	sum.owed.Add(int64(b.owe(ctx, "")))
+	sum.owed.Add(int64(b.recordOwed(ctx, "")))
 	b.restarts.flushed.Store(sum.saved.Load() + sum.nothing.Load())
 	b.restarts.debt.Store(sum.owed.Load())
 	sum.log(log, time.Since(began))
@@ -167,7 +167,7 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
 	if err != nil {
-		log.Error().Err(err).Msg("Sessions to flush could not be listed; their cursors stand, the next process reads them")
+		log.Error().Err(err).Msg("Failed to list unflushed sessions; the next process flushes them")
 	}
 	for _, u := range active {
 		if skip(u.Key) {
@@ -197,7 +197,7 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	case errors.Is(err, sessions.ErrLeaseLost), errors.Is(err, sessions.ErrLeaseHeld):
 		return // another replica owns the session by now
 	case err != nil:
-		owed := b.owe(ctx, u.Key)
+		owed := b.recordOwed(ctx, u.Key)
 		if b.handOver(ctx, u.Key) && owed > 0 {
 			sum.owed.Add(1)
 			zerolog.Ctx(ctx).Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
@@ -212,14 +212,14 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	b.handOver(ctx, u.Key)
 }
 
-// owe records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all sessions
+// recordOwed records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all sessions
 // that this replica holds. It returns the number of sessions.
-func (b *Bot) owe(ctx context.Context, key sessions.Key) int {
+func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	n, err := b.memory.OweUnflushed(ctx, b.leases.Owner(), key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("Flushes that are left could not be recorded as owed; the cursors stand")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("Failed to record owed flushes; the cursors stand")
 	}
 	return n
 }
@@ -234,7 +234,7 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 		return false
 	}
 	if err := b.store.Release(ctx, lease); err != nil {
-		zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Lease not handed over; it goes with the others")
+		zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Failed to hand over a lease; it is released with the others")
 		return false
 	}
 	return true
@@ -259,7 +259,7 @@ func (b *Bot) resign(ctx context.Context) error {
 	n, err := b.store.Resign(ctx, b.leases.Owner())
 	if err != nil {
 		// The heartbeat ends with the process; others take over when it is stale.
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Leases not released")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release the leases")
 		return nil
 	}
 	zerolog.Ctx(ctx).Info().Int("leases", n).Msg("Leases released")

@@ -12,18 +12,18 @@ import (
 	"ebb/sessions"
 )
 
-// leave notes a session that has waiting messages and no turn during a stop. It never blocks: a full channel drops the
+// noteWaiting notes a session that has waiting messages and no turn during a stop. It never blocks: a full channel drops the
 // note, and the sweep repeats it.
-func (b *Bot) leave(key sessions.Key) {
+func (b *Bot) noteWaiting(key sessions.Key) {
 	select {
 	case b.left <- key:
 	default:
 	}
 }
 
-// handOvers releases leases of sessions with waiting messages, if another replica is alive. It does not wait for turns
+// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It does not wait for turns
 // of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
-func (b *Bot) handOvers(ctx, flush context.Context) {
+func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)
 	defer func() { _ = flushes.Wait() }() // its functions return no errors
@@ -36,10 +36,10 @@ func (b *Bot) handOvers(ctx, flush context.Context) {
 				continue // noted again when its turn ends
 			}
 			if b.outbox.Holds(key) { // the earlier answer is delivered first
-				time.AfterFunc(leaveAgain, func() { b.leave(key) })
+				time.AfterFunc(leaveAgain, func() { b.noteWaiting(key) })
 				continue
 			}
-			if b.others(ctx) {
+			if b.otherReplicaLives(ctx) {
 				flushes.TryGo(func() error { b.flushAndLeave(flush, key); return nil }) // a failed TryGo leaves it for the next note
 			}
 		}
@@ -79,8 +79,8 @@ func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 // leaveAgain is the pause before another look at a session with a reply in delivery.
 const leaveAgain = 10 * time.Millisecond
 
-// others reports whether another replica is alive and not draining, or may be.
-func (b *Bot) others(ctx context.Context) bool {
+// otherReplicaLives reports whether another replica is alive and not draining, or may be.
+func (b *Bot) otherReplicaLives(ctx context.Context) bool {
 	if b.cfg.Elector == nil {
 		return true
 	}

@@ -199,7 +199,7 @@ func (m *machine) change() { m.mu.Lock(); defer m.mu.Unlock(); m.epoch++ }
 
 // tokensOf counts texts once.
 var tokensOf = func() func(string) int {
-	c := &view.Counted{Counter: counter, Known: map[string]int{}}
+	c := &view.TokenCache{Counter: counter, Known: map[string]int{}}
 	return c.Count
 }()
 

@@ -105,8 +105,8 @@ func (a *restartStats) recent() []sessions.Stored {
 // reportEvery is the interval between writes of the figures, and between looks for ended processes.
 const reportEvery = 5 * time.Second
 
-// reports stores this process's figures while it runs, and reports processes that ended.
-func (b *Bot) reports(ctx context.Context) {
+// keepReport stores this process's figures while it runs, and reports processes that ended.
+func (b *Bot) keepReport(ctx context.Context) {
 	if b.cfg.Reporter == nil {
 		return
 	}
@@ -114,15 +114,15 @@ func (b *Bot) reports(ctx context.Context) {
 	look := func(ctx context.Context) {
 		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 		defer stop()
-		if err := b.reportsOnce(one, &opened); err != nil && ctx.Err() == nil {
-			zerolog.Ctx(ctx).Debug().Err(err).Msg("Restart report not kept")
+		if err := b.writeReport(one, &opened); err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to update the restart report")
 		}
 	}
 	look(ctx)
 	periodic.Every(ctx, reportEvery, b.leases.Trusted, look)
 }
 
-func (b *Bot) reportsOnce(ctx context.Context, opened *bool) error {
+func (b *Bot) writeReport(ctx context.Context, opened *bool) error {
 	r, me := b.cfg.Reporter, b.leases.Owner()
 	if !*opened {
 		if err := r.OpenRestart(ctx, me); err != nil {
@@ -151,7 +151,7 @@ func (b *Bot) endReport(ctx context.Context) bool {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
 	if err := b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures()); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Restart report not stored") // another process closes the report
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the restart report") // another process closes the report
 		return false
 	}
 	return true
@@ -163,7 +163,7 @@ func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 	log := zerolog.Ctx(ctx)
 	if stored {
 		if err := b.countLost(ctx); err != nil {
-			log.Warn().Err(err).Msg("Acknowledged messages could not be looked for in the log")
+			log.Warn().Err(err).Msg("Failed to look up acknowledged messages in the log")
 		}
 	}
 	logReport(log, sessions.Restart{

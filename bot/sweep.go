@@ -20,7 +20,7 @@ func (b *Bot) firstBeat(ctx context.Context) bool {
 		if err == nil || ctx.Err() != nil {
 			return err == nil
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("First heartbeat not written, trying again")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to write the first heartbeat, trying again")
 		select {
 		case <-ctx.Done():
 			return false

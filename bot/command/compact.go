@@ -146,7 +146,7 @@ func (h *Handler) backlogWord(s sessions.Session, lang string) string {
 func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 	v, err := h.store.Begin(ctx, t.Lease, 0)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to reload the view")
 		return
 	}
 	v.Pending = t.View.Pending
@@ -268,7 +268,7 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NothingToUndo, t.Lang)
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction not undone")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to undo the compaction")
 		return wording.Say(wording.UndoFailed, t.Lang)
 	}
 	h.stats.Compacted(e)
@@ -283,7 +283,7 @@ const shownLog = 5
 func (h *Handler) compactLog(ctx context.Context, t *view.Exchange) string {
 	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log not read")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the compaction log")
 		return wording.Say(wording.LogUnreadable, t.Lang)
 	}
 	if len(rows) == 0 {
@@ -379,7 +379,7 @@ func (h *Handler) renew(ctx context.Context, t *view.Exchange, rest string) stri
 		}
 	}
 	if err := h.store.Renew(ctx, t.Lease); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("New conversation not begun")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to start a new conversation")
 		return wording.Say(wording.NotRenewed, t.Lang)
 	}
 	h.reload(ctx, t)

@@ -118,7 +118,7 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 	case errors.Is(err, memory.ErrTooOften):
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("What is kept of a person could not be counted")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to preview the erasure of a person")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	t.Outcome = sessions.Previewed
@@ -273,7 +273,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
 	asked := t.Asked[0]
 	events, err := h.cfg.Rights.MessagesBefore(ctx, t.Key, asked.SenderID, asked.ID, confirmEvents)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Log could not be read for the last message")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the last message")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	for _, e := range events {
@@ -282,7 +282,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
 		}
 		done, err := h.cfg.Rights.ForgetMessage(ctx, e.ID, askingOf(t))
 		if err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Message was not forgotten")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to erase a message")
 			return wording.Say(wording.NoRights, t.Lang)
 		}
 		h.resumeTurn(ctx, t, done.Lease)
@@ -296,7 +296,7 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 	people, err := h.cfg.Rights.People(ctx, t.View.Session.RobotCode, strings.TrimPrefix(name, "@"))
 	switch {
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Person could not be looked for")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look up a person")
 		return p, wording.Say(wording.NoRights, t.Lang)
 	case len(people) == 0 && MemoryID(name) > 0:
 		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))

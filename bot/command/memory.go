@@ -93,7 +93,7 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) 
 	skip := (page - 1) * listedMemories
 	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be listed")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list memory")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	switch {
@@ -179,7 +179,7 @@ func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (
 	case errors.Is(err, sessions.ErrNotFound):
 		return m, wording.Say(wording.NoMemory, t.Lang, id)
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be read")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read memory")
 		return m, wording.Say(wording.NoRights, t.Lang)
 	}
 	return m, ""
@@ -205,7 +205,7 @@ func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, id int64) 
 		return wording.Say(wording.NoMemory, t.Lang, id)
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Memory was not forgotten")
+		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Failed to erase memory")
 		if done.Sessions > 0 { // each session has a commit of its own
 			return wording.Say(wording.MemoryHalf, t.Lang)
 		}
@@ -251,7 +251,7 @@ func (h *Handler) promote(ctx context.Context, t *view.Exchange, id int64) strin
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NoMemory, t.Lang, id) // superseded a moment ago
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory was not promoted")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to promote memory")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	return wording.Say(wording.Promoted, t.Lang, headOf(shared.Content, quotedChars), shared.ID)

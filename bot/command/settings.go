@@ -101,7 +101,7 @@ func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []stri
 		}
 	}
 	if err := h.store.Configure(ctx, t.Lease, settings); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Settings of a conversation not stored")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the settings of a conversation")
 		return wording.Say(wording.UndoFailed, t.Lang)
 	}
 	s.Settings = settings

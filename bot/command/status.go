@@ -132,7 +132,7 @@ var kindWords = map[string][2]string{
 func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
 	all, err := h.store.Spent(ctx, t.Key)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Spendings could not be read")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read today's usage")
 		return "?"
 	}
 	if len(all) == 0 {
@@ -161,7 +161,7 @@ func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
 	}
 	_, total, err := h.cfg.Rights.Known(ctx, h.asker(t), 0, 1)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be counted")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"
 	}
 	return wording.Thousands(total)
@@ -172,7 +172,7 @@ func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
 	d, err := h.memory.Owed(ctx, t.Key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Owed flush could not be read")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the owed flush")
 		}
 		return ""
 	}

@@ -194,7 +194,7 @@ func (a *AgentConfig) check(k checker) {
 
 // databaseForm describes database addresses for errors. Most unreadable ones have an unescaped special character in the
 // password.
-const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // nobody's
+const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
 
 // check validates the database section.
 func (d *DatabaseConfig) check(k checker) {

@@ -305,7 +305,7 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 		if err != nil {
 			hint := ""
 			if daysForm.MatchString(text) {
-				hint = `; days are told in hours, 14 of them are "336h"`
+				hint = `; days are not supported; 14 days is "336h"`
 			}
 			src.fail(path, "got %q, %s%s", text, want, hint)
 			return

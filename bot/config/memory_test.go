@@ -35,7 +35,7 @@ func TestLoadRefusesMemory(t *testing.T) {
 		{"digest switched off", memoryFile(`"digest": ^false`), `agent.memory.digest: got true or false, want "HH:MM" or ""`},
 		{
 			"task_ttl in days", memoryFile(`"task_ttl": ^"14d"`),
-			`agent.memory.task_ttl: got "14d", want a duration such as "20s", "5m" or a number of seconds; days are told in hours, 14 of them are "336h"`,
+			`agent.memory.task_ttl: got "14d", want a duration such as "20s", "5m" or a number of seconds; days are not supported; 14 days is "336h"`,
 		},
 		{"task_ttl without a unit", memoryFile(`"task_ttl": ^14`), `agent.memory.task_ttl: got 14s, want at least 1h; two weeks are "336h"`},
 		{

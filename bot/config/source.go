@@ -196,7 +196,7 @@ func expandEnv(value string, getenv func(string) string) (out string, unset []st
 		}
 		name, fallback, hasDefault := strings.Cut(ref, ":-")
 		if !envName.MatchString(name) {
-			return "", nil, errors.New("got ${...} around what is not the name of a variable, want ${NAME} or ${NAME:-default}; write $${ for the two characters themselves")
+			return "", nil, errors.New("got ${...} without a valid variable name, want ${NAME} or ${NAME:-default}; write $${ for the two characters themselves")
 		}
 		got := getenv(name)
 		switch {

@@ -57,7 +57,7 @@ type Worker struct {
 	memory       memory.Store
 	model        llm.Model
 	counter      *tokens.Counter
-	counted      *view.Counted
+	counted      *view.TokenCache
 	leases       *lease.Holder
 	views        *view.Builder
 	languages    wording.Languages

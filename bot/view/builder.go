@@ -40,11 +40,11 @@ type Config struct {
 
 // Builder builds requests: it decides what a view shows, measures it, and assembles it.
 type Builder struct {
-	Cfg      Config
+	cfg      Config
 	store    sessions.Store
 	memory   memory.Store
 	Counter  *tokens.Counter
-	Counted  *Counted
+	Counted  *TokenCache
 	Frame    *Frame
 	resolved resolved
 	now      func() time.Time
@@ -56,8 +56,8 @@ var systemPrompt string
 // New returns a Builder with the common part of all requests rendered. It fails on an invalid order or tool schema.
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
-		Cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
-		Counted: &Counted{Counter: cfg.Counter, Known: map[string]int{}},
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
+		Counted: &TokenCache{Counter: cfg.Counter, Known: map[string]int{}},
 	}
 	if err := b.makeFrame(); err != nil {
 		return nil, err
@@ -72,10 +72,10 @@ func (b *Builder) makeFrame() error {
 		return fmt.Errorf("read system prompt: %w", err)
 	}
 	var sys bytes.Buffer
-	if err := t.Execute(&sys, map[string]any{"Chinese": b.Cfg.Language != "en", "Name": b.Cfg.Name, "Extra": b.Cfg.Prompt}); err != nil {
+	if err := t.Execute(&sys, map[string]any{"Chinese": b.cfg.Language != "en", "Name": b.cfg.Name, "Extra": b.cfg.Prompt}); err != nil {
 		return fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: b.Cfg.Name, System: strings.TrimSpace(sys.String()), Order: b.Cfg.Remember.Order, Loc: b.Cfg.Location}
+	f := &Frame{name: b.cfg.Name, System: strings.TrimSpace(sys.String()), Order: b.cfg.Remember.Order, Loc: b.cfg.Location}
 	if len(f.Order) == 0 {
 		f.Order = DefaultOrder()
 	}
@@ -83,7 +83,7 @@ func (b *Builder) makeFrame() error {
 		return fmt.Errorf("order of a request: %w", err)
 	}
 	f.Tokens = b.Counter.Count(f.System) + tokens.MessageOverhead
-	for _, tool := range b.Cfg.Tools {
+	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()
 		schema, err := json.Marshal(spec)
 		if err != nil {

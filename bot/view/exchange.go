@@ -40,4 +40,4 @@ func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil
 
 // ErrInline cancels a compaction that an answer waits for. It is no failure of the summarizer: upkeep, which has more
 // time, continues after the answer.
-var ErrInline = errors.New("the answer waits no longer")
+var ErrInline = errors.New("the answer's wait for a compaction ended")

@@ -8,7 +8,7 @@ import (
 
 // Quoted returns the text before a message's own words: the quote of the message that it replies to. It is empty for
 // other messages.
-func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.Cfg.Name, m) }
+func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
 
 // quoteLead is [Builder.Quoted] for the bot's name.
 func quoteLead(bot string, m sessions.Message) string {

@@ -23,7 +23,7 @@ const pinnedShare = 12
 // then the second of every speaker. Facts are never cut, so that an erasure finds them in the text. Nicks are current
 // ones; the text is stored and stays until the next compaction.
 func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
-	budget := min(b.Cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
+	budget := min(b.cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
 		return &sessions.Pinned{}, nil
 	}
@@ -53,7 +53,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.Cfg.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.cfg.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })

@@ -31,7 +31,7 @@ func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View
 }
 
 func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, kind sessions.ConversationType) error {
-	one, stop := context.WithTimeout(ctx, b.Cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 	defer stop()
 	q, own := *e.Message.Quote, b.OwnWords(*e)
 	original, err := b.store.Quoted(one, l.Key, q)
@@ -41,14 +41,14 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	case errors.Is(err, sessions.ErrNotFound):
 		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), UnknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), UnknownWords)
 		if q.FromBot {
-			q.Who = b.Cfg.Name
+			q.Who = b.cfg.Name
 		}
 	default:
 		return err
 	}
 	m := *e.Message
 	m.Quote = &q
-	content := q.Lead(b.Cfg.Name) + own
+	content := q.Lead(b.cfg.Name) + own
 	if err := b.store.Requote(one, l, e.ID, content, q); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessio
 		return sessions.Quote{Text: sessions.ErasedText}
 	}
 	if original.Role == sessions.RoleAssistant {
-		q.Who, q.FromBot = b.Cfg.Name, true
+		q.Who, q.FromBot = b.cfg.Name, true
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
 		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); kind == sessions.Private {

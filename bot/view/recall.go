@@ -46,13 +46,13 @@ const (
 // RecallQuery returns the query for asked, from the members' own words without quotes. It is empty if no message asks
 // about the past.
 func (b *Builder) RecallQuery(asked []sessions.Event) string {
-	if b.Cfg.Remember.Recall == RecallOff {
+	if b.cfg.Remember.Recall == RecallOff {
 		return ""
 	}
 	var words []string
 	for _, e := range asked {
 		own := strings.TrimSpace(b.OwnWords(e))
-		if own != "" && (b.Cfg.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
+		if own != "" && (b.cfg.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
 			words = append(words, tokens.HeadTail(own, maxRecallQuery))
 		}
 	}
@@ -74,7 +74,7 @@ func (b *Builder) Recalled(key sessions.Key, hits []memory.Hit, budget int) stri
 	room := budget - b.Counter.Count(RecallHead+fenced(key, "recall", "-"))
 	var lines strings.Builder
 	for _, h := range hits {
-		line := show.HitLine(h, b.Cfg.Location)
+		line := show.HitLine(h, b.cfg.Location)
 		if n := b.Counter.Count(line); n > room && lines.Len() == 0 {
 			line = tokens.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
 		} else if n > room {

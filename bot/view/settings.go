@@ -14,11 +14,11 @@ type Own func(id sessions.ConversationID, settings string) (compaction.Settings,
 // Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
 // ones. No other place decides this.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
-	file, ok := b.Cfg.Groups[s.ConversationID]
+	file, ok := b.cfg.Groups[s.ConversationID]
 	if !ok {
-		file = b.Cfg.Compaction
+		file = b.cfg.Compaction
 	}
-	if s.Settings == "" || b.Cfg.Own == nil {
+	if s.Settings == "" || b.cfg.Own == nil {
 		return file
 	}
 	own, err := b.Resolve(s.ConversationID, s.Settings)
@@ -30,7 +30,7 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 
 // Resolve caches [Own].
 func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	return b.resolved.get(b.Cfg.Own, id, settings)
+	return b.resolved.get(b.cfg.Own, id, settings)
 }
 
 // resolved caches the results of [Own], which are read often and seldom change.

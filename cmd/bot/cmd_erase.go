@@ -17,8 +17,8 @@ type sureFlags struct {
 	Yes bool `help:"Do it: it can't be taken back."`
 }
 
-// sure refuses a command without --yes.
-func (f sureFlags) sure(what string) error {
+// requireYes refuses a command without --yes.
+func (f sureFlags) requireYes(what string) error {
 	if f.Yes {
 		return nil
 	}
@@ -34,7 +34,7 @@ type sessionsEraseCmd struct {
 
 // Run erases events and the data derived from them. Bots may continue to serve: a running turn starts again.
 func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
-	if err := c.sure("what is erased"); err != nil {
+	if err := c.requireYes("what is erased"); err != nil {
 		return err
 	}
 	seqs, ids, err := c.events()
@@ -89,7 +89,7 @@ type sessionsDeleteCmd struct {
 
 // Run deletes a session. Bots may continue to serve: a later message creates the session again.
 func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
-	if err := c.sure("what is deleted"); err != nil {
+	if err := c.requireYes("what is deleted"); err != nil {
 		return err
 	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {

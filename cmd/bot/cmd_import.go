@@ -42,7 +42,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if cfg.Agent.SessionScope == "member" && !c.Private {
-		return usageError{errors.New(`agent.session_scope is "member": a group's conversation would be nobody's; --private imports a private chat`)}
+		return usageError{errors.New(`agent.session_scope is "member": a group's conversation would belong to no member; --private imports a private chat`)}
 	}
 	zone, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {

@@ -325,7 +325,7 @@ func shareable(m memory.Memory) error {
 	case v.state(time.Now()) != "in force":
 		why = "is " + v.state(time.Now())
 	case m.Kind == memory.KindTask:
-		why = "is about work in hand, which belongs to its session alone"
+		why = "is about work in progress, which belongs to its session alone"
 	case m.Kind == memory.KindDigest:
 		why = "tells a group's whole day"
 	case m.Scope == memory.ScopeUser:
@@ -351,7 +351,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	if len(given) != 1 {
 		return usageError{errors.New("say what to forget: the id of a memory, or --person, or --session, and only one of them")}
 	}
-	if err := c.sure("what is forgotten"); err != nil && c.ID == 0 {
+	if err := c.requireYes("what is forgotten"); err != nil && c.ID == 0 {
 		return err
 	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
@@ -389,7 +389,7 @@ func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at
 			}
 		}
 	}
-	return c.sure("with the messages that said it and their answers, it")
+	return c.requireYes("with the messages that said it and their answers, it")
 }
 
 func (c memoryForgetCmd) forget(ctx context.Context, s *sql.Store) (memory.Forgotten, error) {

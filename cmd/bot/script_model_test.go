@@ -250,7 +250,7 @@ func (w *world) modelCalls(name string, want int) error {
 
 // newest is the text of the newest chat request.
 func (m *scriptModel) newest() string {
-	chats := m.Of(openaitest.Chat)
+	chats := m.RequestsOf(openaitest.Chat)
 	if len(chats) == 0 {
 		return ""
 	}

@@ -169,8 +169,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.seen...)
 }
 
-// Of returns the requests of one kind so far.
-func (s *Server) Of(k Kind) []Request {
+// RequestsOf returns the requests of one kind so far.
+func (s *Server) RequestsOf(k Kind) []Request {
 	var out []Request
 	for _, r := range s.Requests() {
 		if r.Kind == k {

@@ -9,7 +9,7 @@ import (
 )
 
 // Estimate returns the uncalibrated token count of a request with the question asked. Events carry their counts; the
-// other texts are short, or cached by [Counted].
+// other texts are short, or cached by [TokenCache].
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	n := b.Frame.Tokens + clockTokens
 	for _, text := range b.Frame.references(v, b.Settings(v.Session).Policy) {

@@ -6,8 +6,8 @@ import (
 	"ebb/compaction/tokens"
 )
 
-// Counted caches token counts of texts that many requests repeat: names, pinned memory, summaries.
-type Counted struct {
+// TokenCache caches token counts of texts that many requests repeat: names, pinned memory, summaries.
+type TokenCache struct {
 	Counter *tokens.Counter
 	mu      sync.Mutex
 	Known   map[string]int
@@ -17,7 +17,7 @@ type Counted struct {
 const countedTexts = 1024
 
 // Count returns the tokens of a text.
-func (c *Counted) Count(text string) int {
+func (c *TokenCache) Count(text string) int {
 	c.mu.Lock()
 	n, ok := c.Known[text]
 	c.mu.Unlock()
