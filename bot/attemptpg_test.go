@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/bot/turn"
+	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
@@ -141,11 +142,60 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	if answered < 0 {
 		t.Errorf("no answer came before the last of %d erasures", facts)
 	}
-	if n := calls.Load(); n > sessions.MaxCutTurns+1 {
-		t.Errorf("the model was called %d times, want %d at most", n, sessions.MaxCutTurns+1)
+	if n := calls.Load(); n > sessions.MaxCuts+1 {
+		t.Errorf("the model was called %d times, want %d at most", n, sessions.MaxCuts+1)
 	}
 	r.settle()
 	t.Logf("answered beside erasure %d, after %d calls", answered, calls.Load())
+}
+
+// Each flush and each summary is met by an erasure. The context is compacted all the same, with a handful of calls.
+func TestErasuresStarveNoUpkeep(t *testing.T) {
+	t.Parallel()
+	const facts = 4 * sessions.MaxCuts
+	settings := defaults
+	settings.Window = compaction.Window{Context: 24000, Reserve: 4000, Threshold: 12000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
+	p := imported(t, settings, 200, 69)
+	var calls atomic.Int32
+	slow := func(answer func() llm.Response) func(context.Context, llm.Request) (llm.Response, error) {
+		return func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			calls.Add(1)
+			select {
+			case <-time.After(time.Second):
+				return answer(), nil
+			case <-ctx.Done():
+				return llm.Response{}, context.Cause(ctx)
+			}
+		}
+	}
+	r := p.run("a", func(r *replica, c *Config) {
+		r.model.summary = slow(func() llm.Response { return text(goodSummary) })
+		r.model.flush = slow(func() llm.Response { return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))) })
+	})
+	erasures, seen := 0, int32(0)
+	for _, id := range p.saved(facts) {
+		await(t, "the model is asked", func() bool {
+			if !r.bot.upkeep.Busy(group) {
+				r.bot.worker.WakeBacklogs(t.Context())
+			}
+			return calls.Load() > seen || p.look().CompactedSeq > 0
+		})
+		if p.look().CompactedSeq > 0 {
+			break
+		}
+		seen = calls.Load()
+		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+			t.Fatal(err)
+		}
+		erasures++
+	}
+	if erasures == facts {
+		t.Errorf("nothing is compacted after %d erasures and %d calls", erasures, calls.Load())
+	}
+	if n := calls.Load(); n > facts {
+		t.Errorf("the model was called %d times, want %d at most", n, facts)
+	}
+	t.Logf("compacted after %d erasures and %d calls", erasures, calls.Load())
 }
 
 // Facts are forgotten one after the other while a slow model answers somebody else: the answer comes after the last one, and
@@ -174,7 +224,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			const facts = sessions.MaxCutTurns
+			const facts = sessions.MaxCuts
 			asked := make(chan chan struct{})
 			r := p.run("a", func(r *replica, c *Config) {
 				c.Rights = r.store

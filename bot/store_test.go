@@ -270,6 +270,11 @@ func (s *store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 	return err
 }
 
+func (s *store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+	_, err := do(s, "upkeep", func() (none, error) { return none{}, s.mem.MarkUpkeep(ctx, l, limit) })
+	return err
+}
+
 func (s *store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	return do(s, "job", func() (sessions.Job, error) { return s.mem.Job(ctx, key) })
 }

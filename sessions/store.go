@@ -141,6 +141,10 @@ type Jobs interface {
 	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice.
 	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
 
+	// MarkUpkeep records that a flush, a compaction or a rewriting runs under the lease, for limit at most: erasures
+	// count it, see [MaxCuts]. A limit of 0 records its end.
+	MarkUpkeep(ctx context.Context, l Lease, limit time.Duration) error
+
 	// Job returns the session's job, or ErrNotFound.
 	Job(ctx context.Context, key Key) (Job, error)
 }
@@ -170,12 +174,13 @@ type Inbox interface {
 	Listen(ctx context.Context, owner ReplicaID, wake func(Key)) error
 }
 
-// MaxCutTurns bounds the turns of a session that erasures interrupt before one commits. The next erasure waits for the
-// running turn, so that no member starves a conversation.
-const MaxCutTurns = 3
+// MaxCuts bounds the turns of a session that erasures interrupt before one commits. The next erasure waits for the
+// running turn, so that no member starves a conversation. Flushes and compactions are counted likewise, apart from
+// turns, until one of them stores something.
+const MaxCuts = 3
 
 // Eraser removes content from a session. It is an administrator's right and needs no lease: running turns, flushes and
-// compactions fail at their next write, as after a lost lease, and begin again. After [MaxCutTurns] turns it waits for
+// compactions fail at their next write, as after a lost lease, and begin again. After [MaxCuts] of them it waits for
 // the end of the next one, or of its own context.
 type Eraser interface {
 	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat one

@@ -75,6 +75,11 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 	if r.Trigger == "" {
 		return r.Compacted, nil
 	}
+	end, err := u.markUpkeep(ctx, l)
+	if err != nil {
+		return r.Compacted, err
+	}
+	defer end()
 	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
 	err = r.execute(ctx)
 	r.Duration = time.Since(began)

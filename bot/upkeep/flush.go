@@ -47,6 +47,11 @@ func (u *Worker) flushIfDue(
 	if !due {
 		return extract.Outcome{}, nil
 	}
+	end, err := u.markUpkeep(ctx, l)
+	if err != nil {
+		return extract.Outcome{}, err
+	}
+	defer end()
 	if trigger == flushDebt { // a compaction resets the session's failures, but not those of the owed flush
 		d, err := u.memory.Owed(ctx, l.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -62,6 +63,22 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 		}
 	}
 	return true, nil
+}
+
+// markUpkeep records that a flush, a compaction or a rewriting of a session is running, until end is called.
+func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {
+	limit := u.cfg.CompactDeadline
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
+	}
+	if err := u.store.MarkUpkeep(ctx, l, limit); err != nil {
+		return nil, fmt.Errorf("mark upkeep of session %s: %w", l.Key, err)
+	}
+	return func() {
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+		defer stop()
+		_ = u.store.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
+	}, nil
 }
 
 // maintainOnce does the session's most urgent work, and reports whether more may be due.

@@ -44,6 +44,11 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	if !u.rewriteDue(v) { // an earlier run has done it
 		return nil
 	}
+	end, err := u.markUpkeep(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer end()
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{

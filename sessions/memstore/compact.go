@@ -43,6 +43,7 @@ func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
 	}
 	undo := &viewBefore{cursor: c.From, summaries: s.activeSummaries(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
+	s.upkeep.cut = 0
 	entry := c.Log
 	entry.Outcome = "committed"
 	if len(c.Summaries) > 0 {

@@ -20,7 +20,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
-	if err := m.spareTurn(ctx, key); err != nil {
+	if err := spareWork(ctx, m, key); err != nil {
 		return done, err
 	}
 	defer m.mu.Unlock()
@@ -52,12 +52,13 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, nil
 }
 
-// spareTurn locks the mutex once an erasure need not wait for a turn.
-func (m *Store) spareTurn(ctx context.Context, key sessions.Key) error {
+// spareWork locks the mutex once an erasure need not wait for running work.
+func spareWork(ctx context.Context, m *Store, key sessions.Key) error {
 	for {
 		m.mu.Lock()
 		s := m.sessions[key]
-		if s == nil || s.cut < sessions.MaxCutTurns || !s.openReplies() || !m.isAlive(s.state.Lease.Owner) {
+		if s == nil || !m.isAlive(s.state.Lease.Owner) ||
+			(s.cut < sessions.MaxCuts || !s.openReplies()) && (s.upkeep.cut < sessions.MaxCuts || !s.upkeepRuns()) {
 			return nil
 		}
 		m.mu.Unlock()
@@ -74,6 +75,11 @@ func (s *sessionRows) openReplies() bool {
 	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.isWaiting(), func(e *sessions.Event) bool {
 		return s.marks[e.ID].attempt == s.state.Lease.Term
 	})
+}
+
+// upkeepRuns reports whether upkeep runs under the lease as it is.
+func (s *sessionRows) upkeepRuns() bool {
+	return s.state.Lease.Owner != "" && s.upkeep.term == s.state.Lease.Term && time.Now().Before(s.upkeep.until)
 }
 
 // viewTokens is the size of what the view shows of summaries and events.
@@ -213,6 +219,9 @@ func (s *sessionRows) markErased(freed int) {
 	if s.openReplies() {
 		s.cut++
 	}
+	if s.upkeepRuns() {
+		s.upkeep.cut++
+	}
 	st.Lease.Owner = ""
 }
 
@@ -234,6 +243,7 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		return fmt.Errorf("rewriting summary %d of session %s: %w", w.ID, l.Key, sessions.ErrConflict)
 	}
 	s.summaries[at].Text, s.summaries[at].Tokens = w.Text, w.Tokens
+	s.upkeep.cut = 0
 	st := &s.state
 	st.TotalTokens = max(0, st.TotalTokens+w.Growth)
 	st.ObservedTokens, st.ObservedSeq = 0, 0

@@ -86,6 +86,21 @@ func (m *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 	return nil
 }
 
+// MarkUpkeep implements sessions.Store.
+func (m *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fencedSession(l)
+	if err != nil {
+		return err
+	}
+	s.upkeep.term, s.upkeep.until = l.Term, time.Now().Add(limit)
+	return nil
+}
+
 // Job implements sessions.Store.
 func (m *Store) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 	m.mu.Lock()

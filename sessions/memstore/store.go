@@ -44,6 +44,14 @@ type sessionRows struct {
 	marks     map[int64]turnMark
 	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
 	cut       int   // turns that erasures ended since the last commit
+	upkeep    upkeep
+}
+
+// upkeep is a flush, a compaction or a rewriting of a session.
+type upkeep struct {
+	term  int64     // it is under way under this lease,
+	until time.Time // up to this time at most
+	cut   int       // how many erasures ended since the last one that stored something
 }
 
 // outboxRow is a row of the outbox with its state.

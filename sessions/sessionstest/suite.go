@@ -125,6 +125,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"what is erased is shown by nothing any more", testEraseTail},
 		{"what is erased is sent to nobody", testEraseReplies},
 		{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
+		{"erasures end upkeep of a session a few times, and wait for the next", testEraseWaitsForUpkeep},
 		{"a session is deleted with all it has", testDelete},
 		{"whatever happens nothing is lost", testHistories},
 	}

@@ -202,7 +202,7 @@ func testEraseReplies(b *suite) {
 func testEraseWaits(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
-	for range sessions.MaxCutTurns {
+	for range sessions.MaxCuts {
 		v := b.beginTurn(l, 1)
 		_, err := b.Store.Erase(b.ctx, key, []int64{1})
 		b.checkError(err)
@@ -232,7 +232,7 @@ func testEraseWaits(b *suite) {
 	b.checkError(err)
 	_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
 	b.wantError(err, sessions.ErrLeaseLost, "a commit after the next erasure")
-	for range sessions.MaxCutTurns {
+	for range sessions.MaxCuts {
 		l = b.acquireLease(replicaA)
 		b.beginTurn(l, 1)
 		_, err = b.Store.Erase(b.ctx, key, []int64{3})
@@ -242,6 +242,60 @@ func testEraseWaits(b *suite) {
 	b.beginTurn(l, 1)
 	b.Expire(b.T, replicaA) // its turn will not commit
 	_, err = b.Store.Erase(b.ctx, key, []int64{3})
+	b.checkError(err)
+}
+
+// Erasures end upkeep a few times. The next one waits for its end, also if turns commit meanwhile.
+func testEraseWaitsForUpkeep(b *suite) {
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 1) // 1 and 2
+	for n := range sessions.MaxCuts {
+		b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+		b.eraseEvent(1)
+		_, err := b.Store.Compact(b.ctx, l, newCompaction(0, 2))
+		b.wantError(err, sessions.ErrLeaseLost, "a compaction after an erasure")
+		b.wantError(b.Store.MarkUpkeep(b.ctx, l, 0), sessions.ErrLeaseLost, "the end of upkeep after an erasure")
+		l = b.acquireLease(replicaA)
+		b.runTurn(l, n+2)
+	}
+	b.eraseEvent(1) // nothing is under way
+	l = b.acquireLease(replicaA)
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	short, stop := context.WithTimeout(b.ctx, 200*time.Millisecond)
+	defer stop()
+	_, err := b.Other.Erase(short, key, []int64{1})
+	b.wantError(err, context.DeadlineExceeded, "an erasure beside upkeep")
+	erased := make(chan error)
+	erase := func() {
+		_, err := b.Other.Erase(b.ctx, key, []int64{1})
+		erased <- err
+	}
+	go erase()
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 0)) // it failed
+	b.checkError(<-erased)
+	l = b.acquireLease(replicaA)
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	go erase()
+	b.compactSession(l, newCompaction(0, 2)) // there may be more: the mark stays
+	b.checkError(<-erased)
+	l = b.acquireLease(replicaA)
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
+	for range sessions.MaxCuts {
+		b.eraseEvent(1)
+		l = b.acquireLease(replicaA)
+		b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
+	}
+	b.eraseEvent(1) // waits for the limit: the mark is not ended
+	l = b.acquireLease(replicaA)
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	b.Expire(b.T, replicaA)
+	b.eraseEvent(1)
+}
+
+// eraseEvent wipes what one event says.
+func (b *suite) eraseEvent(seq int64) {
+	b.Helper()
+	_, err := b.Store.Erase(b.ctx, key, []int64{seq})
 	b.checkError(err)
 }
 

@@ -343,6 +343,7 @@ func testFencing(b *suite) {
 		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
 		b.wantError(err, sessions.ErrLeaseLost, "opening a job with "+name)
 		b.wantError(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
+		b.wantError(b.Store.MarkUpkeep(b.ctx, stale, time.Minute), sessions.ErrLeaseLost, "marking upkeep with "+name)
 		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
 		b.wantError(err, sessions.ErrLeaseLost, "undoing with "+name)
 		b.wantError(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -91,6 +92,20 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 	if err != nil {
 		return fmt.Errorf("staging a compaction of events %d to %d of session %s at term %d: %w",
 			j.From+1, j.Through, l.Key, l.Term, pg.AsRefused(err))
+	}
+	return nil
+}
+
+// MarkUpkeep implements sessions.Store.
+func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+	n, err := s.Q.UpkeepMark(ctx, s.Pool, &dbsqlc.UpkeepMarkParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, LimitSeconds: limit.Seconds(),
+	})
+	if err == nil && n == 0 {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("marking upkeep of session %s at term %d: %w", l.Key, l.Term, err)
 	}
 	return nil
 }

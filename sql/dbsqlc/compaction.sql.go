@@ -432,6 +432,7 @@ UPDATE dingtalk_sessions s SET
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = '',
+    cut_upkeep = 0,
     updated_at = now()
 WHERE s.session_key = $7
 `
@@ -835,6 +836,7 @@ UPDATE dingtalk_sessions s SET
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
+    cut_upkeep = 0,
     updated_at = now()
 FROM written WHERE s.session_key = $2
 RETURNING s.session_key

@@ -697,10 +697,11 @@ func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey session
 
 const sessionErased = `-- name: SessionErased :one
 WITH cut AS (
-    SELECT count(*) AS turns FROM dingtalk_sessions c
-    WHERE c.session_key = $1 AND c.lease_owner IS NOT NULL AND EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = c.lease_term)
+    SELECT c.lease_owner IS NOT NULL AND EXISTS (
+            SELECT FROM dingtalk_session_events e
+            WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = c.lease_term) AS turn,
+        c.lease_owner IS NOT NULL AND c.upkeep_term = c.lease_term AND coalesce(c.upkeep_until > now(), false) AS upkeep
+    FROM dingtalk_sessions c WHERE c.session_key = $1
 ), freed AS (
     UPDATE dingtalk_sessions s SET
         view_version = s.view_version + 1,
@@ -710,7 +711,8 @@ WITH cut AS (
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,
-        cut_turns = s.cut_turns + (SELECT cut.turns FROM cut),
+        cut_turns = s.cut_turns + (SELECT cut.turn::int FROM cut),
+        cut_upkeep = s.cut_upkeep + (SELECT cut.upkeep::int FROM cut),
         updated_at = now()
     WHERE s.session_key = $1
     RETURNING s.session_key
@@ -729,7 +731,7 @@ type SessionErasedParams struct {
 
 // SessionErased subtracts the erased text from the size of the context, and takes the lease from its owner, who must
 // not write after reading erased words. It wakes the owner of a session with waiting messages, and every other replica.
-// It counts an open turn as cut.
+// It counts an open turn and open upkeep as cut.
 func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) (bool, error) {
 	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.Freed)
 	var notified bool
@@ -738,7 +740,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock locks the session's row until the transaction ends, under any lease.
@@ -787,6 +789,9 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.FallenTerm,
 		&i.Settings,
 		&i.CutTurns,
+		&i.UpkeepTerm,
+		&i.UpkeepUntil,
+		&i.CutUpkeep,
 	)
 	return i, err
 }
@@ -980,29 +985,6 @@ func (q *Queries) ToolRunsDelete(ctx context.Context, db DBTX, sessionKey sessio
 	return err
 }
 
-const turnIsOpen = `-- name: TurnIsOpen :one
-SELECT EXISTS (
-    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
-    WHERE s.session_key = $1 AND s.lease_term = $2
-      AND r.heartbeat_at > now() - interval '1 second' * $3::float8
-      AND EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = $2)) AS open
-`
-
-type TurnIsOpenParams struct {
-	SessionKey sessions.Key
-	Term       int64
-	TtlSeconds float64
-}
-
-// TurnIsOpen reports whether a turn of a live replica is open in a session under the lease of a term.
-func (q *Queries) TurnIsOpen(ctx context.Context, db DBTX, arg *TurnIsOpenParams) (bool, error) {
-	row := db.QueryRow(ctx, turnIsOpen, arg.SessionKey, arg.Term, arg.TtlSeconds)
-	var open bool
-	err := row.Scan(&open)
-	return open, err
-}
-
 const turnTimes = `-- name: TurnTimes :many
 SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq IS NOT NULL
@@ -1065,4 +1047,37 @@ func (q *Queries) ViewVersion(ctx context.Context, db DBTX, sessionKey sessions.
 	var view_version int
 	err := row.Scan(&view_version)
 	return view_version, err
+}
+
+const workIsSpared = `-- name: WorkIsSpared :one
+SELECT EXISTS (
+    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
+    WHERE s.session_key = $1 AND s.lease_term = $2
+      AND r.heartbeat_at > now() - interval '1 second' * $3::float8
+      AND (s.cut_upkeep >= $4::int AND s.upkeep_term = $2 AND coalesce(s.upkeep_until > now(), false)
+        OR NOT $5::boolean AND s.cut_turns >= $4::int AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = $2))) AS spared
+`
+
+type WorkIsSparedParams struct {
+	SessionKey sessions.Key
+	Term       int64
+	TtlSeconds float64
+	MostCut    int
+	Asks       bool
+}
+
+// WorkIsSpared reports whether erasures ended too many turns of a session, or too much of its upkeep, and the next of these is
+// under way in a live replica under the lease of a term. The turn that asks for an erasure is not ended by it.
+func (q *Queries) WorkIsSpared(ctx context.Context, db DBTX, arg *WorkIsSparedParams) (bool, error) {
+	row := db.QueryRow(ctx, workIsSpared,
+		arg.SessionKey,
+		arg.Term,
+		arg.TtlSeconds,
+		arg.MostCut,
+		arg.Asks,
+	)
+	var spared bool
+	err := row.Scan(&spared)
+	return spared, err
 }

@@ -362,3 +362,29 @@ func (q *Queries) JobStage(ctx context.Context, db DBTX, arg *JobStageParams) (i
 	}
 	return result.RowsAffected(), nil
 }
+
+const upkeepMark = `-- name: UpkeepMark :execrows
+UPDATE dingtalk_sessions s SET upkeep_term = s.lease_term, upkeep_until = now() + interval '1 second' * $1::float8
+WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4
+`
+
+type UpkeepMarkParams struct {
+	LimitSeconds float64
+	SessionKey   sessions.Key
+	Owner        string
+	Term         int64
+}
+
+// UpkeepMark keeps until when upkeep is under way under a lease.
+func (q *Queries) UpkeepMark(ctx context.Context, db DBTX, arg *UpkeepMarkParams) (int64, error) {
+	result, err := db.Exec(ctx, upkeepMark,
+		arg.LimitSeconds,
+		arg.SessionKey,
+		arg.Owner,
+		arg.Term,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}

@@ -241,6 +241,7 @@ UPDATE dingtalk_sessions s SET
     flush_epoch = CASE WHEN $3::boolean AND s.gen = $4::int THEN $5::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN $3::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
+    cut_upkeep = 0,
     updated_at = now()
 WHERE s.session_key = $2
 `

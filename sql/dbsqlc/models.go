@@ -286,6 +286,9 @@ type Session struct {
 	FallenTerm       int64
 	Settings         []byte
 	CutTurns         int
+	UpkeepTerm       int64
+	UpkeepUntil      *time.Time
+	CutUpkeep        int
 }
 
 type SessionSummary struct {

@@ -105,7 +105,7 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 }
 
 const sessionFind = `-- name: SessionFind :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s WHERE s.session_key = $1
 `
@@ -160,13 +160,16 @@ func (q *Queries) SessionFind(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.Session.FallenTerm,
 		&i.Session.Settings,
 		&i.Session.CutTurns,
+		&i.Session.UpkeepTerm,
+		&i.Session.UpkeepUntil,
+		&i.Session.CutUpkeep,
 		&i.SpentToday,
 	)
 	return i, err
 }
 
 const sessionsList = `-- name: SessionsList :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT $1::int
 `
@@ -227,6 +230,9 @@ func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]Ses
 			&i.Session.FallenTerm,
 			&i.Session.Settings,
 			&i.Session.CutTurns,
+			&i.Session.UpkeepTerm,
+			&i.Session.UpkeepUntil,
+			&i.Session.CutUpkeep,
 			&i.SpentToday,
 		); err != nil {
 			return nil, err

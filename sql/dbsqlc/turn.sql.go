@@ -302,7 +302,7 @@ WITH held AS (
     RETURNING e.id, w.taken, w.place
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
     coalesce((SELECT w.counted FROM waiting w ORDER BY w.place LIMIT 1), 0)::int AS suspect,
@@ -402,6 +402,9 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.FallenTerm,
 		&i.Session.Settings,
 		&i.Session.CutTurns,
+		&i.Session.UpkeepTerm,
+		&i.Session.UpkeepUntil,
+		&i.Session.CutUpkeep,
 		&i.SpentToday,
 		&i.Pending,
 		&i.Suspect,

@@ -161,7 +161,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCutTurns, TtlSeconds: s.TTL.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
+	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
 	users := identity.ByRobot{}
 	for _, sc := range scopes {
 		switch sc.Scope {
@@ -188,7 +188,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 		return err
 	}
 	if len(spared) > 0 {
-		return &pg.OpenTurn{Key: spared[0].SessionKey, Term: spared[0].LeaseTerm}
+		return &pg.OpenWork{Key: spared[0].SessionKey, Term: spared[0].LeaseTerm}
 	}
 	facts, vectors, err := s.unmake(ctx, tx, ids)
 	done.Memories += len(facts)

@@ -10,16 +10,18 @@ import (
 	"ebb/sql/pg"
 )
 
-// spare returns a [pg.OpenTurn] when an erasure must not end the open turn of a locked session. The asking turn
-// continues anyway.
+// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session. The turn that asks for the
+// erasure goes on anyway.
 func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
 	owner := pg.OrZero(row.LeaseOwner)
-	if row.CutTurns < sessions.MaxCutTurns || owner == "" ||
-		row.SessionKey == asking.Key && owner == asking.Owner && row.LeaseTerm == asking.Term {
+	if max(row.CutTurns, row.CutUpkeep) < sessions.MaxCuts || owner == "" {
 		return nil
 	}
-	o := &pg.OpenTurn{Key: row.SessionKey, Term: row.LeaseTerm}
-	open, err := s.IsTurnOpen(ctx, tx, o)
+	o := &pg.OpenWork{
+		Key: row.SessionKey, Term: row.LeaseTerm,
+		Asks: row.SessionKey == asking.Key && owner == asking.Owner && row.LeaseTerm == asking.Term,
+	}
+	open, err := s.IsWorkOpen(ctx, tx, o)
 	if err != nil || !open {
 		return err
 	}

@@ -125,7 +125,7 @@ var begin string
 func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
 		err := pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{BeginQuery: begin}, do)
-		if o, ok := errors.AsType[*OpenTurn](err); ok {
+		if o, ok := errors.AsType[*OpenWork](err); ok {
 			if err := d.ended(ctx, o); err != nil {
 				return err
 			}

@@ -2,14 +2,16 @@
 -- SessionLock locks the session's row until the transaction ends, under any lease.
 SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
 
--- name: TurnIsOpen :one
--- TurnIsOpen reports whether a turn of a live replica is open in a session under the lease of a term.
+-- name: WorkIsSpared :one
+-- WorkIsSpared reports whether erasures ended too many turns of a session, or too much of its upkeep, and the next of these is
+-- under way in a live replica under the lease of a term. The turn that asks for an erasure is not ended by it.
 SELECT EXISTS (
     SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
     WHERE s.session_key = @session_key AND s.lease_term = @term
       AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8
-      AND EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term)) AS open;
+      AND (s.cut_upkeep >= @most_cut::int AND s.upkeep_term = @term AND coalesce(s.upkeep_until > now(), false)
+        OR NOT @asks::boolean AND s.cut_turns >= @most_cut::int AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term))) AS spared;
 
 -- name: ViewVersion :one
 -- ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
@@ -215,12 +217,13 @@ WHERE c.session_key = @session_key AND c.id = @id;
 -- name: SessionErased :one
 -- SessionErased subtracts the erased text from the size of the context, and takes the lease from its owner, who must
 -- not write after reading erased words. It wakes the owner of a session with waiting messages, and every other replica.
--- It counts an open turn as cut.
+-- It counts an open turn and open upkeep as cut.
 WITH cut AS (
-    SELECT count(*) AS turns FROM dingtalk_sessions c
-    WHERE c.session_key = @session_key AND c.lease_owner IS NOT NULL AND EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = c.lease_term)
+    SELECT c.lease_owner IS NOT NULL AND EXISTS (
+            SELECT FROM dingtalk_session_events e
+            WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = c.lease_term) AS turn,
+        c.lease_owner IS NOT NULL AND c.upkeep_term = c.lease_term AND coalesce(c.upkeep_until > now(), false) AS upkeep
+    FROM dingtalk_sessions c WHERE c.session_key = @session_key
 ), freed AS (
     UPDATE dingtalk_sessions s SET
         view_version = s.view_version + 1,
@@ -230,7 +233,8 @@ WITH cut AS (
         pinned = '',
         pinned_due = true,
         lease_owner = NULL,
-        cut_turns = s.cut_turns + (SELECT cut.turns FROM cut),
+        cut_turns = s.cut_turns + (SELECT cut.turn::int FROM cut),
+        cut_upkeep = s.cut_upkeep + (SELECT cut.upkeep::int FROM cut),
         updated_at = now()
     WHERE s.session_key = @session_key
     RETURNING s.session_key

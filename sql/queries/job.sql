@@ -64,6 +64,11 @@ ON CONFLICT (session_key) DO UPDATE SET
     staged = EXCLUDED.staged, updated_at = now(),
     created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE now() END;
 
+-- name: UpkeepMark :execrows
+-- UpkeepMark keeps until when upkeep is under way under a lease.
+UPDATE dingtalk_sessions s SET upkeep_term = s.lease_term, upkeep_until = now() + interval '1 second' * @limit_seconds::float8
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
 -- name: JobStage :execrows
 -- JobStage stores the result of a job. No row: the session has another job.
 UPDATE compaction_jobs j SET staged = @staged, updated_at = now()

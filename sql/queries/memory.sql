@@ -37,6 +37,7 @@ UPDATE dingtalk_sessions s SET
     flush_epoch = CASE WHEN @last::boolean AND s.gen = @gen::int THEN @flush_epoch::int ELSE s.flush_epoch END,
     flush_count = s.flush_count + CASE WHEN @last::boolean THEN 1 ELSE 0 END,
     flush_failures = 0,
+    cut_upkeep = 0,
     updated_at = now()
 WHERE s.session_key = @session_key;
 

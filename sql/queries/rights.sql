@@ -335,12 +335,13 @@ VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner:
 -- name: SessionsFree :many
 -- SessionsFree takes the leases of sessions that may have read a deleted memory of a scope, except the asking one.
 -- People's facts about themselves are read in their private chats, and in the source group. It wakes replicas only for
--- waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns as cut.
--- Sessions with too many cut turns are returned, with their lease.
+-- waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns and upkeep as
+-- cut. Sessions with too many cuts are returned, with their lease.
 WITH held AS (
-    SELECT h.session_key, h.lease_term, h.cut_turns, EXISTS (
+    SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
         SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS cut, EXISTS (
+        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS turn,
+        h.upkeep_term = h.lease_term AND coalesce(h.upkeep_until > now(), false) AS upkeep, EXISTS (
         SELECT FROM replicas r
         WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive
     FROM dingtalk_sessions h
@@ -351,15 +352,19 @@ WITH held AS (
             SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
     ORDER BY h.session_key FOR UPDATE
 ), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1, cut_turns = s.cut_turns + held.cut::int
+    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1,
+        cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
     FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key, held.lease_term, held.cut AND held.alive AND held.cut_turns >= @most_cut::int AS spared
+    RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= @most_cut::int
+        OR held.upkeep AND held.cut_upkeep >= @most_cut::int) AS spared
 ), woken AS (
-    SELECT f.session_key, f.lease_term, f.spared, pg_notify('ebb', '|' || f.session_key)::text AS notified FROM freed f
-    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-       OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
+    SELECT f.session_key, f.lease_term, f.spared, CASE
+        WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
+          OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
+        THEN pg_notify('ebb', '|' || f.session_key)::text END AS notified
+    FROM freed f
 )
-SELECT w.session_key, w.lease_term FROM woken w WHERE w.notified IS NOT NULL AND w.spared;
+SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.notified, '') = '';
 
 -- name: MemoryScopes :many
 -- MemoryScopes lists the scopes of memories.

@@ -1,0 +1,46 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// cutPoll is how often an erasure looks whether the work has ended that it waits for.
+const cutPoll = 50 * time.Millisecond
+
+// OpenWork says that an erasure has to wait for a turn or for upkeep. Erasures ended [sessions.MaxCuts] of its session before.
+type OpenWork struct {
+	Key  sessions.Key
+	Term int64
+	Asks bool // the running turn asks for the erasure
+}
+
+// Error implements error.
+func (o *OpenWork) Error() string { return fmt.Sprintf("session %s has work under way", o.Key) }
+
+// IsWorkOpen reports whether the work is still under way: its lease is current and alive.
+func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool, error) {
+	return d.Q.WorkIsSpared(ctx, db, &dbsqlc.WorkIsSparedParams{
+		SessionKey: o.Key, Term: o.Term, TtlSeconds: d.TTL.Seconds(), MostCut: sessions.MaxCuts, Asks: o.Asks,
+	})
+}
+
+// ended waits for the end of work. It holds nothing.
+func (d *DB) ended(ctx context.Context, o *OpenWork) error {
+	t := time.NewTicker(cutPoll)
+	defer t.Stop()
+	for {
+		if open, err := d.IsWorkOpen(ctx, d.Pool, o); err != nil || !open {
+			return err
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", o, context.Cause(ctx))
+		}
+	}
+}
