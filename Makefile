@@ -22,7 +22,7 @@ demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once e
 	go run ./cmd/lab demo $(DEMO_FLAGS)
 
 # Tests of a minute each, and those that measure pure functions. The race detector would make them several times longer.
-LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns
+LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts
 # The packages with goroutines. Pure packages and the scenarios of the program run without the race detector only.
 CONCURRENT := ./bot/... ./sessions/... ./sql/... ./cmd/bot/gateway
 
@@ -38,7 +38,7 @@ test-race: ## Run the packages with goroutines under the race detector
 
 test-long: ## Run the long tests
 	@.ci/deps.sh tests
-	go test -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/...
+	go test -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/... ./cmd/bot
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

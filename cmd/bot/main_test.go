@@ -39,10 +39,16 @@ func endWithParent(parent int) {
 
 // TestScripts plays the scenarios of testdata/script against the program, each with a DingTalk, a model and a database
 // of its own. The commands that scenarios are written in are listed in script_test.go.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { playScripts(t, "script") }
+
+// TestLongScripts plays those that take minutes.
+func TestLongScripts(t *testing.T) { playScripts(t, "long") }
+
+func playScripts(t *testing.T, dir string) {
+	t.Helper()
 	useServer(t)
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join("testdata", "script"),
+		Dir:   filepath.Join("testdata", dir),
 		Setup: setUp,
 		Cmds:  scriptCommands(),
 	})

@@ -97,21 +97,23 @@ func propertyTests(t *testing.T) map[int][]string {
 			}
 		}
 	}
-	scripts := filepath.Join("testdata", "script")
-	err := fs.WalkDir(os.DirFS(scripts), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join(scripts, path))
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "#") {
-				carry(line, path)
+	for _, dir := range []string{"script", "long"} {
+		scripts := filepath.Join("testdata", dir)
+		err := fs.WalkDir(os.DirFS(scripts), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
 			}
+			text, err := os.ReadFile(filepath.Join(scripts, path))
+			for line := range strings.Lines(string(text)) {
+				if strings.HasPrefix(line, "#") {
+					carry(line, path)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, names := range held {
 		slices.Sort(names)

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +124,79 @@ func smallTalk(n int) string {
 	moods := []string{"先记在这里。", "大家有空看看。", "我这边继续跟进。", "晚点再同步进展。", "其他的照旧。"}
 	return fmt.Sprintf("%s%s，%s%s，%s%s%s", things[n%11], doings[n%7], things[(n*3+1)%11], doings[(n*2+3)%7],
 		things[(n*5+2)%11], doings[(n*4+5)%7], moods[n%5])
+}
+
+// cmdContext waits until the context of the only conversation is below so many tokens, and logs the work that it took.
+func (w *world) cmdContext(args []string) error {
+	within, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.state("SELECT total_tokens < "+args[1]+", total_tokens, compact_error FROM dingtalk_sessions", within); err != nil {
+		return err
+	}
+	rows, err := w.query("SELECT outcome, count(*), sum(tokens_before - tokens_after) FROM compaction_log GROUP BY outcome ORDER BY outcome")
+	w.t.Logf("below %s tokens after %s: attempts and tokens freed %v, %d calls for summaries and %d for facts", args[1],
+		time.Since(began).Round(time.Second), rows, w.main.count(which("summary")), w.main.count(which("flush")))
+	return err
+}
+
+// cmdSpent waits until the only conversation has used up its tokens of today.
+func (w *world) cmdSpent(args []string) error {
+	within, err := time.ParseDuration(args[0])
+	if err != nil {
+		return err
+	}
+	daily := w.config["agent"].(map[string]any)["compaction"].(map[string]any)["daily_tokens"]
+	return w.state(fmt.Sprintf("SELECT spent_tokens >= %v, spent_tokens FROM dingtalk_sessions", daily), within)
+}
+
+// state waits until the first column of a query of one row is true.
+func (w *world) state(query string, within time.Duration) error {
+	return w.until(query, within, func() (bool, string) {
+		rows, err := w.query(query)
+		if err != nil || len(rows) != 1 {
+			return false, fmt.Sprint(rows, err)
+		}
+		return strings.HasPrefix(rows[0], "true"), rows[0]
+	})
+}
+
+// cmdKept writes the conversation that an older bot kept: so many messages by three people and the bot, of so many pieces of
+// talk each. Every eighth is a fact.
+func (w *world) cmdKept(args []string) error {
+	messages, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	pieces, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	lines := json.NewEncoder(&file)
+	if err := lines.Encode(map[string]any{"_type": "metadata", "last_consolidated": 0}); err != nil {
+		return err
+	}
+	people := []string{"张伟", "李娜", "王芳"}
+	for n := range messages {
+		var text strings.Builder
+		if n%8 == 0 {
+			fmt.Fprintf(&text, "决定 FACT-%d号端口%d，请大家照此更新配置。", n, 30000+n)
+		}
+		for i := range pieces {
+			text.WriteString(smallTalk(n*pieces + i))
+		}
+		line := map[string]any{"role": "assistant", "content": text.String()}
+		if n%2 == 0 {
+			line["role"], line["sender"] = "user", people[n%len(people)]
+		}
+		if err := lines.Encode(line); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(w.dir, args[0]), file.Bytes(), 0o600)
 }
 
 func (w *world) cmdFacts(args []string) error {

@@ -56,6 +56,8 @@ import (
 //	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
 //	flood CONV N                N people ask one thing each, all at once
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
+//	kept FILE MESSAGES PIECES   write what an older bot kept: so many messages, of so many pieces of talk each
+//	context below N WITHIN      wait until the context is below N tokens;  spent WITHIN  until the tokens of the day are used up
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
@@ -87,7 +89,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
 		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
-		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil},
+		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
