@@ -13,15 +13,17 @@ type senderID struct {
 	encrypted sessions.UserID
 }
 
-// learnSender remembers the ids of a message's sender, and reports whether the encrypted one had another staff id before.
-// The caller holds the mutex.
-func (m *Store) learnSender(msg sessions.Message) bool {
+// staffIDs are the staff ids seen with each encrypted id.
+type staffIDs map[senderID][]sessions.UserID
+
+// learn remembers the ids of a message's sender, and reports whether the encrypted one had another staff id before.
+func (s staffIDs) learn(msg sessions.Message) bool {
 	id := senderID{msg.RobotCode, msg.EncryptedID}
-	if id.encrypted == "" || msg.StaffID == "" || slices.Contains(m.staff[id], msg.StaffID) {
+	if id.encrypted == "" || msg.StaffID == "" || slices.Contains(s[id], msg.StaffID) {
 		return false
 	}
-	m.staff[id] = append(m.staff[id], msg.StaffID)
-	return len(m.staff[id]) > 1
+	s[id] = append(s[id], msg.StaffID)
+	return len(s[id]) > 1
 }
 
 // IsAccepted implements sessions.Inbox.

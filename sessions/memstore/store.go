@@ -23,7 +23,7 @@ type Store struct {
 	sessions  map[sessions.Key]*sessionRows
 	deleted   map[sessions.Key]map[sessions.MessageID]bool // messages of deleted sessions
 	lastID    int64
-	staff     map[senderID][]sessions.UserID // seen with an encrypted id
+	staff     staffIDs
 	listeners map[*wakeListener]bool
 }
 
@@ -76,7 +76,7 @@ func New(ttl time.Duration) *Store {
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*sessionRows{},
 		deleted:   map[sessions.Key]map[sessions.MessageID]bool{},
-		staff:     map[senderID][]sessions.UserID{},
+		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
 	}
 }
@@ -165,7 +165,7 @@ func (m *Store) Accept(
 	if to := s.state.Lease.Owner; to != owner {
 		m.wakeListeners(to, key)
 	}
-	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.learnSender(msg)}, nil
+	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.staff.learn(msg)}, nil
 }
 
 // learnStaff notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.
