@@ -352,7 +352,7 @@ func TestLanguageOfCommands(t *testing.T) {
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, languages.Of("cid", command), lang)
-		want(t, command+" where English is set", languages.Of("cidEn", command), "en")
+		want(t, command, languages.Choose("cid", command), lang)
+		want(t, command+" where English is set", languages.Choose("cidEn", command), "en")
 	}
 }

@@ -118,7 +118,7 @@ func defaultCompaction() CompactionConfig {
 	}
 }
 
-// compaction returns the common settings, and those of single conversations.
+// Policies returns the common settings, and those of single conversations.
 func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
 	groups := make(map[sessions.ConversationID]compaction.Settings, len(c.Agent.Compaction.Groups))
 	for id, g := range c.Agent.Compaction.Groups {
@@ -127,7 +127,7 @@ func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]co
 	return c.Agent.Compaction.Settings(c.policies), groups
 }
 
-// settings resolves s on top of the policies' own rules.
+// Settings resolves s on top of the policies' own rules.
 func (s CompactionSettings) Settings(own map[string]compaction.Policy) compaction.Settings {
 	p := s.policy(own)
 	return compaction.Settings{

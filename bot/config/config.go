@@ -166,7 +166,7 @@ const (
 	PoolerTransaction = "transaction"
 )
 
-// direct returns the server's own address, behind any pooler.
+// Direct returns the server's own address, behind any pooler.
 func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 
 // AdminConfig has the settings of the HTTP server: health, metrics, console.

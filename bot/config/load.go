@@ -122,6 +122,7 @@ func (s *source) parse() (hujson.Value, bool) {
 	return hujson.Value{}, false
 }
 
+// InvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
 func InvalidUTF8(data []byte) int {
 	for n := 0; n < len(data); {
 		r, size := utf8.DecodeRune(data[n:])

@@ -95,7 +95,7 @@ func (m *MemoryConfig) check(k checker) {
 	m.Embeddings.check(k, at+"embeddings.")
 }
 
-// order returns the unchecked order of a request's parts.
+// InjectionOrder returns the unchecked order of a request's parts.
 func (m *MemoryConfig) InjectionOrder() view.Order {
 	parts := make(view.Order, len(m.Order))
 	for i, p := range m.Order {

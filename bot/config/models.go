@@ -72,7 +72,7 @@ func (c *Config) warnOfTimes(src *source) {
 	}
 }
 
-// unpriced returns the names of models without a price.
+// Unpriced returns the names of models without a price.
 func (l *LLMConfig) Unpriced() (names []string) {
 	for _, m := range l.Models {
 		if m.PriceIn == 0 && m.PriceOut == 0 {

@@ -14,8 +14,8 @@ type Languages struct {
 	Assigned map[sessions.ConversationID]string
 }
 
-// Of returns the language of fixed words for the sender of a text: the conversation's configured one, or the text's.
-func (l Languages) Of(id sessions.ConversationID, text string) string {
+// Choose returns the language of fixed words for the sender of a text: the conversation's configured one, or the text's.
+func (l Languages) Choose(id sessions.ConversationID, text string) string {
 	if set := l.Assigned[id]; set != "" {
 		return set
 	}

@@ -54,6 +54,7 @@ type cli struct {
 // usageError marks an error as the caller's: exit code 2.
 type usageError struct{ error }
 
+// Unwrap returns the cause.
 func (e usageError) Unwrap() error { return e.error }
 
 // errReported ends a command with exit code 1 after its output has described the fault.

@@ -19,6 +19,7 @@ func (e unknownHostError) Error() string {
 	return fmt.Sprintf("the host name of database.url, %q, can't be resolved: %s", e.dns.Name, e.dns.Err)
 }
 
+// Unwrap returns the DNS error.
 func (e unknownHostError) Unwrap() error { return e.dns }
 
 // DatabaseFault replaces a failed DNS lookup by an error in one line, and returns any other error unchanged.
