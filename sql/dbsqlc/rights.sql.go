@@ -1649,18 +1649,13 @@ WITH held AS (
         SELECT FROM replicas r
         WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive
     FROM dingtalk_sessions h
-    WHERE h.lease_owner IS NOT NULL AND h.session_key <> $2::text
-      AND (h.robot_code = ANY($3::text[]) OR h.session_key = ANY($4::text[])
-        OR EXISTS (SELECT FROM unnest($5::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
-        OR (h.conversation_type = '1' AND h.session_key IN (
-            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($6::text[]) AND u.sender_id <> '')))
-    ORDER BY h.session_key FOR UPDATE
+    WHERE h.session_key = ANY($2::text[])
 ), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1,
         cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
     FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= $7::int
-        OR held.upkeep AND held.cut_upkeep >= $7::int) AS spared
+    RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= $3::int
+        OR held.upkeep AND held.cut_upkeep >= $3::int) AS spared
 ), woken AS (
     SELECT f.session_key, f.lease_term, f.spared, CASE
         WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
@@ -1673,11 +1668,7 @@ SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.no
 
 type SessionsFreeParams struct {
 	TtlSeconds  float64
-	Asking      string
-	Teams       []string
 	SessionKeys []string
-	Groups      []string
-	Users       []string
 	MostCut     int
 }
 
@@ -1686,20 +1677,11 @@ type SessionsFreeRow struct {
 	LeaseTerm  int64
 }
 
-// SessionsFree takes the leases of sessions that may have read a deleted memory of a scope, except the asking one.
-// People's facts about themselves are read in their private chats, and in the source group. It wakes replicas only for
-// waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns and upkeep as
-// cut. Sessions with too many cuts are returned, with their lease.
+// SessionsFree takes the leases of locked sessions. It wakes replicas only for waiting messages or unsent replies, since
+// elsewhere the next message takes the lease. It counts open turns and upkeep as cut. Sessions with too many cuts are
+// returned, with their lease.
 func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) ([]SessionsFreeRow, error) {
-	rows, err := db.Query(ctx, sessionsFree,
-		arg.TtlSeconds,
-		arg.Asking,
-		arg.Teams,
-		arg.SessionKeys,
-		arg.Groups,
-		arg.Users,
-		arg.MostCut,
-	)
+	rows, err := db.Query(ctx, sessionsFree, arg.TtlSeconds, arg.SessionKeys, arg.MostCut)
 	if err != nil {
 		return nil, err
 	}
@@ -1711,6 +1693,53 @@ func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreePa
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const sessionsReadScope = `-- name: SessionsReadScope :many
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
+  AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
+    OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
+    OR (h.conversation_type = '1' AND h.session_key IN (
+        SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($5::text[]) AND u.sender_id <> '')))
+ORDER BY h.session_key FOR UPDATE
+`
+
+type SessionsReadScopeParams struct {
+	Asking      string
+	Teams       []string
+	SessionKeys []string
+	Groups      []string
+	Users       []string
+}
+
+// SessionsReadScope locks the leased sessions that may have read a memory of a scope, except the asking one, and returns their
+// keys. People's facts about themselves are read in their private chats, and in the source group. It is a statement of its
+// own: the next one sees the marks of turns that began while this one waited for their rows.
+func (q *Queries) SessionsReadScope(ctx context.Context, db DBTX, arg *SessionsReadScopeParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, sessionsReadScope,
+		arg.Asking,
+		arg.Teams,
+		arg.SessionKeys,
+		arg.Groups,
+		arg.Users,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsFreeParams{MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(), Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
+	p := &dbsqlc.SessionsReadScopeParams{Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
 	users := identity.ByRobot{}
 	for _, sc := range scopes {
 		switch sc.Scope {
@@ -183,7 +183,17 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	}
 	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no
 	// deleted row; see [sessions.Pinned].
-	spared, err := s.Q.SessionsFree(ctx, tx, p)
+	reading, err := s.Q.SessionsReadScope(ctx, tx, p)
+	if err != nil {
+		return err
+	}
+	keys := make([]string, len(reading))
+	for i, key := range reading {
+		keys[i] = string(key)
+	}
+	spared, err := s.Q.SessionsFree(ctx, tx, &dbsqlc.SessionsFreeParams{
+		SessionKeys: keys, MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(),
+	})
 	if err != nil {
 		return err
 	}

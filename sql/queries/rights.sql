@@ -332,11 +332,22 @@ WHERE s.session_key = @session_key RETURNING s.lease_term;
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner, lease_term, last_seq)
 VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term, @last_seq);
 
+-- name: SessionsReadScope :many
+-- SessionsReadScope locks the leased sessions that may have read a memory of a scope, except the asking one, and returns their
+-- keys. People's facts about themselves are read in their private chats, and in the source group. It is a statement of its
+-- own: the next one sees the marks of turns that began while this one waited for their rows.
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
+  AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
+    OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
+    OR (h.conversation_type = '1' AND h.session_key IN (
+        SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
+ORDER BY h.session_key FOR UPDATE;
+
 -- name: SessionsFree :many
--- SessionsFree takes the leases of sessions that may have read a deleted memory of a scope, except the asking one.
--- People's facts about themselves are read in their private chats, and in the source group. It wakes replicas only for
--- waiting messages or unsent replies, since elsewhere the next message takes the lease. It counts open turns and upkeep as
--- cut. Sessions with too many cuts are returned, with their lease.
+-- SessionsFree takes the leases of locked sessions. It wakes replicas only for waiting messages or unsent replies, since
+-- elsewhere the next message takes the lease. It counts open turns and upkeep as cut. Sessions with too many cuts are
+-- returned, with their lease.
 WITH held AS (
     SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
         SELECT FROM dingtalk_session_events e
@@ -345,12 +356,7 @@ WITH held AS (
         SELECT FROM replicas r
         WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive
     FROM dingtalk_sessions h
-    WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
-      AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
-        OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
-        OR (h.conversation_type = '1' AND h.session_key IN (
-            SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
-    ORDER BY h.session_key FOR UPDATE
+    WHERE h.session_key = ANY(@session_keys::text[])
 ), freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1,
         cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
