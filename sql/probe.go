@@ -37,33 +37,44 @@ func Trace(ctx context.Context, url string) (Lead, error) {
 	return lead, nil
 }
 
+// asks is the number of questions to an address behind a pooler. Two answers alone prove nothing: another client may use
+// the process that answered last.
+const asks = 20
+
 func trace(ctx context.Context, url string) (Lead, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return Lead{}, err
 	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // any pooler supports it
-	var who [2]dbsqlc.ServerIdentityRow
-	announced := false // a server process that answers is the one that its connection announced
-	for i := range who {
-		conn, err := pgx.ConnectConfig(ctx, config)
+	var conns [2]*pgx.Conn
+	for i := range conns {
+		if conns[i], err = pgx.ConnectConfig(ctx, config); err != nil {
+			return Lead{}, err
+		}
+		defer func() { _ = conns[i].Close(context.WithoutCancel(ctx)) }()
+	}
+	var lead Lead
+	var pids [2]int // of the process that answered on each connection
+	for n := range asks {
+		i := (n + 1) / 2 % 2 // each connection asks twice in a row: a pooler may use its processes in turn
+		who, err := dbsqlc.New().ServerIdentity(ctx, conns[i])
 		if err != nil {
 			return Lead{}, err
 		}
-		defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-		if who[i], err = dbsqlc.New().ServerIdentity(ctx, conn); err != nil {
-			return Lead{}, err
+		if who.ReadOnly {
+			return Lead{}, pg.ErrReadOnly
 		}
-		announced = announced || int64(who[i].Pid) == int64(conn.PgConn().PID())
-	}
-	lead := Lead{Between: Nothing, Version: who[0].Version, Identity: who[0].Identity}
-	switch {
-	case who[0].ReadOnly:
-		return Lead{}, pg.ErrReadOnly
-	case who[0].Pid == who[1].Pid: // two connections, one process
-		lead.Between = TransactionPooler
-	case !announced:
-		lead.Between = SessionPooler
+		lead = Lead{Between: SessionPooler, Version: who.Version, Identity: who.Identity}
+		switch {
+		case who.Pid == int(conns[i].PgConn().PID()): // the process that the connection announced
+			lead.Between = Nothing
+			return lead, nil
+		case who.Pid == pids[1-i], pids[i] != 0 && who.Pid != pids[i]: // not a process for each connection
+			lead.Between = TransactionPooler
+			return lead, nil
+		}
+		pids[i] = who.Pid
 	}
 	return lead, nil
 }

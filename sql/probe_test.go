@@ -3,6 +3,8 @@ package sql_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
@@ -24,5 +26,48 @@ func TestTrace(t *testing.T) {
 	}
 	if _, err := sql.Trace(t.Context(), missing(t, address)); err == nil {
 		t.Error("a database that is not there answers")
+	}
+}
+
+// Another client of a pooler may use the process that answered last. A pooler that uses its processes in turn shows the same.
+func TestTraceOfPoolers(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	for name, tt := range map[string]struct {
+		settings string
+		want     sql.Between
+	}{
+		"in turn":    {"pool_mode = transaction\nserver_round_robin = 1", sql.TransactionPooler},
+		"by session": {"pool_mode = session", sql.SessionPooler},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through := sqltest.PoolerOf(t, address, tt.settings+"\nignore_startup_parameters = extra_float_digits\n").Through(address)
+			useProcesses(t, through, 4)
+			for range 5 {
+				if lead, err := sql.Trace(t.Context(), through); err != nil || lead.Between != tt.want {
+					t.Errorf("found %q (%v), want %q", lead.Between, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// useProcesses has the pooler start so many processes, by as many transactions at once.
+func useProcesses(t *testing.T, address string, count int) {
+	t.Helper()
+	for range count {
+		conn, err := pgx.Connect(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close(t.Context()) }()
+		if _, err := conn.Exec(t.Context(), "BEGIN"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
 }
