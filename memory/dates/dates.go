@@ -12,7 +12,22 @@ import (
 )
 
 // Span is a stretch of whole days in one zone, From included and To not.
-type Span struct{ From, To time.Time }
+type Span struct {
+	From, To time.Time
+	Yearly   bool // a day or a month whose words name no year: From is of the likeliest one
+}
+
+// Holds reports whether a time is in a span, or, where the span is yearly, in the same days of another year.
+func (s Span) Holds(t time.Time) bool {
+	if !s.Yearly {
+		return !t.Before(s.From) && t.Before(s.To)
+	}
+	t = t.In(s.From.Location())
+	return t.Month() == s.From.Month() && (t.Day() == s.From.Day() || !s.OneDay())
+}
+
+// OneDay reports whether a span is a single day.
+func (s Span) OneDay() bool { return s.From.AddDate(0, 0, 1).Equal(s.To) }
 
 // Resolve adds the calendar date in brackets behind each relative date of a text, counted from said in its zone. "明天"
 // becomes "明天（2026-11-22）", "next Friday" becomes "next Friday (2026-11-27)". A week, month or year gets its span or
@@ -81,6 +96,15 @@ func newDateGrammar(rules ...*dateRule) dateGrammar {
 	}
 }
 
+// patterns lists the expressions of the rules.
+func (g dateGrammar) patterns() []string {
+	var list []string
+	for _, r := range g.rules {
+		list = append(list, r.pattern)
+	}
+	return list
+}
+
 // places lists the matches of a rule in a text, as pairs of byte offsets.
 func (g dateGrammar) places(text string) [][]int {
 	if !hasDateWord(text) {
@@ -127,6 +151,12 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 	}
 	return found
 }
+
+// addedRE matches what [Resolve] adds.
+var addedRE = regexp.MustCompile(`\s*[(（]\s*(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[^()（）]*|[0-9]{4}(?:-[0-9]{2})?)\s*[)）]`)
+
+// Strip removes the dates in brackets that [Resolve] adds.
+func Strip(resolved string) string { return addedRE.ReplaceAllString(resolved, "") }
 
 // mayDate reports whether a search for dates can succeed: the expressions cost far more than a search for their words.
 func mayDate(text string) bool {
@@ -220,10 +250,10 @@ var (
 		`\b(?:every|each|weekly|biweekly|usually|always|regular(?:ly)?|recurring|standing|often|likes?|hours|weekdays?)\b`)
 	willBeRE = regexp.MustCompile(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
 
-	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + MonthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
+	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
 		`\s*[）)]*\s*[（(,，]?\s*$`)
 	dateBehindRE = regexp.MustCompile(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
-		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + MonthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + MonthNames + `\b)`)
+		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + monthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b)`)
 	rangeBeforeRE = regexp.MustCompile(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
 	rangeBehindRE = regexp.MustCompile(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
 
@@ -298,6 +328,33 @@ func insideWord(text string, at, end int) bool {
 		}
 	}
 	return false
+}
+
+// IsTime reports whether a folded text consists of times only: dates of any kind, hours, parts of the day, spans of them,
+// and their connectives.
+func IsTime(folded string) bool { return timeRE.MatchString(folded) }
+
+// timeWords are written in many messages with a date or a time in them. The index looks for them in each message, where
+// the grammar would take longer than all else.
+var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
+november december recently summer winter spring fall morning evening
+昨 今天 明天 今年 去年 前天 上周 下周 上月 上个月 下月 下个月 星期 周一 周二 周三 周四 周五 周六 周日 周末 最近 刚刚`)
+
+// HasTimeWord reports whether a folded text has a word of time, a date in figures or a year. It is cheap and coarse.
+func HasTimeWord(folded string) bool {
+	digits := 0
+	for _, r := range folded {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+			continue
+		case digits == 4 && !text.IsWordRune(r), digits > 0 && strings.ContainsRune("年月日号点", r):
+			return true
+		}
+		digits = 0
+	}
+	return digits == 4 || slices.ContainsFunc(timeWords, func(w string) bool { return text.ContainsWord(folded, w) })
 }
 
 // startOfDay returns the beginning of t's day in t's zone.

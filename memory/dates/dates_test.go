@@ -86,6 +86,72 @@ func TestResolveDates(t *testing.T) {
 	}
 }
 
+// Strip removes what Resolve added, a month or year included.
+func TestStripRemovesResolvedDates(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"明天发布，下个月涨价，明年扩招", "下周封版", "The demo is tomorrow, next month or next year.", "下周末（暂定）团建"} {
+		resolved := Resolve(text, saturday)
+		if got := Strip(resolved); resolved == text || got != text {
+			t.Errorf("Strip(%q) = %q, want %q", resolved, got, text)
+		}
+	}
+	if text := "见 ISO 标准（2024 版）和 (1)"; Strip(text) != text {
+		t.Errorf("Strip(%q) = %q", text, Strip(text))
+	}
+}
+
+func TestSpanHolds(t *testing.T) {
+	t.Parallel()
+	for query, days := range map[string]map[string]bool{
+		"5月2日":        {"2026-05-02": true, "2023-05-02": true, "2026-05-03": false, "2023-06-02": false},
+		"2024年5月2日":   {"2024-05-02": true, "2023-05-02": false},
+		"in May":      {"2026-05-31": true, "2021-05-01": true, "2026-06-01": false},
+		"in May 2025": {"2025-05-01": true, "2024-05-01": false},
+		"2月29日":       {"2024-02-29": true, "2023-03-01": false},
+		"昨天":          {"2026-11-20": true, "2025-11-20": false, "2026-11-21": false},
+	} {
+		found := Find(query, saturday)
+		if len(found) != 1 {
+			t.Errorf("%q has the spans %v", query, found)
+			continue
+		}
+		for day, want := range days {
+			at, err := time.ParseInLocation(time.DateOnly, day, saturday.Location())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := found[0].Holds(at.Add(23 * time.Hour).UTC()); got != want {
+				t.Errorf("%q holds %s: %v", query, day, got)
+			}
+		}
+	}
+}
+
+func TestIsTime(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"后天下午三点": true, "下周一(2026-11-23)上午十点": true, "11 月 30 日 10:00": true, "12月中旬": true, "每周三晚上": true, "国庆节后": true, "三天后": true,
+		"monday 10:00": true, "december 8th": true, "8 december": true, "the end of next month": true, "2026-12-20": true, "q2": true, "3点半到5点": true,
+		"五号会议室": false, "30 万": false, "10.0.0.2": false, "room 5": false, "张伟": false, "": false, "周五由王芳主持": false, "marching": false,
+	} {
+		if got := IsTime(text); got != want {
+			t.Errorf("IsTime(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestHasTimeWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"昨天发布": true, "5月的事": true, "in 2024": true, "last week": true, "3点见": true, "2024": true,
+		"发布完成": false, "blasted 12345": false, "v1.2": false, "": false, "2024年度": true, "weekly": false,
+	} {
+		if got := HasTimeWord(text); got != want {
+			t.Errorf("HasTimeWord(%q) = %v", text, got)
+		}
+	}
+}
+
 // Texts that have a date already, recur, or only look like a date.
 func TestResolveDatesLeaves(t *testing.T) {
 	t.Parallel()
@@ -144,6 +210,8 @@ func TestDatesIn(t *testing.T) {
 		"周三要交的是什么，截止几点":                           {day("2026-11-25")},
 		"5月2日我去了哪里":                               {day("2026-05-02")},
 		"12月5日要交什么":                               {day("2026-12-05")},
+		"12 月 5 号要交什么":                            {day("2026-12-05")},
+		"before May":                              {"2026-05-01..2026-05-31"},
 		"12月25日发了什么":                              {day("2025-12-25")},
 		"2月29日":                                   {day("2024-02-29")},
 		"2026-11-20 聊了什么":                         {day("2026-11-20")},

@@ -25,9 +25,9 @@ const (
 	whichMonth    = `(本月|当月|这个?月|下下个?月|下个?月|上上个?月|上个?月)`
 	whichYear     = `(今年|明年|去年|前年|后年)`
 	dayOfMonth    = `([0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})`
-	WeekdayName   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
+	weekdayName   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
 	weekdayShort  = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thur?s?|fri|sat|sun)`
-	MonthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+	monthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
 )
 
 // relativeDates are relative to the day of the text; allDates are dates of any kind. In both the longer words come
@@ -77,7 +77,7 @@ var chineseRules = []*dateRule{
 	{pattern: whichMonth + `初`, days: func(m []string, day time.Time) (Span, bool) {
 		month := addMonths(day, offset(m[1]))
 		from := monthOf(month.Year(), int(month.Month()), day).From
-		return Span{from, from.AddDate(0, 0, 10)}, true
+		return Span{From: from, To: from.AddDate(0, 0, 10)}, true
 	}},
 	{pattern: whichMonth, days: func(m []string, day time.Time) (Span, bool) {
 		month := addMonths(day, offset(m[1]))
@@ -89,14 +89,14 @@ var chineseRules = []*dateRule{
 	}},
 	{pattern: whichOne + `(?:周|星期|礼拜)`, days: func(m []string, day time.Time) (Span, bool) {
 		from := monday(day).AddDate(0, 0, 7*offset(m[1]))
-		return Span{from, from.AddDate(0, 0, 7)}, true
+		return Span{From: from, To: from.AddDate(0, 0, 7)}, true
 	}},
 	{pattern: `周([一二三四五六日末])|(?:星期|礼拜)([一二三四五六日天])`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]+m[2]), day), true
 	}},
 	{pattern: `大前天|前天|昨[天日晚夜儿]|今[天日晚早晨夜儿]|今明两天|明后两?天|明[天日晚早晨儿]|大?后天`, days: func(m []string, day time.Time) (Span, bool) {
 		d, ok := chineseDays[m[0]]
-		return Span{day.AddDate(0, 0, d[0]), day.AddDate(0, 0, d[0]+d[1])}, ok
+		return Span{From: day.AddDate(0, 0, d[0]), To: day.AddDate(0, 0, d[0]+d[1])}, ok
 	}},
 	{pattern: chineseNumber + `(天|周|个?星期|个?礼拜|个月|年)(?:之|以)?([前后])`, days: func(m []string, day time.Time) (Span, bool) {
 		n := 1
@@ -142,7 +142,7 @@ var englishRules = []*dateRule{
 	{pattern: `\b(?:this|this\s+coming|on|by|until|till|before)\s+` + weekdayShort + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
-	{pattern: `\b` + WeekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: `\b` + weekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
 	{pattern: `\bin\s+` + englishNumber + `\s+(day|week|month|year)s?\b`, days: func(m []string, day time.Time) (Span, bool) {
@@ -173,7 +173,7 @@ var englishRules = []*dateRule{
 		week := monday(day).AddDate(0, 0, 7*n)
 		switch m[2] {
 		case "week":
-			return Span{week, week.AddDate(0, 0, 7)}, true
+			return Span{From: week, To: week.AddDate(0, 0, 7)}, true
 		case "weekend":
 			return weekday(week, "末"), true
 		case "month":
@@ -190,25 +190,25 @@ var englishRules = []*dateRule{
 // absoluteRules are for questions only: a fact keeps the date that it names. Without a year the last such date is
 // meant, or the next one if that is at most a month ahead.
 var absoluteRules = []*dateRule{
-	{pattern: `([0-9]{4})(?:-|/|\.|年)([0-9]{1,2})(?:-|/|\.|月)([0-9]{1,2})[日号]?`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: `([0-9]{4})(?:-|/|\.| ?年 ?)([0-9]{1,2})(?:-|/|\.| ?月 ?)([0-9]{1,2})(?: ?[日号])?`, days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
 		month, _ := number(m[2])
 		return dateOf(year, month, m[3], day)
 	}},
-	{pattern: `([0-9]{4})(?:年|-)([0-9]{1,2})月?`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: `([0-9]{4})(?: ?年 ?|-)([0-9]{1,2})(?: ?月)?`, days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
 		month, _ := number(m[2])
 		return monthOf(year, month, day), 1 <= month && month <= 12
 	}},
-	{pattern: dayOfMonth + `月` + dayOfMonth + `[日号]?|\b([0-9]{1,2})/([0-9]{1,2})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: dayOfMonth + ` ?月 ?` + dayOfMonth + `(?: ?[日号])?|\b([0-9]{1,2})/([0-9]{1,2})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1] + m[3])
 		return lastDate(month, m[2]+m[4], "", day)
 	}},
-	{pattern: dayOfMonth + `月份?`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: dayOfMonth + ` ?月份?`, days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1])
 		return recentMonth(month, "", day)
 	}},
-	{pattern: dayOfMonth + `号`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: dayOfMonth + ` ?号`, days: func(m []string, day time.Time) (Span, bool) {
 		span, ok := dateOf(day.Year(), int(day.Month()), m[1], day)
 		if ok && !span.From.After(day.AddDate(0, 0, 7)) {
 			return span, true
@@ -217,29 +217,45 @@ var absoluteRules = []*dateRule{
 		return dateOf(before.Year(), int(before.Month()), m[1], day)
 	}},
 	{pattern: `(?:前几|这几|前两|这两|前些)天|\bthe\s+other\s+day\b|\b(?:a\s+)?few\s+days\s+ago\b`, days: func(_ []string, day time.Time) (Span, bool) {
-		return Span{day.AddDate(0, 0, -7), day.AddDate(0, 0, 1)}, true
+		return Span{From: day.AddDate(0, 0, -7), To: day.AddDate(0, 0, 1)}, true
 	}},
-	{english: true, pattern: `\b(` + MonthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + monthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return lastDate(months[m[1][:3]], m[2], m[3], day)
 	}},
-	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + MonthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return lastDate(months[m[2][:3]], m[1], m[3], day)
 	}},
-	{english: true, pattern: `\b(` + MonthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(` + monthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	// "may" and "march" alone are words of every day.
-	{english: true, pattern: `\b(?:in|since|during|last|of|early|late|mid)[\s-]+(` + MonthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, pattern: `\b(?:in|since|during|last|of|by|before|after|until|for|early|late|mid)[\s-]+(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	{english: true, pattern: `\b(january|february|april|june|july|august|september|october|november|december)\b`, days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], "", day)
 	}},
-	{pattern: `\b(?:in|since|during)\s+((?:19|20)[0-9]{2})\b|((?:19|20)[0-9]{2})年`, days: func(m []string, day time.Time) (Span, bool) {
+	{pattern: `\b(?:in|since|during)\s+((?:19|20)[0-9]{2})\b|((?:19|20)[0-9]{2}) ?年`, days: func(m []string, day time.Time) (Span, bool) {
 		year, ok := number(m[1] + m[2])
 		return yearOf(year, day), ok
 	}},
 }
+
+// timeParts are the words of a time besides the dates of the rules: parts of a month, of a week and of the day, hours,
+// holidays, connectives.
+var timeParts = []string{
+	`[(（]?\d{4}-\d{2}(?:-\d{2})?[)）]?|\d{4} ?年`,
+	dayOfMonth + ` ?(?:月(?:底|初|中旬?|上旬|下旬)|[日号])|(?:本|这个?|下个?)月中|[月年]初`,
+	`每?(?:周|星期|礼拜)[一二三四五六日天末]?|节[前后]|(?:国庆|春节|五一|元旦)(?:节?[前后])?`,
+	`凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|晚`,
+	`(?:\d{1,2}|[一二两三四五六七八九十]{1,3}) ?点(?:半|钟|整|[一三]刻|\d{1,2}分?|[一二三四五六七八九十]{1,3}分)?`,
+	`\d{1,2}:\d{2}(?: ?[ap]m)?|\d{1,2} ?[ap]m`,
+	`\b(?:` + weekdayShort + `|` + monthNames + `|noon|midnight|morning|afternoon|evening|week|weekend|month|quarter|year)s?\b`,
+	`\b(?:next|this|the|on|at|of|in|to|early|late|end|mid|after|day|and)\b|\d{1,2}(?:st|nd|rd|th)\b|q[1-4]\b`,
+	`[ ,、()~.-]|到|至|的|之?间|开始|进行|举行|召开`,
+}
+
+var timeRE = regexp.MustCompile(`^(?:` + strings.Join(append(allDates.patterns(), timeParts...), "|") + `)+$`)
 
 var (
 	years         = map[string]int{"前年": -2, "去年": -1, "今年": 0, "": 0, "明年": 1, "后年": 2}
@@ -278,10 +294,10 @@ func number(s string) (int, bool) {
 	return n, s != ""
 }
 
-func oneDay(day time.Time) Span { return Span{day, day.AddDate(0, 0, 1)} }
+func oneDay(day time.Time) Span { return Span{From: day, To: day.AddDate(0, 0, 1)} }
 
 func shiftDays(s Span, days int) Span {
-	return Span{s.From.AddDate(0, 0, days), s.To.AddDate(0, 0, days)}
+	return Span{From: s.From.AddDate(0, 0, days), To: s.To.AddDate(0, 0, days)}
 }
 
 // monday returns the first day of day's week.
@@ -290,7 +306,7 @@ func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekda
 // weekday returns a named day of the week that begins on monday; 末 is its Saturday and Sunday.
 func weekday(monday time.Time, name string) Span {
 	if name == "末" {
-		return Span{monday.AddDate(0, 0, 5), monday.AddDate(0, 0, 7)}
+		return Span{From: monday.AddDate(0, 0, 5), To: monday.AddDate(0, 0, 7)}
 	}
 	n := strings.Index("一二三四五六日", name) / len("一")
 	if name == "天" {
@@ -323,17 +339,17 @@ func lastDay(day time.Time, count int) Span {
 
 func monthOf(year, month int, zone time.Time) Span {
 	from := time.Date(year, time.Month(month), 1, 0, 0, 0, 0, zone.Location())
-	return Span{from, from.AddDate(0, 1, 0)}
+	return Span{From: from, To: from.AddDate(0, 1, 0)}
 }
 
 func yearOf(year int, zone time.Time) Span {
 	from := time.Date(year, 1, 1, 0, 0, 0, 0, zone.Location())
-	return Span{from, from.AddDate(1, 0, 0)}
+	return Span{From: from, To: from.AddDate(1, 0, 0)}
 }
 
 func quarterOf(day time.Time, n int) Span {
 	from := time.Date(day.Year(), (day.Month()-1)/3*3+1+time.Month(3*n), 1, 0, 0, 0, 0, day.Location())
-	return Span{from, from.AddDate(0, 3, 0)}
+	return Span{From: from, To: from.AddDate(0, 3, 0)}
 }
 
 // dateOf returns a day of the calendar; false if it does not exist.
@@ -350,6 +366,7 @@ func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	}
 	for n := day.Year() + 1; n > day.Year()-8; n-- { // the last 29 February may be that far back
 		if span, ok := dateOf(n, month, dayOfMonth, day); ok && !span.From.After(day.AddDate(0, 0, 31)) {
+			span.Yearly = true
 			return span, true
 		}
 	}
@@ -368,6 +385,7 @@ func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	if span.From.After(day.AddDate(0, 0, 31)) {
 		span = monthOf(day.Year()-1, month, day)
 	}
+	span.Yearly = true
 	return span, true
 }
 

@@ -5,7 +5,7 @@
 //	terms.go, words.go, stem.go   a text's terms, in Chinese and English
 //	synonyms.go                   words of like meaning
 //	index.go                      terms as keys of one scope
-//	query.go, dates.go            the terms, people and time of a question
+//	query.go                      the terms, people and time of a question
 //	pool.go, score.go             BM25 and the weights for chats
 //	feedback.go                   terms that the best texts have in common
 //	fuse.go                       one ranking of two: by words, by meaning

@@ -3,9 +3,10 @@ package rank
 import (
 	"hash/fnv"
 	"math"
-	"slices"
 	"strings"
 	"unicode"
+
+	"ebb/memory/dates"
 )
 
 // Bounds of the index of one text, since a search reads all of it with each text that it scores. A longer text keeps
@@ -91,7 +92,7 @@ func flagsOf(text string) uint32 {
 	if isQuestion(text) {
 		flags |= flagQuestion
 	}
-	if namesTime(text) {
+	if dates.HasTimeWord(text) {
 		flags |= flagTime
 	}
 	return flags
@@ -104,25 +105,4 @@ func isQuestion(text string) bool {
 	}
 	text = strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("。!~", r) })
 	return strings.HasSuffix(text, "吗") || strings.HasSuffix(text, "呢") || strings.HasSuffix(text, "么")
-}
-
-var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
-monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
-november december recently summer winter spring fall morning evening
-昨 今天 明天 今年 去年 前天 上周 下周 上月 上个月 下月 下个月 星期 周一 周二 周三 周四 周五 周六 周日 周末 最近 刚刚`)
-
-// namesTime looks for a day, a date, a year.
-func namesTime(text string) bool {
-	digits := 0
-	for _, r := range text {
-		switch {
-		case r >= '0' && r <= '9':
-			digits++
-			continue
-		case digits == 4 && !isWordRune(r), digits > 0 && strings.ContainsRune("年月日号点", r):
-			return true
-		}
-		digits = 0
-	}
-	return digits == 4 || slices.ContainsFunc(timeWords, func(w string) bool { return contains(text, w) })
 }

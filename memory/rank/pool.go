@@ -163,7 +163,7 @@ func (p *Pool) why(d *doc) []string {
 	if p.q.names(d.Doc) {
 		why = append(why, "person named")
 	}
-	if f := p.q.dated(d.At); f > 1 {
+	if f := p.q.dateFactor(d.At); f > 1 {
 		why = append(why, "date "+d.At.In(p.q.now.Location()).Format(time.DateOnly))
 	}
 	return why

@@ -4,8 +4,10 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
+
+	"ebb/memory/dates"
+	"ebb/memory/text"
 )
 
 // wanted is a term of a query.
@@ -25,7 +27,7 @@ type Query struct {
 	now     time.Time
 	terms   []wanted
 	people  []string // ids of the named people
-	dates   []span
+	dates   []dates.Span
 	when    bool // it asks for a time
 	you     bool // it asks for the bot's words
 	noTerms bool // it says so little that any of it must do
@@ -46,7 +48,7 @@ var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 func ParseQuery(text string, now time.Time) Query {
 	folded := fold(text)
 	q := Query{
-		text: folded, now: now, dates: datesOf(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
+		text: folded, now: now, dates: dates.Find(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
 	}
 	place := make(map[string]int)
 	var times []float64
@@ -102,7 +104,7 @@ type Person struct {
 // AddPeople adds the participants to the query: a named one counts as the speaker or the subject of the text.
 func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
-		if !contains(q.text, fold(p.Nick)) {
+		if !text.ContainsWord(q.text, fold(p.Nick)) {
 			continue
 		}
 		if !slices.Contains(q.people, p.ID) {
@@ -127,29 +129,36 @@ func (q Query) names(d Doc) bool {
 	return slices.ContainsFunc(d.Who, func(id string) bool { return slices.Contains(q.people, id) })
 }
 
-// contains reports whether a name stands in a text, a Latin one not as a part of a word.
-func contains(text, name string) bool {
-	if name == "" {
-		return false
+// Span is the first time that the query names. A day or month without a year is the last such one.
+func (q Query) Span() (from, to time.Time, ok bool) {
+	if len(q.dates) == 0 {
+		return time.Time{}, time.Time{}, false
 	}
-	for rest := text; ; {
-		i := strings.Index(rest, name)
-		if i < 0 {
-			return false
-		}
-		before, after := []rune(rest[:i]), []rune(rest[i+len(name):])
-		whole := []rune(name)
-		if (len(before) == 0 || !oneWord(before[len(before)-1], whole[0])) &&
-			(len(after) == 0 || !oneWord(whole[len(whole)-1], after[0])) {
-			return true
-		}
-		rest = rest[i+len(name):]
+	s := q.dates[0]
+	if s.Yearly && s.From.After(q.now) {
+		return s.From.AddDate(-1, 0, 0), s.To.AddDate(-1, 0, 0), true
 	}
+	return s.From, s.To, true
 }
 
-// oneWord reports whether two adjacent characters are of one Latin word.
-func oneWord(a, b rune) bool {
-	return isWordRune(a) && isWordRune(b) && !isIdeograph(a) && !isIdeograph(b)
+const (
+	dayFactor  = 3   // of a text of the day that the query names
+	spanFactor = 1.7 // of a text of a longer time that it names
+)
+
+// dateFactor is the weight of a text's time.
+func (q Query) dateFactor(at time.Time) float64 {
+	f := 1.0
+	for _, s := range q.dates {
+		switch {
+		case !s.Holds(at):
+		case s.OneDay():
+			f = max(f, dayFactor)
+		default:
+			f = max(f, spanFactor)
+		}
+	}
+	return f
 }
 
 // selectsTexts reports whether a term alone makes a text a candidate.

@@ -45,7 +45,7 @@ func (p *Pool) score() []int {
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
-		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dated(d.At) > 1 || p.q.names(d.Doc)) {
+		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dateFactor(d.At) > 1 || p.q.names(d.Doc)) {
 			d.base += looseScore
 		}
 	}
@@ -217,7 +217,7 @@ func (p *Pool) neighbours(events []int, at int) float64 {
 
 // factor is the weight of a text's properties besides its words.
 func (q Query) factor(d *doc, assistant bool) float64 {
-	f := q.dated(d.At)
+	f := q.dateFactor(d.At)
 	if q.names(d.Doc) {
 		f *= personFactor
 	}

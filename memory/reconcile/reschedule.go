@@ -26,7 +26,7 @@ func reschedules(d memory.Draft, m memory.Memory) bool {
 		return false
 	}
 	then, _, _ := strings.Cut(to[2], ",") // a reason may follow
-	if !whenRE.MatchString(then) || !whenRE.MatchString(strings.TrimRight(from[2], ".。!")) {
+	if !dates.IsTime(then) || !dates.IsTime(strings.TrimRight(from[2], ".。!")) {
 		return false
 	}
 	same := by == was && d.SubjectID == m.SubjectID
@@ -74,18 +74,3 @@ var (
 	ownAffairRE = regexp.MustCompile(`年假|请假|休假|假期|调休|体检|面试|出差|航班|机票|高铁|火车|车票|考试|答辩|婚礼|生日|搬家|值班|轮班|复诊|入职|离职|` +
 		`\b(?:leave|vacation|holiday|flight|train|interview|exam|birthday|wedding|appointment|shift|trip|day off)\b`)
 )
-
-// whenRE matches texts that consist of times only, folded: days, dates, hours, spans of them, and their connectives.
-var whenRE = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`\(?\d{4}-\d{2}(?:-\d{2})?(?: ?(?:至|to) ?\d{4}-\d{2}-\d{2})?\)?`,
-	`\d{4} ?年|(?:\d{1,2}|[一二三四五六七八九十]{1,3}) ?月(?:份|底|初|中旬?|上旬|下旬)?|(?:\d{1,2}|[一二三四五六七八九十]{1,3}) ?[日号]`,
-	`大?后天|[今明][天晚早]|今明两天|节[前后]|(?:国庆|春节|五一|元旦)(?:节?[前后])?`,
-	`(?:每|本|这个?|下+个?|上个?)?(?:周|星期|礼拜)(?:[一二三四五六日天末])?|(?:本|这个?|下+个?)月(?:底|初|中)?|[月年][底初末]|[今明]年|(?:本|下个?)季度`,
-	`凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|晚`,
-	`(?:\d{1,2}|[一二两三四五六七八九十]{1,3}) ?点(?:半|钟|整|[一三]刻|\d{1,2}分?|[一二三四五六七八九十]{1,3}分)?`,
-	`\d{1,2}:\d{2}(?: ?[ap]m)?|\d{1,2} ?[ap]m|\d{1,2}/\d{1,2}`,
-	dates.MonthNames + `\.? \d{1,2}\b`,
-	`(?:` + dates.WeekdayName + `|` + dates.MonthNames + `|mon|tue|wed|thu|fri|sat|sun|tomorrow|today|tonight|noon|midnight|morning|afternoon|evening|(?:week|month|quarter|year|weekend))s?\b`,
-	`\b(?:next|this|the|on|at|of|in|early|late|end|mid|after|day|and)\b|\d{1,2}(?:st|nd|rd|th)\b|q[1-4]\b`,
-	`[ ,、()~.-]|到|至|的|之?间|开始|进行|举行|召开`,
-}, "|") + `)+$`)

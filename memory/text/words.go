@@ -3,6 +3,7 @@ package text
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -86,6 +87,34 @@ func Tokenize(text string) []string {
 // IsLatin reports whether a character is a letter or digit of a script with blanks between words.
 func IsLatin(r rune) bool {
 	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// IsWordRune reports whether a character is part of a word, in any script.
+func IsWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// ContainsWord reports whether a word stands in a text, a Latin one not as a part of a longer one.
+func ContainsWord(text, word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	last, _ := utf8.DecodeLastRuneInString(word)
+	for at := 0; word != ""; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		start, end := at+i, at+i+len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if !inOneWord(before, first) && !inOneWord(last, after) {
+			return true
+		}
+		at = end
+	}
+	return false
+}
+
+// inOneWord reports whether two adjacent characters are of one Latin word.
+func inOneWord(a, b rune) bool {
+	return IsWordRune(a) && IsWordRune(b) && !isIdeograph(a) && !isIdeograph(b)
 }
 
 // joinsWord reports marks that hold a word together: there is a letter or digit on both sides.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory/classify"
+	"ebb/memory/dates"
 	"ebb/sql/dbsqlc"
 )
 
@@ -18,7 +19,7 @@ func retells(content, old string, others []string) bool {
 	if sameStatement(old, content) {
 		return true
 	}
-	bare := classify.TrimLead(datesIn.ReplaceAllString(old, ""))
+	bare := classify.TrimLead(dates.Strip(old))
 	folded := text.Fold(content)
 	if slices.ContainsFunc(numbersIn(text.Fold(bare)), func(n string) bool { return !strings.Contains(folded, n) }) {
 		return false

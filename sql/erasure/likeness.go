@@ -2,13 +2,13 @@ package erasure
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"ebb/memory/classify"
+	"ebb/memory/dates"
 	"ebb/memory/text"
 )
 
@@ -20,9 +20,6 @@ const (
 	minSaying    = 10  // characters of another
 	maxPieces    = 64  // pieces that sessions are searched for
 )
-
-// datesIn matches the dates that are added to words when a fact is stored.
-var datesIn = regexp.MustCompile(`\s*[(（]\s*\d{4}-\d{2}-\d{2}[^()（）]*[)）]`)
 
 // likeness finds texts that repeat others.
 type likeness struct {
@@ -52,7 +49,7 @@ func (l *likeness) learn(text string) {
 
 // say adds a text for approximate comparison, without the dates that were added to it.
 func (l *likeness) say(said string) {
-	said = strings.TrimSpace(text.Fold(datesIn.ReplaceAllString(classify.TrimLead(said), "")))
+	said = strings.TrimSpace(text.Fold(dates.Strip(classify.TrimLead(said))))
 	if utf8.RuneCountInString(said) < leastSaid(said) {
 		return
 	}
@@ -192,7 +189,7 @@ func personal(mark string) bool {
 
 // sameStatement reports whether two facts say the same; one of them may begin with its author's name.
 func sameStatement(a, b string) bool {
-	a, b = classify.TrimLead(datesIn.ReplaceAllString(a, "")), classify.TrimLead(datesIn.ReplaceAllString(b, ""))
+	a, b = classify.TrimLead(dates.Strip(a)), classify.TrimLead(dates.Strip(b))
 	if text.Normalize(a) == text.Normalize(b) {
 		return true
 	}
