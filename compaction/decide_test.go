@@ -116,8 +116,8 @@ type conversation struct {
 	seq   int64
 	text  int              // tokens of the summaries
 	first []sessions.Event // what the last cut left raw
-	// summary is the length of the summary of so many tokens; nil: a quarter of them.
-	summary func(source int) int
+	// summary is the length of a summary for a source in tokens; nil: a quarter of it.
+	summary func(source int, cut Cut) int
 }
 
 func converse(p Policy, w Window) *conversation {
@@ -172,7 +172,7 @@ func (c *conversation) tell(cut Cut, partial bool) {
 	}
 	summary := min(source/4, 800)
 	if c.summary != nil {
-		summary = c.summary(source)
+		summary = c.summary(source, cut)
 	}
 	switch c.mood {
 	case "error":

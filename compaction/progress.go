@@ -12,8 +12,41 @@ const (
 	healFrame     = 32
 )
 
-// MaxSummaryShare bounds a summary: one part in four of a chat request.
-const MaxSummaryShare = 4
+// MinSummary is the minimum length of a summary in any window, MinTarget that of a requested one in tokens.
+const (
+	MinSummary = 64
+	MinTarget  = 120
+)
+
+// SummaryTarget is the length in tokens to request for a summary of a cut: a quarter of its source and the summary that it
+// continues, within the room that [Window.Target] leaves. w is in counted tokens.
+func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
+	most := w.Summary
+	if p.SummaryTokens > 0 {
+		most = p.SummaryTokens
+	}
+	return max(MinSummary, min(most, w.Available(s.Fixed)-cut.Recent, max(MinTarget, cut.Source/4+p.replacedTokens(s))))
+}
+
+// LongestSummary is the maximum size in tokens of each summary of a cut. It leaves the context below the size trigger, with
+// room for [Window.MinBatch] more, when the rest of the cut's plan has left too. A summary of [Policy.SummaryTarget] always
+// fits, with the identifiers that healing adds.
+func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
+	most := w.MaxSummary()
+	if !p.Tokens {
+		return most
+	}
+	kept := s.SummaryTokens
+	switch {
+	case p.Rolling:
+		kept = 0
+	case p.RollUpTokens > 0:
+		kept = min(kept, p.RollUpTarget(0))
+	}
+	room := w.Trigger() - w.MinBatch() - budgetSlack - s.Fixed - cut.Recent - kept
+	target := p.SegmentTarget(p.SummaryTarget(w, s, cut))
+	return min(most, max(room, target+HealAllowance(target)))
+}
 
 // HealAllowance is the length in tokens that healing may add to a draft with a given budget. Each marked value adds up to
 // six more.

@@ -104,6 +104,9 @@ func (w Window) Counted(factor float64) Window {
 // Usable is the maximum size of a request.
 func (w Window) Usable() int { return w.Context - w.Reserve }
 
+// MaxSummary is the maximum size of a summary in any context: one part in four of a request.
+func (w Window) MaxSummary() int { return w.Usable() / 4 }
+
 // MaxTokens is the maximum size after a compaction.
 func (w Window) MaxTokens() int {
 	return min(int(float64(w.Context)*w.Share), w.Usable())
@@ -154,14 +157,6 @@ func (w Window) RearmAfter(tokens int, gained bool) int {
 // budgetSlack reserves room for framing that is not counted by message.
 const budgetSlack = 500
 
-// minSummary is the minimum length of a summary in any window.
-const MinSummary = 64
-
 // Available is the budget of conversation and summaries after a compaction, next to the fixed tokens. It may be
 // negative.
 func (w Window) Available(fixed int) int { return w.Target() - fixed - budgetSlack }
-
-// SummaryCap is the length to request of a summary when recent tokens stay raw.
-func (w Window) SummaryCap(fixed, recent int) int {
-	return max(MinSummary, min(w.Available(fixed)-recent, w.Summary))
-}

@@ -233,10 +233,10 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	fixed := r.views.Fixed(r.view)
+	state := r.views.State(r.view, r.tokens)
 	task := summarize.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.WithoutCommands(src.Events), From: s.CompactedSeq, Through: cut.Through,
-		Target: r.target(w, fixed, cut), Focus: r.Focus, Usable: w.Usable(), Source: cut.Source,
+		Target: p.SummaryTarget(w, state, cut), Longest: p.LongestSummary(w, state, cut), Focus: r.Focus, Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, MaxRaw)
 			if err == nil && len(events) == MaxRaw {
@@ -282,24 +282,6 @@ const maxFocus = 1500
 
 // MaxRaw is the maximum number of events that are read to write a roll-up or a rewritten summary.
 const MaxRaw = 2000
-
-// target is the requested length of the new summary: a quarter of its source plus the length of the summary that it
-// continues. The commit gate would refuse a longer one.
-func (r *run) target(w compaction.Window, fixed int, cut compaction.Cut) int {
-	if n := r.set.Policy.SummaryTokens; n > 0 {
-		w.Summary = n
-	}
-	length := cut.Source / 4
-	if r.set.Policy.Rolling {
-		for _, a := range r.view.Summaries {
-			length += a.Tokens
-		}
-	}
-	return min(w.SummaryCap(fixed, cut.Recent), max(minSummary, length))
-}
-
-// minSummary is the minimum length of a requested summary, in tokens.
-const minSummary = 120
 
 // plan is the policy's cut, or the cut of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {

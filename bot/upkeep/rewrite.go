@@ -99,8 +99,8 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	w, p := r.set.Window.Counted(r.view.Session.CalibrationFactor), r.set.Policy
 	p.Rolling = false // the other summaries stay
 	task := summarize.Task{
-		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Usable: w.Usable(),
-		Target: min(w.Summary, max(minSummary, compaction.TokensOf(events)/4)),
+		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Longest: w.MaxSummary(),
+		Target: min(w.Summary, max(compaction.MinTarget, compaction.TokensOf(events)/4)),
 	}
 	var draft summarize.Draft
 	if p.Mode == compaction.PruneOnly {

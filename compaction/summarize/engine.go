@@ -26,8 +26,8 @@ type Task struct {
 	From, Through int64
 	Target        int    // tokens of the new summary
 	Focus         string // an operator's wish
-	// Usable is the size of a chat request in tokens; a summary takes at most a quarter of it.
-	Usable int
+	// Longest is the maximum size of each summary in tokens, see [compaction.Policy.LongestSummary]; 0 is unbounded.
+	Longest int
 	// Source is the size of Events in the view. It bounds the summary by [compaction.Policy.MostSummary]. 0: the size
 	// of Events themselves.
 	Source int
@@ -99,8 +99,8 @@ func (t Task) maxSummary() int {
 		source += compaction.TokensIn(compaction.AfterEmptied(t.Active))
 	}
 	most := max(compaction.MinSummary, t.Policy.MostSummary(source))
-	if t.Usable > 0 {
-		most = min(most, t.Usable/compaction.MaxSummaryShare)
+	if t.Longest > 0 {
+		most = min(most, t.Longest)
 	}
 	return most
 }

@@ -90,7 +90,7 @@ func taskOf(p compaction.Policy, events []sessions.Event, active ...sessions.Sum
 	from := events[0].Seq - 1
 	return Task{
 		Policy: p, Session: sessions.Session{CompactedSeq: from}, Active: active, Events: events, From: from,
-		Through: events[len(events)-1].Seq, Target: 300, Usable: 4000,
+		Through: events[len(events)-1].Seq, Target: 300, Longest: 1000,
 	}
 }
 

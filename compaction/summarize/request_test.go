@@ -68,7 +68,7 @@ func TestCredentialsStayOut(t *testing.T) {
 	for _, p := range []compaction.Policy{compaction.Policies["token_budget"], compaction.Policies["archive"]} {
 		for _, raw := range []bool{false, true} {
 			m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
-			task := Task{Policy: p, Active: active, Events: events, From: 4, Through: 8, Target: 300, Focus: secret, Usable: 16000}
+			task := Task{Policy: p, Active: active, Events: events, From: 4, Through: 8, Target: 300, Focus: secret, Longest: 4000}
 			if raw {
 				task.Raw = func(context.Context, int64, int64) ([]sessions.Event, error) { return events, nil }
 			}

@@ -48,10 +48,10 @@ func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	target := t.Policy.RollUpTarget(t.Target)
 	// A roll-up is shorter than its source, unless the source is short and only in many pieces.
 	most := max(compaction.TokensIn(t.Active)-1, target*12/10)
-	if t.Usable > 0 {
-		most = min(most, t.Usable/compaction.MaxSummaryShare)
+	if t.Longest > 0 {
+		most = min(most, t.Longest)
 	}
-	r := Request{Target: target, MaxTokens: most, Focus: t.Focus, Profile: t.Policy.Profile}
+	r := Request{Target: min(target, most), MaxTokens: most, Focus: t.Focus, Profile: t.Policy.Profile}
 	if r.Events = e.rawEvents(ctx, t); r.Events != nil {
 		return r
 	}

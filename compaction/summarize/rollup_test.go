@@ -17,17 +17,17 @@ import (
 
 // world is a session's log and the summaries of its view, as a store would keep them.
 type world struct {
-	fatal  func(format string, args ...any)
-	engine *Engine
-	log    []sessions.Event
-	active []sessions.Summary
-	cursor int64
-	usable int
+	fatal   func(format string, args ...any)
+	engine  *Engine
+	log     []sessions.Event
+	active  []sessions.Summary
+	cursor  int64
+	longest int
 }
 
 func newWorld(tb testing.TB, m Model) *world {
 	tb.Helper()
-	return &world{fatal: tb.Fatalf, engine: engine(m), usable: 8000}
+	return &world{fatal: tb.Fatalf, engine: engine(m), longest: 2000}
 }
 
 // compact summarizes some more turns under a policy and commits the draft.
@@ -35,7 +35,7 @@ func (w *world) compact(p compaction.Policy, turns int) Draft {
 	fresh := eventsFrom(w.cursor+1, turns, 80)
 	w.log = append(w.log, fresh...)
 	task := taskOf(p, fresh, slices.Clone(w.active)...)
-	task.Usable = w.usable
+	task.Longest = w.longest
 	task.Raw = func(_ context.Context, from, through int64) ([]sessions.Event, error) {
 		return slices.Clone(w.log[from:through]), nil
 	}
@@ -85,7 +85,7 @@ func TestSummariesStayBounded(t *testing.T) {
 			for range 30 {
 				before := slices.Clone(w.active)
 				d := w.compact(p, 3+sizes.IntN(10))
-				if newest := d.Summaries[len(d.Summaries)-1]; newest.Tokens > w.usable/4 {
+				if newest := d.Summaries[len(d.Summaries)-1]; newest.Tokens > w.longest {
 					t.Fatalf("a summary of %d tokens", newest.Tokens)
 				}
 				if p.Rolling {
