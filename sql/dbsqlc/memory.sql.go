@@ -181,7 +181,7 @@ FROM (SELECT unnest($1::text[]) AS of_session, unnest($2::text[]) AS person) p
 CROSS JOIN LATERAL (
     SELECT e.session_key, e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = p.of_session AND e.sender_id = p.person AND e.sender_id <> '' AND e.sender_nick <> ''
-    ORDER BY e.id DESC
+    ORDER BY e.sent_at DESC, e.id DESC
     LIMIT 1
 ) n
 `

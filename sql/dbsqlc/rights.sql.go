@@ -904,18 +904,24 @@ func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidPara
 }
 
 const messagesBefore = `-- name: MessagesBefore :many
-SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.role = 'user' AND (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)
-  AND e.content <> $4::text
-ORDER BY e.sent_at DESC, e.id DESC
+SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.state, l.message, l.created_at
+FROM (SELECT unnest($1::text[]) AS id) p
+CROSS JOIN LATERAL (
+    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at, e.sent_at
+    FROM dingtalk_session_events e
+    WHERE e.session_key = $2 AND e.sender_id = p.id AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $3::bigint)
+      AND e.content <> $4::text
+    ORDER BY e.sent_at DESC, e.id DESC
+    LIMIT $5::int
+) l
+ORDER BY l.sent_at DESC, l.id DESC
 LIMIT $5::int
 `
 
 type MessagesBeforeParams struct {
-	SessionKey sessions.Key
 	People     []string
+	SessionKey sessions.Key
 	BeforeID   int64
 	Erased     string
 	MaxRows    int
@@ -934,11 +940,11 @@ type MessagesBeforeRow struct {
 }
 
 // MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
-// dead letters.
+// dead letters. Each of the person's ids has an order of its own in the index.
 func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
 	rows, err := db.Query(ctx, messagesBefore,
-		arg.SessionKey,
 		arg.People,
+		arg.SessionKey,
 		arg.BeforeID,
 		arg.Erased,
 		arg.MaxRows,

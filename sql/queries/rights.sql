@@ -129,13 +129,19 @@ LIMIT @max_rows::int;
 
 -- name: MessagesBefore :many
 -- MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
--- dead letters.
-SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @before_id::bigint)
-  AND e.content <> @erased::text
-ORDER BY e.sent_at DESC, e.id DESC
+-- dead letters. Each of the person's ids has an order of its own in the index.
+SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.state, l.message, l.created_at
+FROM (SELECT unnest(@people::text[]) AS id) p
+CROSS JOIN LATERAL (
+    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at, e.sent_at
+    FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.sender_id = p.id AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @before_id::bigint)
+      AND e.content <> @erased::text
+    ORDER BY e.sent_at DESC, e.id DESC
+    LIMIT @max_rows::int
+) l
+ORDER BY l.sent_at DESC, l.id DESC
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
