@@ -47,6 +47,37 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 	}
 }
 
+// The words of a deleted fact leave the waiting replies of the conversations that may read it, and no others.
+func TestWaitingRepliesOfOtherConversations(t *testing.T) {
+	t.Parallel()
+	const words = "张伟伟住在静安寺旁边"
+	s, pool := open(t, sqltest.URL(t))
+	for _, scope := range []memory.Scope{memory.ScopeGroup, memory.ScopeTeam} {
+		here, there := newChat(t, s, sessions.ConversationID("here-"+scope), liID, false), newChat(t, s, sessions.ConversationID("there-"+scope), liID, false)
+		here.tell(zhangID, words, "好的")
+		fact := group(here, words)
+		fact.SaidBy, fact.StartSeq, fact.EndSeq = zhangID, 1, 1
+		if scope == memory.ScopeTeam {
+			fact.Scope, fact.ScopeID = scope, string(robot)
+		}
+		id := here.save(fact).Saved[0]
+		for _, c := range []*chat{here, there} {
+			asked := c.speak("asked", liID, "李娜", "/status", nil)
+			must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+				Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
+				Reply: &sessions.Reply{Text: words + "，会议在周三", Nonce: "asked-" + string(c.reader.Key)},
+			}))
+		}
+		here.forget(id, zhangID, true)
+		for c, kept := range map[*chat]bool{here: false, there: scope == memory.ScopeGroup} {
+			bodies := collect(t, pool, fmt.Sprintf("SELECT body FROM outbox WHERE session_key = '%s' AND nonce LIKE 'asked-%%'", c.reader.Key), pgx.RowTo[string])
+			if len(bodies) != 1 || strings.Contains(bodies[0], words) != kept || !strings.Contains(bodies[0], "会议在周三") {
+				t.Errorf("a fact of the %s is deleted, in %s %q waits; words kept: want %t", scope, c.reader.Key, bodies, kept)
+			}
+		}
+	}
+}
+
 // A member takes no words from others' replies by an erasure of a message of these words: a common word stays, and so does a
 // sentence that others said too, or that a reply had before the message.
 func TestWaitingRepliesKeepOthersWords(t *testing.T) {

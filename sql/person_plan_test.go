@@ -21,6 +21,8 @@ var fillLog = []string{
 	    CASE WHEN i % 10 = 0 THEN jsonb_build_object('text', 'said', 'quote', jsonb_build_object('sender_id', 'p' || i % 991, 'nick', 'q', 'text', 'said'))
 	    ELSE jsonb_build_object('text', 'said') END
 	 FROM generate_series(0, 99999) i`,
+	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+	 SELECT 'robot/s9', 1000 + i, 'user', 'said ' || i, 'talker', 'talker', 'talk' || i FROM generate_series(0, 19999) i`,
 	`INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
 	 SELECT 'robot/s' || i % 500, jsonb_build_object('staff_id', 'p' || i % 997, 'mentions', '[]'::jsonb), 'b', 'sent', 'a', now() FROM generate_series(0, 49999) i`,
 	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
@@ -65,7 +67,12 @@ func TestPersonPlans(t *testing.T) {
 			return q.MemoriesUnpromote(ctx, p, &dbsqlc.MemoriesUnpromoteParams{People: []string{"p7", "$:p7"}, RobotSessions: "robot/"})
 		},
 		"their last message": func() error {
-			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{SessionKey: key, People: []string{"p7", "$:p7"}, BeforeID: 1 << 40, MaxRows: 1})
+			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{
+				SessionKey: "robot/s9", People: []string{"talker", "$:talker"}, BeforeID: 1 << 40, MaxRows: 1,
+			})
+			if err == nil && !strings.Contains(p.plan, "Index Scan Backward using events_of_person_by_time") {
+				t.Errorf("all messages of a person in a session are read for the last one:\n%s", p.plan)
+			}
 			return err
 		},
 		"what they said in a session": func() error {
@@ -81,7 +88,7 @@ func TestPersonPlans(t *testing.T) {
 		},
 		"their nicks in a session": func() error {
 			_, err := q.NicksSeen(ctx, p, &dbsqlc.NicksSeenParams{SessionKeys: []string{"robot/s7", "robot/s7"}, People: []string{"p7", "p11"}})
-			if err == nil && !strings.Contains(p.plan, "events_of_person_in_session") {
+			if err == nil && !strings.Contains(p.plan, "events_of_person_by_time") {
 				t.Errorf("a nick is not found by its key:\n%s", p.plan)
 			}
 			return err
@@ -108,8 +115,11 @@ func TestPersonPlans(t *testing.T) {
 		"receipts of a fact": func() error {
 			return q.FlushesForget(ctx, p, &dbsqlc.FlushesForgetParams{SessionKeys: []string{"robot/s7"}, Ids: []int64{7, 8}})
 		},
-		"days of a digest":          func() error { return q.DigestsReopen(ctx, p, []int64{7, 8}) },
-		"waiting replies":           func() error { _, err := q.OutboxQuoting(ctx, p, []string{"fact 7"}); return err },
+		"days of a digest": func() error { return q.DigestsReopen(ctx, p, []int64{7, 8}) },
+		"waiting replies": func() error {
+			_, err := q.OutboxQuoting(ctx, p, &dbsqlc.OutboxQuotingParams{SessionKeys: []string{"robot/s7"}, Facts: []string{"fact 7"}})
+			return err
+		},
 		"waiting without a session": func() error { return q.SessionsRevive(ctx, p) },
 	} {
 		if err := run(); err != nil {

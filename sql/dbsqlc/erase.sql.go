@@ -578,9 +578,14 @@ func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams
 
 const outboxQuoting = `-- name: OutboxQuoting :many
 SELECT o.session_key, o.id, o.body FROM outbox o
-WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+WHERE o.session_key = ANY($1::text[]) AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
 ORDER BY o.session_key, o.id FOR UPDATE
 `
+
+type OutboxQuotingParams struct {
+	SessionKeys []string
+	Facts       []string
+}
 
 type OutboxQuotingRow struct {
 	SessionKey sessions.Key
@@ -588,9 +593,9 @@ type OutboxQuotingRow struct {
 	Body       string
 }
 
-// OutboxQuoting lists the open replies of all sessions that quote a fact. Few are open at a time.
-func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, facts []string) ([]OutboxQuotingRow, error) {
-	rows, err := db.Query(ctx, outboxQuoting, facts)
+// OutboxQuoting lists the open replies of some sessions that quote a fact. Few are open at a time.
+func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, arg *OutboxQuotingParams) ([]OutboxQuotingRow, error) {
+	rows, err := db.Query(ctx, outboxQuoting, arg.SessionKeys, arg.Facts)
 	if err != nil {
 		return nil, err
 	}

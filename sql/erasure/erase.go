@@ -282,7 +282,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: shown})
 		},
 		func() error {
-			return s.repliesWithout(ctx, tx, contents)
+			return s.repliesWithout(ctx, tx, readers, contents)
 		},
 		func() error {
 			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})

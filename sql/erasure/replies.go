@@ -74,19 +74,20 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	}), err
 }
 
-// repliesWithout removes facts from all unsent replies.
-func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, facts []string) error {
-	quoting, err := s.Q.OutboxQuoting(ctx, tx, facts)
+// repliesWithout removes distinctive facts from the unsent replies of the sessions that may have read them. A reply in
+// another session repeats something else.
+func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []string) error {
+	facts = distinctive(facts)
+	if len(facts) == 0 {
+		return nil
+	}
+	quoting, err := s.Q.OutboxQuoting(ctx, tx, &dbsqlc.OutboxQuotingParams{SessionKeys: readers, Facts: facts})
 	if err != nil {
 		return err
 	}
 	for _, o := range quoting {
-		body := unquoted(o.Body, facts)
-		if body == o.Body {
-			continue
-		}
 		if err := s.Q.OutboxTrim(ctx, tx, &dbsqlc.OutboxTrimParams{
-			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText,
+			SessionKey: o.SessionKey, ID: o.ID, Body: unquoted(o.Body, facts), Erased: sessions.ErasedText,
 		}); err != nil {
 			return err
 		}
@@ -96,12 +97,21 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, facts []string) e
 
 // unquoted is a text without some others; those that are not distinctive stay.
 func unquoted(text string, others []string) string {
-	for _, o := range others {
-		if o = strings.TrimSpace(o); isDistinctive(o) {
-			text = strings.ReplaceAll(text, o, sessions.ErasedText)
-		}
+	for _, o := range distinctive(others) {
+		text = strings.ReplaceAll(text, o, sessions.ErasedText)
 	}
 	return text
+}
+
+// distinctive are the distinctive texts among some, without blanks around them.
+func distinctive(texts []string) []string {
+	var kept []string
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); isDistinctive(t) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
 }
 
 // isDistinctive reports whether a text is long as a sentence or has an identifier. Many people may write a shorter one.

@@ -115,9 +115,9 @@ WHERE EXISTS (
       AND strpos(e.content, t.said) > 0);
 
 -- name: OutboxQuoting :many
--- OutboxQuoting lists the open replies of all sessions that quote a fact. Few are open at a time.
+-- OutboxQuoting lists the open replies of some sessions that quote a fact. Few are open at a time.
 SELECT o.session_key, o.id, o.body FROM outbox o
-WHERE o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+WHERE o.session_key = ANY(@session_keys::text[]) AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
 ORDER BY o.session_key, o.id FOR UPDATE;
 
 -- name: OutboxTrim :exec
