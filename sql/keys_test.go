@@ -48,7 +48,6 @@ var overAllSessions = map[string]string{
 	"DigestsDrop":       "a person's rights: digests of memory that is no more",
 	"DigestsReopen":     "a person's rights: digests of memory that is no more",
 	"SessionsReading":   "a person's rights: conversations that may read memory that is no more",
-	"OutboxQuoting":     "a person's rights: unsent replies that quote memory that is no more",
 	"EmbeddingsErase":   "a person's rights: vectors of texts that are no more",
 
 	"InspectGaps":     "the chaos test's look at everything",
