@@ -432,6 +432,60 @@ func TestDigestOnceAmongReplicas(t *testing.T) {
 	})
 }
 
+// The usage of a digest is counted once, also when the process stops around the model's answer. A paid digest is stored.
+func TestInterruptedDigestIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	usage := sessions.Usage{Prompt: 200, Completion: 100}
+	for name, c := range map[string]struct {
+		stored  bool // the stop comes after the digest is stored
+		fails   bool // the model's answer is an error
+		digests int
+	}{
+		"answered":       {digests: 1},
+		"refused":        {fails: true},
+		"already stored": {stored: true, digests: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reached, stopping := make(chan struct{}), make(chan struct{})
+				var once sync.Once
+				wait := func() { once.Do(func() { close(reached) }); <-stopping }
+				m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
+					if !c.stored {
+						wait()
+					}
+					a := text(goodSummary)
+					a.Usage = usage
+					if c.fails {
+						return llm.Response{Usage: usage}, &llm.CallError{Class: llm.Denied, Err: errors.New("denied")}
+					}
+					return a, nil
+				}}
+				w := start(t, setup{model: m, config: nightly})
+				until(9, 0)
+				w.chat("heron", 6)
+				before := w.state(group).SpentToday
+				w.store.lose(func(op string) error {
+					if c.stored && op == "store digest" {
+						wait()
+					}
+					return nil
+				})
+				until(4, 0)
+				<-reached
+				ended := make(chan struct{})
+				go func() { w.stop(); close(ended) }()
+				synctest.Wait()
+				close(stopping)
+				<-ended
+				want(t, "digests", len(w.store.digests()), c.digests)
+				want(t, "spent", w.state(group).SpentToday-before, usage.Prompt+usage.Completion)
+			})
+		})
+	}
+}
+
 func TestLanguageOfDay(t *testing.T) {
 	t.Parallel()
 	for words, language := range map[string]string{

@@ -125,26 +125,44 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
 	digest, err := u.summarizeDay(ctx, s, d)
-	defer func() {
-		if ctx.Err() != nil || sessions.IsFinal(err) {
-			u.Charge(ctx, d.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost})
-		}
-	}()
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // interrupted, not failed: the next process writes the digest
+	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost}
+	if err != nil && ctx.Err() != nil { // interrupted, not failed: the next process writes the digest
+		u.Charge(ctx, d.Key, spent)
+		return context.Cause(ctx)
 	}
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+	defer stop()
 	if err != nil {
-		u.stats.DigestEnded("failed")
-		periodic.LogFailure(ctx, err, "Daily digest failed; it is retried later")
-		if d.Attempts+1 >= memory.DigestAttempts {
-			log.Warn().Str("reason", digestFailureReason(err)).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
-		}
-		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: digestFailureReason(err), Counts: true, Usage: digest.Usage, Cost: digest.Cost})
+		err = u.putOffFailed(one, lease, d, digest, err)
+	} else {
+		err = u.storeDigest(one, lease, digest)
 	}
-	id, err := u.memory.StoreDigest(ctx, lease, digest)
-	switch {
-	case errors.Is(err, sessions.ErrConflict): // another process was faster
+	if sessions.IsFinal(err) { // the row with the usage was not written
+		u.Charge(ctx, d.Key, spent)
+	}
+	if errors.Is(err, sessions.ErrConflict) { // another process was faster
 		return nil
+	}
+	return err
+}
+
+// putOffFailed stores a failed attempt with its usage.
+func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.DigestDue, digest memory.Digest, cause error) error {
+	u.stats.DigestEnded("failed")
+	periodic.LogFailure(ctx, cause, "Daily digest failed; it is retried later")
+	reason := digestFailureReason(cause)
+	if d.Attempts+1 >= memory.DigestAttempts {
+		zerolog.Ctx(ctx).Warn().Str("reason", reason).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
+	}
+	return u.memory.PutOffDigest(ctx, l, memory.DigestFailure{
+		Date: d.Date, Reason: reason, Counts: true, Usage: digest.Usage, Cost: digest.Cost,
+	})
+}
+
+// storeDigest stores a digest with its usage.
+func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memory.Digest) error {
+	id, err := u.memory.StoreDigest(ctx, l, digest)
+	switch {
 	case err != nil:
 		return err
 	case id == 0:
@@ -152,7 +170,7 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 		return nil
 	}
 	u.stats.DigestEnded("written")
-	log.Info().Int64("memory", id).Int("tokens", u.counter.Count(digest.Content)).Msg("Daily digest written")
+	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", u.counter.Count(digest.Content)).Msg("Daily digest written")
 	return nil
 }
 
