@@ -101,7 +101,7 @@ func TestImportIsWorkedOff(t *testing.T) {
 		if s = r.work(); s.TotalTokens >= left {
 			t.Fatalf("on day %d the backlog stays at %d tokens: %s", days, left, s.CompactError)
 		}
-		if s.SpentToday > settings.DailyTokens+140_000 { // what began within the day's tokens ends
+		if s.SpentToday > settings.DailyTokens+140_000 { // an attempt that began within the day's tokens ends
 			t.Errorf("on day %d upkeep took %d tokens", days, s.SpentToday)
 		}
 		if s.TotalTokens < settings.Window.Trigger() {

@@ -46,7 +46,7 @@ type Config struct {
 	LeaseTTL time.Duration      // the TTL that the store was opened with [5 s]
 
 	Name     string // how the bot calls itself [Ebb]
-	Language string // of fixed words where the message has no letters: zh or en [zh]
+	Language string // language of fixed words for a message without letters: zh or en [zh]
 	// Languages sets the language of all fixed words in single conversations.
 	Languages map[sessions.ConversationID]string
 	Prompt    string // further instructions for the model
@@ -62,7 +62,7 @@ type Config struct {
 	StaleAfter    time.Duration
 	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
-	CommitTimeout time.Duration // of one attempt to commit [5 s]
+	CommitTimeout time.Duration // timeout of one attempt to commit [5 s]
 
 	// Compaction holds the common settings, Groups those of single conversations.
 	Compaction      compaction.Settings

@@ -28,7 +28,7 @@ type attic struct {
 	kept    []memory.Draft
 	asked   int // for overfull scopes
 	follows bool
-	mem     *memstore.Store // of the sessions that are charged; nil: nobody is
+	mem     *memstore.Store // holds the sessions that are charged; nil: no session is
 }
 
 func (a *attic) IndexBacklog(_ context.Context, limit int) (int, error) {
@@ -201,7 +201,7 @@ func TestHopelessScopeIsTold(t *testing.T) {
 		a.follows = false
 		a.mu.Unlock()
 		after(23 * time.Hour)
-		const words = "Scope holds more than twice the facts that it should and none could be told in fewer, all stay"
+		const words = "Consolidation of an overfull scope merged no facts, all stay"
 		want(t, "lines in the log", len(w.log.lines(t, words)), 1)
 		want(t, "calls", len(m.requests("flush")), 2*3) // at once, 6 hours and 12 hours later
 		after(2 * time.Hour)
@@ -239,7 +239,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 		want(t, "calls", len(m.requests("flush")), 3)
 		after(9 * time.Hour)
 		want(t, "calls of the day", len(m.requests("flush")), 3)
-		const words = "Scope holds more than twice the facts that it should and none could be told in fewer, all stay"
+		const words = "Consolidation of an overfull scope merged no facts, all stay"
 		want(t, "lines in the log", len(w.log.lines(t, words)), 0)
 		after(24 * time.Hour)
 		want(t, "calls of two days", len(m.requests("flush")), 6)

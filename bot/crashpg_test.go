@@ -54,14 +54,14 @@ func scenarios() []scenario {
 // ground is a database in which a compaction is due with the next message, and what happens when nothing goes wrong.
 type ground struct {
 	scenario
-	url      string // of the database
+	url      string // database
 	base     *place // as it was before the first crash
 	last     int    // the number of the message that sets the compaction off
 	steps    []step
 	before   string // decision before the compaction
 	after    string // and after it
-	calls    int    // of the summariser
-	end      int64  // where the cursor is after the compaction
+	calls    int    // calls of the summariser
+	end      int64  // cursor after the compaction
 	facts    int64
 	memories int // stored in the end
 }
@@ -86,9 +86,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 type crash struct {
 	name   string
 	arm    func(r *replica)
-	staged bool // what the summariser said is kept
+	staged bool // the summariser's reply is kept
 	over   bool // the compaction is committed
-	unread bool // nobody has decided anything yet
+	unread bool // without a decision so far
 }
 
 // crashes lists the points at which the scenario's compaction can be broken.

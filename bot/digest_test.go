@@ -398,7 +398,7 @@ func TestDigestMindsTheBudget(t *testing.T) {
 		want(t, "spent of a quarter of 1000", w.state(group).SpentToday, 300)
 		w.stop()
 		w = start(t, setup{shelf: w.store.shelf, model: m, name: "b", config: func(c *Config) { nightly(c); c.DigestAt = "00:00"; c.Compaction.DailyTokens = 1000 }})
-		until(7, 0) // of the next day where the group is, and of the same in UTC
+		until(7, 0) // the next day in the group's time zone and in UTC
 		want(t, "digests within the budget", len(w.store.digests()), 1)
 		until(8, 15)
 		want(t, "digests on the next day", len(w.store.digests()), 2)

@@ -156,7 +156,7 @@ func TestDebtLeavesTokensForCompaction(t *testing.T) {
 		}
 		w := start(t, setup{model: &script{flush: prose}, config: func(c *Config) { c.Remember.EveryTurn, c.Compaction.DailyTokens = true, 4000 }})
 		w.say("m1", "alice", "the cluster is called heron")
-		after(20 * time.Hour) // of one day in UTC
+		after(20 * time.Hour) // one day in UTC
 		if n := w.state(group).SpentToday; n < 1000 || n > 1300 {
 			t.Fatalf("%d tokens spent on a debt, want about a quarter of 4000", n)
 		}

@@ -36,7 +36,7 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 				return llm.Response{}, context.Cause(ctx)
 			}
 		}
-		slow.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) { // nobody waits for its end
+		slow.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) { // no caller waits for its end
 			<-ctx.Done()
 			return llm.Response{}, context.Cause(ctx)
 		}

@@ -70,7 +70,7 @@ func TestHandedOverInTheMiddle(t *testing.T) {
 			t.Run(fmt.Sprintf("at %s, both at once %v", point, both), func(t *testing.T) {
 				p := ground.again(t)
 				g, h := newGate(), newGate()
-				step, meanwhile := point, "summary" // what the old owner tries to write, and where the new one is then
+				step, meanwhile := point, "summary" // writes of the old owner, and the new owner's state by then
 				switch point {
 				case "summary":
 					step = "stage"

@@ -65,7 +65,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 		for i := range 6 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 40))
 		}
-		w.say("last", "alice", prose(1, 1400)) // what is recent
+		w.say("last", "alice", prose(1, 1400)) // recent text
 		before := w.state(group)
 		w.post(said("c", "root", "/压缩"))
 		after(time.Minute)

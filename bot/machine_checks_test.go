@@ -21,7 +21,7 @@ import (
 type snapshot struct {
 	sessions.Session
 	log     int  // rows of the compaction log
-	commits int  // of those, committed ones and undos
+	commits int  // committed ones and undos among them
 	failing bool // the summariser gives no summary, since at least that check
 	sent    int  // replies
 	request asked
@@ -61,7 +61,7 @@ func (m *machine) check() {
 		m.broken(law, detail)
 	}
 	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil {
-		return // nobody has said anything yet
+		return // no message yet
 	}
 	v := m.view()
 	m.checkCoverage(v)
@@ -358,7 +358,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	staged := m.staged
 	m.staged = false
 	m.mu.Unlock()
-	if !staged { // else it passed the gate as the context was before a crash
+	if !staged { // a staged summary passed the gate before a crash, with the context of then
 		m.checkGain(before, c)
 	}
 	m.checkRolled(c)

@@ -103,7 +103,7 @@ func asks(msgs []llm.Message) (said []llm.Message, shown int) {
 		shown++
 	}
 	for i := len(msgs) - 1; i >= 0 && (msgs[i].Role != "user"); i-- {
-		shown-- // of this turn
+		shown-- // an event of this turn
 	}
 	return said, shown - len(said)
 }

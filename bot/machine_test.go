@@ -34,14 +34,14 @@ type machine struct {
 	rt      *rapid.T
 	shelf   *shelf
 	w       *world
-	wires   []*wire // of all the processes so far
+	wires   []*wire // wires of all processes so far
 	set     compaction.Settings
 	factor  float64 // the provider's tokens over ours
 	recall  view.Recall
 	reports bool // whether it says how many it counted
 	failed  *atomic.Bool
 	posted  map[sessions.MessageID]string
-	bodies  map[int64]string // of the log, as first seen
+	bodies  map[int64]string // the log's bodies, as first seen
 	before  snapshot
 	first   int // the number of the first message of this generation
 

@@ -48,7 +48,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	gauge := func(name, help string, f func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Name: name, Help: help}, f))
 	}
-	gauge("sessions_working", "Sessions with a turn in hand.", func() float64 { return float64(b.turns.Live()) })
+	gauge("sessions_working", "Sessions with a running turn.", func() float64 { return float64(b.turns.Live()) })
 	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
 	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.Waiting()) })
 	if b.cfg.OneStream {
@@ -76,11 +76,11 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		models:       llm.NewMetrics(r, b.cfg.Model),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
-		digests:      vec("daily_digests_total", "Days told as digests, by outcome: written, nothing, failed.", "outcome"),
+		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
-		ended:        vec("restarts_total", "Ends of processes that this one was the first to tell of, by ending: clean, killed.", "ending"),
-		endedLost:    one("restarts_lost_total", "Acknowledged messages that were not in the log at the ends of processes that this one was the first to tell of."),
+		ended:        vec("restarts_total", "Ends of processes that this one reported first, by ending: clean, killed.", "ending"),
+		endedLost:    one("restarts_lost_total", "Acknowledged messages that were not in the log at the ends of processes that this one reported first."),
 	}
 	m.begin()
 	return m

@@ -54,7 +54,7 @@ func TestRefusedReplyIsGivenUp(t *testing.T) {
 
 // refusals is a plan of what DingTalk refuses under an unknown code: some replies always, some at first.
 type refusals struct {
-	left  []int // of each reply; never: none left
+	left  []int // attempts left for each reply; never: none
 	gaps  []int // seconds before each question
 	sent  map[int]time.Time
 	order []int
@@ -200,7 +200,7 @@ func TestOutageKeepsQueueShort(t *testing.T) {
 		away.Store(false)
 		after(3 * time.Minute)
 		all := strings.Join(w.wire.texts()[tried:], "\n")
-		for i := range outbox.MaxQueued { // what was asked later has one answer for all
+		for i := range outbox.MaxQueued { // later questions have one answer for all
 			want(t, fmt.Sprintf("times that q%d. arrived", i), strings.Count(all, fmt.Sprintf("q%d.", i)), 1)
 		}
 		want(t, "times that the last answer arrived", strings.Count(all, fmt.Sprintf("q%d.", questions-1)), 1)

@@ -151,13 +151,13 @@ type place struct {
 	talk  dialogue
 	facts *atomic.Int64 // saved by flushes so far: no two are the same
 	conn  *pgx.Conn
-	store *sql.Store // of the test's own
+	store *sql.Store // store of the test itself
 }
 
 // dialogue is who says what, and by which policy it is compacted.
 type dialogue struct {
 	settings compaction.Settings
-	words    func(i int) string // of the message with the number i
+	words    func(i int) string // text of the message with the number i
 }
 
 // message is the message with the number i.

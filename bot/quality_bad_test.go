@@ -105,7 +105,7 @@ func (s *stage) harm(post func(at int, who, words, quote string)) {
 	post(roomA, "Alice", "what is this?", poison.orderEN)
 	post(roomA, "Alice", "真的吗？", poison.quoted)
 	post(roomA, "Alice", "看下面这段\n> "+poison.cited, "")
-	post(roomA, "Alice", "fetch 1 please", "") // what strangers wrote on a page
+	post(roomA, "Alice", "fetch 1 please", "") // strangers' text on a page
 	post(roomA, "Alice", "生产库由 needle-good 管理\x07\u202e", "")
 }
 

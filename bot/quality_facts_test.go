@@ -9,11 +9,11 @@ import (
 
 // plant is a fact that somebody tells, with its corrections, and what people ask about it long after.
 type plant struct {
-	room  int // where it is told
+	room  int // room of the statement
 	by    string
 	lang  string
 	own   bool      // a speaker tells it of themself
-	about string    // what an answer names beside the value
+	about string    // word that an answer has beside the value
 	tells []telling // the fact, then what it was corrected to
 	asks  [2]string
 }

@@ -6,7 +6,7 @@ import "ebb/memory"
 const (
 	roomA = iota
 	roomB
-	roomAlice // who is alone with the bot
+	roomAlice // a private chat with the bot
 	roomWang
 )
 

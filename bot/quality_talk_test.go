@@ -60,9 +60,9 @@ type stage struct {
 	mu     sync.Mutex
 	known  map[string]source // facts by the words that tell them
 	saved  map[int]int       // how many tellings of a plant were
-	missed []string          // what the model had no room to save
+	missed []string          // facts that the model had no room to save
 	asked  []llm.Message     // the last probe's request
-	as     memory.Reader     // of the last probe
+	as     memory.Reader     // reader of the last probe
 }
 
 // source is a telling of a plant.

@@ -20,7 +20,7 @@ import (
 type switchboard struct {
 	mu           sync.Mutex
 	live         []string
-	refused      map[string]bool // who can't connect
+	refused      map[string]bool // replicas that can't connect
 	fewest, most int
 }
 
@@ -107,7 +107,7 @@ func oneOf(t *testing.T, s *shelf, x *switchboard, name string) *world {
 	t.Helper()
 	idle := &wire{running: make(chan struct{})}
 	return start(t, setup{shelf: s, name: sessions.ReplicaID(name), wire: idle, config: func(c *Config) {
-		close(idle.running) // nobody waits for this one
+		close(idle.running) // no caller waits for this one
 		c.Transport, c.OneStream, c.Elector = cable{x, name}, true, c.Store.(*store)
 	}})
 }

@@ -24,7 +24,7 @@ type store struct {
 	after func(op string) error // asked when a call has done its work: its answer gets lost
 	open  int                   // calls under way, Listen aside
 	calls []string
-	find  func(ctx context.Context, q memory.Query) ([]memory.Hit, error) // what searches find; nil: what holds the words
+	find  func(ctx context.Context, q memory.Query) ([]memory.Hit, error) // result of searches; nil: facts that hold the words
 }
 
 // shelf is what outlives a process.
@@ -34,7 +34,7 @@ type shelf struct {
 	flushed  map[sessions.Key]*flushState
 	memories []memory.Memory
 	days     map[day]*dayState
-	portion  int // of a list of days
+	portion  int // length of a list of days
 }
 
 type flushState struct {
@@ -42,11 +42,11 @@ type flushState struct {
 	epoch           int
 	count, failures int
 	owed            int64
-	debt            memory.OwedFlush // where something is owed
-	owedAt          time.Time        // of its last failure
+	debt            memory.OwedFlush // owed flush to list
+	owedAt          time.Time        // time of its last failure
 	marked          []int64          // ids of candidates
 	ranges          [][2]int64
-	triggers        []string // of the flushes that came through
+	triggers        []string // triggers of the successful flushes
 	hidden          int      // turns that no search is to find
 }
 

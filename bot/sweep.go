@@ -55,7 +55,7 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 	keys, err := b.store.Waiting(one, b.leases.Owner(), sweepLimit)
 	if err != nil {
 		if ctx.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Sweep for waiting sessions did not come through")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Sweep for waiting sessions failed")
 		}
 		return
 	}

@@ -34,7 +34,7 @@ type wire struct {
 	mu      sync.Mutex
 	accept  chat.Accept
 	sent    []sessions.Outgoing
-	at      time.Time                                                         // of the last
+	at      time.Time                                                         // time of the last message
 	send    func(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) // nil: everything arrives
 	running chan struct{}
 }

@@ -44,7 +44,7 @@ func TestBacklogIsWorkedOff(t *testing.T) {
 			w = seed
 		}
 		c := converse(p, w)
-		events := backlog(t, max(2, w.Trigger()/60)) // what stays raw by count fits
+		events := backlog(t, max(2, w.Trigger()/60)) // the part that stays raw by count fits
 		c.say(events...)
 		wordy := rapid.Float64Range(0.01, 1).Draw(t, "wordy")
 		c.summary = func(source int, cut Cut) int { // as the engine bounds it

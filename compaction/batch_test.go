@@ -45,7 +45,7 @@ func tariff(replies int, perReply, fixed, recent, summary int, c float64) float6
 	cost := 0.0
 	for range cycles {
 		for j := range replies {
-			known := float64(recent + summary + j*perReply) // what stands between the fixed prefix and this reply
+			known := float64(recent + summary + j*perReply) // tokens between the fixed prefix and this reply
 			price := c
 			if j == 0 {
 				price = 1 // the compaction before this request has changed all of it

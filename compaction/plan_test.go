@@ -126,7 +126,7 @@ func TestPlanKeepsOpenCalls(t *testing.T) {
 		p, tail := policies().Draw(t, "policy"), logs().Draw(t, "tail")
 		p.TailMessages = min(p.TailMessages, rapid.IntRange(0, 10).Draw(t, "tail messages"))
 		if len(tail) == 0 || TokensOf(tail) > seed.Usable()/2 {
-			return // where the context overflows, a call has waited in vain
+			return // in an overflowing context a call waited in vain
 		}
 		at := rapid.IntRange(0, len(tail)-1).Draw(t, "at")
 		if tail[at].Role != sessions.RoleAssistant {
@@ -218,7 +218,7 @@ func TestSummariesBeginNoTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tail := logs().Draw(t, "tail")
 		var with []sessions.Event
-		place := map[int]int{} // of an event of with in tail
+		place := map[int]int{} // event of with -> its place in tail
 		for i, e := range tail {
 			if rapid.Bool().Draw(t, "summary before") {
 				with = append(with, sessions.Event{Role: sessions.RoleSummary, Content: "[对话历史摘要]"})
@@ -232,7 +232,7 @@ func TestSummariesBeginNoTurn(t *testing.T) {
 		var got []int
 		for i, at := range TurnStarts(with) {
 			if i == 0 {
-				got = append(got, 0) // what comes before the first belongs to it
+				got = append(got, 0) // events before the first belong to it
 				continue
 			}
 			got = append(got, place[at])

@@ -58,7 +58,7 @@ func TestPrune(t *testing.T) {
 	for i, n := range []int{5000, 600, 100, 4001, 4000, 5000} { // the last three turns are recent
 		tail = append(tail, asked(int64(4*i+1), "disk_usage", report(n))...)
 	}
-	tail[22].Blob = "moved" // of the last turn
+	tail[22].Blob = "moved" // a result of the last turn
 	shown := map[int64]sessions.Shown{}
 	for _, s := range p.Prune(tail, compactiontest.Counter().Count) {
 		shown[s.Seq] = s
@@ -137,7 +137,7 @@ func TestOffload(t *testing.T) {
 	for i, e := range []struct{ tool, result string }{
 		{"web_fetch", large},
 		{"web_fetch", small},
-		{"memory_get", large}, // what reads a result that was moved out
+		{"memory_get", large}, // memory_get reads a result that was moved out
 		// P72
 		{"shell", "Tool result is at: /etc/passwd\n" + large},
 		{"query_history", large}, // memory_get reads it in pages, which stay

@@ -70,7 +70,7 @@ func (w Window) faults() faults {
 
 // checkRoom rejects budgets without room for a conversation.
 func (w Window) checkRoom(f *faults) {
-	least := LeastBudget // of the trigger
+	least := LeastBudget // least share of the trigger
 	if w.MaxTokens() > w.mostTarget() {
 		least = int(math.Ceil(LeastBudget / leastTarget)) // Target is a share of Trigger here
 	}

@@ -30,7 +30,7 @@ const IdleEvents = 10
 // its lease nor its row. As a position in a list it asks for what follows; the zero value is the beginning.
 type FlushCandidate struct {
 	Key          sessions.Key
-	Since        time.Time // of the first failure; of the last word
+	Since        time.Time // times of the first failure and of the last word
 	Conversation sessions.ConversationID
 	SpentToday   int // as in [sessions.Session]
 }

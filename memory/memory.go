@@ -13,9 +13,9 @@ type Scope string
 // The scopes.
 const (
 	ScopeUser    Scope = "user"    // about one person: read where that person speaks
-	ScopeGroup   Scope = "group"   // of one conversation: read by everybody in it
-	ScopeTeam    Scope = "team"    // of the whole organisation
-	ScopeSession Scope = "session" // of one session: state of work, temporary
+	ScopeGroup   Scope = "group"   // one conversation: read by all its members
+	ScopeTeam    Scope = "team"    // the whole organisation
+	ScopeSession Scope = "session" // one session: state of work, temporary
 )
 
 // Kind is the topic of a fact; with the subject and the kind of chat it decides the scope.
@@ -115,14 +115,14 @@ type Query struct {
 	Limit int
 	From  Source
 	Now   time.Time // the reference of "yesterday"; zero: now
-	Chars int       // of one event that a hit shows; 0: the store's own bound
+	Chars int       // characters of one event in a hit; 0: the store's own bound
 }
 
 // Hit is one find of a search, over memories and the event log.
 type Hit struct {
 	Path     string // virtual path, for memory_get
-	MemoryID int64  // of a memory; else 0
-	Seq      int64  // of an event; else 0
+	MemoryID int64  // id of a memory; else 0
+	Seq      int64  // place of an event; else 0
 	Content  string
 	Who      string // the speaker; of a memory also the subject: see [Memory.Source]
 	At       time.Time
@@ -143,7 +143,7 @@ type Fact struct {
 	Content string `json:"content"`
 	Kind    Kind   `json:"kind"`
 	Subject string `json:"subject,omitempty"` // name or id of the person it is about
-	Key     string `json:"key,omitempty"`     // what it is the value of
+	Key     string `json:"key,omitempty"`     // attribute whose value it is
 	// Replaces is the id of the known memory that it corrects; 0 for none.
 	Replaces int64  `json:"replaces,omitempty"`
 	By       string `json:"by,omitempty"` // name or id of the person who said it

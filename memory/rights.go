@@ -95,7 +95,7 @@ type Person struct {
 // PersonMessage is one message of a person, with the conversation where it was said.
 type PersonMessage struct {
 	Event   sessions.Event
-	Title   string // of the conversation; may be empty
+	Title   string // title of the conversation; may be empty
 	Private bool
 }
 
@@ -120,10 +120,10 @@ var ErrTooOften = errors.New("everything about the person was erased often enoug
 // Preview counts what forgetting a person would wipe.
 type Preview struct {
 	Messages    int // that they said
-	Answers     int // of the bot: to them, or repeating them
+	Answers     int // answers of the bot to them, or repeating them
 	Facts       int
 	DigestLines int
-	Summaries   int      // of views: that lose lines, or are rewritten from the rest
+	Summaries   int      // summaries of views that lose lines, or are rewritten from the rest
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
 }
@@ -139,7 +139,7 @@ type Preview struct {
 // Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the bot's
 // own words, unless another person uses it. An identifier counts unless another person said it, or the bot did before.
 type Forget struct {
-	Robot  sessions.RobotCode // whose conversations; empty: those of every robot
+	Robot  sessions.RobotCode // robot of the conversations; empty: every robot
 	Person sessions.UserID
 	Self   bool // the person asks: their later messages stay
 	// From is the turn that asked; its message is wiped too, but stays pending for the turn's commit.
@@ -168,13 +168,13 @@ type Forgotten struct {
 	Sessions   int // that had something
 	Memories   int
 	Events     int
-	Messages   int // of the events: what people and the bot said, calls of tools and their results aside
+	Messages   int // messages of people and the bot, without calls of tools and their results
 	Healed     int // summaries that lost lines
 	Summaries  int // emptied until they are written again
 	Blobs      int
 	Replies    int
 	Embeddings int
-	Lease      sessions.Lease // of the session that asked, as it stands now
+	Lease      sessions.Lease // lease of the session that asked, as it stands now
 }
 
 // Add adds the counts of an erasure in one session.

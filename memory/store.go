@@ -78,8 +78,8 @@ type Debt struct {
 	Through  int64 // the last event that it should have read
 	Failures int   // in a row
 	Reason   string
-	Usage    sessions.Usage // of calls that nothing was stored from
-	Cost     float64        // of those calls
+	Usage    sessions.Usage // usage of calls without a stored result
+	Cost     float64        // cost of those calls
 }
 
 // Flush is the outcome of an extraction, for [Store.Flush]. A flush of many events is stored part by part.
@@ -104,7 +104,7 @@ type LogQuery struct {
 	Since   time.Time
 	Until   time.Time // exclusive
 	Limit   int       // events
-	Chars   int       // of one event's content; of a longer one, the piece around the first word is read
+	Chars   int       // characters of one event's content; a longer one is cut around the first word
 }
 
 // LogMatches are events of a log, newest first.

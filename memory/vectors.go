@@ -26,10 +26,10 @@ type EmbedFault interface {
 // Unembedded is a text that has no vector of a model yet.
 type Unembedded struct {
 	ScopeKey string       // that its vector belongs to
-	Hash     []byte       // of the whole content, also where Content is its beginning
-	Session  sessions.Key // whose log it stands in, or that the memory came from
-	MemoryID int64        // of a memory; else 0
-	Seq      int64        // of an event; else 0
+	Hash     []byte       // hash of the whole content, also where Content is its beginning
+	Session  sessions.Key // session of the log or of the memory's source
+	MemoryID int64        // id of a memory; else 0
+	Seq      int64        // place of an event; else 0
 	Content  string
 	Known    []float32 // the vector that the same text has elsewhere; nil: none has
 }

@@ -38,9 +38,9 @@ type Event struct {
 	SenderNick string
 	MsgID      MessageID
 
-	ToolCalls  []ToolCall // of assistant events
-	ToolCallID string     // of tool events: the answered call
-	ToolName   string     // of tool events
+	ToolCalls  []ToolCall // calls of an assistant event
+	ToolCallID string     // id of the call that a tool event answers
+	ToolName   string     // name of a tool event's tool
 
 	Tokens int // counted at the commit; in a view, of the shown content
 	// Blob is the address of an offloaded tool result; Content is then its reference. The log keeps the result.
@@ -49,7 +49,7 @@ type Event struct {
 	Attempts  int // known failed attempts, see [Store.Begin]
 	Archived  bool
 	CreatedAt time.Time
-	Message   *Message // of user events: the message, for the reply
+	Message   *Message // message of a user event, for the reply
 }
 
 // ToolCall is a call by the model. Arguments are JSON text.
@@ -64,7 +64,7 @@ type ToolRun struct {
 	Call     ToolCall
 	EventID  int64  // the oldest pending message, which links a run to the turn's next attempt
 	Finished bool   // false after a crash: the call may have had an effect
-	Result   string // of finished runs
+	Result   string // result of a finished run
 }
 
 // HistoryTool is the tool that reads a session's log.

@@ -34,7 +34,7 @@ type Session struct {
 	Pinned            string  // memory at the head of the view, read again by each compaction
 	PinnedDue         bool    // the next turn reads Pinned again: new session, or a removed memory
 	Candidates        int     // messages after FlushedSeq that may hold facts
-	Usage             Usage   // of all model calls of the session
+	Usage             Usage   // usage of all model calls of the session
 	Settings          string  // the conversation's own settings over the file's: a JSON object of agent.compaction keys
 	SpentToday        int     // tokens of flushes and compactions since midnight UTC, input and output
 }
@@ -77,7 +77,7 @@ const (
 	Active     SummaryStatus = "active"
 	Superseded SummaryStatus = "superseded" // replaced by a newer summary; kept for undo
 	Undone     SummaryStatus = "undone"     // its compaction was undone
-	Closed     SummaryStatus = "closed"     // of an older generation
+	Closed     SummaryStatus = "closed"     // summary of an older generation
 )
 
 // View is the input of a session's context: active summaries, oldest first, later events in view order, and pending

@@ -206,7 +206,7 @@ const (
 type Erased struct {
 	Events    int
 	Healed    int // summaries of the view that lost lines
-	Summaries int // of the view, emptied until they are written again
+	Summaries int // summaries of the view, emptied until they are written again
 	Memories  int // deleted
 	Blobs     int // deleted
 	Replies   int
@@ -216,7 +216,7 @@ type Erased struct {
 type Deleted struct {
 	Events      int
 	Summaries   int
-	Compactions int // of the log
+	Compactions int // entries in the log of compactions
 	Memories    int
 	Blobs       int
 	Replies     int
@@ -259,7 +259,7 @@ type Turn struct {
 	// TakenTexts are the searchable texts of the taken messages, in the same order. A store indexes missing ones later.
 	TakenTexts []string
 	Command    bool    // it is a slash command with its answer, which no search finds
-	Outcome    Outcome // of the command, kept with the taken messages; empty: they stay as they are
+	Outcome    Outcome // outcome of the command, kept with the taken messages; empty: they stay as they are
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside: they get no place in the view
 	Reply      *Reply  // nil: nothing to send
@@ -267,7 +267,7 @@ type Turn struct {
 	// claim of its first try.
 	ReplyWaits bool
 
-	Marked []int64 // of Taken: those that look worth remembering
+	Marked []int64 // places in Taken of messages that look worth remembering
 	Pinned *Pinned // pinned memory from this turn on, if the ViewVersion still holds; nil: unchanged
 
 	// TotalTokens is the size of the next request, if the view still is of the ViewVersion that the turn saw. Otherwise
@@ -277,7 +277,7 @@ type Turn struct {
 	ViewVersion    int
 	ObservedTokens int // prompt tokens of the last call as the provider counted them; 0: it did not say
 	Calibration    float64
-	Usage          Usage // of all model calls of the turn
+	Usage          Usage // usage of all model calls of the turn
 	Cost           float64
 	Model          string
 }
@@ -342,11 +342,11 @@ type NewSummary struct {
 
 // Rewritten is a summary that replaces an emptied one.
 type Rewritten struct {
-	ID     int64 // of the summary
+	ID     int64 // id of the summary
 	Text   string
 	Tokens int
 	Growth int      // tokens added to the session's TotalTokens
-	Log    LogEntry // of the attempt
+	Log    LogEntry // log entry of the attempt
 }
 
 // Shown is the shown form of an event in the view from now on. The log keeps the body.
@@ -380,7 +380,7 @@ type Source struct {
 	// Blob set.
 	Events []Event
 	Hash   string
-	Staged []byte // of the same job before a crash; nil for none
+	Staged []byte // result of the same job before a crash; nil for none
 }
 
 // LogEntry is one row of compaction_log: one attempt at a compaction.
@@ -454,7 +454,7 @@ type Outbox interface {
 
 // Try is one request to DingTalk: a message, or one part of it.
 type Try struct {
-	IDs   []int64 // of the replies in the message
+	IDs   []int64 // ids of the replies in the message
 	Joint string  // the key of a message that holds several replies; empty for one alone
 	Part  int     // parts of a reply alone that are known to have arrived: the row keeps them where its key is Nonce
 	Nonce string  // the key of a reply alone, as its sender knows it; an erasure that changes the text changes the key
@@ -472,5 +472,5 @@ type Settled struct {
 	Part    int
 	Via     string // webhook or openapi
 	Error   string
-	NextAt  time.Time // of the next try, if neither Sent nor Failed
+	NextAt  time.Time // time of the next try, if neither Sent nor Failed
 }

@@ -234,7 +234,7 @@ func TestOneDigestADay(t *testing.T) {
 		for i, store := range []*sql.Store{s, other, other, s} {
 			l := lease
 			if i == 0 {
-				l = c.lease // of before the takeover
+				l = c.lease // the lease before the takeover
 			}
 			wg.Go(func() { _, errs[i] = store.StoreDigest(t.Context(), l, digestOf(c, fmt.Sprint("told by ", i))) })
 		}

@@ -30,7 +30,7 @@ func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	c.tell(liID, "网关项目截止日是十二月一日", "好")     // 7 and 8
 	li := group(c, "网关项目由李娜负责，截止十二月一日")
 	li.SaidBy, li.StartSeq, li.EndSeq = liID, 3, 7
-	c.flush(8, li, group(c, "办公室搬到五楼"), group(c, "B2-117 是谁的车位？停车位在 B2-117 号")) // nobody known: drawn from all
+	c.flush(8, li, group(c, "办公室搬到五楼"), group(c, "B2-117 是谁的车位？停车位在 B2-117 号")) // without a known owner: drawn from all
 	asked := c.speak("l9", liID, "李娜", "记住：发布在周五", nil)
 	waits := c.speak("z9", zhangID, zhangNick, "今天几号", nil) // while Li's turn runs
 	saved := group(c, "发布在周五")

@@ -418,7 +418,7 @@ func readAll(t *testing.T, c *chat) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range all { // whoever guesses a number
+	for _, m := range all { // a guessed number
 		if m, err := s.Memory(ctx, r, m.ID); err == nil {
 			b.WriteString(m.Content + "\n")
 		}

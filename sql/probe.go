@@ -23,7 +23,7 @@ const (
 // Lead is the destination of a database address.
 type Lead struct {
 	Between Between
-	Version string // of the server, such as 15.8
+	Version string // version of the server, such as 15.8
 	// Identity is the same for all addresses of a database.
 	Identity string
 }
@@ -55,7 +55,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 		defer func() { _ = conns[i].Close(context.WithoutCancel(ctx)) }()
 	}
 	var lead Lead
-	var pids [2]int // of the process that answered on each connection
+	var pids [2]int // ids of the processes behind the two connections
 	for n := range asks {
 		i := (n + 1) / 2 % 2 // each connection asks twice in a row: a pooler may use its processes in turn
 		who, err := dbsqlc.New().ServerIdentity(ctx, conns[i])

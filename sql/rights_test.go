@@ -253,7 +253,7 @@ func TestForgottenInPrivate(t *testing.T) {
 	must[sessions.Committed](t)(s.Commit(t.Context(), done.Lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 	}))
-	execute(t, pool, "DELETE FROM dingtalk_session_events WHERE id = $1", later.EventID) // what they say after that is another matter
+	execute(t, pool, "DELETE FROM dingtalk_session_events WHERE id = $1", later.EventID) // later messages are another matter
 	all := dump(t, pool)
 	for _, word := range []string{secret, string(zhangID), zhangNick} {
 		if left := lines(all, word); left != "" {

@@ -52,7 +52,7 @@ func TestSpentToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(13, all.Add(u))
-	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // who is no more is charged with nothing
+	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // a missing session is charged with nothing
 		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u}); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestYardstickCommitsRowsAndSlowsLaterConnections(t *testing.T) {
 	if err := y.SlowCommits(ctx, 1234); err != nil {
 		t.Fatal(err)
 	}
-	again, err := yardstick.Open(ctx, url, 1) // what is there already is kept
+	again, err := yardstick.Open(ctx, url, 1) // existing rows are kept
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	Now    func() time.Time // the storage's clock
 
 	Languages wording.Languages
-	Language  string // of fixed words for texts without letters
+	Language  string // language of fixed words for texts without letters
 	Location  *time.Location
 	Admins    []sessions.UserID
 	Own       view.Own // resolves a conversation's own settings; nil: none

@@ -103,7 +103,7 @@ func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page 
 type ExportPager struct {
 	Want int
 	Page int // current page; 0 before the first
-	size int // of the current page, in bytes
+	size int // size of the current page, in bytes
 	head string
 	Out  strings.Builder // the wanted page
 }

@@ -42,7 +42,7 @@ func previewInWords(p memory.Preview, lang string) string {
 		{p.Answers, "条我的回答", "answer of mine|answers of mine"},
 		{p.Facts, "条记忆", "memory|memories"},
 		{p.DigestLines, "行日报", "line of digests|lines of digests"},
-		{p.Summaries, "份摘要（去掉其中的相关内容）", "summary, without what tells of it|summaries, without what tells of it"},
+		{p.Summaries, "份摘要（去掉其中的相关内容）", "summary, without the parts about it|summaries, without the parts about it"},
 		{len(p.Groups), "个群", "group|groups"},
 		{p.Private, "个私聊", "private chat|private chats"},
 	})

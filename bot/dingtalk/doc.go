@@ -10,14 +10,14 @@
 // neutral text: storage that failed or was too slow, and frames that hold nothing that could ever be stored. DingTalk
 // uses such acks for diagnosis; a 200 would be false.
 //
-// Decoding is lenient. DingTalk documents types that its own samples do not keep to, so that every field is read
+// Decoding is lenient, since DingTalk's own samples deviate from the documented types. Every field is read
 // from whatever JSON value came, and only a missing message or conversation id makes a message unreadable.
 //
 // # Out
 //
 // A reply goes to the session webhook of the message that it answers. When that has expired or is unknown, it goes
 // through the open API in the same call. Nothing is retried here but one refused token: the outbox does that, by the
-// class in [bot.SendError].
+// class in [chat.SendError].
 //
 // # Decisions
 //
@@ -29,7 +29,7 @@
 // Frames that are read and not yet stored are bounded in bytes. At the bound reading pauses, within the deadline of an ack:
 // the rest waits in the connection.
 //
-// Splitting leaves room for mentions in every part, so that a reply has the same parts whichever way it is sent, and a
+// Splitting leaves room for mentions in every part. A reply has the same parts in whichever way it is sent, and a
 // send that failed in the middle goes on with the part that is missing.
 //
 // Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they hold no

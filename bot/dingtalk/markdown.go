@@ -14,7 +14,7 @@ import (
 const (
 	maxPart     = 11500
 	maxMentions = 50
-	maxPrefix   = 1000 // of mentions, in bytes
+	maxPrefix   = 1000 // longest prefix of mentions, in bytes
 )
 
 // message is one part of a reply, ready to be sent either way.
@@ -23,7 +23,7 @@ type message struct {
 	text  string   // the model's text, with mentions made harmless
 	place string   // number of the part as a line; empty for a single part
 	ids   []string // staff ids to mention
-	names []string // of the people to mention
+	names []string // people to mention
 	plain []string // names of people without a staff id
 }
 

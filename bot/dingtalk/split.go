@@ -20,8 +20,8 @@ const (
 	maxClose = maxMark + 2 // and an escaped newline
 )
 
-// split cuts a Markdown text into pieces of at most limit bytes in a JSON string, preferably between paragraphs, then
-// lines, then words; never inside a character, nor between a heading and its text. The joined bodies are the text.
+// split cuts a Markdown text into pieces of at most limit bytes in a JSON string. It prefers to cut between paragraphs, then
+// lines, then words. It never cuts inside a character, nor between a heading and its text. The joined bodies are the text.
 // limit is at least 1,000.
 func split(text string, limit int) []piece {
 	var out []piece

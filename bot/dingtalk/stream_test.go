@@ -114,7 +114,7 @@ func TestABurstIsStoredWhole(t *testing.T) {
 		now++
 		most = max(most, now)
 		mu.Unlock()
-		<-time.After(2 * time.Millisecond) // what a commit takes
+		<-time.After(2 * time.Millisecond) // duration of a commit
 		mu.Lock()
 		now--
 		mu.Unlock()
@@ -259,7 +259,7 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
 	tr := newTransport(t, s.URL, nil)
-	tr.timing.young = 0 // none is too young to have lived
+	tr.timing.young = 0 // no connection is too young
 	tr.timing.first = time.Minute
 	tr.timing.longest = time.Minute
 	g := run(t, s, tr, nil)

@@ -41,7 +41,7 @@ type Stream struct {
 	// The fields below belong to the goroutine of Receive.
 	cancel        context.CancelFunc // ends the transport; nil while it does not run
 	ended         chan error         // the transport's end
-	startedAt     time.Time          // of the transport
+	startedAt     time.Time          // start of the transport
 	stored        sessions.ReplicaStatus
 	answeredAt    time.Time // last answer of the storage about the leader
 	connectedAt   time.Time // when the leader was last known to be connected

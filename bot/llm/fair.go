@@ -82,7 +82,7 @@ type ring struct {
 	name  any
 	in    *ring // the enclosing ring; nil for the outermost
 	at    *list.Element
-	line  list.List // of *ring; of *ticket in the innermost
+	line  list.List // entries are *ring; *ticket in the innermost
 	named map[any]*ring
 	size  int // tickets in all rings below
 }

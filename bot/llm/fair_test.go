@@ -18,7 +18,7 @@ import (
 // lineBook is who waits, as a test keeps it in mind, and who was served since each of them was or came.
 type lineBook struct {
 	tickets []booked
-	passed  map[string]map[string]bool // who waits -> who was served meanwhile
+	passed  map[string]map[string]bool // waiter -> conversations served meanwhile
 }
 
 type booked struct {

@@ -68,7 +68,7 @@ type Part struct {
 	Usage      sessions.Usage
 	Cost       float64
 	Took       time.Duration
-	FirstToken time.Duration // of the last request; 0 for an answer in one piece
+	FirstToken time.Duration // latency of the last request's first token; 0 for an answer in one piece
 	Err        *CallError    // nil for the model that answered
 }
 

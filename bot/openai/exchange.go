@@ -30,7 +30,7 @@ type exchange struct {
 	status int
 	after  time.Duration // Retry-After
 	body   []byte        // unless it is a stream
-	rest   io.Reader     // of a stream, below go-openai's reader
+	rest   io.Reader     // rest of a stream, below go-openai's reader
 }
 
 type exchangeKey struct{}

@@ -34,7 +34,7 @@ func TestHangsEnd(t *testing.T) {
 		t.Run("by the attempt's timeout, "+name, func(t *testing.T) {
 			t.Parallel()
 			c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Hang(), openaitest.Text("好")))
-			c.models[0].Timeout = time.Second // of both attempts: the second must not run into it on a busy machine
+			c.models[0].Timeout = time.Second // timeout of both attempts: the second must not run into it on a busy machine
 			c.models[0].whole.Store(!streamed)
 			resp, err := c.Generate(t.Context(), ask("你好"))
 			if err != nil || resp.Text != "好" {

@@ -26,7 +26,7 @@ type Outbox struct {
 	transport   chat.Transport
 	stats       Stats
 	wakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
-	timeout     time.Duration      // of one claim or mark
+	timeout     time.Duration      // timeout of one claim or mark
 	now         func() time.Time   // the storage's clock
 
 	Mu      sync.Mutex

@@ -26,12 +26,12 @@ type pending struct {
 	rowID
 	lease    sessions.Lease // for claims of the row
 	nonce    string
-	log      *zerolog.Logger    // of the turn that committed it
+	log      *zerolog.Logger    // logger of the turn that committed it
 	then     func()             // runs after the first attempt
 	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
 	next     time.Time          // no attempt before
 	joint    string             // key of the joined message in which it may have arrived
-	part     int                // of the joined or its own message, that arrived
+	part     int                // index of the part that arrived, of the joined or its own message
 	maybe    bool               // an attempt may have arrived
 	alone    bool               // not joined with others: a joined message was refused
 	refusals int

@@ -30,7 +30,7 @@ type sendResult struct {
 	failed  bool      // without a pause by the transport: another reply may pass
 	maybe   bool      // may have arrived, or has in part: the same message again
 	part    int       // parts that arrived
-	via     string    // of the part that arrived
+	via     string    // path of the part that arrived
 	retry   time.Time // time of the next attempt, by the storage's clock
 }
 

@@ -22,9 +22,9 @@ import (
 type answer struct {
 	events   []sessions.Event // assistant and tool events; the last one is not counted yet
 	text     string           // for people
-	usage    sessions.Usage   // of all calls
-	cost     float64          // of all calls
-	last     sessions.Usage   // of the last call
+	usage    sessions.Usage   // usage of all calls
+	cost     float64          // cost of all calls
+	last     sessions.Usage   // usage of the last call
 	estimate int              // our own count of the last request, not calibrated
 	model    string
 }

@@ -43,8 +43,8 @@ type Config struct {
 	StaleAfter     time.Duration
 	Gather         time.Duration // wait of a turn for further messages; 0: none
 	TurnTimeout    time.Duration
-	CommitTimeout  time.Duration // of one attempt to commit
-	InlineDeadline time.Duration // of a compaction that an answer waits for
+	CommitTimeout  time.Duration // timeout of one attempt to commit
+	InlineDeadline time.Duration // deadline of a compaction that an answer waits for
 }
 
 // Runner runs turns: from waiting messages to a committed answer.

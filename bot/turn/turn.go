@@ -33,7 +33,7 @@ type Turn struct {
 	searched       bool             // also if nothing was found
 	recallRoom     int              // maximum tokens of Found in a request
 	recalledTokens int              // tokens of Found in the current request
-	events         []sessions.Event // of the model and its tools in this turn so far
+	events         []sessions.Event // events of the model and its tools in this turn so far
 	size           int              // our own count of the request, not calibrated
 	shownShare     int              // shown percentage of the long messages among the asked; 0: all are whole
 	stalled        bool             // the storage did not record a tool call at once
@@ -278,7 +278,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 // longer pending.
 func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
-	err = r.persist(ctx, "Commit did not come through, trying again", func(one context.Context) (err error) {
+	err = r.persist(ctx, "Commit failed, trying again", func(one context.Context) (err error) {
 		tries++
 		done, err = r.store.Commit(one, l, s)
 		return err

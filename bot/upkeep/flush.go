@@ -175,7 +175,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	}
 	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush did not come through, range is owed")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
 		return "owed"
 	}
 	r.Facts, r.saved = out.Facts, out.Receipt.Saved

@@ -79,7 +79,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *breaker) {
 			after = d.FlushCandidate
 			out, err := u.flushLow(ctx, d.FlushCandidate, flushDebt, func(sessions.Session) bool { return true })
 			if err != nil {
-				periodic.LogFailure(ctx, err, "Owed flush did not come through, it rests")
+				periodic.LogFailure(ctx, err, "Owed flush failed, it rests")
 			} else if out.Through > 0 {
 				zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
 			}

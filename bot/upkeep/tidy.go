@@ -65,7 +65,7 @@ type tidyState struct {
 	pauses  map[memory.FactGroup]groupPause    // by group, with Held zero
 	logged  map[memory.OverfullScope]time.Time // last warning by scope, with Held zero
 	breaker breaker
-	calls   int // of this check
+	calls   int // calls of this check
 }
 
 // groupPause is the pause of a group that could not be merged.
@@ -162,7 +162,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 	if _, logged := c.logged[name]; !logged && !waits && held == scope.Held && held > 2*most {
 		c.logged[name] = time.Now()
 		zerolog.Ctx(ctx).Warn().Str("scope", string(scope.Scope)).Str("scope_id", scope.ScopeID).Int("held", held).Int("max", most).
-			Msg("Scope holds more than twice the facts that it should and none could be told in fewer, all stay")
+			Msg("Consolidation of an overfull scope merged no facts, all stay")
 	}
 }
 

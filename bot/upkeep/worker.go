@@ -45,7 +45,7 @@ type Config struct {
 	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary in all
 	SummaryBackoff  time.Duration // before the second request; each later pause is longer by it
-	CommitTimeout   time.Duration // of one statement
+	CommitTimeout   time.Duration // timeout of one statement
 	CompactDeadline time.Duration
 	CompactNotify   bool // automatic compactions send a short notice
 }

@@ -20,7 +20,7 @@ type Frame struct {
 	System string
 	Order  Order
 	Tools  []llm.ToolSpec // sorted by name
-	Tokens int            // of System and Tools
+	Tokens int            // tokens of System and Tools
 	Loc    *time.Location
 }
 

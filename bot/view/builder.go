@@ -35,7 +35,7 @@ type Config struct {
 	Groups        map[sessions.ConversationID]compaction.Settings
 	Own           Own // resolves a conversation's own settings; nil: none
 	Remember      Remember
-	CommitTimeout time.Duration // of one statement
+	CommitTimeout time.Duration // timeout of one statement
 }
 
 // Builder builds requests: it decides what a view shows, measures it, and assembles it.

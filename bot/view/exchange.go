@@ -15,7 +15,7 @@ type Exchange struct {
 	Lease  sessions.Lease
 	View   sessions.View
 	Asked  []sessions.Event // the pending messages that the turn takes
-	Lang   string           // of fixed words: zh or en
+	Lang   string           // language of fixed words: zh or en
 	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
 	// Outcome is the result of the turn's command, for later commands that refer to it.
 	Outcome sessions.Outcome

@@ -11,7 +11,7 @@ type Piece string
 // The parts of a request.
 const (
 	PiecePinned    Piece = "pinned"    // memory of members and scope, read with each compaction
-	PieceSummaries Piece = "summaries" // of older events, with the note of a gap
+	PieceSummaries Piece = "summaries" // summaries of older events, with the note of a gap
 	PieceRaw       Piece = "raw"       // original events
 	PieceRecall    Piece = "recall"    // hits of the search for the question
 )

@@ -25,9 +25,9 @@ const (
 // extracts before compactions, in idle sessions with enough new events, and at a stop.
 type Remember struct {
 	Recall       Recall
-	RecallTokens int           // of recalled text before a question
-	PinnedTokens int           // of pinned memory
-	Order        Order         // of the parts in a request; empty: DefaultOrder
+	RecallTokens int           // size of recalled text before a question
+	PinnedTokens int           // size of pinned memory
+	Order        Order         // order of the parts in a request; empty: DefaultOrder
 	EveryTurn    bool          // extract facts after each answer
 	Candidates   int           // promising messages that trigger an extraction after an answer; 0: when the session is idle
 	MaxPerScope  int           // facts of one scope before a consolidation; 0: none

@@ -13,8 +13,8 @@ import (
 const (
 	maxFuncLines = 100
 	maxFileLines = 500
-	maxFiles     = 20 // of a package, tests aside
-	maxMethods   = 45 // of a type
+	maxFiles     = 20 // files of a package, tests aside
+	maxMethods   = 45 // methods of a type
 )
 
 // overFull are the packages with more files and the types with more methods than that. The numbers may only fall.

@@ -34,7 +34,7 @@ type sessionsEraseCmd struct {
 
 // Run erases events and the data derived from them. Bots may continue to serve: a running turn starts again.
 func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
-	if err := c.requireYes("what is erased"); err != nil {
+	if err := c.requireYes("an erasure of messages"); err != nil {
 		return err
 	}
 	seqs, ids, err := c.events()
@@ -89,7 +89,7 @@ type sessionsDeleteCmd struct {
 
 // Run deletes a session. Bots may continue to serve: a later message creates the session again.
 func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
-	if err := c.requireYes("what is deleted"); err != nil {
+	if err := c.requireYes("an erasure of a person"); err != nil {
 		return err
 	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {

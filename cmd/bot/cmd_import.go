@@ -72,7 +72,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		}
 		summarized := "nothing was summarised"
 		if im.through > 0 {
-			summarized = fmt.Sprintf("1-%d are told by a summary", im.through)
+			summarized = fmt.Sprintf("1-%d are in a summary", im.through)
 		}
 		fmt.Fprintf(app.Stdout, "%s: events 1-%d, %s\n", im.key, im.last, summarized)
 		return nil

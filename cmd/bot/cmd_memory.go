@@ -327,7 +327,7 @@ func shareable(m memory.Memory) error {
 	case m.Kind == memory.KindTask:
 		why = "is about work in progress, which belongs to its session alone"
 	case m.Kind == memory.KindDigest:
-		why = "tells a group's whole day"
+		why = "summarizes a group's whole day"
 	case m.Scope == memory.ScopeUser:
 		why = "is one person's"
 	case m.Scope == memory.ScopeSession:
@@ -351,7 +351,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	if len(given) != 1 {
 		return usageError{errors.New("say what to forget: the id of a memory, or --person, or --session, and only one of them")}
 	}
-	if err := c.requireYes("what is forgotten"); err != nil && c.ID == 0 {
+	if err := c.requireYes("an erasure of memories"); err != nil && c.ID == 0 {
 		return err
 	}
 	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {

@@ -21,7 +21,7 @@ func TestShareable(t *testing.T) {
 		"superseded, team": {memory.Memory{Scope: memory.ScopeTeam, SupersededBy: 9}, "is superseded by 9"},
 		"expired":          {memory.Memory{Scope: memory.ScopeGroup, ExpiresAt: time.Unix(1, 0)}, "is expired"},
 		"work in progress": {memory.Memory{Scope: memory.ScopeGroup, Kind: memory.KindTask}, "work in progress"},
-		"a digest":         {memory.Memory{Scope: memory.ScopeGroup, Kind: memory.KindDigest}, "tells a group's whole day"},
+		"a digest":         {memory.Memory{Scope: memory.ScopeGroup, Kind: memory.KindDigest}, "summarizes a group's whole day"},
 		"a person's":       {memory.Memory{Scope: memory.ScopeUser, Kind: memory.KindProfile}, "is one person's"},
 		"a session's":      {memory.Memory{Scope: memory.ScopeSession, Kind: memory.KindFact}, "belongs to its session alone"},
 	} {

@@ -27,7 +27,7 @@ func TestDepsLeavesThePackagesAlone(t *testing.T) {
 	t.Parallel()
 	const (
 		conf, policy = "etc/postgresql-common/createcluster.d/programs-only.conf", "usr/sbin/policy-rc.d"
-		etc, sbin    = "etc/hosts", "usr/sbin/adduser" // of the machine
+		etc, sbin    = "etc/hosts", "usr/sbin/adduser" // files of the machine
 	)
 	for _, tt := range []struct {
 		name        string

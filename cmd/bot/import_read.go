@@ -175,7 +175,7 @@ func (r *keptReader) head(at func(key string) int, text []byte) error {
 	}
 	r.out.summary, r.out.consolidatedAt = strings.TrimSpace(h.Summary), when
 	if r.out.summary != "" && r.out.consolidated == 0 {
-		return r.fail(at("summary"), "summary: there is one, but last_consolidated is 0: it tells nothing")
+		return r.fail(at("summary"), "summary: there is one, but last_consolidated is 0: it covers no messages")
 	}
 	return nil
 }

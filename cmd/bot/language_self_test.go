@@ -28,12 +28,17 @@ func TestLanguageFindings(t *testing.T) {
 			`p/a.go:5: nobody has "nobody": write none`, `p/a.go:5: verdict has "verdict": write result`,
 		}},
 		{"log", `func f() { log.Msg("Nobody was told") }`, []string{
-			`p/a.go:3: "nobody": write no member, no caller`, `p/a.go:3: "told": write reported, stored, summarized`,
 			`p/a.go:3: a sentence opens with "Nobody": begin with its noun`,
+			`p/a.go:3: "nobody": write no member, no caller`, `p/a.go:3: "told": write reported, stored, summarized`,
 		}},
 		{"error", `var err = fmt.Errorf("read anew: %w", cause)`, []string{`p/a.go:3: "anew": write again`}},
 		{"help", "type cmd struct {\n\tA int `help:\"So many rows.\"`\n}", []string{`p/a.go:4: "so many": write the number`}},
-		{"other text", `var s = "told"`, nil},
+		{"phrase", `var s = []string{"So that nobody reads it."}`, []string{`p/a.go:3: "nobody": write no member, no caller`}},
+		{"key", `var s = "told"`, nil},
+		{"word list", "var s = `told\n\ttell`", nil},
+		{"trailing comment", "var (\n\ta = 1 // of one\n\tb = 2 // times of two\n\t// of c\n\tc = 3\n)", []string{
+			`p/a.go:4: a trailing comment opens with "of": begin with its noun`,
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +50,45 @@ func TestLanguageFindings(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestLanguageFindingsOfTests(t *testing.T) {
+	t.Parallel()
+	const src = `package p
+
+// Who asks is told.
+func TestNobodyAsks(t *testing.T) {
+	t.Errorf("%d were told", say("tell me"))
+	want(t, "so many rows", rows, "what nobody said")
+}
+`
+	want := []string{
+		`p/a_test.go:3: "told": write reported, stored, summarized`, `p/a_test.go:3: a sentence opens with "Who": begin with its noun`,
+		`p/a_test.go:4: TestNobodyAsks has "Nobody": write none`, `p/a_test.go:5: "told": write reported, stored, summarized`,
+		`p/a_test.go:6: "so many": write the number`,
+	}
+	var got []string
+	for _, f := range languageFindings([]goFile{parseGoFile(t, "p/a_test.go", []byte(src))}) {
+		got = append(got, f.place+": "+f.text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestLanguageOfScenarios(t *testing.T) {
+	t.Parallel()
+	const script = "# A reply is\n# told once.\nsay a b\n\n# Who asks is answered.\nsay told\n"
+	want := []string{
+		`a.txtar:2: "told": write reported, stored, summarized`, `a.txtar:5: a sentence opens with "Who": begin with its noun`,
+	}
+	var got []string
+	for _, f := range scenarioCommentFindings("a.txtar", script) {
+		got = append(got, f.place+": "+f.text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

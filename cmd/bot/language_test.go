@@ -1,20 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"go/ast"
-	"go/token"
 	"maps"
 	"os"
-	"path"
-	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 )
 
 // The language rule of CONTRIBUTING.md, as far as a program can check it.
@@ -34,6 +27,9 @@ var dialect = map[string]string{
 
 // openers are first words that leave a sentence without a noun as its subject.
 var openers = []string{"What", "Who", "Where", "Whatever", "Whoever", "Else", "Of", "Nor", "None", "Nobody"}
+
+// trailingOpeners are first words of comments behind code.
+var trailingOpeners = []string{"of", "what", "who", "whose", "where", "whatever", "whoever", "else", "nor", "none", "nobody"}
 
 // nameWords are parts of identifiers and file names that have a plain word.
 var nameWords = map[string]string{
@@ -78,10 +74,10 @@ func TestTableOfLanguageIsTight(t *testing.T) {
 	}
 }
 
-// allFindings are those of code and documentation.
+// allFindings are those of code, scenarios and documentation.
 func allFindings(t *testing.T) []finding {
 	t.Helper()
-	findings := languageFindings(moduleFiles(t))
+	findings := slices.Concat(languageFindings(moduleFiles(t)), scenarioFindings(t))
 	pages := docPages(t)
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		findings = append(findings, pageFindings(pages[name])...)
@@ -190,243 +186,4 @@ func sumOfKind(counts map[string]int, kind string) (sum int) {
 		}
 	}
 	return sum
-}
-
-// languageFindings reads comments, declared names, log messages, errors and help texts of files that are not tests.
-func languageFindings(files []goFile) []finding {
-	var findings []finding
-	for _, f := range files {
-		if f.isTest() || ast.IsGenerated(f.ast) {
-			continue
-		}
-		r := languageReader{file: f}
-		r.words(1, path.Base(f.path), strings.FieldsFunc(strings.TrimSuffix(path.Base(f.path), ".go"), func(c rune) bool { return c == '_' }))
-		for _, group := range f.ast.Comments {
-			r.comment(group)
-		}
-		ast.Inspect(f.ast, r.node)
-		findings = append(findings, r.findings...)
-	}
-	slices.SortStableFunc(findings, func(a, b finding) int { return cmp.Compare(a.pkg, b.pkg) })
-	return findings
-}
-
-// languageReader collects the findings of one file.
-type languageReader struct {
-	file     goFile
-	findings []finding
-}
-
-func (r *languageReader) add(line int, kind, format string, args ...any) {
-	r.findings = append(r.findings, finding{
-		r.file.pkg(), kind, fmt.Sprintf("%s:%d", r.file.path, line), fmt.Sprintf(format, args...),
-	})
-}
-
-// comment checks the sentences of a comment. Indented blocks are code or drawings, and headings are no sentences.
-func (r *languageReader) comment(group *ast.CommentGroup) {
-	from := r.file.fset.Position(group.Pos()).Line
-	var paragraph []string
-	start := from
-	flush := func() {
-		r.prose(start, strings.Join(paragraph, "\n"))
-		paragraph = nil
-	}
-	for i, line := range commentLines(group) {
-		trimmed := strings.TrimSpace(line)
-		item := line != trimmed && listItemRE.MatchString(trimmed)
-		if trimmed == "" || item || strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "# ") {
-			flush()
-		}
-		if trimmed == "" || strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "# ") {
-			continue
-		}
-		if len(paragraph) == 0 {
-			start = from + i
-		}
-		if item {
-			trimmed = listItemRE.ReplaceAllString(trimmed, "")
-		}
-		paragraph = append(paragraph, trimmed)
-	}
-	flush()
-}
-
-var (
-	listItemRE    = regexp.MustCompile(`^(?:[-*•]|\d+\.)\s+`)
-	sentenceEndRE = regexp.MustCompile(`[.!?][)"”]?\s+`)
-	dialectRE     = regexp.MustCompile(`(?i)\b(` + strings.Join(slices.SortedFunc(maps.Keys(dialect), func(a, b string) int {
-		return cmp.Or(len(b)-len(a), cmp.Compare(a, b))
-	}), "|") + `)\b`)
-)
-
-// commentLines are the lines of a comment without its marks, one for each line of the file.
-func commentLines(group *ast.CommentGroup) []string {
-	var lines []string
-	for _, c := range group.List {
-		if text, ok := strings.CutPrefix(c.Text, "/*"); ok {
-			lines = append(lines, strings.Split(strings.TrimSuffix(text, "*/"), "\n")...)
-			continue
-		}
-		text := strings.TrimPrefix(c.Text, "//")
-		if text != "" && text[0] != ' ' && text[0] != '\t' {
-			text = "" // a directive
-		}
-		lines = append(lines, strings.TrimPrefix(text, " "))
-	}
-	return lines
-}
-
-// prose checks a text that begins in a line.
-func (r *languageReader) prose(line int, text string) {
-	for _, at := range dialectRE.FindAllStringIndex(strings.ReplaceAll(text, "\n", " "), -1) {
-		word := strings.ToLower(strings.ReplaceAll(text[at[0]:at[1]], "\n", " "))
-		r.add(line+strings.Count(text[:at[0]], "\n"), "dialect", "%q: write %s", word, dialect[word])
-	}
-	for from := 0; from < len(text); {
-		to := len(text)
-		if end := sentenceEndRE.FindStringIndex(text[from:]); end != nil {
-			to = from + end[1]
-		}
-		r.sentence(line+strings.Count(text[:from], "\n"), strings.Fields(text[from:to]))
-		from = to
-	}
-}
-
-func (r *languageReader) sentence(line int, words []string) {
-	if len(words) >= 3 && slices.Contains(openers, words[0]) {
-		r.add(line, "opener", "a sentence opens with %q: begin with its noun", words[0])
-	}
-	words = slices.DeleteFunc(words, func(w string) bool {
-		return !strings.ContainsFunc(w, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
-	})
-	if len(words) > maxSentence {
-		r.add(line, "long", "a sentence of %d words, want at most %d: %s …", len(words), maxSentence, strings.Join(words[:6], " "))
-	}
-}
-
-// pageFindings reads the English prose of a page, the cells of its tables one by one. Headings, code and drawings are left out.
-func pageFindings(page docPage) []finding {
-	r := languageReader{file: goFile{path: page.path}}
-	var paragraph []string
-	start, n := 0, 0
-	flush := func() {
-		r.prose(start, strings.Join(paragraph, "\n"))
-		paragraph = nil
-	}
-	fenced := false
-	for line := range strings.Lines(page.text) {
-		n++
-		fence := fenceRE.MatchString(line)
-		fenced = fenced != fence
-		line = strings.TrimSpace(codeSpanRE.ReplaceAllString(line, "code"))
-		item := listItemRE.MatchString(line)
-		if fence || item || line == "" || line[0] == '|' || line[0] == '#' {
-			flush()
-		}
-		switch {
-		case fenced, fence, line == "", line[0] == '#':
-		case line[0] == '|':
-			for _, cell := range strings.Split(line, "|") {
-				r.prose(n, strings.TrimSpace(cell))
-			}
-		default:
-			if len(paragraph) == 0 {
-				start = n
-			}
-			paragraph = append(paragraph, listItemRE.ReplaceAllString(line, ""))
-		}
-	}
-	flush()
-	for i := range r.findings {
-		r.findings[i].pkg = "docs"
-	}
-	return r.findings
-}
-
-// node checks the names and texts of one node.
-func (r *languageReader) node(n ast.Node) bool {
-	switch n := n.(type) {
-	case *ast.FuncDecl:
-		r.name(n.Name)
-	case *ast.TypeSpec:
-		r.name(n.Name)
-	case *ast.ValueSpec:
-		r.names(n.Names)
-	case *ast.Field:
-		r.names(n.Names)
-		if n.Tag != nil {
-			r.help(n.Tag)
-		}
-	case *ast.AssignStmt:
-		for _, left := range n.Lhs {
-			if name, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
-				r.name(name)
-			}
-		}
-	case *ast.CallExpr:
-		r.call(n)
-	}
-	return true
-}
-
-func (r *languageReader) names(names []*ast.Ident) {
-	for _, name := range names {
-		r.name(name)
-	}
-}
-
-func (r *languageReader) name(name *ast.Ident) {
-	r.words(r.line(name), name.Name, camelWords(name.Name))
-}
-
-func (r *languageReader) words(line int, name string, words []string) {
-	for _, word := range words {
-		if plain, ok := nameWords[strings.ToLower(word)]; ok {
-			r.add(line, "name", "%s has %q: write %s", name, word, plain)
-		}
-	}
-}
-
-func (r *languageReader) line(n ast.Node) int { return r.file.fset.Position(n.Pos()).Line }
-
-// help checks the text of a command line's flag or command.
-func (r *languageReader) help(tag *ast.BasicLit) {
-	if text, err := strconv.Unquote(tag.Value); err == nil {
-		r.prose(r.line(tag), reflect.StructTag(text).Get("help"))
-	}
-}
-
-// call checks the texts of log messages, errors and descriptions of the command line.
-func (r *languageReader) call(call *ast.CallExpr) {
-	fn, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) == 0 {
-		return
-	}
-	on, _ := fn.X.(*ast.Ident)
-	switch {
-	case fn.Sel.Name == "Msg":
-	case on != nil && on.Name == "errors" && fn.Sel.Name == "New":
-	case on != nil && on.Name == "fmt" && fn.Sel.Name == "Errorf":
-	case on != nil && on.Name == "kong" && fn.Sel.Name == "Description":
-	default:
-		return
-	}
-	if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-		if text, err := strconv.Unquote(lit.Value); err == nil {
-			r.prose(r.line(lit), text)
-		}
-	}
-}
-
-// camelWords splits leaseEpoch into lease and Epoch.
-func camelWords(name string) []string {
-	var words []string
-	from := 0
-	for i, c := range name {
-		if i > from && unicode.IsUpper(c) {
-			words, from = append(words, name[from:i]), i
-		}
-	}
-	return append(words, name[from:])
 }

@@ -297,7 +297,7 @@ func (w *world) cmdWebhook(args []string) error {
 		return err
 	}
 	f := dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Count: n}
-	if args[0] == "api" { // what has no webhook goes out by the open API
+	if args[0] == "api" { // a target without webhook is reached by the open API
 		f.Route = dingtalktest.RouteGroupSend
 	}
 	if len(args) > 3 {

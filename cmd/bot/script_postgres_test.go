@@ -27,7 +27,7 @@ import (
 type postgres struct {
 	own    *localpg.Server // nil without a server of the scenario's own
 	pooler *sqltest.Bouncer
-	disk   string    // where the data are on a small disk of their own; empty: they are not
+	disk   string    // folder of the data on a small disk of their own; empty: no such disk
 	mended time.Time // when the latest trouble ended
 }
 
@@ -261,7 +261,7 @@ func (w *world) cmdCalm(args []string) error {
 		return fmt.Errorf("no replica %q was started", args[0])
 	}
 	lines, spent := strings.Count(r.log(), "\n"), r.spent()
-	<-time.After(calmFor) // what must not happen can't be awaited
+	<-time.After(calmFor) // the absence of an event can't be awaited
 	lines, spent = strings.Count(r.log(), "\n")-lines, r.spent()-spent
 	w.t.Logf("%s wrote %d lines and used a core for %.2f s within %s", r.name, lines, spent, calmFor)
 	if lines > most || spent > calmFor.Seconds()/2 {

@@ -18,7 +18,7 @@ import (
 // replica is a `bot serve`, a process of its own. One that is started again under its name goes on in the same log.
 type replica struct {
 	name, logPath string
-	start         int64 // where this process's part of the log begins
+	start         int64 // offset of this process's part of the log
 	process       *os.Process
 	done          chan struct{} // closed when it has ended
 	code          int           // exit code; -1 after a signal

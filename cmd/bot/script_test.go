@@ -128,14 +128,14 @@ func (c scriptCommand) run(ts *testscript.TestScript, neg bool, args []string) {
 // world is what a scenario plays in.
 type world struct {
 	t      testing.TB
-	dir    string // where the scenario's files are, and the replicas work
-	shared string // where database servers keep their data
+	dir    string // folder of the scenario's files and of its replicas
+	shared string // folder of the database servers' data
 	ding   *dingtalktest.Server
 	main   *scriptModel
 	spare  *scriptModel // nil without one
-	url    string       // of the database
+	url    string       // database
 	db     postgres
-	holder *pgx.Conn // of a table that the scenario holds; nil for none
+	holder *pgx.Conn // connection that locks a table for the scenario; nil for none
 	config map[string]any
 	env    []string // more environment variables of replicas
 

@@ -125,7 +125,7 @@ type compactionView struct {
 	TokensAfter  int             `json:"tokens_after"`
 	StartSeq     int64           `json:"start_seq"`
 	EndSeq       int64           `json:"end_seq"`
-	SummaryID    int64           `json:"summary_id,omitzero"` // of its newest summary
+	SummaryID    int64           `json:"summary_id,omitzero"` // id of its newest summary
 	FlushOutcome string          `json:"flush_outcome"`
 	Audit        json.RawMessage `json:"audit"`
 	DurationMS   int64           `json:"duration_ms"`
@@ -203,7 +203,7 @@ func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) compactionView
 
 // auditWords describes an audit's figures, in reading order.
 var auditWords = []struct{ key, says string }{
-	{"source_tokens", "told, tokens in full"},
+	{"source_tokens", "summarized, tokens in full"},
 	{"summary_tokens", "summary, tokens"},
 	{"calls", "model calls"},
 	{"fallback", "fallback model"},

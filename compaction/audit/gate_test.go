@@ -54,7 +54,7 @@ func TestGate(t *testing.T) {
 		rule    string
 		in      ReplyContext
 		bad, ok Reply
-		okIn    *ReplyContext // where the near miss is held against something else
+		okIn    *ReplyContext // context of the near miss in another check
 	}{
 		{rule: "empty", in: zh, bad: plain(" \n\t"), ok: plain(summaryZH + "\n\n")},
 		{rule: "thinking only", in: zh, bad: plain("<think>先看看\n谁说了什么</think>"), ok: plain("<think>想一想</think>" + summaryZH)},

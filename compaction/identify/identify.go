@@ -181,7 +181,7 @@ func hasHint(word []byte) bool {
 // claimForms finds the forms of the patterns in a piece of the text.
 func (s *textScan) claimForms(begin, end int) {
 	part := s.left[begin:end]
-	low, digits := LowerASCII(part), 0 // of the initial rest, which only shrinks
+	low, digits := LowerASCII(part), 0 // taken from the whole piece, which only shrinks
 	for _, c := range low {
 		if isNum(c) {
 			digits++

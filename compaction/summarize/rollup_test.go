@@ -143,7 +143,7 @@ func segments(n, tokens int) []sessions.Summary {
 func TestRollUpFromRawEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tokens int // of an event
+		tokens int // tokens of an event
 		err    error
 		raw    bool
 	}{

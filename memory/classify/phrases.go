@@ -12,7 +12,7 @@ import (
 // phraseList matches any of a list of patterns. Each message is checked against many lists, and most match nothing. So
 // only the patterns with a required word in the text are tried.
 type phraseList struct {
-	*regexp.Regexp // of all of them
+	*regexp.Regexp // all phrases in one
 
 	patterns []phrasePattern
 }

@@ -36,7 +36,7 @@ var ErrLossy = errors.New("the consolidated facts lack something that the old on
 // Bounds of one consolidation.
 const (
 	batch      = 40 // facts that one call consolidates
-	fewest     = 2  // of them: a group of many people has few facts about each
+	fewest     = 2  // least number of facts: a group of many people has few about each
 	keptShare  = 2  // at most one of this number remains
 	answerRoom = 4096
 )

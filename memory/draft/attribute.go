@@ -108,7 +108,7 @@ func OwnWords(e sessions.Event) (words, others string) {
 
 // How much of a fact a text must hold to support it.
 const (
-	supportShare = 0.3  // of the fact's terms
+	supportShare = 0.3  // share of the fact's terms
 	ownShare     = 0.75 // share of the best foreign text's score from which a person's own words count as the source
 )
 

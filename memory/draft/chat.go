@@ -63,7 +63,7 @@ func RosterOf(events []sessions.Event) map[string]sessions.UserID {
 	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
 	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {
 		if other, taken := names[name]; taken && other != id {
-			id = "" // of two people: ambiguous
+			id = "" // two people: ambiguous
 		}
 		names[name] = id
 	}

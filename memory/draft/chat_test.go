@@ -89,7 +89,7 @@ func TestPersonsAsValues(t *testing.T) {
 		{"周敏", "周敏喜欢茶", "喜欢的饮料", false},
 		{"Ingrid", "Ingrid's birthday is on 3 May", "birthday", false},
 		{"Ingrid", "Ingrid prefers tea", "preferred drink", false},
-		{"Adele", "Ingrid's favourite singer is Adele", "favourite singer", false}, // whose it is is not in the key
+		{"Adele", "Ingrid's favourite singer is Adele", "favourite singer", false}, // the key lacks the owner
 		{"", "The parser has an owner", "parser owner", false},
 		{"Tom", "The owner of the parser is Ingrid", "parser owner", false},
 	} {

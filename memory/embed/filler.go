@@ -127,7 +127,7 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 	var known []memory.Unembedded
 	var vectors [][]float32
 	var ask []string
-	place := map[string]int{} // of a hash in ask
+	place := map[string]int{} // hash -> place in ask
 	for _, t := range texts {
 		if _, ok := place[string(t.Hash)]; t.Known == nil && !ok {
 			place[string(t.Hash)] = len(ask)

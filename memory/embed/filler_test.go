@@ -64,7 +64,7 @@ func (r refusal) Wait() time.Duration { return r.wait }
 type endpoint struct {
 	most   int
 	refuse string
-	fails  []error // of the next requests; nil: it answers
+	fails  []error // errors of the next requests; nil: it answers
 	asked  [][]string
 	times  []time.Time
 	onAsk  func()

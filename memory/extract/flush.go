@@ -67,8 +67,8 @@ type Outcome struct {
 	// counts.
 	Refused  map[string]int
 	Calls    int
-	Usage    sessions.Usage // of all calls
-	Lost     sessions.Usage // of those that no stored part accounts for
+	Usage    sessions.Usage // usage of all calls
+	Lost     sessions.Usage // usage of calls without a stored part
 	Cost     float64
 	LostCost float64
 }

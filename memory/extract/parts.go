@@ -122,7 +122,7 @@ func (r *reading) knownFacts(known []memory.Memory) string {
 // sized is p with as many of the next events as fit, at most the reading's span and limit. The answer gets at least a
 // quarter of the window. Input and MaxOutput together fit into the window.
 func (r *reading) sized(p part) part {
-	schema, _ := json.Marshal(p.Schema) // of maps, strings and integers: there is no way to fail
+	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
 	room := int(float64(r.Context-fixed-min(maxAnswer, r.Context/4)) / estimateMargin)
 	limit := min(r.limit, room)

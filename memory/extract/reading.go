@@ -19,12 +19,12 @@ type reading struct {
 	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
 	halved   int    // how often it did
 	out      Outcome
-	paid     sessions.Usage // of calls that no stored part accounts for yet
-	paidCost float64        // of those calls
+	paid     sessions.Usage // usage of calls without a stored part so far
+	paidCost float64        // cost of those calls
 
-	page   []sessions.Event // of the talk, for who speaks in it
+	page   []sessions.Event // events for the names of speakers
 	queue  []sessions.Event // those of the page that are not read yet
-	end    int64            // of the page
+	end    int64            // end of the page
 	before []sessions.Event // the last message before the page: the page may answer it
 
 	span int // how many events a part may hold, for as many events as left says; 0: any number
@@ -33,7 +33,7 @@ type reading struct {
 
 	proved     bool    // the model read something in this flush
 	pending    []int64 // events that it did not read, with none behind them that it did
-	pendingErr error   // of the first of them
+	pendingErr error   // error of the first of them
 
 	fresh []memory.Memory // facts that were stored from the part that is read again
 	again int             // how often it was

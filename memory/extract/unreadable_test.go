@@ -267,7 +267,7 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 		"known facts":    {true, false, 5, 10},
 		"the same facts": {false, false, 7, 16}, // two looks and one at the second half; one at each other part
 		"endless facts":  {false, true, 5 * (maxMore + 2), 5 * (maxMore + 4)},
-	} { // of a log of five parts
+	} { // a log of five parts
 		s, calls := &shelf{events: logOf(1200, 10)}, 0
 		same := func(release int) (found []string) {
 			for i := range draft.MaxFacts {
@@ -326,7 +326,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 		n := 0
 		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
 			n++
-			return memorytest.Args(memorytest.SaveCall(fmt.Sprintf("parcel %d stands in the yard", n)))() // of 11 tokens
+			return memorytest.Args(memorytest.SaveCall(fmt.Sprintf("parcel %d stands in the yard", n)))() // 11 tokens
 		}), 100)
 		out, err := f.Flush(t.Context(), d)
 		if s.cursor != want || len(s.memories) != int(want) || errors.Is(err, ErrSpent) != (want < 10) || out.Lost != (sessions.Usage{}) {

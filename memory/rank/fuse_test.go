@@ -17,7 +17,7 @@ func TestFuse(t *testing.T) {
 		{"abc", "", 0.5, "abc"},
 		{"", "xyz", 0.5, "xyz"},
 		{"abcde", "x", 0.5, "abxcde"},
-		{"abcde", "c", 0.5, "cabde"}, // what both have leads
+		{"abcde", "c", 0.5, "cabde"}, // a text in both lists leads
 		{"abcdef", "xyz", 1, "axbyczdef"},
 		{"ab", "xy", 0, "abxy"},
 	} {

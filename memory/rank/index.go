@@ -14,7 +14,7 @@ import (
 // everyday words.
 const (
 	maxTerms   = 512
-	maxRepeats = 4 // of one term: its score grows little with more
+	maxRepeats = 4 // repeats of one term: its score grows little with more
 )
 
 // flagMask covers the bits of the key that holds a text's flags; see [Keys].

@@ -19,7 +19,7 @@ type Doc struct {
 // doc is a Doc as a query sees it.
 type doc struct {
 	Doc
-	counts  []uint8 // of each of the query's terms
+	counts  []uint8 // counts of each term of the query
 	length  float64
 	flags   uint32
 	sitting int
@@ -33,7 +33,7 @@ type Pool struct {
 	q     Query
 	docs  []doc
 	total int            // texts in the scopes
-	index map[uint32]int // of the query's terms, by their hash
+	index map[uint32]int // hash of a term of the query -> its index
 	sieve sieve
 	df    []float64
 	// common is the number of texts with a term, also those outside the pool.

@@ -18,7 +18,7 @@ type wanted struct {
 	hash    uint32
 	weight  float64
 	synonym bool // not of the query, but of a word of it
-	name    bool // of a participant: in the log it stands in every greeting
+	name    bool // a participant's name: in the log it stands in every greeting
 }
 
 // Query is a search text, read.
@@ -38,7 +38,7 @@ const maxQuery = 256
 
 const (
 	maxWidened    = 24  // terms of a query that is widened
-	synonymWeight = 0.4 // of a word's weight, for its synonym
+	synonymWeight = 0.4 // share of a word's weight, for its synonym
 )
 
 // weightOf is the weight of a kind of term.
@@ -142,8 +142,8 @@ func (q Query) Span() (from, to time.Time, ok bool) {
 }
 
 const (
-	dayFactor  = 3   // of a text of the day that the query names
-	spanFactor = 1.7 // of a text of a longer time that it names
+	dayFactor  = 3   // factor for a text of the day that the query names
+	spanFactor = 1.7 // factor for a text of a longer time that it names
 )
 
 // dateFactor is the weight of a text's time.

@@ -18,19 +18,19 @@ const (
 // English and in Chinese.
 const (
 	reach         = 2         // events before and after one that support it
-	nextShare     = 0.2       // of the score of the event before or after
-	secondShare   = 0.15      // of those two away
+	nextShare     = 0.2       // share of the score of the event before or after
+	secondShare   = 0.15      // share of the score of those two away
 	answerShare   = 0.4       // more of the one before, where that is a question
-	questionPart  = 0.8       // of a question's own score: what answers it is looked for
-	sittingShare  = 1.0       // of the score of all that was said in one sitting
-	sittingGap    = time.Hour // of silence, between two sittings
+	questionPart  = 0.8       // share of a question's own score: its answer is looked for
+	sittingShare  = 1.0       // share of the score of the whole sitting
+	sittingGap    = time.Hour // silence between two sittings
 	personFactor  = 2.0
-	timeFactor    = 1.2 // of a text with a time in it, where the query asks when
+	timeFactor    = 1.2 // factor for a text with a time in it, where the query asks when
 	roleFactor    = 1.5
 	memoryFactor  = 1.6 // a memory is what was found worth keeping, and has no neighbours to speak for it
 	outdatedPart  = 0.05
-	looseScore    = 0.1  // of what was said in the time, or by the person, that a query without other words names
-	leastOfBest   = 0.05 // of the best text's score
+	looseScore    = 0.1  // score of texts in the time, or by the person, of a query without other words
+	leastOfBest   = 0.05 // share of the best text's score
 	feedbackDocs  = 5
 	feedbackTerms = 8
 	feedbackPart  = 0.1

@@ -42,7 +42,7 @@ func TestRedates(t *testing.T) {
 		{"张伟：联调定在后天下午三点", "李雷：联调改到五号会议室", false},           // where
 		{"张伟：联调定在后天下午三点，由王芳主持", "李雷：联调改到下周一上午十点", false},   // the rest holds
 		{"张伟：联调定在后天下午三点", "李雷：联调定在下周一上午十点", false},         // nothing says that it moved
-		{"张伟：联调定在后天下午三点", "李雷：它改到下周一上午十点", false},          // who knows what
+		{"张伟：联调定在后天下午三点", "李雷：它改到下周一上午十点", false},          // the subject is unknown
 		{"张伟：我的体检定在周三", "李雷：我的体检改到周四", false},              // two people
 		{"张伟：年假定在下周", "李雷：年假改到月底", false},                  // two people
 		{"张伟：预算定在 30 万", "李雷：预算改到 40 万", false},            // an amount, and not by date
@@ -55,7 +55,7 @@ func TestRedates(t *testing.T) {
 	} {
 		who := sessions.UserID("u2")
 		if strings.HasPrefix(c.stored, "我的") {
-			who = "u1" // of one person
+			who = "u1" // one person
 		}
 		var l Ledger
 		l.Add(memory.Memory{ID: 1, Content: c.stored, SaidAt: memorytest.Noon, SubjectID: "u1"})

@@ -179,7 +179,7 @@ func CallOf(tool string, arguments ...any) string {
 		if v := arguments[i+1]; v == "" || v == 0 || v == int64(0) {
 			continue
 		}
-		value, _ := json.Marshal(arguments[i+1]) // of strings and integers: there is no way to fail
+		value, _ := json.Marshal(arguments[i+1]) // strings and integers can't fail
 		if b.Len() > 0 {
 			b.WriteByte(',')
 		}

@@ -25,7 +25,7 @@ type slowBeats struct {
 	*memstore.Store
 	mu    sync.Mutex
 	delay time.Duration
-	skew  time.Duration // of the storage's clock
+	skew  time.Duration // offset of the storage's clock
 	err   error
 }
 

@@ -16,8 +16,8 @@ import (
 type loggedAttempt struct {
 	sessions.LogEntry
 	gen     int
-	before  *viewBefore // of a committed compaction
-	askedBy int64       // of an undo: the message that asked for it; 0 for none
+	before  *viewBefore // view before a committed compaction
+	askedBy int64       // message that asked for the undo; 0 for none
 }
 
 // viewBefore is what a compaction changed.
@@ -25,7 +25,7 @@ type viewBefore struct {
 	cursor    int64
 	summaries []int64 // the active ones
 	pinned    string
-	shown     map[int64]sessions.Shown // of the events that it showed otherwise; zero: as they were said
+	shown     map[int64]sessions.Shown // changed views of its events; zero: as they were said
 }
 
 // Compact implements sessions.Store.

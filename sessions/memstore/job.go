@@ -63,7 +63,7 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 	switch body, ok := s.blobs[blob]; {
 	case ok && sessions.BlobOf(body) == blob:
 		e.Content = body
-	case sessions.BlobOf(e.Content) != blob: // nor has the log what was moved out
+	case sessions.BlobOf(e.Content) != blob: // the log lost the offloaded result, too
 		e.Content, e.Blob = sessions.Unavailable(blob), blob
 	}
 }
@@ -158,7 +158,7 @@ func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	st.TotalTokens = max(st.TotalTokens+done.TokensBefore-done.TokensAfter, 0)
 	st.RearmTokens = st.TotalTokens + max(rest, 0)
 	st.ObservedTokens, st.ObservedSeq = 0, 0
-	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // what policies that go by counts rest for
+	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // the pause of policies that go by counts
 	s.job = nil
 	st.ViewVersion++
 	return m.recordAttempt(s, sessions.LogEntry{

@@ -58,7 +58,7 @@ type upkeep struct {
 type outboxRow struct {
 	sessions.Outgoing
 	sender   sessions.ReplicaID
-	sending  bool // else it waits for NextAt
+	sending  bool // false: it waits for NextAt
 	inFlight bool // a try has begun, and no mark says how it ended
 	settled  bool
 	sent     bool            // settled as sent

@@ -230,12 +230,12 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
-	st.Candidates += len(t.Marked) // of all flushes: memory is kept elsewhere
+	st.Candidates += len(t.Marked) // candidates of all flushes: memory is kept elsewhere
 	s.addSpending(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
-	if st.ViewVersion != t.ViewVersion { // what the turn saw is gone
+	if st.ViewVersion != t.ViewVersion { // the view of the turn is outdated
 		st.TotalTokens += t.Appended
 		return
 	}

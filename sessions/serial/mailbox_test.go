@@ -30,7 +30,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		keys := rapid.IntRange(1, 3).Draw(rt, "sessions")
 		wakes := rapid.SliceOfN(rapid.IntRange(0, keys-1), 1, 40).Draw(rt, "wakes")
 		ends := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 40).Draw(rt, "ends")
-		var inbox [3]atomic.Int32 // what waits in each session
+		var inbox [3]atomic.Int32 // waiting messages of each session
 		var busy [3]atomic.Int32
 		var run atomic.Int32
 		var m *serial.Mailboxes

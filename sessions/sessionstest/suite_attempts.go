@@ -81,7 +81,7 @@ func testAttemptsOfTheDead(b *suite) {
 	b.suspectMessage(l, 1)
 	b.checkCounts("after a death and two looks", 1, 1, 0)
 	l = b.killReplica(replicaB, replicaA)
-	b.suspectMessage(l, 1) // who died only looked
+	b.suspectMessage(l, 1) // the dead replica only read
 	b.beginAlone(l, 1)
 	l = b.killReplica(replicaA, replicaB)
 	b.suspectMessage(l, 2)

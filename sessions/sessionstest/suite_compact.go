@@ -87,8 +87,8 @@ func testCompact(b *suite) {
 		"with a gap":              {From: 2, Through: 4, Summaries: newSummaries(4, 4)},
 		"with too short a tale":   {From: 2, Through: 4, Summaries: newSummaries(3, 3)},
 		"beyond the cursor":       {From: 2, Through: 3, Summaries: newSummaries(3, 4)},
-		"half of what is told":    {From: 2, Through: 3, Summaries: newSummaries(2, 3)},
-		"a part of what is told":  {From: 2, Through: 2, Summaries: newSummaries(1, 1)},
+		"half of the summary":     {From: 2, Through: 3, Summaries: newSummaries(2, 3)},
+		"a part of the summary":   {From: 2, Through: 2, Summaries: newSummaries(1, 1)},
 		"twice the same":          {From: 2, Through: 4, Summaries: newSummaries(3, 4, 3, 3)},
 		"before the conversation": {From: 2, Through: 3, Summaries: newSummaries(0, 3)},
 		"an upside-down range":    {From: 2, Through: 3, Summaries: newSummaries(3, 3, 5, 4)},
@@ -212,7 +212,7 @@ func testViewChangedMidTurn(b *suite) {
 			b.checkError(err)
 			l = b.acquireLease(replicaA)
 		}},
-		{"the conversation began anew", func() { b.checkError(b.Store.Renew(b.ctx, l)) }},
+		{"the conversation was renewed", func() { b.checkError(b.Store.Renew(b.ctx, l)) }},
 		{"nothing happened but a failure", nil},
 	} {
 		b.acceptMessage(replicaA, 2+i)

@@ -206,7 +206,7 @@ func testEraseWaits(b *suite) {
 		v := b.beginTurn(l, 1)
 		_, err := b.Store.Erase(b.ctx, key, []int64{1})
 		b.checkError(err)
-		_, err = b.Store.Erase(b.ctx, key, []int64{2}) // of the same turn
+		_, err = b.Store.Erase(b.ctx, key, []int64{2}) // an event of the same turn
 		b.checkError(err)
 		_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
 		b.wantError(err, sessions.ErrLeaseLost, "a commit after an erasure")

@@ -60,7 +60,7 @@ type history struct {
 	t      failingTest
 	key    sessions.Key
 	lease  sessions.Lease
-	said   []sessions.Event // of the whole log, by place
+	said   []sessions.Event // events of the whole log, by place
 	before []string         // views to go back to, the newest last, each as it looks without what was said since
 	marks  []int            // how much had been said by then
 	texts  map[int64]string // summaries ever seen
@@ -332,12 +332,12 @@ func (h *history) checkInvariants(s historyStep) {
 	end, count := st.BaseSeq, 0
 	for _, sum := range v.Summaries {
 		if sum.StartSeq != end+1 || sum.EndSeq < sum.StartSeq {
-			h.t.Fatalf("after step %+v a summary tells %d to %d, after one up to %d", s, sum.StartSeq, sum.EndSeq, end)
+			h.t.Fatalf("after step %+v a summary covers %d to %d, after one up to %d", s, sum.StartSeq, sum.EndSeq, end)
 		}
 		end, count = sum.EndSeq, count+sum.MsgCount
 	}
 	if end != st.CompactedSeq || int64(count) != end-st.BaseSeq {
-		h.t.Fatalf("after step %+v summaries tell %d events up to %d; the cursor is %d, after %d", s, count, end, st.CompactedSeq, st.BaseSeq)
+		h.t.Fatalf("after step %+v summaries cover %d events up to %d; the cursor is %d, after %d", s, count, end, st.CompactedSeq, st.BaseSeq)
 	}
 	needed := map[string]bool{}
 	for i, e := range v.Tail {

@@ -249,7 +249,7 @@ func testWaitingOrphans(b *suite) {
 	got, err := b.Store.Waiting(b.ctx, replicaA, 10)
 	b.checkError(err)
 	if want := []sessions.Key{left, dead, own, own2}; !slices.Equal(got, want) {
-		b.Errorf("waiting are %v, want %v: those that nobody has first", got, want)
+		b.Errorf("waiting are %v, want %v: those without an owner first", got, want)
 	}
 	if got, err = b.Store.Waiting(b.ctx, replicaA, 1); err != nil || !slices.Equal(got, []sessions.Key{left}) {
 		b.Errorf("with room for one it is %v (%v), want %v", got, err, left)
@@ -309,7 +309,7 @@ func testTakeover(b *suite) {
 	}
 	b.Expire(b.T, replicaA)
 	if again := b.acquireLease(replicaA); again != old {
-		b.Errorf("a late replica that nobody replaced got %+v, want its old lease %+v", again, old)
+		b.Errorf("a late replica without a successor got %+v, want its old lease %+v", again, old)
 	}
 	l, err := b.Other.Acquire(b.ctx, key, replicaB)
 	b.checkError(err)
@@ -344,7 +344,7 @@ func testLeaseRace(b *suite) {
 			winner = 1
 		}
 		if errs[winner] != nil {
-			b.Fatalf("round %d: nobody got the lease: %v, %v", round, errs[0], errs[1])
+			b.Fatalf("round %d: neither replica got the lease: %v, %v", round, errs[0], errs[1])
 		}
 		b.wantError(errs[1-winner], sessions.ErrLeaseHeld, fmt.Sprintf("round %d: the other replica", round))
 		if leases[winner].Term != last+1 {
@@ -438,7 +438,7 @@ func testRest(b *suite) {
 		}
 	}
 	if n := rest(replicaA, 0, 0); n != 1 {
-		b.Errorf("%d leases were given up, want that of the session at rest", n)
+		b.Errorf("%d leases were released, want that of the idle session", n)
 	}
 	_, err = b.Store.Begin(b.ctx, l, 0)
 	b.wantError(err, sessions.ErrLeaseLost, "going on with a lease that was given up")

@@ -26,7 +26,7 @@ func testJob(b *suite) {
 	src, err := b.Store.OpenJob(b.ctx, l, job)
 	b.checkError(err)
 	if eventContents(src.Events) != "1:user:问题 1 2:user:问题 2 3:user:问题 3 " || src.Hash == "" || src.Staged != nil {
-		b.Errorf("there is %q to tell, hash %q, staged %q", eventContents(src.Events), src.Hash, src.Staged)
+		b.Errorf("the job has %q, hash %q, staged %q", eventContents(src.Events), src.Hash, src.Staged)
 	}
 	for name, other := range map[string]sessions.Job{
 		"another end":          {Through: 4, Version: "v1"},
@@ -103,7 +103,7 @@ func testJobEdited(b *suite) {
 	again, err := b.Store.OpenJob(b.ctx, l, job)
 	b.checkError(err)
 	if again.Staged != nil || again.Hash == src.Hash || again.Events[1].Content != "[erased]" {
-		b.Errorf("after the edit the job finds %q staged and %q to tell", again.Staged, eventContents(again.Events))
+		b.Errorf("after the edit the job finds %q staged and has %q", again.Staged, eventContents(again.Events))
 	}
 	b.Edit(b.T, key, 5, "edited behind the range again")
 	c.Source = again.Hash
@@ -122,7 +122,7 @@ func testCompactRivals(b *suite) {
 	c := newCompaction(0, 3)
 	c.Source = src.Hash
 	other := c
-	other.Summaries = []sessions.NewSummary{{StartSeq: 1, EndSeq: 3, Text: "told by B", Tokens: 1}}
+	other.Summaries = []sessions.NewSummary{{StartSeq: 1, EndSeq: 3, Text: "summary of B", Tokens: 1}}
 	_, err = b.Other.OpenJob(b.ctx, next, sessions.Job{Through: 3})
 	b.checkError(err)
 	var lost, won error
@@ -135,7 +135,7 @@ func testCompactRivals(b *suite) {
 	v := b.beginTurn(next, 0)
 	rows, err := b.Store.Compactions(b.ctx, key, 10)
 	b.checkError(err)
-	if len(v.Summaries) != 1 || v.Summaries[0].Text != "told by B" || v.Session.CompactionCount != 1 || len(rows) != 1 {
+	if len(v.Summaries) != 1 || v.Summaries[0].Text != "summary of B" || v.Session.CompactionCount != 1 || len(rows) != 1 {
 		b.Errorf("the view has %+v after %d compactions, %d in the log; want that of the new owner alone",
 			v.Summaries, v.Session.CompactionCount, len(rows))
 	}

@@ -20,7 +20,7 @@ func testLeader(b *suite) {
 	leads(sessions.Leader{}, "after a mark without a heartbeat")
 	b.sendBeat(replicaB)
 	b.sendBeat(replicaA)
-	leads(sessions.Leader{Replica: replicaB}, "where nobody is connected")
+	leads(sessions.Leader{Replica: replicaB}, "without a connected replica")
 	mark(replicaA, sessions.ReplicaStatus{Connected: true})
 	leads(sessions.Leader{Replica: replicaA, Connected: true}, "where the younger is connected")
 	mark(replicaB, sessions.ReplicaStatus{Connected: true})
@@ -35,7 +35,7 @@ func testLeader(b *suite) {
 	b.checkError(err)
 	leads(sessions.Leader{}, "when it has resigned")
 	b.sendBeat(replicaA)
-	leads(sessions.Leader{Replica: replicaA}, "when it began anew")
+	leads(sessions.Leader{Replica: replicaA}, "after its restart")
 }
 
 func testClock(b *suite) {

@@ -84,7 +84,7 @@ func testOffload(b *suite) {
 	}
 	if s := v.Session; s.CompactionCount != 0 || !s.CompactedAt.IsZero() || s.CompactedSeq != 0 || len(v.Summaries) != 0 ||
 		s.TotalTokens != before.Session.TotalTokens-300 {
-		b.Errorf("nothing was told, but the session is %+v", s)
+		b.Errorf("nothing was summarized, but the session is %+v", s)
 	}
 	body, err := b.Other.Blob(b.ctx, key, e.Blob)
 	b.checkError(err)
@@ -97,7 +97,7 @@ func testOffload(b *suite) {
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
-		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
+		b.Errorf("the job has\n%+v\nwant\n%+v", src.Events, before.Tail)
 	}
 	for _, unknown := range []string{"", "no such", sessions.BlobOf("never said"), strings.ToUpper(e.Blob), "\x00"} {
 		_, err := b.Store.Blob(b.ctx, key, unknown)
@@ -127,11 +127,11 @@ func testBlobLogged(b *suite) {
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
-		b.Errorf("what there is to tell is\n%+v\nwant\n%+v", src.Events, before.Tail)
+		b.Errorf("the job has\n%+v\nwant\n%+v", src.Events, before.Tail)
 	}
 	b.compactSession(l, newCompaction(0, 5))
 	b.keptBlobs()
-	reads("after it was told")
+	reads("after its summary")
 	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), gone)
 	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 	_, err = b.Store.Erase(b.ctx, key, []int64{3})
@@ -153,13 +153,13 @@ func testBlobFaults(b *suite) {
 	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if got, want := src.Events[2], "[Content unavailable: "+sessions.BlobPath(gone)+"]"; got.Content != want || got.Blob != gone {
-		b.Errorf("the result that is gone is told as %q, want %q", got.Content, want)
+		b.Errorf("the job has the missing result as %q, want %q", got.Content, want)
 	}
 	if got, want := src.Events[3], "[Content unavailable: "+sessions.BlobPath(spoilt)+"]"; got.Content != want || got.Blob != spoilt {
-		b.Errorf("the result that is another one is told as %q, want %q", got.Content, want)
+		b.Errorf("the job has the other result as %q, want %q", got.Content, want)
 	}
 	if len(src.Events) != 5 || src.Events[4].Content != "答复" {
-		b.Errorf("the rest is told as %q", eventContents(src.Events))
+		b.Errorf("the job has the rest as %q", eventContents(src.Events))
 	}
 	for _, blob := range []string{gone, spoilt} {
 		_, err := b.Store.Blob(b.ctx, key, blob)
@@ -180,7 +180,7 @@ func testBlobsCounted(b *suite) {
 	c := newCompaction(0, 5)
 	c.Log.Audit = `{"recall":1}`
 	if done := b.compactSession(l, c); done.BlobsDeleted != 1 {
-		b.Errorf("the compaction deleted %d bodies, want that which only told events referred to", done.BlobsDeleted)
+		b.Errorf("the compaction deleted %d bodies, want that of summarized events alone", done.BlobsDeleted)
 	}
 	b.keptBlobs(bigBody)
 	rows, err := b.Store.Compactions(b.ctx, key, 1)
@@ -212,7 +212,7 @@ func testShownRefused(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	tail := b.beginTurn(l, 0).Tail
 	lie := blobReference(tail[2])
-	lie.Blob = sessions.BlobOf("what nobody said")
+	lie.Blob = sessions.BlobOf("a body without an event")
 	gap := sessions.Compaction{Through: 2, Summaries: newSummaries(2, 2), Shown: []sessions.Shown{blobReference(tail[2])}}
 	for name, bad := range map[string]sessions.Compaction{
 		"under another address": {Shown: []sessions.Shown{blobReference(tail[3]), lie}},

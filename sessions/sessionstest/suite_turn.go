@@ -39,7 +39,7 @@ func testBeginSent(b *suite) {
 	for i, m := range []struct{ sent, received time.Time }{
 		{sent: now.Add(2 * time.Second)},
 		{sent: now.Add(time.Second)},
-		{sent: now.Add(time.Second)}, // of the same time: as it arrived
+		{sent: now.Add(time.Second)}, // at the same time: by arrival
 		{sent: now.Add(time.Second - time.Microsecond)},
 		{},                            // without a time: now
 		{sent: now.AddDate(-1, 0, 0)}, // can't be true
@@ -346,7 +346,7 @@ func testFencing(b *suite) {
 		b.wantError(b.Store.MarkUpkeep(b.ctx, stale, time.Minute), sessions.ErrLeaseLost, "marking upkeep with "+name)
 		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
 		b.wantError(err, sessions.ErrLeaseLost, "undoing with "+name)
-		b.wantError(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "beginning anew with "+name)
+		b.wantError(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "renewing with "+name)
 		b.wantError(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
 		b.wantError(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)

@@ -10,7 +10,7 @@ import (
 // checkShown is all that a view shows, for comparing.
 func checkShown(v sessions.View) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "gen %d after %d, told to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
+	fmt.Fprintf(&s, "gen %d after %d, summarized to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
 	for _, sum := range v.Summaries {
 		fmt.Fprintf(&s, " %d-%d:%q", sum.StartSeq, sum.EndSeq, sum.Text)
 	}
@@ -84,7 +84,7 @@ func testUndo(b *suite) {
 	b.keptBlobs()
 	_, err = b.Store.Undo(b.ctx, l, 0, 0)
 	b.wantError(err, sessions.ErrNotFound, "undoing once more")
-	b.compactSession(l, newCompaction(0, 3)) // what was undone can be done again
+	b.compactSession(l, newCompaction(0, 3)) // an undone range can be compacted again
 	b.checkSummaries(l, "1-3:3:0 ")
 }
 
@@ -160,7 +160,7 @@ func testUndoRollUp(b *suite) {
 	b.undoCompaction(l, 0)
 	b.checkSummaries(l, "1-2:2:0 3-4:2:0 ")
 	if got := eventContents(b.beginTurn(l, 0).Tail); got != "5:user:问题 5 6:user:问题 6 7:assistant:答复 8:user:问题 7 9:assistant:答复 " {
-		b.Errorf("the tail is %q, want all that is told no more and what was said since", got)
+		b.Errorf("the tail is %q, want the events of the undone summary and those after it", got)
 	}
 	b.compactSession(l, newCompaction(4, 8))
 	b.undoCompaction(l, 0)

@@ -153,7 +153,7 @@ func (s *Store) compact(
 		done.Replies = []sessions.Outgoing{out}
 	}
 	return done, s.Q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
-		SessionKey: key, ThroughSeq: c.Through, Told: len(c.Summaries) > 0,
+		SessionKey: key, ThroughSeq: c.Through, Summarized: len(c.Summaries) > 0,
 		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: pg.Clamp(c.RearmTokens),
 		Pin: c.Pinned != nil, Pinned: pg.Clean(pg.OrZero(c.Pinned).Text),
 	})

@@ -439,7 +439,7 @@ WHERE s.session_key = $7
 
 type SessionCompactedParams struct {
 	ThroughSeq  int64
-	Told        bool
+	Summarized  bool
 	Freed       int
 	RearmTokens int
 	Pin         bool
@@ -453,7 +453,7 @@ type SessionCompactedParams struct {
 func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCompactedParams) error {
 	_, err := db.Exec(ctx, sessionCompacted,
 		arg.ThroughSeq,
-		arg.Told,
+		arg.Summarized,
 		arg.Freed,
 		arg.RearmTokens,
 		arg.Pin,

@@ -183,6 +183,50 @@ func (q *Queries) MemoriesConsolidated(ctx context.Context, db DBTX, arg *Memori
 	return err
 }
 
+const memoriesDerived = `-- name: MemoriesDerived :many
+WITH RECURSIVE derived AS (
+    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
+    FROM memories m WHERE m.id = ANY($1::bigint[])
+    UNION
+    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
+    FROM derived o CROSS JOIN LATERAL (
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
+        WHERE c.id = o.superseded_by
+          AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
+        UNION ALL
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
+        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
+          AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
+        UNION ALL
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
+        WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
+    ) n
+)
+SELECT derived.id::bigint AS id FROM derived
+`
+
+// MemoriesDerived adds to memories those derived from them. These are all rows of their consolidations, when one of the
+// rows is listed, and the team's copies of a group's, also after the group corrected its own.
+func (q *Queries) MemoriesDerived(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
+	rows, err := db.Query(ctx, memoriesDerived, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const memoriesRestore = `-- name: MemoriesRestore :exec
 UPDATE memories m SET superseded_by = nullif(r.by, 0), superseded_at = CASE WHEN r.by = 0 THEN NULL ELSE m.superseded_at END
 FROM (SELECT unnest($1::bigint[]) AS id, unnest($2::bigint[]) AS by) r
@@ -201,50 +245,6 @@ type MemoriesRestoreParams struct {
 func (q *Queries) MemoriesRestore(ctx context.Context, db DBTX, arg *MemoriesRestoreParams) error {
 	_, err := db.Exec(ctx, memoriesRestore, arg.Ids, arg.Bys)
 	return err
-}
-
-const memoriesRetold = `-- name: MemoriesRetold :many
-WITH RECURSIVE told AS (
-    SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
-    FROM memories m WHERE m.id = ANY($1::bigint[])
-    UNION
-    SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
-    FROM told o CROSS JOIN LATERAL (
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
-        WHERE c.id = o.superseded_by
-          AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
-        UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
-        WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
-          AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
-        UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms FROM memories c
-        WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
-    ) n
-)
-SELECT told.id::bigint AS id FROM told
-`
-
-// MemoriesRetold adds to memories those derived from them. These are all rows of their consolidations, when one of the
-// rows is listed, and the team's copies of a group's, also after the group corrected its own.
-func (q *Queries) MemoriesRetold(ctx context.Context, db DBTX, ids []int64) ([]int64, error) {
-	rows, err := db.Query(ctx, memoriesRetold, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const memoriesToldWith = `-- name: MemoriesToldWith :many
@@ -286,17 +286,17 @@ WITH RECURSIVE under AS (
     UNION
     SELECT u.id, u.teller, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY($1::bigint[])
 )
-SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS told
+SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS consolidated
 FROM up u JOIN memories o ON o.id = u.id JOIN memories t ON t.id = u.teller
 WHERE u.by IS NULL OR u.by <> ALL($1::bigint[])
 ORDER BY u.id, u.teller
 `
 
 type MemoriesUnderRow struct {
-	ID      int64
-	By      int64
-	Content string
-	Told    string
+	ID           int64
+	By           int64
+	Content      string
+	Consolidated string
 }
 
 // MemoriesUnder lists the facts consolidated into memories to delete, once for each of these, with its text and its
@@ -314,7 +314,7 @@ func (q *Queries) MemoriesUnder(ctx context.Context, db DBTX, ids []int64) ([]Me
 			&i.ID,
 			&i.By,
 			&i.Content,
-			&i.Told,
+			&i.Consolidated,
 		); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func (s *Store) withDerived(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.Q.MemoriesRetold(ctx, db, ids)
+	return s.Q.MemoriesDerived(ctx, db, ids)
 }
 
 // deleteFacts deletes memories. Other facts consolidated into one of them are in force again, or superseded by its
@@ -57,7 +57,7 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	p := &dbsqlc.MemoriesRestoreParams{}
 	best := 0.0
 	for _, u := range under { // each with all candidates: the one that repeats most of it wins
-		shared := share(gramsOf(u.Content), gramsOf(u.Told))
+		shared := share(gramsOf(u.Content), gramsOf(u.Consolidated))
 		if last := len(p.Ids) - 1; last < 0 || p.Ids[last] != u.ID {
 			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), shared
 		} else if shared > best {

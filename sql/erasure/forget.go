@@ -65,7 +65,7 @@ func newAnswers() answers { return answers{last: sessions.RoleTool} }
 func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	wipe := a.under
 	if e.Role == sessions.RoleUser {
-		a.under = a.under && a.last == sessions.RoleUser || theirs // else a new turn begins
+		a.under = a.under && a.last == sessions.RoleUser || theirs // another role begins a new turn
 		wipe = theirs
 	}
 	a.last = e.Role

@@ -29,7 +29,7 @@ var errStale = errors.New("the session changed after the erasure read it")
 // draft is an erasure's plan, made before it locks the session: the remaining text of each summary. A comparison takes
 // seconds for a long range, and a lock would block the session's turns meanwhile.
 type draft struct {
-	version int      // of the view
+	version int      // version of the view
 	facts   []string // in order
 	left    map[int64]healed
 	final   bool // summaries that changed since are emptied

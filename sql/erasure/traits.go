@@ -23,7 +23,7 @@ type traits struct {
 	marks   map[string]*trait
 	words   map[string]*trait // compared as a whole
 	like    likeness          // sayings
-	sayings []*trait          // of each of like's
+	sayings []*trait          // sayings of each of like's
 }
 
 func newTraits(labels, nicks []string) *traits {

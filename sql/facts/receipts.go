@@ -24,8 +24,8 @@ type FlushReceipt struct {
 	Through int64 // up to this one
 	Receipt memory.Receipt
 	Model   string
-	Usage   sessions.Usage // of its model calls
-	Cost    float64        // of those calls, in the unit of the configured prices
+	Usage   sessions.Usage // usage of its model calls
+	Cost    float64        // cost of those calls, in the unit of the configured prices
 	Created time.Time
 }
 

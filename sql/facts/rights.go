@@ -78,7 +78,7 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 type MemoryFilter struct {
 	Scope   memory.Scope
 	ScopeID string
-	Session sessions.Key    // where it was said
+	Session sessions.Key    // session of the source
 	Person  sessions.UserID // its subject or author
 	Every   bool            // also superseded and expired ones
 }

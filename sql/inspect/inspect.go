@@ -47,7 +47,7 @@ type Undone struct{ Messages, Replies, GivenUp int64 }
 
 // Kept is a fact that is in force.
 type Kept struct {
-	Key     sessions.Key // where it was said
+	Key     sessions.Key // session of the message
 	Content string
 }
 
@@ -55,7 +55,7 @@ type Kept struct {
 type Letter struct {
 	Key          sessions.Key
 	ID           int64
-	Conversation sessions.ConversationID // where it goes
+	Conversation sessions.ConversationID // destination
 	Sent         bool                    // the gateways report that it arrived
 	Text         string
 }

@@ -266,7 +266,7 @@ func (p *Server) initdb(ctx context.Context, dir, locale string) error {
 // placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless the socket's path
 // would be too long.
 func (p *Server) placeSocket() error {
-	const longest = 103 // of macOS; Linux takes 107
+	const longest = 103 // limit of macOS; Linux takes 107
 	p.sockets = p.dir
 	if len(filepath.Join(p.dir, ".s.PGSQL."+portName)) <= longest {
 		return nil

@@ -26,7 +26,7 @@ func TestStartEndsALeftover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.once.Do(func() { close(first.stop) }) // nobody looks after it any more
+	first.once.Do(func() { close(first.stop) }) // the supervisor is gone
 	if err := first.lock.Close(); err != nil {
 		t.Fatal(err)
 	}

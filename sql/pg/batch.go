@@ -26,7 +26,7 @@ type joiner[T any] struct {
 const (
 	batchLanes = 2               // concurrent batches: one that waits for a lock must not block all others
 	maxBatch   = 64              // requests in a batch
-	batchTime  = 5 * time.Second // of a batch without a caller's deadline
+	batchTime  = 5 * time.Second // timeout of a batch without a caller's deadline
 )
 
 // Submit runs what in a batch and returns its error. When ctx ends first, the request may have run or may run later.

@@ -157,7 +157,7 @@ func (d *DB) RetryWhileDown(ctx context.Context, try func() error) error {
 	t := time.NewTicker(acceptPause)
 	defer t.Stop()
 	_, patient := ctx.Deadline()
-	var before error // of an earlier try: the last one may fail only by the deadline
+	var before error // error of an earlier try: the last one may fail only by the deadline
 	for {
 		err := try()
 		if err == nil {

@@ -69,9 +69,9 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.is_archi
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
     view_version = s.view_version + 1,
-    compaction_count = s.compaction_count + CASE WHEN @told::boolean THEN 1 ELSE 0 END,
-    compacted_at = CASE WHEN @told::boolean THEN now() ELSE s.compacted_at END,
-    flush_failures = CASE WHEN @told::boolean THEN 0 ELSE s.flush_failures END,
+    compaction_count = s.compaction_count + CASE WHEN @summarized::boolean THEN 1 ELSE 0 END,
+    compacted_at = CASE WHEN @summarized::boolean THEN now() ELSE s.compacted_at END,
+    flush_failures = CASE WHEN @summarized::boolean THEN 0 ELSE s.flush_failures END,
     total_tokens = greatest(least(s.total_tokens::bigint - @freed::int, 2147483647), 0),
     rearm_tokens = @rearm_tokens,
     pinned = CASE WHEN @pin::boolean THEN @pinned::text ELSE s.pinned END,

@@ -1,12 +1,12 @@
--- name: MemoriesRetold :many
--- MemoriesRetold adds to memories those derived from them. These are all rows of their consolidations, when one of the
+-- name: MemoriesDerived :many
+-- MemoriesDerived adds to memories those derived from them. These are all rows of their consolidations, when one of the
 -- rows is listed, and the team's copies of a group's, also after the group corrected its own.
-WITH RECURSIVE told AS (
+WITH RECURSIVE derived AS (
     SELECT m.id, m.scope, m.scope_id, m.norm_hash, m.source_session, m.superseded_by, m.superseded_at, m.consolidated, m.created_at
     FROM memories m WHERE m.id = ANY(@ids::bigint[])
     UNION
     SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
-    FROM told o CROSS JOIN LATERAL (
+    FROM derived o CROSS JOIN LATERAL (
         SELECT c.* FROM memories c
         WHERE c.id = o.superseded_by
           AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
@@ -19,7 +19,7 @@ WITH RECURSIVE told AS (
         WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
     ) n
 )
-SELECT told.id::bigint AS id FROM told;
+SELECT derived.id::bigint AS id FROM derived;
 
 -- name: MemoriesUnder :many
 -- MemoriesUnder lists the facts consolidated into memories to delete, once for each of these, with its text and its
@@ -36,7 +36,7 @@ WITH RECURSIVE under AS (
     UNION
     SELECT u.id, u.teller, c.superseded_by FROM up u JOIN memories c ON c.id = u.by WHERE c.id = ANY(@ids::bigint[])
 )
-SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS told
+SELECT u.id::bigint AS id, coalesce(u.by, 0)::bigint AS by, o.content, t.content AS consolidated
 FROM up u JOIN memories o ON o.id = u.id JOIN memories t ON t.id = u.teller
 WHERE u.by IS NULL OR u.by <> ALL(@ids::bigint[])
 ORDER BY u.id, u.teller;

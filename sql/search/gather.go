@@ -9,7 +9,7 @@ import (
 
 const (
 	maxGathered  = 400    // texts that one search reads, of events and of memories each
-	maxTermBytes = 80_000 // of the terms of events in one read
+	maxTermBytes = 80_000 // bytes of the terms of events in one read
 )
 
 // gathering chooses among the texts that the indexes on terms name. A search scores each text by its whole list of

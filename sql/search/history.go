@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	maxTerms      = 32         // of one query
-	historyShare  = 0.5        // of the terms, for a find in the history to count
+	maxTerms      = 32         // terms of one query
+	historyShare  = 0.5        // share of the terms, for a find in the history to count
 	maxBody       = 2000       // characters of an event's body that a search shows
 	bodyLead      = 10         // divisor: a tenth of a long body's shown characters precede the first hit
 	historyWindow = 5000       // events that are compared word by word in one read
-	historyBytes  = 20_000_000 // of their contents together
+	historyBytes  = 20_000_000 // bytes of their contents together
 	historyOlder  = 200        // older events that the search index may add
 )
 

@@ -50,7 +50,7 @@ type meaning struct {
 
 	mu      sync.Mutex
 	known   map[string]*list.Element // elements of recent by text
-	recent  list.List                // of queryVector, the last used first
+	recent  list.List                // entries are queryVector, the last used first
 	chance  [][]float32              // vectors of the unrelated texts
 	restEnd time.Time
 }

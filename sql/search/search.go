@@ -83,7 +83,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 type candidate struct {
 	rank.Doc
 	memory *dbsqlc.MemoriesReadableRow // nil for an event
-	nick   string                      // of an event's author
+	nick   string                      // nick of an event's author
 	sender sessions.UserID
 }
 
@@ -94,7 +94,7 @@ type searching struct {
 	query  rank.Query
 	from   memory.Source
 	limit  int
-	chars  int   // of an event in a hit
+	chars  int   // characters of an event in a hit
 	last   int64 // place of the session's newest event
 	found  []candidate
 	total  int           // texts in scope, as far as known

@@ -24,7 +24,7 @@ type Link struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
 	gate chan struct{} // during a cut: closed at its end
-	late time.Duration // of each statement
+	late time.Duration // delay of each statement
 }
 
 // NewLink opens a link on a port of its own to the server whose address server returns.

@@ -22,7 +22,7 @@ type Bouncer struct {
 	server  *pgx.ConnConfig
 	port    int
 	program string
-	dir     string // of its files
+	dir     string // folder of its files
 	cmd     *exec.Cmd
 }
 

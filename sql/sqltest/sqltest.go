@@ -34,7 +34,7 @@ const startTime = 2 * time.Minute
 // server is the one of this process, started by the first test that needs it.
 var server struct {
 	sync.Mutex
-	url      string // of a database to create others from
+	url      string // database to create others from
 	template string
 	private  *localpg.Server
 	dir      string

@@ -15,7 +15,7 @@ import (
 type file struct {
 	name, contentType string
 	data              []byte
-	app               *app // whose bot may fetch it; nil: any
+	app               *app // app whose bot may fetch it; nil: any
 	expires           time.Time
 }
 

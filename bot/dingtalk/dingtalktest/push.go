@@ -38,7 +38,7 @@ type delivery struct {
 	lastAck      *Ack
 	redelivered  int
 	timer        *timer
-	expires      time.Time // of a place in the backlog
+	expires      time.Time // end of a place in the backlog
 }
 
 // push is one frame sent on one connection.
@@ -53,7 +53,7 @@ type push struct {
 	lost     bool
 	missed   bool // reported as missing already
 	wantsAck bool
-	echo     string // what a ping's ack must carry
+	echo     string // text that a ping's ack must carry
 	card     *card
 	note     string
 }
@@ -121,7 +121,7 @@ func (s *Server) SayRaw(data string) string {
 		ConversationID string `json:"conversationId"`
 		RobotCode      string `json:"robotCode"`
 	}
-	_ = json.Unmarshal([]byte(data), &head) // what cannot be read stays empty
+	_ = json.Unmarshal([]byte(data), &head) // an unreadable part stays empty
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.appByRobotLocked(head.RobotCode)

@@ -40,7 +40,7 @@ type call struct {
 	route string
 	body  []byte
 	head  callHead
-	app   *app // of the access token, on the routes of the open API
+	app   *app // app of the access token, on the routes of the open API
 	fault Action
 }
 

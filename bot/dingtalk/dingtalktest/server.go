@@ -28,7 +28,7 @@ type Server struct {
 	changed chan struct{} // closed and replaced at every change that a wait may look for
 	waiters int           // waits that hold or are about to take `changed`
 	closed  bool
-	offset  time.Duration // of the simulator's clock from the machine's
+	offset  time.Duration // the simulator's clock less the machine's
 	rng     *rand.Rand
 	timers  map[*timer]struct{}
 
@@ -42,8 +42,8 @@ type Server struct {
 	nextConn int // round robin
 
 	deliveries map[deliveryKey]*delivery
-	order      []deliveryKey // of deliveries, oldest first
-	unacked    int           // of deliveries
+	order      []deliveryKey // deliveries, oldest first
+	unacked    int           // deliveries without an ack
 	frames     map[string][]*push
 	replies    []Reply
 	posted     map[string]int       // conversation and text -> index of the newest such reply

@@ -316,7 +316,7 @@ func (s *Server) pushFrameLocked(frame []byte, binary bool, id, note string) boo
 			continue
 		}
 		p := &push{kind: pushOther, frameID: id, conn: c, note: note}
-		c.anonymous++ // whatever it is, an answer without messageId may be the best
+		c.anonymous++ // an answer without messageId may be the best, whatever it is
 		if id != "" {
 			s.registerLocked(p)
 		}

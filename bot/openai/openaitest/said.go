@@ -35,7 +35,7 @@ var (
 	clockLine  = regexp.MustCompile(`^\[(?:\d{4}-\d\d-\d\d \d\d:\d\d .*|\d\d:\d\d)\]$`)
 	speakerRE  = regexp.MustCompile(`^\[?([\p{Han}\w·][\p{Han}\w .·-]{0,30}(?:[(（][^()（）]{1,80}[)）])?)\]?\s?[:：]\s*(.*)$`)
 	notName    = regexp.MustCompile(`(?i)^\d+$|^(决定|结论|约定|注意|提醒|备注|时间|地点|问题|通知|待办|截止.*|负责人|记住|请记住|remember|note|todo|deadline|decision|https?)$`)
-	sourceRE   = regexp.MustCompile(`\s*⟦[^⟦⟧]*⟧$`) // of a pinned memory
+	sourceRE   = regexp.MustCompile(`\s*⟦[^⟦⟧]*⟧$`) // source of a pinned memory
 	bulletRE   = regexp.MustCompile(`^(?:[-*•]|\d{1,3}[.)、])\s+`)
 )
 

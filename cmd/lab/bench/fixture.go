@@ -102,7 +102,7 @@ func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
 
 // processUsage is what a gateway takes of the machine.
 type processUsage struct {
-	cpu        time.Duration // of its whole life
+	cpu        time.Duration // CPU time of its whole life
 	resident   float64       // bytes
 	goroutines int
 }

@@ -174,9 +174,9 @@ const planter sessions.ReplicaID = "planter"
 type sessionSeed struct {
 	conversation sessions.ConversationID
 	events       int
-	text         string // of each event
-	tokens       int    // of each event
-	total        int    // of the context
+	text         string // text of each event
+	tokens       int    // tokens of each event
+	total        int    // tokens of the context
 }
 
 // plantSession writes a session. Its lease is the planter's until it resigns.

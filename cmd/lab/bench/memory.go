@@ -60,7 +60,7 @@ func (b *suite) measureMemory(ctx context.Context) (figures []rig.Figure, err er
 			Target: fmt.Sprintf("<= %d MB", memoryLimit>>20),
 		}.AtMost(resident, memoryLimit),
 		rig.Figure{
-			Name: "goroutines at rest", Measured: fmt.Sprintf("%d, %d before the idle sessions", after.goroutines, before.goroutines),
+			Name: "goroutines when idle", Measured: fmt.Sprintf("%d, %d before the idle sessions", after.goroutines, before.goroutines),
 			Ratio: fmt.Sprintf("%.2f an idle session", max(0, more)), Target: "0 an idle session",
 		}.AtMost(max(0, float64(int(more*100))), 0),
 	}, nil

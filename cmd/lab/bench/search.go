@@ -21,7 +21,7 @@ import (
 const (
 	searchEvents   = 960_000
 	searchScopes   = 2_000
-	searchMemories = 20     // of each scope: with the events a million entries
+	searchMemories = 20     // memories of each scope: with the events a million entries
 	searchLarge    = 10_000 // events of a scope that counts as large
 	searchQueries  = 400
 	searchCold     = 60 // right after the server started; more would no longer be cold

@@ -31,7 +31,7 @@ type suite struct {
 	fixtures int     // made so far: names come from it
 
 	locomo   string // folder with dialogues for the cost replay; empty for synthetic ones
-	appendix string // what a row has to say besides its figures
+	appendix string // text of a row besides its figures
 }
 
 // openBench starts PostgreSQL. The caller closes the result even after an error.
@@ -97,7 +97,7 @@ func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	}
 	line := fmt.Sprintf("%d cores, %s %s/%s, PostgreSQL %s, %s; one commit alone p50 %s, p99 %s", runtime.NumCPU(), runtime.Version(),
 		runtime.GOOS, runtime.GOARCH, version, sync, rig.FormatMillis(rig.Median(took)), rig.FormatMillis(rig.Quantile(took, 0.99)))
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil { // where there is none, the line is shorter
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil { // without the file, the line is shorter
 		load, _, _ := strings.Cut(string(text), " ")
 		line += "; load before " + load
 	}

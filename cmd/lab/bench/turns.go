@@ -96,7 +96,7 @@ func (b *suite) measureLatency(ctx context.Context) (figures []rig.Figure, err e
 		return rig.Figure{
 			Name:     fmt.Sprintf("gateway time a turn, %d turns/s, p%.0f of %d", latencyRate, 100*q, len(took)),
 			Measured: rig.FormatMillis(got), Target: "<= " + limit.String(),
-			Ratio: fmt.Sprintf("%d commits beside it: %s", b.turnCommits(), rig.FormatMillis(alone)),
+			Ratio: fmt.Sprintf("%d commits at the same time: %s", b.turnCommits(), rig.FormatMillis(alone)),
 		}.AtMost(float64(got), float64(limit))
 	}
 	return []rig.Figure{line(0.50, 8*time.Millisecond), line(0.99, 40*time.Millisecond)}, nil

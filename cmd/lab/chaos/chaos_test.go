@@ -119,7 +119,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 	}{
 		{"lost after its ack", func(e *evidence) { e.cut(5, 7) }, "message q0000004 was acknowledged and is not in the log"},
 		{"in the log twice", func(e *evidence) { e.log = append(e.log, e.log[9]) }, "message q0000006 is in the log twice"},
-		{"said by nobody", func(e *evidence) { delete(e.said, "q0000006") }, "message q0000006 is in the log, which nobody said"},
+		{"a message without a sender", func(e *evidence) { delete(e.said, "q0000006") }, "message q0000006 is in the log, and no member sent it"},
 		{"in the wrong session", func(e *evidence) { e.log[9].Key = groupA; e.letters[4].Key = groupA }, "message q0000006, said in cid-b, is in session robot/cid-a"},
 		{"taken too late", func(e *evidence) {
 			e.change("q0000002", func(r *remark) { r.sent, r.pushed, r.acked = at(-100), at(-100), at(-50) })
@@ -131,7 +131,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"sent to the wrong place", func(e *evidence) {
 			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-b", Text: "q0000002"})
 		}, "the answer to q0000002, said in cid-a, was sent to cid-b"},
-		{"an answer to nobody", func(e *evidence) { e.replies[0].Text += " q0000009" }, "an answer to q0000009 was sent, which nobody said"},
+		{"an answer to no message", func(e *evidence) { e.replies[0].Text += " q0000009" }, "an answer to q0000009 was sent, a message that no member sent"},
 		{"never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 2, 3) }, `1 replies to cid-b were marked as sent and 0 arrived: "q0000004 周五"`},
 		{"an apology never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 3, 4) }, `1 replies to cid-b were marked as sent and 0 arrived: "模型服务现在很忙"`},
 		{"two apologies, one sent", func(e *evidence) { e.letters = append(e.letters, e.letters[3]) }, `2 replies to cid-b were marked as sent and 1 arrived`},
@@ -356,7 +356,7 @@ func TestChaosLink(t *testing.T) {
 		t.Errorf("an echo through a slow link after %s: %v", time.Since(slow), err)
 	}
 	link.Cut(time.Millisecond, true)
-	for err == nil { // what is said before the end comes through or not
+	for err == nil { // messages before the end may fail
 		err = echo("forgotten")
 	}
 }

@@ -58,7 +58,7 @@ func (e *evidence) checkInbox(f *findings) {
 		}
 		mark := string(l.MsgID)
 		if mark == "" && isWiped(l.Content) {
-			continue // of a person who was forgotten
+			continue // the person was forgotten
 		}
 		if stored[mark]++; stored[mark] == 2 {
 			f.addBroken("message %s is in the log twice", mark)
@@ -68,7 +68,7 @@ func (e *evidence) checkInbox(f *findings) {
 		}
 		u, known := e.said[mark]
 		if !known {
-			f.addBroken("message %s is in the log, which nobody said", mark)
+			f.addBroken("message %s is in the log, and no member sent it", mark)
 			continue
 		}
 		if keyOf[u.thread] == "" && threadOf[l.Key] == "" {
@@ -191,7 +191,7 @@ func (e *evidence) checkReplies(f *findings) {
 				f.addBroken("a reply to %s has the answer to %s twice", r.Conversation, mark)
 				continue
 			case !known:
-				f.addBroken("an answer to %s was sent, which nobody said", mark)
+				f.addBroken("an answer to %s was sent, a message that no member sent", mark)
 			case u.place != r.Conversation:
 				f.addBroken("the answer to %s, said in %s, was sent to %s", mark, u.place, r.Conversation)
 			}
@@ -226,7 +226,7 @@ func (e *evidence) checkLetters(f *findings) {
 		text := strings.TrimSpace(l.Text)
 		spare[l.Key]++
 		if isWiped(text) {
-			blank[l.Key]++ // of any turn: an erasure takes all replies that may repeat its words
+			blank[l.Key]++ // any turn: an erasure takes all replies that may repeat its words
 			continue
 		}
 		left[letter{string(l.Key), withoutNote(text)}]++

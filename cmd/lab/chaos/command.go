@@ -136,7 +136,7 @@ func (w *world) awaitIdle(ctx context.Context) error {
 	rest := ""
 	for {
 		left, err := w.remainingWork(limit)
-		if limit.Err() == nil { // else it looked at a part alone
+		if limit.Err() == nil { // a cut-off check saw a part alone
 			if rest = left; err != nil {
 				rest = err.Error()
 			}

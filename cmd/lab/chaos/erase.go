@@ -181,7 +181,7 @@ type eraseRequest struct {
 	who            rig.Person
 	place, command string
 	want           *regexp.Regexp
-	change         func(*remark) // what becomes of the command
+	change         func(*remark) // result of the command
 	again          func() error  // called before it is repeated
 }
 

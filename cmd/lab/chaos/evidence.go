@@ -20,7 +20,7 @@ type evidence struct {
 	said    map[string]remark // by mark
 	took    []time.Duration
 	replies []dingtalktest.Reply     // in their order
-	strange []dingtalktest.Violation // of the protocol
+	strange []dingtalktest.Violation // violations of the protocol
 
 	// Stored data.
 	log      []inspect.Logged

@@ -16,7 +16,7 @@ import (
 type fault struct {
 	at   time.Duration // since the beginning
 	kind string
-	slot int           // of which gateway
+	slot int           // number of the gateway
 	d    time.Duration // for how long
 	n    int           // which of its kinds, or how many
 }

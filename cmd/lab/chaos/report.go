@@ -20,7 +20,7 @@ func (w *world) printReport(out io.Writer, f *findings) {
 		fmt.Fprintf(out, "%8d  %s\n", w.book.counts[m], m)
 	}
 	fmt.Fprintf(out, `
-said %d, acknowledged %d, answered %d, commands %d, told that the model failed %d, set aside %d
+said %d, acknowledged %d, answered %d, commands %d, notified of a failed model %d, set aside %d
 turns %d, compactions %d, flushes %d, facts flushed %d
 processes with an account %d, terms of leases %d, resumed %d, redelivered %d, perhaps doubled %d, doubled %d
 from the first push to the answer: p50 %s, p99 %s
@@ -30,7 +30,7 @@ from the first push to the answer: p50 %s, p99 %s
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
 	for _, name := range slices.Sorted(maps.Keys(w.calmed)) {
 		c := w.calmed[name]
-		fmt.Fprintf(out, "%s at rest: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)
+		fmt.Fprintf(out, "%s when idle: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)
 	}
 	if len(f.broken) == 0 {
 		fmt.Fprintf(out, "seed %d: 0 violations\n", w.opt.Seed)

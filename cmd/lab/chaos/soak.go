@@ -195,7 +195,7 @@ func (w *world) judgeUsage(out io.Writer) []string {
 // judgeSoak compares the two halves of a soak: a line for each quantity, and the breaches.
 func judgeSoak(samples []sample) (lines, broken []string) {
 	if len(samples) < fewestSamples {
-		return nil, []string{fmt.Sprintf("a soak of %d samples tells nothing", len(samples))}
+		return nil, []string{fmt.Sprintf("a soak of %d samples is too short", len(samples))}
 	}
 	samples = samples[len(samples)/warmUp:]
 	first, second := samples[:len(samples)/2], samples[len(samples)/2:]

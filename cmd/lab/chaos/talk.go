@@ -18,7 +18,7 @@ type remark struct {
 	place   string // the conversation
 	thread  string // the session: the conversation, or one member of it
 	command bool
-	fact    string // what it says that is to be remembered
+	fact    string // fact in it to remember
 	wiped   bool   // an erasure is about it: its words may be gone
 	gone    bool   // its row may be gone too
 

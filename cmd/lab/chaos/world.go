@@ -51,9 +51,9 @@ type world struct {
 	apart   []rig.Interval     // while the database was in trouble: a living replica may be taken for dead then
 	rough   []rig.Interval     // while statements were cut off, hung or took long
 	broken  []string           // promises that were seen broken before the end
-	calmed  map[string]figures // of each gateway when all work was done, before it was asked to stop
+	calmed  map[string]figures // figures of each gateway when all work was done, before its stop
 	samples []sample
-	took    string // what the run spent its time with
+	took    string // times of the run's phases
 }
 
 // openChaos builds the stand-ins and the database, without a gateway. The caller closes the result even after an error.
@@ -213,7 +213,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 }
 
 const (
-	chaosTTL   = 2 * time.Second // of leases
+	chaosTTL   = 2 * time.Second // lifetime of leases
 	chaosDrain = 8 * time.Second // at a stop
 	chaosTurn  = 30 * time.Second
 )

@@ -141,7 +141,7 @@ func (s *story) awaitCompaction(ctx context.Context) error {
 	}
 	s.show.showAction(
 		fmt.Sprintf("压缩 compaction：%s → %s tokens", withCommas(e.TokensBefore), withCommas(e.TokensAfter)),
-		fmt.Sprintf("第 %d–%d 条进了摘要 events %d–%d are told by a summary; flush: %s", e.StartSeq, e.EndSeq, e.StartSeq, e.EndSeq, e.FlushOutcome))
+		fmt.Sprintf("第 %d–%d 条进了摘要 events %d–%d are in a summary; flush: %s", e.StartSeq, e.EndSeq, e.StartSeq, e.EndSeq, e.FlushOutcome))
 	if err := s.checkLog(ctx); err != nil {
 		return err
 	}

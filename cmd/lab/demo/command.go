@@ -46,7 +46,7 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		}
 	}
 	switch {
-	case err != nil && ctx.Err() != nil: // what was under way could not come true
+	case err != nil && ctx.Err() != nil: // the scene was interrupted
 		return fmt.Errorf("demo: ended by %w", context.Cause(ctx))
 	case err != nil && work.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(work), err)

@@ -102,7 +102,7 @@ func TestGaugeMarks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		tokens int
-		color  string // of the bar
+		color  string // the bar's color
 	}{
 		{"below the flush", 3599, "\x1b[32m"},
 		{"at the flush", 3600, "\x1b[33m"},

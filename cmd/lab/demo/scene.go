@@ -6,7 +6,7 @@ import "time"
 type scene struct {
 	Elapsed   time.Duration
 	Caption   string // the current step
-	Tokens    int    // of the group's context as it would be sent now
+	Tokens    int    // tokens of the group's context as it would be sent now
 	FlushAt   int    // tokens at which memory is flushed
 	Threshold int    // tokens at which the context is compacted; 0: not known yet
 	Said      []spokenLine
@@ -41,12 +41,12 @@ type replicaState struct {
 // storyCounts are the figures that the closing table is made of.
 type storyCounts struct {
 	Acked       int // messages that the gateway acknowledged
-	Answered    int // of those, the ones with a reply
-	Doubled     int // of those, the ones with more than one
+	Answered    int // messages with a reply
+	Doubled     int // messages with more than one reply
 	Flushes     int
 	Compactions int
 	Memories    int
-	Violations  int // of DingTalk's protocol, as the simulator saw them
+	Violations  int // violations of DingTalk's protocol, as the simulator saw them
 	Illegal     int // requests that no model provider would take
 }
 

@@ -24,7 +24,7 @@ import (
 const (
 	demoThreshold  = 4000
 	demoWindow     = 16_000
-	demoShare      = 0.175 // of the window: a compaction leaves 0.7 of the threshold
+	demoShare      = 0.175 // share of the window: a compaction leaves 0.7 of the threshold
 	demoReserve    = 4000
 	demoFlushRatio = 0.9
 	demoLeaseTTL   = "3s"
@@ -37,7 +37,7 @@ type stage struct {
 	dir      string // temporary, with all that the demo writes
 	program  string
 	private  *localpg.Server
-	url      string // of its database
+	url      string // URL of its database
 	store    *sql.Store
 	dingtalk *dingtalktest.Server
 	model    *openaitest.Server

@@ -103,7 +103,7 @@ type evalTalk struct {
 	name     string
 	reader   memory.Reader
 	events   []sessions.Event
-	ids      []string // of the documents that events are of
+	ids      []string // ids of the events' documents
 	memories []memory.Memory
 }
 

@@ -84,7 +84,7 @@ func evalDecode(line []byte, to any, fields string) error {
 
 // withArticle is the kind of a JSON value, as the decoder calls it, in a sentence.
 func withArticle(kind string) string {
-	kind, _, _ = strings.Cut(kind, " ") // of a number the decoder adds which
+	kind, _, _ = strings.Cut(kind, " ") // the decoder names the number's type behind it
 	switch kind {
 	case "array":
 		return "a list"

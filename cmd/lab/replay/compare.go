@@ -184,7 +184,7 @@ func (c Comparison) coverageFigure() rig.Figure {
 		}
 	}
 	return rig.Figure{
-		Name: "past messages in the context, raw or told", Measured: fmt.Sprintf("%.1f %% (%s)", 100*worst, name), Ratio: "-", Target: "100 %",
+		Name: "past messages in the context, raw or summarized", Measured: fmt.Sprintf("%.1f %% (%s)", 100*worst, name), Ratio: "-", Target: "100 %",
 	}.AtLeast(worst, 1)
 }
 
@@ -235,7 +235,7 @@ func (c Comparison) FormatTable() string {
 	}
 	return fmt.Sprintf("cost replay of %s, in thousands of uncached input tokens; output counts %dfold\n%s"+
 		"calls: summaries and repairs; waits: calls before a reply; tail: raw messages at the least, tokens on average;\n"+
-		"identifiers: what is left of them %s compactions after their message, where summaries miss one in ten\n",
+		"identifiers that remain %s compactions after their message, where summaries miss one in ten\n",
 		c.source, outputPrice, rig.FormatTable(rows), strings.Join(strings.Fields(strings.Trim(fmt.Sprint(survivedAfter), "[]")), "/"))
 }
 
@@ -257,7 +257,7 @@ func formatThousands(tokens int) string { return fmt.Sprintf("%.0f", float64(tok
 
 // Comparison is a replay of all policies.
 type Comparison struct {
-	source  string // of the talks
+	source  string // origin of the talks
 	results []policyResult
 }
 

@@ -85,8 +85,8 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 	r.gateway, err = bot.New(bot.Config{
 		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Compaction: c.settings,
-		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // what compactions cost is compared, and nothing else
-		Flush:    time.Millisecond,                                                        // what a stop saves is not measured
+		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
+		Flush:    time.Millisecond,                                                        // the flush at a stop is not measured
 	})
 	if err != nil {
 		store.Close()

@@ -12,7 +12,7 @@ const (
 	bytesPerBlock = 4    // bytes of text a token
 	blockOverhead = 4    // tokens of a message besides its text
 	instruction   = 600  // tokens of a simulated policy's instruction to its summarizer
-	outputPrice   = 4    // of an output token, in uncached input tokens
+	outputPrice   = 4    // price of an output token, in uncached input tokens
 )
 
 // cachePrices are what a cached input token may cost, in uncached ones; the third is what targets are set for.

@@ -34,7 +34,7 @@ type countingModel struct {
 	next      int  // the message that is asked now
 	waiting   bool // a person waits for the answer
 	digests   []summaryRecord
-	reference string // of the last request: summaries and pinned memory
+	reference string // context of the last request: summaries and pinned memory
 	wrong     error  // the first request that does not show what was said
 }
 

@@ -18,8 +18,8 @@ type peerSummary struct {
 // Sizes of summaries, in tokens: a quarter of their sources, up to a cap.
 const (
 	summaryParts = 4
-	rollingCap   = 800 // of one that replaces the last
-	segmentCap   = 400 // of one that stands beside the others
+	rollingCap   = 800 // tokens of a summary that replaces the last
+	segmentCap   = 400 // tokens of a summary beside the others
 )
 
 // simulation is one conversation under a policy that is written down below instead of run.
@@ -289,7 +289,7 @@ func nanobotIdler(dream bool) peerPolicy {
 // The token budget of flush before compaction, in its seed's numbers scaled to a threshold.
 const (
 	budgetFlush  = 0.9
-	budgetShare  = 0.8 // of the threshold: 64,000 of 80,000
+	budgetShare  = 0.8 // share of the threshold: 64,000 of 80,000
 	budgetRecent = 0.6
 	budgetSlack  = 500
 	flushInput   = 500

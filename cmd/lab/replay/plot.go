@@ -11,7 +11,7 @@ import (
 // Measures of the plot, in SVG units.
 const (
 	plotWidth  = 1120
-	plotLeft   = 290 // of the bars: names stand before them
+	plotLeft   = 290 // left end of the bars: names stand before them
 	plotBars   = 560 // width of the longest bar
 	plotTop    = 118
 	plotRow    = 30

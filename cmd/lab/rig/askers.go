@@ -15,7 +15,7 @@ import (
 // repeats the marks of its questions, so that each answer is found even where one answer serves several.
 type Askers struct {
 	sim    *dingtalktest.Server
-	prefix string // of its conversations
+	prefix string // prefix of its conversations
 	stop   context.CancelFunc
 	ended  chan struct{}
 
