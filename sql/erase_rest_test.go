@@ -117,7 +117,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 	}
 }
 
-// A reply loses words between two of its parts: what is left is sent from its first part, under another key, and is in
+// A reply loses words between two of its parts: the rest is sent from its first part, under another key, and is in
 // doubt. Neither the parts that arrived of the former text count for it, nor the outcome of the try under way.
 func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	t.Parallel()

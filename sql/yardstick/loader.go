@@ -96,14 +96,16 @@ func FactText(content string) string { return text.Normalize(pg.Clean(content)) 
 // LoadMemories stores memories under their own ids, which must stay reserved.
 func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	columns := []string{
-		"scope", "scope_id", "id", "kind", "content", "norm_hash", "subject_id", "source_session", "created_at", "terms",
+		"scope", "scope_id", "id", "kind", "content", "norm_hash", "subject_id", "said_by", "source_session", "source_group",
+		"start_seq", "end_seq", "created_at", "terms",
 	}
 	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"memories"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
 		m := &all[i]
 		d := memory.Draft{Scope: m.Scope, ScopeID: m.ScopeID, Content: pg.Clean(m.Content)}
 		return []any{
 			string(m.Scope), m.ScopeID, m.ID, string(m.Kind), d.Content, facts.Hash(d, pg.RobotOf(m.SourceSession)),
-			pg.Clean(string(m.SubjectID)), m.SourceSession, m.CreatedAt, index.MemoryTerms(m.Scope, m.ScopeID, d.Content),
+			pg.Clean(string(m.SubjectID)), pg.Clean(string(m.SaidBy)), m.SourceSession, m.SourceGroup, m.StartSeq, m.EndSeq, m.CreatedAt,
+			index.MemoryTerms(m.Scope, m.ScopeID, d.Content),
 		}, nil
 	}))
 	if err != nil {

@@ -20,7 +20,7 @@ type Command struct {
 
 // allCommand measures row after row and prints them as one table.
 type allCommand struct {
-	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure." placeholder:"ROW"`
 }
 
 // benchRow is one thing to measure, which may give several lines of the table.
@@ -29,8 +29,8 @@ type benchRow struct {
 	measure func(*suite, context.Context) ([]rig.Figure, error)
 }
 
-// benchRows are in the order of measurement. Rows that need a quiet server come first; ten thousand sessions and a
-// million entries come last.
+// benchRows are in the order of measurement. Rows that need a quiet server come first; ten thousand sessions and
+// millions of entries come last.
 var benchRows = []benchRow{
 	{"commits", (*suite).measureCommits},
 	{"turns", (*suite).measureTurns},
@@ -43,6 +43,7 @@ var benchRows = []benchRow{
 	{"restart", (*suite).measureRestart},
 	{"memory", (*suite).measureMemory},
 	{"search", (*suite).measureSearch},
+	{"erasure", (*suite).measureErasure},
 }
 
 // Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could
