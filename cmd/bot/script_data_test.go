@@ -14,15 +14,47 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// query returns the rows of a query, one a line, with their columns set apart by bars.
+// query returns the rows of a query, one a line, with their columns set apart by bars. Its connection is kept: a poll that
+// opened one each time would keep a core busy.
 func (w *world) query(statement string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, w.url)
-	if err != nil {
+	if w.reader != nil && w.readerOf == w.url {
+		rows, err := readRows(ctx, w.reader, statement)
+		if err == nil || !w.reader.IsClosed() {
+			return rows, err
+		}
+	}
+	if err := w.openReader(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return readRows(ctx, w.reader, statement)
+}
+
+// openReader replaces the connection of queries.
+func (w *world) openReader(ctx context.Context) error {
+	w.closeReader()
+	config, err := pgx.ParseConfig(w.url)
+	if err != nil {
+		return err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a migration may change the types of a statement
+	w.reader, err = pgx.ConnectConfig(ctx, config)
+	w.readerOf = w.url
+	return err
+}
+
+func (w *world) closeReader() {
+	if w.reader == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 5*time.Second)
+	defer cancel()
+	_ = w.reader.Close(ctx) // the server may be gone
+	w.reader = nil
+}
+
+func readRows(ctx context.Context, conn *pgx.Conn, statement string) ([]string, error) {
 	rows, err := conn.Query(ctx, statement)
 	if err != nil {
 		return nil, err

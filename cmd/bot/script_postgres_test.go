@@ -247,6 +247,27 @@ func (w *world) cmdBack(args []string) error {
 	return nil
 }
 
+// bridgedWithin bounds how long a replica may refuse messages once a trouble is over.
+const bridgedWithin = 1500 * time.Millisecond
+
+// cmdBridged waits for an ack of a message that came during a short trouble. Where this machine takes longer to end the
+// trouble than a push waits, the push is refused, and DingTalk repeats it.
+func (w *world) cmdBridged(args []string) error {
+	if err := w.accepted(args[0]); err != nil {
+		return err
+	}
+	for _, e := range w.ding.Transcript() {
+		if e.Kind == "ack" && e.MsgID == args[0] && e.Status != http.StatusOK {
+			late := e.Time.Sub(w.db.mended)
+			w.t.Logf("%s was refused %s after the trouble", args[0], late.Round(time.Millisecond))
+			if late > bridgedWithin {
+				return fmt.Errorf("%s was refused %s after the trouble, want %s at most", args[0], late, bridgedWithin)
+			}
+		}
+	}
+	return nil
+}
+
 // calmFor is how long a replica is watched.
 const calmFor = 2 * time.Second
 

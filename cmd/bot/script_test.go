@@ -66,6 +66,7 @@ import (
 //	postgres pooler [stop|start]  replicas that start from now on go through a PgBouncer, and notify each other past it
 //	postgres do SQL             as a superuser;  postgres deadlock  a replica has to give in to us, who hold the outbox
 //	back CONV TEXT              wait for a reply that comes soon after the latest "postgres"
+//	bridged MSGID               wait for its ack; it is not refused long after the latest "postgres"
 //	calm NAME LINES             for two seconds the replica writes at most so many lines, and keeps no core busy
 //	stored N                    N messages were acknowledged, and each is in the log once
 //	crowd GROUPS ROUND [later]  somebody speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
@@ -95,7 +96,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil},
-		"back":  {(*world).cmdBack, 2, 2, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
+		"back":  {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"crowd": {(*world).cmdCrowd, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
@@ -138,6 +139,9 @@ type world struct {
 	holder *pgx.Conn // connection that locks a table for the scenario; nil for none
 	config map[string]any
 	env    []string // more environment variables of replicas
+
+	reader   *pgx.Conn // of queries; nil before the first
+	readerOf string    // its address
 
 	networks map[string]*sqltest.Link
 	replicas map[string]*replica
@@ -198,6 +202,7 @@ func (w *world) tearDown() {
 	if w.t.Failed() {
 		w.dump()
 	}
+	w.closeReader()
 	for _, n := range w.networks {
 		n.Close()
 	}
