@@ -52,7 +52,7 @@ func TestTraceOfPoolers(t *testing.T) {
 	}
 }
 
-// useProcesses has the pooler start so many processes, by as many transactions at once.
+// useProcesses has the pooler start processes, by transactions at the same time.
 func useProcesses(t *testing.T, address string, count int) {
 	t.Helper()
 	for range count {

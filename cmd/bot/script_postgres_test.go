@@ -250,7 +250,7 @@ func (w *world) cmdBack(args []string) error {
 // bridgedWithin bounds how long a replica may refuse messages once a trouble is over.
 const bridgedWithin = 1500 * time.Millisecond
 
-// cmdBridged waits for an ack of a message that came during a short trouble. Where this machine takes longer to end the
+// cmdBridged waits for an ack of a message that came during a short trouble. If this machine takes longer to end the
 // trouble than a push waits, the push is refused, and DingTalk repeats it.
 func (w *world) cmdBridged(args []string) error {
 	if err := w.accepted(args[0]); err != nil {

@@ -140,7 +140,7 @@ type world struct {
 	config map[string]any
 	env    []string // more environment variables of replicas
 
-	reader   *pgx.Conn // of queries; nil before the first
+	reader   *pgx.Conn // the connection for queries; nil before the first
 	readerOf string    // its address
 
 	networks map[string]*sqltest.Link
