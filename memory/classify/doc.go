@@ -8,5 +8,7 @@
 //	lead.go         [Refuse] combines them, with and without a lead such as "记住：" or a speaker's name
 //	marks.go        [Candidate], [AsksToRemember], [RecallQuestion], [SelfReference]
 //	style.go        [AnswerStyle]
+//	rules.tsv       the rules of all these, each with a text that it must match and one that it must not
+//	rules.go        reads the rules
 //	phrases.go      lists of expressions, indexed by the words that a match must contain
 package classify

@@ -115,10 +115,6 @@ var (
 		`(说|说过|说了|表示|提到|要求|said|says|wrote|asked|told (?:us|me|everyone|the bot))?(?: that| to)?\s*[:：]\s*|(?: (?:said|says|wrote))(?: that)?,?\s+|说[,，]?\s*["“「])`)
 )
 
-// surnames begin nearly all names of people in China; 小, 老 and 阿 those that colleagues use.
-const surnames = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范" +
-	"廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔汤小老阿"
-
 var (
 	// askingRE finds a request to remember at the head of a text.
 	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)

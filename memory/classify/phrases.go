@@ -23,19 +23,12 @@ type phrasePattern struct {
 	needed []string // every match contains one of these; none: there is no telling
 }
 
-// compilePhrases compiles a list of patterns, one a line, to match any of them in a folded text. A blank in a pattern matches
-// any number of blanks, none included, so that spelled words are found too.
-func compilePhrases(lines string) phraseList {
-	var patterns []string
+// compilePhrases compiles patterns, to match any of them in a folded text.
+func compilePhrases(patterns []string) phraseList {
 	var l phraseList
-	for line := range strings.Lines(lines) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		line = strings.ReplaceAll(line, " ", `\s*`)
-		patterns = append(patterns, line)
-		p := phrasePattern{Regexp: regexp.MustCompile(line)}
-		if tree, err := syntax.Parse(line, syntax.Perl); err == nil { // as MustCompile did
+	for _, expr := range patterns {
+		p := phrasePattern{Regexp: regexp.MustCompile(expr)}
+		if tree, err := syntax.Parse(expr, syntax.Perl); err == nil { // as MustCompile did
 			p.needed = shortest(requiredWords(tree))
 		}
 		l.patterns = append(l.patterns, p)
