@@ -15,7 +15,6 @@ import (
 	"ebb/bot/leader"
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
-	"ebb/bot/periodic"
 	"ebb/bot/turn"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -23,6 +22,7 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/periodic"
 	"ebb/sessions"
 	"ebb/sessions/lease"
 	"ebb/sessions/serial"
@@ -246,19 +246,18 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer stopKeep()
 	var background errgroup.Group
 	background.Go(func() error { b.leases.Keep(keep); return nil })
-	background.Go(func() error { b.sweep(keep); return nil })
+	run := func(ctx context.Context, t periodic.Task) {
+		background.Go(func() error { periodic.Run(ctx, t); return nil })
+	}
+	run(keep, periodic.Task{Interval: sweepEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
 	background.Go(func() error { b.listen(keep); return nil })
 	background.Go(func() error { b.keepReport(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(llm.ErrStop) })()
 	defer stopLow(llm.ErrStop)
-	background.Go(func() error {
-		periodic.Every(low, upkeep.BackgroundInterval, b.leases.Trusted, b.worker.FlushOverdue)
-		return nil
-	})
-	background.Go(func() error { periodic.Every(low, time.Minute, b.leases.Trusted, b.worker.ReleaseIdle); return nil })
-	background.Go(func() error { b.worker.MaintainMemory(low); return nil })
-	background.Go(func() error { b.worker.WriteDigests(low); return nil })
+	for _, t := range b.worker.Tasks() {
+		run(low, t)
+	}
 
 	err := b.stream.Receive(ctx)
 	if ctx.Err() != nil {
@@ -298,14 +297,7 @@ func (b *Bot) Draining() <-chan struct{} { return b.draining }
 // AwaitIdle returns when no session has a turn, reply or maintenance in progress, or with ctx's cause. Measurements
 // wait for it between messages.
 func (b *Bot) AwaitIdle(ctx context.Context) error {
-	t := time.NewTicker(time.Millisecond)
-	defer t.Stop()
-	for b.turns.Live() > 0 || b.outbox.Waiting() > 0 || b.upkeep.Live() > 0 {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-t.C:
-		}
-	}
-	return nil
+	return periodic.Poll(ctx, time.Millisecond, func() (bool, error) {
+		return b.turns.Live() == 0 && b.outbox.Waiting() == 0 && b.upkeep.Live() == 0, nil
+	})
 }

@@ -22,7 +22,10 @@
 //	bot                                    New, Run, intake, the drain, metrics, the restart report
 //	turn   command   upkeep   leader       a turn, its command, the work besides turns, the stream connection
 //	outbox   view                          replies on their way, requests and their size
-//	wording   chat   llm   periodic        fixed words, ports to transport and tools, the port to models, intervals
+//	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
+//
+// All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
+// after growing pauses.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. Adapters implement the ports
 // of chat and llm: bot/dingtalk, bot/tools, bot/openai. cmd/bot/gateway composes all of it from what bot/config reads. The

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/periodic"
+	"ebb/periodic"
 	"ebb/sessions"
 )
 
@@ -111,15 +111,12 @@ func (b *Bot) keepReport(ctx context.Context) {
 		return
 	}
 	opened := false
-	look := func(ctx context.Context) {
-		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
-		defer stop()
+	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Ready: b.leases.Trusted, Do: func(one context.Context) error {
 		if err := b.writeReport(one, &opened); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to update the restart report")
 		}
-	}
-	look(ctx)
-	periodic.Every(ctx, reportEvery, b.leases.Trusted, look)
+		return nil
+	}})
 }
 
 func (b *Bot) writeReport(ctx context.Context, opened *bool) error {

@@ -7,57 +7,39 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/periodic"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
 // firstBeat writes the first heartbeat and retries while the database is unavailable. It returns false if ctx ends
 // first.
 func (b *Bot) firstBeat(ctx context.Context) bool {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	err := retry.Do(ctx, retry.Pauses{First: 100 * time.Millisecond, Max: time.Second}, func() error {
 		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+		defer stop()
 		err := b.leases.Beat(one)
-		stop()
-		if err == nil || ctx.Err() != nil {
-			return err == nil
+		if err != nil {
+			periodic.LogFailure(ctx, err, "Failed to write the first heartbeat, trying again")
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to write the first heartbeat, trying again")
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
-		}
-	}
+		return err
+	})
+	return err == nil
 }
 
 // The sweep makes up for lost wake-ups.
 const (
 	sweepEvery = time.Second
 	sweepLimit = 200
+
+	sweepFailed = "Sweep for waiting sessions failed"
 )
 
 // sweep wakes sessions with waiting work, those of dead replicas included.
-func (b *Bot) sweep(ctx context.Context) {
-	t := time.NewTicker(sweepEvery)
-	defer t.Stop()
-	for {
-		b.sweepOnce(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
-}
-
-func (b *Bot) sweepOnce(ctx context.Context) {
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
-	defer stop()
-	keys, err := b.store.Waiting(one, b.leases.Owner(), sweepLimit)
+func (b *Bot) sweep(ctx context.Context) error {
+	keys, err := b.store.Waiting(ctx, b.leases.Owner(), sweepLimit)
 	if err != nil {
-		if ctx.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Sweep for waiting sessions failed")
-		}
-		return
+		return err
 	}
 	for _, key := range keys {
 		if b.turns.Busy(key) {
@@ -66,19 +48,29 @@ func (b *Bot) sweepOnce(ctx context.Context) {
 		b.outbox.Invalidate(key)
 		b.turns.Wake(key)
 	}
+	return nil
+}
+
+// sweepNow sweeps besides the interval.
+func (b *Bot) sweepNow(ctx context.Context) {
+	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	defer stop()
+	if err := b.sweep(one); err != nil {
+		periodic.LogFailure(ctx, err, sweepFailed)
+	}
 }
 
 // listen passes on wake-ups of other replicas. It reconnects until ctx ends: at once after a connection that listened,
 // otherwise after a pause.
 func (b *Bot) listen(ctx context.Context) {
-	const first, last = 50 * time.Millisecond, time.Second
+	pauses := retry.Storage.Start()
 	var heard atomic.Bool
-	for pause := first; ctx.Err() == nil; pause = min(2*pause, last) {
+	for {
 		err := b.store.Listen(ctx, b.leases.Owner(), func(key sessions.Key) {
 			heard.Store(true)
 			if key == "" {
 				b.stream.Changed()
-				go b.sweepOnce(ctx)
+				go b.sweepNow(ctx)
 				return
 			}
 			b.runner.Wake(key)
@@ -87,12 +79,11 @@ func (b *Bot) listen(ctx context.Context) {
 			return
 		}
 		if heard.Swap(false) {
-			pause = first
+			pauses.Reset()
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Notifications broke off, listening again")
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
+		if !retry.Sleep(ctx, pauses.NextBackOff()) {
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -30,6 +31,8 @@ const (
 	window         = time.Minute
 	manyPaces      = 4096 // number of conversations above which idle ones are removed
 )
+
+var silences = retry.Pauses{First: firstSilence, Max: longestSilence}
 
 func newLimits(perMinute int) *limits {
 	return &limits{perMinute: perMinute, now: time.Now, paces: map[sessions.ConversationID]*pace{}}
@@ -61,7 +64,7 @@ func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.pace(c)
-	d := min(firstSilence<<min(p.strikes, 10), longestSilence)
+	d := silences.After(p.strikes)
 	p.strikes++
 	p.until = l.now().Add(d)
 	return d

@@ -72,7 +72,7 @@ func newTransport(t *testing.T, base string, change func(*Config)) *Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.timing.first, tr.timing.longest, tr.timing.poll = 20*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
+	tr.timing.pauses.First, tr.timing.pauses.Max, tr.timing.poll = 20*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
 	t.Cleanup(tr.http.CloseIdleConnections)
 	return tr
 }

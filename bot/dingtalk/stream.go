@@ -2,7 +2,6 @@ package dingtalk
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/retry"
 )
 
 // end is the reason why a connection ended.
@@ -28,7 +28,7 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
 	defer retiring.Wait()
-	var b breaker
+	var early earlyEnds
 	l := t.connect(ctx, in, 0)
 	for l != nil {
 		t.current.Store(l)
@@ -36,7 +36,7 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 		if how == stopped {
 			break
 		}
-		wait := b.next(how, time.Since(l.opened), t.timing)
+		wait := early.next(how, time.Since(l.opened), t.timing)
 		zerolog.Ctx(ctx).Info().Str("why", how.String()).Dur("age", time.Since(l.opened)).Dur("wait", wait).
 			Msg("Replacing the stream connection")
 		old, replaced := l, make(chan struct{})
@@ -98,7 +98,7 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 
 // connect opens a connection after wait, with retries. It returns nil when ctx ends.
 func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
-	for failures := 0; sleep(ctx, wait); failures++ {
+	for failures := 0; retry.Sleep(ctx, wait); failures++ {
 		l, err := t.open(ctx, in)
 		if err == nil {
 			t.counters.opened.Add(1)
@@ -109,7 +109,7 @@ func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) 
 			return nil
 		}
 		t.counters.openFailed.Add(1)
-		wait = t.timing.backoff(failures)
+		wait = t.timing.pauses.After(failures)
 		t.logFailure(ctx, err, wait)
 	}
 	return nil
@@ -128,54 +128,31 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in_ms", wait).Msg("Failed to open a stream connection")
 }
 
-// breaker slows down the replacement of connections that end young, which the backoff on failed opens does not see.
-type breaker struct{ losses, farewells int }
+// earlyEnds counts consecutive connections that ended young. Their replacement slows down, which the pauses after failed
+// opens do not cause.
+type earlyEnds struct{ losses, farewells int }
 
 // freeFarewells is the number of consecutive early farewells without a pause: DingTalk may move a client several times
 // while its servers restart, and a pause costs messages then.
 const freeFarewells = 8
 
-func (b *breaker) next(how end, age time.Duration, t timing) time.Duration {
+func (e *earlyEnds) next(how end, age time.Duration, t timing) time.Duration {
 	if age >= t.young {
-		*b = breaker{}
+		*e = earlyEnds{}
 		return 0
 	}
 	if how == lost {
-		b.losses++
-		if b.losses == 1 {
+		e.losses++
+		if e.losses == 1 {
 			return 0
 		}
-		return t.backoff(b.losses - 2)
+		return t.pauses.After(e.losses - 2)
 	}
-	b.farewells++
-	if b.farewells <= freeFarewells {
+	e.farewells++
+	if e.farewells <= freeFarewells {
 		return 0
 	}
-	return t.backoff(b.farewells - freeFarewells - 1)
-}
-
-// backoff doubles from first to longest, with a jitter of a quarter, so that replicas do not reconnect in step.
-func (t timing) backoff(failures int) time.Duration {
-	d := t.longest
-	if failures < 16 {
-		d = min(t.first<<max(failures, 0), t.longest)
-	}
-	return d*3/4 + time.Duration(rand.Int64N(int64(d)/2+1))
-}
-
-// sleep reports whether the whole time passed before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return t.pauses.After(e.farewells - freeFarewells - 1)
 }
 
 // String is the word for the log.

@@ -260,8 +260,8 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	s := simulator(t)
 	tr := newTransport(t, s.URL, nil)
 	tr.timing.young = 0 // no connection is too young
-	tr.timing.first = time.Minute
-	tr.timing.longest = time.Minute
+	tr.timing.pauses.First = time.Minute
+	tr.timing.pauses.Max = time.Minute
 	g := run(t, s, tr, nil)
 	for i := range 5 {
 		s.Drop(dingtalktest.DropOptions{})
@@ -279,23 +279,23 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// What opens without an error and dies at once is not asked for ever faster than the breaker allows.
+// What opens without an error and dies at once is not asked for ever faster than the pauses allow.
 func TestConnectionsThatDieYoungAreOpenedEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	tm := defaultTiming()
-	var b breaker
+	var b earlyEnds
 	if d := b.next(lost, time.Second, tm); d != 0 {
 		t.Errorf("the first loss waits %s", d)
 	}
 	total, before := time.Duration(0), time.Duration(0)
 	for range 10 {
 		d := b.next(lost, time.Second, tm)
-		if d < before/2 || d < tm.first/2 {
+		if d < before/2 || d < tm.pauses.First/2 {
 			t.Errorf("a wait of %s after one of %s", d, before)
 		}
 		total, before = total+d, d
 	}
-	if before < tm.longest/2 || total < 3*time.Minute {
+	if before < tm.pauses.Max/2 || total < 3*time.Minute {
 		t.Errorf("ten young deaths take %s, the last waits %s", total, before)
 	}
 	if d := b.next(lost, time.Minute, tm); d != 0 {
@@ -309,7 +309,7 @@ func TestConnectionsThatDieYoungAreOpenedEverMoreSlowly(t *testing.T) {
 	for range 8 {
 		before = b.next(farewell, time.Second, tm)
 	}
-	if before < tm.first {
+	if before < tm.pauses.First {
 		t.Error("a storm of disconnects is followed without end")
 	}
 }
@@ -318,7 +318,7 @@ func TestADyingServerSeesFewOpens(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
 	tr := newTransport(t, s.URL, nil)
-	tr.timing.first, tr.timing.longest = 50*time.Millisecond, time.Minute
+	tr.timing.pauses.First, tr.timing.pauses.Max = 50*time.Millisecond, time.Minute
 	run(t, s, tr, nil)
 	stop := make(chan struct{})
 	var dropping sync.WaitGroup
@@ -429,7 +429,7 @@ func TestStoppingEndsEveryWait(t *testing.T) {
 	s := simulator(t)
 	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteOpen, Count: dingtalktest.Unlimited, Action: dingtalktest.Do("503")})
 	tr := newTransport(t, s.URL, nil)
-	tr.timing.first, tr.timing.longest = time.Minute, time.Minute
+	tr.timing.pauses.First, tr.timing.pauses.Max = time.Minute, time.Minute
 	ctx, cancel := context.WithCancel(testContext(t))
 	done := make(chan error)
 	go func() { done <- tr.Run(ctx, func(context.Context, sessions.Message) error { return nil }) }()
@@ -444,8 +444,8 @@ func TestBackoffGrowsToItsBound(t *testing.T) {
 	t.Parallel()
 	tm := defaultTiming()
 	for failures := range 100 {
-		want := min(tm.first<<min(failures, 20), tm.longest)
-		if d := tm.backoff(failures); d < want*3/4 || d > want*5/4 {
+		want := min(tm.pauses.First<<min(failures, 20), tm.pauses.Max)
+		if d := tm.pauses.After(failures); d < want*3/4 || d > want*5/4 {
 			t.Errorf("after %d failures the wait is %s, not about %s", failures, d, want)
 		}
 	}

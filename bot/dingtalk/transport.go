@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"ebb/bot/chat"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -61,9 +62,8 @@ type Transport struct {
 type timing struct {
 	accept  time.Duration // from a frame's arrival to its last timely ack
 	open    time.Duration // to open one connection
-	first   time.Duration // wait after the first failure
-	longest time.Duration // wait after many
-	young   time.Duration // a connection that ends before this age counts against the breaker
+	pauses  retry.Pauses  // after failures
+	young   time.Duration // a connection that ends before this age ends early
 	poll    time.Duration // interval of the liveness check
 	grace   time.Duration // from DingTalk's farewell to its close
 	quiet   time.Duration // silence before a connection is replaced
@@ -74,7 +74,7 @@ type timing struct {
 // DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.
 func defaultTiming() timing {
 	return timing{
-		accept: 2500 * time.Millisecond, open: 10 * time.Second, first: time.Second, longest: time.Minute,
+		accept: 2500 * time.Millisecond, open: 10 * time.Second, pauses: retry.Pauses{First: time.Second, Max: time.Minute, Jitter: 0.25},
 		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
 		drain: 3 * time.Second, request: 5 * time.Second,
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/periodic"
+	"ebb/periodic"
+	"ebb/retry"
 	"ebb/sessions"
 	"ebb/sessions/lease"
 )
@@ -86,7 +87,7 @@ func (s *Stream) StandsBy() bool {
 func (s *Stream) Receive(ctx context.Context) error {
 	if !s.cfg.OneStream {
 		err := s.cfg.Transport.Run(ctx, s.accept)
-		s.storeStatus(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
+		_ = s.storeStatus(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
 		return err
 	}
 	s.ended, s.connectedAt, s.answeredAt = make(chan error, 1), time.Now(), time.Now()
@@ -116,7 +117,7 @@ func (s *Stream) Receive(ctx context.Context) error {
 // LeaseTTL and TakeOverAfter, the time in which another replica takes over. A replica without trusted leases can't
 // accept messages then, and disconnects until the storage answers.
 func (s *Stream) check(ctx context.Context) {
-	s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
+	_ = s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
 	l, err := s.readLeader(ctx)
 	log := zerolog.Ctx(ctx)
 	if err != nil {
@@ -162,18 +163,19 @@ func (s *Stream) readLeader(ctx context.Context) (sessions.Leader, error) {
 	return l, nil
 }
 
-// storeStatus stores a new status of this replica.
-func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) {
+// storeStatus stores a new status of this replica, and logs a failure.
+func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) error {
 	if s.cfg.Elector == nil || st == s.stored {
-		return
+		return nil
 	}
 	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
 	defer stop()
 	if err := s.cfg.Elector.Mark(one, s.leases.Owner(), st); err != nil {
 		periodic.LogFailure(ctx, err, "Failed to store the status of this replica")
-		return
+		return err
 	}
 	s.stored = st
+	return nil
 }
 
 // connect starts the transport; disconnect ends it.
@@ -206,16 +208,12 @@ func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaSt
 
 // announce repeats storeStatus until it succeeds or ctx ends.
 func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
-	for pause := handOverInterval; s.cfg.Elector != nil; pause = min(2*pause, CheckInterval) {
-		if s.storeStatus(ctx, st); s.stored == st {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+	if s.cfg.Elector == nil {
+		return
 	}
+	_ = retry.Do(ctx, retry.Pauses{First: handOverInterval, Max: CheckInterval}, func() error { // storeStatus logs its errors
+		return s.storeStatus(ctx, st)
+	})
 }
 
 // handOver gives up the lead, and keeps the connection until the next leader is connected. So no message arrives
@@ -228,18 +226,12 @@ func (s *Stream) handOver(ctx context.Context) {
 	if s.cancel == nil || !s.stored.Draining {
 		return
 	}
-	tick := time.NewTicker(handOverInterval)
-	defer tick.Stop()
-	for {
+	_ = periodic.Poll(ctx, handOverInterval, func() (bool, error) { // it only fails at the end of ctx
 		l, err := s.readLeader(ctx)
 		if err != nil || l.Replica == "" || l.Connected {
 			zerolog.Ctx(ctx).Info().Str("to", string(l.Replica)).Dur("took_ms", time.Since(began)).Msg("Stream handed over")
-			return
+			return true, nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return false, nil
+	})
 }

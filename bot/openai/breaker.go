@@ -4,9 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"ebb/bot/llm"
+	"ebb/retry"
 )
 
 // breaker is a circuit breaker of one model, shared by all calls. While it is open the model is asked last; after a
@@ -18,7 +17,7 @@ type breaker struct {
 	until   time.Time // end of the pause
 	named   bool      // the provider named the pause
 	trial   bool      // a trial is running
-	pauses  *backoff.ExponentialBackOff
+	pauses  *retry.Series
 }
 
 // enough is the weight of consecutive failures that opens a breaker: two failed requests, or one failure without hope.
@@ -29,9 +28,7 @@ const enough = 2
 const longestPause = 10
 
 func newBreaker(first time.Duration) *breaker {
-	pauses := &backoff.ExponentialBackOff{InitialInterval: first / 2, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: longestPause * first}
-	pauses.Reset()
-	return &breaker{pauses: pauses}
+	return &breaker{pauses: retry.Pauses{First: first / 2, Max: longestPause * first, Jitter: 0.2}.Start()}
 }
 
 // pass is a call's permission to ask a model, returned by [pass.end].

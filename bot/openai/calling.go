@@ -152,7 +152,7 @@ func (s *slot) retry(way rung) (answer, *llm.CallError) {
 			return a, err
 		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
 			return a, err
-		case !rest(s.ctx, s.backoff, n, err.After):
+		case !rest(s.ctx, s.pauses, n, err.After):
 			return a, err
 		}
 		zerolog.Ctx(s.ctx).Debug().Err(err).Str("model", s.m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
@@ -165,5 +165,5 @@ const patience = 5 * time.Second
 
 // pause waits until the provider accepts requests; false if that is too late.
 func (s *slot) pause(d time.Duration) bool {
-	return (s.last || d <= patience) && rest(s.ctx, s.backoff, 0, d)
+	return (s.last || d <= patience) && rest(s.ctx, s.pauses, 0, d)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
+	"ebb/retry"
 )
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
@@ -72,9 +73,8 @@ func (c *Client) order(name string) ([]*model, error) {
 }
 
 // rest waits before the next attempt; false if that would be too late.
-func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration) bool {
-	d := min(backoff<<min(n, 16), maxBackoff)
-	d = d/2 + rand.N(d/2+1)
+func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) bool {
+	d := pauses.After(n)
 	if after > 0 {
 		d = after + rand.N(after/10+1) // jitter behind the named moment
 	}
@@ -84,14 +84,7 @@ func rest(ctx context.Context, backoff time.Duration, n int, after time.Duration
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return retry.Sleep(ctx, d)
 }
 
 // joinedFault is the error of a call that no model answered: a transient one if any, else that of the requested model.

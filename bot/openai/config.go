@@ -26,6 +26,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
+	"ebb/retry"
 )
 
 // Config lists the models and the retry settings.
@@ -68,10 +69,11 @@ const (
 	defaultTimeout = 120 * time.Second
 	defaultFirst   = 30 * time.Second
 	idleTimeout    = 60 * time.Second // silence that ends a begun stream
-	firstBackoff   = 500 * time.Millisecond
-	maxBackoff     = 20 * time.Second
 	maxRetryAfter  = 60 * time.Second // a longer requested pause selects the next model
 )
+
+// callPauses are the pauses between attempts: from 500 ms to 20 s, or down to half of it.
+var callPauses = retry.Pauses{First: 375 * time.Millisecond, Max: 15 * time.Second, Jitter: 1.0 / 3}
 
 // Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
 type Client struct {
@@ -79,7 +81,7 @@ type Client struct {
 	transport *http.Transport
 	redact    func(string) string
 	idle      time.Duration
-	backoff   time.Duration
+	pauses    retry.Pauses
 }
 
 var _ llm.Model = (*Client)(nil)
@@ -102,7 +104,7 @@ func New(cfg Config) (*Client, error) {
 	if len(cfg.Models) == 0 {
 		return nil, errors.New("openai: no models are configured")
 	}
-	c := &Client{transport: newTransport(), idle: idleTimeout, backoff: firstBackoff}
+	c := &Client{transport: newTransport(), idle: idleTimeout, pauses: callPauses}
 	var keys []string
 	first := -1
 	for i, mc := range cfg.Models {

@@ -72,7 +72,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		if err == nil {
 			return vectors, nil
 		}
-		if !err.Temporary() || n >= e.conf.Retries || ctx.Err() != nil || !rest(ctx, e.client.backoff, n, err.After) {
+		if !err.Temporary() || n >= e.conf.Retries || ctx.Err() != nil || !rest(ctx, e.client.pauses, n, err.After) {
 			return nil, &EmbedError{err}
 		}
 		zerolog.Ctx(ctx).Debug().Err(err).Int("attempt", n+1).Msg("Embedding endpoint busy, asking again")

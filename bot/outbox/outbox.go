@@ -337,19 +337,19 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 
 // interrupt ends an attempt before its first part or between two parts. The rows keep the number of parts that arrived.
 func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
-	retry := o.now()
+	next := o.now()
 	if err != nil {
 		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
-		retry = retry.Add(backoff(0, &chat.SendError{}))
+		next = next.Add(pauseAfter(0, &chat.SendError{}))
 		o.Mu.Lock()
-		q.Until = retry
+		q.Until = next
 		o.Mu.Unlock()
 	}
 	if begun == nil {
 		return
 	}
-	v.more, v.maybe, v.retry = false, len(batch) > 1, retry
-	o.recordOutcome(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: retry})
+	v.more, v.maybe, v.retry = false, len(batch) > 1, next
+	o.recordOutcome(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: next})
 	o.applyResult(q, batch, v)
 	for _, p := range batch {
 		p.runThen()

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -65,7 +66,7 @@ func (o *Outbox) sendPart(batch []*pending, outs []sessions.Outgoing) sendResult
 	if v.refused {
 		tries = out.Refusals + 1
 	}
-	v.retry = o.now().Add(backoff(tries-1, failed))
+	v.retry = o.now().Add(pauseAfter(tries-1, failed))
 	v.done = failed.Permanent || v.refused && tries >= MaxRefusals || o.now().Sub(out.Created) > giveUpAfter
 	if len(batch) > 1 && (v.done || v.refused) {
 		v = sendResult{split: true, maybe: v.maybe, retry: o.now()}
@@ -116,35 +117,32 @@ func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s ses
 // storeMark marks a reply in the storage and reports whether that succeeded. With must it retries until the process
 // ends: without the mark the next process would send the reply again.
 func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) bool {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	err := retry.Do(ctx, retry.Storage, func() error {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
+		defer stop()
 		err := o.store.Settle(one, s)
-		stop()
 		if err == nil || errors.Is(err, sessions.ErrNotFound) {
-			return true
+			return nil
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Bool("sent", s.Sent).Msg("Mark of a reply not stored")
 		if !must {
-			return false
+			return retry.Permanent(err)
 		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
-		}
-	}
+		return err
+	})
+	return err == nil
 }
 
-// backoff is the delay after a failed attempt. It doubles from one second to a minute, unless the transport asks for a
-// delay.
-func backoff(attempts int, failed *chat.SendError) time.Duration {
-	d := min(time.Second<<min(max(attempts, 0), 6), time.Minute)
-	d += time.Duration(rand.Float64() * 0.2 * float64(d))
+// sendPauses are the delays after failed attempts: from 1 s to 1 min, and up to a fifth more.
+var sendPauses = retry.Pauses{First: 1100 * time.Millisecond, Max: 66 * time.Second, Jitter: 1.0 / 11}
+
+// pauseAfter is the delay after a failed attempt.
+func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
 	if failed.After > 0 {
 		// The transport knows when there is room again; a longer wait would only delay people.
 		return failed.After + time.Duration(rand.Float64()*0.05*float64(failed.After))
 	}
-	return d
+	return sendPauses.After(attempts)
 }
 
 // join makes one message of replies that waited together: texts in order, each member mentioned once, to the newest

@@ -19,6 +19,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/classify"
 	"ebb/memory/draft"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -292,20 +293,18 @@ func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.T
 // persist repeats a write at least once, and until ctx ends while the storage is unavailable. event is the log message
 // of a failure.
 func (r *Runner) persist(ctx context.Context, event string, write func(context.Context) error) error {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	return retry.Do(ctx, retry.Storage, func() error {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
+		defer stop()
 		err := write(one)
-		stop()
-		if err == nil || sessions.IsFinal(err) {
-			return err
+		if err != nil && sessions.IsFinal(err) {
+			return retry.Permanent(err)
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Msg(event)
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg(event)
 		}
-	}
+		return err
+	})
 }
 
 // after is the view after the turn, without the sequence numbers of its commit.

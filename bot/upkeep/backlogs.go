@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"ebb/bot/periodic"
 	"ebb/bot/view"
 	"ebb/compaction"
+	"ebb/periodic"
 	"ebb/sessions"
 )
 

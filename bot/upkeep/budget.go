@@ -3,8 +3,8 @@ package upkeep
 import (
 	"context"
 
-	"ebb/bot/periodic"
 	"ebb/compaction"
+	"ebb/periodic"
 	"ebb/sessions"
 )
 

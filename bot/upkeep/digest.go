@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ebb/bot/llm"
-	"ebb/bot/periodic"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/memory"
+	"ebb/periodic"
 	"ebb/sessions"
 )
 
@@ -29,42 +29,19 @@ const (
 	minDigestTokens = 150         // requested length for a quiet day
 )
 
-// WriteDigests summarizes each day of each group once, after the configured time of day. Days that ended while no
-// process ran come first. It runs until ctx ends.
-func (u *Worker) WriteDigests(ctx context.Context) {
-	if u.cfg.DigestAt == "" {
-		return
-	}
+// writeDigests summarizes each day of each group once, after the configured time of day, the oldest day first. Several
+// groups of a day are summarized concurrently. A failed day does not delay later ones.
+func (u *Worker) writeDigests(ctx context.Context) error {
 	hour, minute, err := memory.ClockOf(u.cfg.DigestAt)
 	if err != nil {
-		periodic.LogFailure(ctx, err, "No daily digests") // New has refused such a time
-		return
+		return err // New has refused such a time
 	}
-	t := time.NewTicker(digestInterval)
-	defer t.Stop()
-	for {
-		days := memory.DaysEnded(u.now(), hour, minute, u.cfg.Location)
-		u.writeDigests(ctx, days)
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
-}
-
-// writeDigests summarizes the due days, the oldest first, several groups of a day concurrently. A failed day does not
-// delay later ones.
-func (u *Worker) writeDigests(ctx context.Context, days []memory.Day) {
+	days := memory.DaysEnded(u.now(), hour, minute, u.cfg.Location)
 	var after memory.DigestDue
 	for u.leases.Trusted() && ctx.Err() == nil {
 		due, err := u.memory.DigestsDue(ctx, u.leases.Owner(), days, after)
-		if err != nil {
-			periodic.LogFailure(ctx, err, "Failed to list due digests")
-			return
-		}
-		if len(due) == 0 {
-			return
+		if err != nil || len(due) == 0 {
+			return err
 		}
 		after = due[len(due)-1]
 		for len(due) > 0 {
@@ -76,6 +53,7 @@ func (u *Worker) writeDigests(ctx context.Context, days []memory.Day) {
 			due = due[n:]
 		}
 	}
+	return nil
 }
 
 // writeDayDigests summarizes one day of several groups.

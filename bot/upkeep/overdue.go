@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/periodic"
 	"ebb/memory"
 	"ebb/memory/extract"
+	"ebb/periodic"
 	"ebb/sessions"
 )
 
@@ -27,47 +27,47 @@ const (
 // further call would delay the others by its timeout.
 const MaxTimeouts = 3
 
-// FlushOverdue runs flushes in the background, one session at a time. Owed flushes come first, the oldest before the
+// flushOverdue runs flushes in the background, one session at a time. Owed flushes come first, the oldest before the
 // others, then idle sessions. It only wakes the upkeep of backlogs. A stop interrupts it: the flush in progress becomes
 // owed or is left to the flush of the stop.
-func (u *Worker) FlushOverdue(ctx context.Context) {
+func (u *Worker) flushOverdue(ctx context.Context) error {
 	u.WakeBacklogs(ctx)
-	look := breaker{}
-	if u.flushOwed(ctx, &look); !look.open() {
+	var look timeouts
+	if u.flushOwed(ctx, &look); !look.tooMany() {
 		u.flushIdle(ctx, &look)
 	}
+	return nil
 }
 
 // ReleaseAfter is the time without messages after which the lease of a flushed or owed session is released. Other
 // leases are kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
 const ReleaseAfter = 5 * time.Minute
 
-// ReleaseIdle releases the leases of idle sessions.
-func (u *Worker) ReleaseIdle(ctx context.Context) {
+// releaseIdle releases the leases of idle sessions.
+func (u *Worker) releaseIdle(ctx context.Context) error {
 	n, err := u.leases.ReleaseIdle(ctx, ReleaseAfter, IdleAfter+ReleaseAfter, func(key sessions.Key) bool {
 		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.Locks.Busy(key) || u.outbox.Holds(key)
 	})
-	if err != nil {
-		periodic.LogFailure(ctx, err, "Failed to release idle leases")
-	} else if n > 0 {
+	if n > 0 {
 		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Idle leases released")
 	}
 	u.outbox.Forget(u.leases.Holds)
+	return err
 }
 
-// breaker counts consecutive model timeouts of one check.
-type breaker struct{ timeouts int }
+// timeouts is the number of consecutive model timeouts in one check.
+type timeouts int
 
-func (p *breaker) record(err error) {
-	if p.timeouts++; !errors.Is(err, context.DeadlineExceeded) {
-		p.timeouts = 0
+func (n *timeouts) record(err error) {
+	if *n++; !errors.Is(err, context.DeadlineExceeded) {
+		*n = 0
 	}
 }
 
-func (p *breaker) open() bool { return p.timeouts >= MaxTimeouts }
+func (n timeouts) tooMany() bool { return n >= MaxTimeouts }
 
 // flushOwed repeats failed flushes. Their events are read from the log.
-func (u *Worker) flushOwed(ctx context.Context, look *breaker) {
+func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
 		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, PageSize)
@@ -92,7 +92,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *breaker) {
 }
 
 // flushIdle flushes idle sessions.
-func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
+func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
 		idle, err := u.memory.Idle(ctx, u.leases.Owner(), IdleAfter, after, PageSize)
@@ -118,11 +118,11 @@ func (u *Worker) flushIdle(ctx context.Context, look *breaker) {
 
 // endsLook records the result of a flush and reports whether the check is over. Its reasons are a stop, untrusted
 // leases and a model that does not answer. A skipped session is no evidence of that.
-func (u *Worker) endsLook(ctx context.Context, look *breaker, out extract.Outcome, err error) bool {
+func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outcome, err error) bool {
 	if err != nil || out.Through > 0 {
 		look.record(err)
 	}
-	return ctx.Err() != nil || look.open() || !u.leases.Trusted()
+	return ctx.Err() != nil || look.tooMany() || !u.leases.Trusted()
 }
 
 // flushLow flushes a session at low priority. It skips sessions that are unwanted, over the low-priority budget, locked

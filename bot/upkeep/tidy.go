@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
-	"ebb/bot/periodic"
 	"ebb/memory"
+	"ebb/periodic"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -31,41 +31,26 @@ const (
 	overfullLogEvery = 24 * time.Hour
 )
 
-// MaintainMemory indexes rows that older releases left without an index and tidies the memory, until ctx ends. Both run
-// concurrently, since tidying may wait for a slow model.
-func (u *Worker) MaintainMemory(ctx context.Context) {
-	if u.cfg.Keeper == nil {
-		return
-	}
-	var g errgroup.Group
-	g.Go(func() error { periodic.Every(ctx, BackgroundInterval, u.leases.Trusted, u.indexBacklog); return nil })
-	tidy := &tidyState{pauses: map[memory.FactGroup]groupPause{}, logged: map[memory.OverfullScope]time.Time{}}
-	g.Go(func() error {
-		periodic.Every(ctx, BackgroundInterval, u.leases.Trusted, func(ctx context.Context) { u.tidy(ctx, tidy) })
-		return nil
-	})
-	_ = g.Wait() // its functions return no errors
-}
-
-func (u *Worker) indexBacklog(ctx context.Context) {
+// indexBacklog indexes rows that older releases left without an index.
+func (u *Worker) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
 		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)
-		if err != nil {
-			periodic.LogFailure(ctx, err, "Messages and memories could not be indexed")
-		}
 		if err != nil || n < indexBatch || ctx.Err() != nil {
-			return
+			return err
 		}
 	}
+	return nil
 }
+
+var groupPauses = retry.Pauses{First: GroupPause, Max: maxGroupPause}
 
 // tidyState is kept between two checks. It belongs to one goroutine.
 type tidyState struct {
-	tidied  time.Time
-	pauses  map[memory.FactGroup]groupPause    // by group, with Held zero
-	logged  map[memory.OverfullScope]time.Time // last warning by scope, with Held zero
-	breaker breaker
-	calls   int // calls of this check
+	tidied   time.Time
+	pauses   map[memory.FactGroup]groupPause    // by group, with Held zero
+	logged   map[memory.OverfullScope]time.Time // last warning by scope, with Held zero
+	timeouts timeouts
+	calls    int // calls of this check
 }
 
 // groupPause is the pause of a group that could not be merged.
@@ -74,19 +59,9 @@ type groupPause struct {
 	tries int
 }
 
-// tidy deletes expired facts and consolidates overfull scopes once an hour. Only the first live replica does so, so
-// that calls and table scans are not repeated.
+// tidy deletes expired facts and consolidates overfull scopes. Only the leader does so, once an hour: calls and table
+// scans are not repeated.
 func (u *Worker) tidy(ctx context.Context, c *tidyState) {
-	if time.Since(c.tidied) < TidyInterval {
-		return
-	}
-	leads, err := u.cfg.Keeper.IsLeader(ctx, u.leases.Owner())
-	if err != nil {
-		periodic.LogFailure(ctx, err, "Memory is not tidied up: the first replica is not known")
-	}
-	if err != nil || !leads {
-		return
-	}
 	c.tidied = time.Now()
 	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
 		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
@@ -100,7 +75,7 @@ func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 
 // consolidate merges facts of the scopes that hold more than their limit, the fullest first.
 func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
-	c.breaker, c.calls = breaker{}, 0
+	c.timeouts, c.calls = 0, 0
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
 	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
 	for after := (memory.OverfullScope{}); ; {
@@ -113,7 +88,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 		}
 		for _, scope := range overfull {
 			u.thinScope(ctx, c, scope)
-			if ctx.Err() != nil || c.breaker.open() || c.calls >= MaxTidyCalls || !u.leases.Trusted() {
+			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= MaxTidyCalls || !u.leases.Trusted() {
 				return
 			}
 		}
@@ -143,7 +118,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 			}
 			calls, c.calls = calls+1, c.calls+1
 			n, err := u.mergeFacts(ctx, p, held)
-			c.breaker.record(err)
+			c.timeouts.record(err)
 			if held -= n; n > 0 {
 				delete(c.pauses, p)
 				continue
@@ -152,8 +127,8 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 				return
 			}
 			tries := c.pauses[p].tries
-			c.pauses[p] = groupPause{until: time.Now().Add(min(GroupPause<<min(tries, 10), maxGroupPause)), tries: tries + 1}
-			if c.breaker.open() {
+			c.pauses[p] = groupPause{until: time.Now().Add(groupPauses.After(tries)), tries: tries + 1}
+			if c.timeouts.tooMany() {
 				return
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"ebb/compaction/audit"
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -274,12 +274,6 @@ func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completio
 
 // waitJittered waits about d, with a jitter of a fifth, so that sessions do not retry in step.
 func waitJittered(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d + time.Duration((rand.Float64()-0.5)*0.4*float64(d)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	retry.Sleep(ctx, retry.Pauses{First: d, Max: d, Jitter: 0.2}.After(0))
+	return context.Cause(ctx)
 }

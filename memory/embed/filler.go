@@ -2,14 +2,18 @@
 package embed
 
 import (
+	"cmp"
 	"context"
-	"ebb/memory"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
+
+	"ebb/memory"
+	"ebb/periodic"
+	"ebb/retry"
 )
 
 // Filler computes vectors of texts in the background. The storage keeps its progress, and it continues there after a
@@ -30,63 +34,29 @@ type Filler struct {
 const (
 	defaultBatch = 64
 	defaultPause = 5 * time.Second
-	firstRest    = 2 * time.Second // after a failure; doubled each time
-	longestRest  = 5 * time.Minute
 	// shortText is how much of a text is tried, in characters, when the endpoint does not take more of it.
 	shortText = 400
 	// probe is a text that any working endpoint accepts.
 	probe = "hello"
 )
 
-// Run fills until ctx ends. Trouble is logged once until it is over; meanwhile searches find by words.
+// outagePauses are the pauses while the endpoint fails.
+var outagePauses = retry.Pauses{First: 2 * time.Second, Max: 5 * time.Minute}
+
+// Run fills until ctx ends. An outage of the endpoint is logged once until it is over; meanwhile searches find by words.
 func (f *Filler) Run(ctx context.Context) {
-	pause := f.Pause
-	if pause <= 0 {
-		pause = defaultPause
-	}
-	log := zerolog.Ctx(ctx)
-	rest := time.Duration(0)
-	for {
-		n, err := f.fillOnce(ctx)
-		wait := pause
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			if rest == 0 {
-				log.Warn().Err(err).Msg("Embedding stopped, trying again")
-			}
-			rest = min(max(2*rest, firstRest), longestRest)
-			wait = rest
-			if fault, ok := errors.AsType[memory.EmbedFault](err); ok {
-				wait = max(wait, min(fault.Wait(), longestRest))
-			}
-		default:
-			if rest > 0 {
-				log.Info().Msg("Embedding goes on")
-			}
-			rest = 0
-		}
-		if n > 0 {
-			log.Debug().Int("texts", n).Msg("Embedded texts")
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return
-		case <-t.C:
-		}
-	}
+	periodic.Run(ctx, periodic.Task{
+		Interval: cmp.Or(f.Pause, defaultPause), AtOnce: true, Leads: f.Leads, Do: f.fillOnce,
+		Pauses: outagePauses, Failure: "Embedding stopped, trying again", Recovery: "Embedding goes on",
+	})
 }
 
-func (f *Filler) fillOnce(ctx context.Context) (int, error) {
-	if f.Leads != nil {
-		if leads, err := f.Leads(ctx); err != nil || !leads {
-			return 0, err
-		}
+func (f *Filler) fillOnce(ctx context.Context) error {
+	n, err := f.Fill(ctx)
+	if n > 0 {
+		zerolog.Ctx(ctx).Debug().Int("texts", n).Msg("Embedded texts")
 	}
-	return f.Fill(ctx)
+	return err
 }
 
 // Fill stores vectors of all texts without one, and returns their number. After an error it continues where it stopped.

@@ -2,13 +2,15 @@ package lease
 
 import (
 	"context"
-	"ebb/sessions"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"ebb/periodic"
+	"ebb/sessions"
 )
 
 // Holder holds the leases of one replica. It sends the replica's heartbeat, and stops trusting the leases before another
@@ -85,18 +87,12 @@ func (l *Holder) Now() time.Time {
 // Keep sends heartbeats until ctx ends, several within the time to live. A hanging one does not delay the next, which
 // may succeed on another connection.
 func (l *Holder) Keep(ctx context.Context) {
-	t := time.NewTicker(l.ttl / 4)
-	defer t.Stop()
 	var beats sync.WaitGroup
 	defer beats.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	periodic.Run(ctx, periodic.Task{Interval: l.ttl / 4, Do: func(context.Context) error {
 		beats.Go(func() { l.sendHeartbeat(ctx) })
-	}
+		return nil
+	}})
 }
 
 // sendHeartbeat sends one heartbeat of Keep. It logs each failure, and the first success after failures as the end of an

@@ -2,15 +2,16 @@ package serial
 
 import (
 	"context"
-	"ebb/sessions"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"ebb/retry"
+	"ebb/sessions"
 )
 
 // Mailboxes run work for one session at a time, each session apart from all others, and coalesce wake-ups. A session
@@ -97,21 +98,19 @@ func (m *Mailboxes) Wait(ctx context.Context) error {
 	}
 }
 
-// The pause after an error doubles up to its limit, so that work resumes within a second after an outage.
-const (
-	firstPause = 50 * time.Millisecond
-	lastPause  = 800 * time.Millisecond
-)
+// pausesAfterError are from 50 ms to 800 ms, and up to a quarter more: work resumes within a second after an outage.
+var pausesAfterError = retry.Pauses{First: 56250 * time.Microsecond, Max: 900 * time.Millisecond, Jitter: 1.0 / 9}
 
 func (m *Mailboxes) run(key sessions.Key, b *box) {
 	defer m.wg.Done()
-	pause, failed := firstPause, 0
+	pauses, failed := pausesAfterError.Start(), 0
 	for {
 		more, err := m.runOnce(key)
 		wait := time.Duration(0)
 		switch {
 		case err == nil:
-			pause, failed = firstPause, 0
+			pauses.Reset()
+			failed = 0
 		case errors.Is(err, sessions.ErrLeaseHeld), errors.Is(err, sessions.ErrNotFound):
 			more = false
 		default:
@@ -119,11 +118,9 @@ func (m *Mailboxes) run(key sessions.Key, b *box) {
 			if failed++; failed&(failed-1) == 0 {
 				zerolog.Ctx(m.ctx).Warn().EmbedObject(key).Err(err).Int("times", failed).Msg("Session work interrupted, trying again")
 			}
-			more, wait = true, pause
-			pause = min(2*pause, lastPause)
-			wait += time.Duration(rand.Int64N(int64(wait) / 4)) // jitter
+			more, wait = true, pauses.NextBackOff()
 		}
-		if wait > 0 && !sleep(m.ctx, wait) {
+		if wait > 0 && !retry.Sleep(m.ctx, wait) {
 			more = false
 		}
 		if m.finishBox(key, b, more) {
@@ -156,16 +153,4 @@ func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
 		}
 	}()
 	return m.work(m.ctx, key)
-}
-
-// sleep waits for d and reports whether ctx is still valid.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
+
+	"ebb/periodic"
 )
 
 // ErrDataInUse says that another living process runs a private PostgreSQL on the same data.
@@ -279,24 +281,27 @@ func (p *Server) placeSocket() error {
 	return p.user.own(dir)
 }
 
+// pollInterval is the time between two checks for the start or the end of a server.
+const pollInterval = 20 * time.Millisecond
+
 // waitReady waits until the server accepts connections, and creates the database at the first start.
 func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return periodic.Poll(ctx, pollInterval, func() (bool, error) {
 		err := p.makeDatabase(ctx)
 		if err == nil {
-			return nil
+			return true, nil
 		}
 		select {
 		case failure := <-failed:
 			out, _ := os.ReadFile(p.dir + ".log")
-			return fmt.Errorf("the server ended: %w: %s", failure, lastLines(out))
-		case <-ctx.Done():
-			return fmt.Errorf("the server does not answer: %w", errors.Join(ctx.Err(), err))
-		case <-tick.C:
+			return false, fmt.Errorf("the server ended: %w: %s", failure, lastLines(out))
+		default:
 		}
-	}
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("the server does not answer: %w", errors.Join(ctx.Err(), err))
+		}
+		return false, nil
+	})
 }
 
 func (p *Server) makeDatabase(ctx context.Context) error {

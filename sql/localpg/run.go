@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"ebb/periodic"
 )
 
 // keep runs the server until Stop, and again when it ends by itself: nothing of Ebb works without it. The first end
@@ -122,22 +124,13 @@ func endLeftover(ctx context.Context, dir string) error {
 		return nil
 	}
 	zerolog.Ctx(ctx).Warn().Int("pid", pid).Str("data", dir).Msg("Stopping a PostgreSQL that outlived its process")
-	give := time.NewTimer(20 * time.Second)
-	defer give.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	sig := syscall.SIGINT // ends open sessions, then shuts down cleanly
-	_ = syscall.Kill(pid, sig)
-	for leftover(ctx, dir) == pid {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the server of a killed process to end: %w", ctx.Err())
-		case <-give.C:
-			_ = syscall.Kill(pid, syscall.SIGQUIT)
-		case <-tick.C:
-		}
+	_ = syscall.Kill(pid, syscall.SIGINT) // ends open sessions, then shuts down cleanly
+	defer time.AfterFunc(20*time.Second, func() { _ = syscall.Kill(pid, syscall.SIGQUIT) }).Stop()
+	err := periodic.Poll(ctx, pollInterval, func() (bool, error) { return leftover(ctx, dir) != pid, ctx.Err() })
+	if err != nil {
+		return fmt.Errorf("waiting for the server of a killed process to end: %w", err)
 	}
-	return ctx.Err() // the context ended before any check
+	return nil
 }
 
 // leftover is the id of the server that runs on the data, or 0. The id in the server's file may be stale and reused. So

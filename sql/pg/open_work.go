@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ebb/periodic"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -31,16 +32,12 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 
 // ended waits for the end of work. It holds nothing.
 func (d *DB) ended(ctx context.Context, o *OpenWork) error {
-	t := time.NewTicker(cutPoll)
-	defer t.Stop()
-	for {
-		if open, err := d.IsWorkOpen(ctx, d.Pool, o); err != nil || !open {
-			return err
-		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", o, context.Cause(ctx))
-		}
+	err := periodic.Poll(ctx, cutPoll, func() (bool, error) {
+		open, err := d.IsWorkOpen(ctx, d.Pool, o)
+		return !open, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", o, err)
 	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ebb/retry"
 	"ebb/sql/dbsqlc"
 )
 
@@ -130,20 +130,16 @@ func configureConn(ctx context.Context, c *pgx.Conn) error {
 // maxClashes is the maximum number of attempts of a conflicting transaction.
 const maxClashes = 10
 
+// clashPauses sum up to half a second on average, and to one second at most.
+var clashPauses = retry.Pauses{First: time.Millisecond, Max: 256 * time.Millisecond, Jitter: 1}
+
 // Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It then waits a
 // short random time, so that the same transactions do not meet again.
 func Clashed(ctx context.Context, err error, tries int) bool {
 	if tries >= maxClashes || !IsCode(err, serializationFailure) && !IsCode(err, deadlockDetected) {
 		return false
 	}
-	t := time.NewTimer(rand.N(time.Millisecond << tries)) // half a second in all on average, one at most
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return retry.Sleep(ctx, clashPauses.After(tries-1))
 }
 
 const (

@@ -26,6 +26,7 @@ import (
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
+	"ebb/retry"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
@@ -140,21 +141,17 @@ func (g *gateway) openStore(ctx context.Context) error {
 		}
 		g.private, url = p, p.URL()
 	}
-	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	return retry.Do(ctx, retry.Pauses{First: 250 * time.Millisecond, Max: 5 * time.Second}, func() error {
 		err := DatabaseFault(g.connect(ctx, url))
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if ctx.Err() != nil || g.private != nil || !pg.Unavailable(err) {
-			return err
+		case ctx.Err() != nil || g.private != nil || !pg.Unavailable(err):
+			return retry.Permanent(err)
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Database does not answer, waiting for it")
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
+		return err
+	})
 }
 
 func (g *gateway) connect(ctx context.Context, url string) error {

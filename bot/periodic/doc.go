@@ -1,2 +1,0 @@
-// Package periodic runs background work at intervals.
-package periodic

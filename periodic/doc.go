@@ -1,0 +1,2 @@
+// Package periodic runs background work at intervals and polls conditions.
+package periodic

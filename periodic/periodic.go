@@ -1,0 +1,110 @@
+package periodic
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/retry"
+)
+
+// Task is background work that is repeated. Only Interval and Do are required.
+type Task struct {
+	Interval time.Duration
+	AtOnce   bool                                    // the first run does not wait for Interval
+	Timeout  time.Duration                           // of one run
+	Ready    func() bool                             // a run is skipped while Ready is false
+	Leads    func(ctx context.Context) (bool, error) // a run is skipped on a replica that does not lead
+	Do       func(ctx context.Context) error
+	Failure  string // log event of an error; without one, Do logs its errors
+
+	// Pauses replace Interval after errors. An outage is logged once then, and its end as the event Recovery. An error
+	// with a method Wait names the minimum of its pause, up to the maximum of Pauses.
+	Pauses   retry.Pauses
+	Recovery string
+}
+
+// Run repeats a task until ctx ends. Runs do not overlap.
+func Run(ctx context.Context, t Task) {
+	tick := time.NewTicker(t.Interval)
+	defer tick.Stop()
+	var outage *retry.Series
+	for again := t.AtOnce; ; again = true {
+		if again {
+			err := t.runOnce(ctx)
+			switch {
+			case err == nil && outage != nil:
+				zerolog.Ctx(ctx).Info().Msg(t.Recovery)
+				outage = nil
+				tick.Reset(t.Interval)
+			case err != nil && outage == nil && t.Failure != "":
+				LogFailure(ctx, err, t.Failure)
+			}
+			if err != nil && t.Pauses != (retry.Pauses{}) {
+				if outage == nil {
+					outage = t.Pauses.Start()
+				}
+				tick.Reset(t.pause(outage, err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (t *Task) runOnce(ctx context.Context) error {
+	if t.Ready != nil && !t.Ready() {
+		return nil
+	}
+	if t.Timeout > 0 {
+		one, stop := context.WithTimeout(ctx, t.Timeout)
+		defer stop()
+		ctx = one
+	}
+	if t.Leads != nil {
+		if leads, err := t.Leads(ctx); err != nil || !leads {
+			return err
+		}
+	}
+	return t.Do(ctx)
+}
+
+func (t *Task) pause(outage *retry.Series, err error) time.Duration {
+	d := outage.NextBackOff()
+	if waits, ok := errors.AsType[interface {
+		error
+		Wait() time.Duration
+	}](err); ok {
+		d = max(d, min(waits.Wait(), t.Pauses.Max))
+	}
+	return d
+}
+
+// Poll calls f at once and then at intervals until it reports true or an error. When ctx ends first, it returns ctx's
+// cause.
+func Poll(ctx context.Context, interval time.Duration, f func() (bool, error)) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if done, err := f(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// LogFailure logs a failure of background work, unless ctx has ended: a stop is no failure.
+func LogFailure(ctx context.Context, err error, event string) {
+	if ctx.Err() == nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg(event)
+	}
+}

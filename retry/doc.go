@@ -1,0 +1,2 @@
+// Package retry repeats failed work after growing pauses.
+package retry
