@@ -18,8 +18,8 @@ const (
 	MinTarget  = 120
 )
 
-// SummaryTarget is the length in tokens to request for a summary of a cut: a quarter of its source and the summary that it
-// continues, within the room that [Window.Target] leaves. w is in counted tokens.
+// SummaryTarget is the length in tokens to request for a summary of a cut. It is a quarter of its source and the summary that
+// it continues, within the room that [Window.Target] leaves. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	most := w.Summary
 	if p.SummaryTokens > 0 {
