@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/chat"
+	"ebb/bot/command"
 	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
@@ -243,7 +244,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 
 // testViews builds requests of a bot that has no store.
 func testViews(t interface{ Fatal(...any) }) *view.Builder {
-	views, err := view.New(view.Config{Counter: counter, Location: time.UTC, Language: "zh"})
+	views, err := view.New(view.Config{Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func New(cfg Config) (*Bot, error) {
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
 	if b.views, err = view.New(view.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools,
+		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools, Commands: command.Commands,
 		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
 		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Remember: cfg.Remember,
 	}); err != nil {
@@ -198,7 +198,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
-		Languages: b.languages, Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, Own: cfg.Own,
+		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, Own: cfg.Own,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/command"
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
-	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -70,10 +70,11 @@ func TestFocusWithoutWordsIsAnsweredWithItsUsage(t *testing.T) {
 		for i := range 4 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 300))
 		}
+		usage := command.Commands.Parse("/compact").Command
 		for i, command := range []string{"/compact focus", "/compact focus  ", "/压缩 重点", "/compact FOCUS"} {
 			w.post(said(fmt.Sprint("c", i), "root", command))
 			after(time.Minute)
-			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(got, wording.Say(wording.CompactUsage, "en")) && !strings.HasPrefix(got, wording.Say(wording.CompactUsage, "zh")) {
+			if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(got, usage.Usage("en")) && !strings.HasPrefix(got, usage.Usage("zh")) {
 				t.Errorf("%s: answered %q, want the usage", command, got)
 			}
 		}

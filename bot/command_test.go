@@ -18,26 +18,6 @@ import (
 	"ebb/sessions"
 )
 
-// People write commands without the blank, in full-width signs and in capitals. What only begins with a slash is no
-// command, and what looks like one and is none is told in a line instead of being asked of a model.
-func TestCommandsAsPeopleWriteThem(t *testing.T) {
-	t.Parallel()
-	for text, wanted := range map[string]string{
-		"/忘记我确认": "忘记我|确认|true", "/忘记我": "忘记我||true", "／忘记我 确认": "忘记我|确认|true", "/忘记上一条": "忘记|上一条|true",
-		"/忘记@王芳": "忘记|@王芳|true", "/忘记@王芳 确认": "忘记|@王芳 确认|true", "/Forget@Wang Fang": "forget|@Wang Fang|true",
-		"/记忆忘记3": "记忆|忘记3|true", "/记忆2": "记忆|2|true", "/记忆＃３": "记忆|＃３|true", "/导出我": "导出我||true",
-		"/forgetme": "forget|me|true", "/ForgetMe yes": "forget|Me yes|true", "/forgetlast": "forget|last|true",
-		"/memory2": "memory|2|true", "/memoryforget3": "memory|forget3|true", "/exportme": "export|me|true",
-		"/compactundo": "compact|undo|true", "/压缩撤销": "压缩撤销||true",
-		"/dance": "dance||true", "/跳舞 吧": "跳舞|吧|true", "/forgetful": "forgetful||true", "/memories": "memories||true",
-		"/etc/hosts": "etc/hosts||false", "/etc/hosts 里有什么": "etc/hosts|里有什么|false", "/5 是多少": "5|是多少|false",
-		"//": "/||false", "/记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看": "记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看||false",
-	} {
-		name, rest := wording.ParseCommand(text)
-		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, wording.IsCommand(text)), wanted)
-	}
-}
-
 // Whom /forget is about, and whether it is meant: please is no part of a name, and "me no" is nobody's.
 func TestCommandForgetWords(t *testing.T) {
 	t.Parallel()
@@ -149,14 +129,14 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			want         wording.Phrase
 			args         []any
 		}{
-			{"alice", "/memory forget", wording.MemoryUsage, nil},
-			{"alice", "/memory forget three", wording.MemoryUsage, nil},
-			{"alice", "/memory forget 3 4", wording.MemoryUsage, nil},
-			{"alice", "/记忆 删", wording.MemoryUsage, nil},
+			{"alice", "/memory forget", wording.Usage, nil},
+			{"alice", "/memory forget three", wording.Usage, nil},
+			{"alice", "/memory forget 3 4", wording.Usage, nil},
+			{"alice", "/记忆 删", wording.Usage, nil},
 			{"alice", "/memory forget 4", wording.NoMemory, []any{4}},
 			{"alice", "/memory 7", wording.NoPage, []any{7}},
-			{"alice", "/forget", wording.ForgetUsage, nil},
-			{"alice", "/forget me now", wording.ForgetUsage, nil},
+			{"alice", "/forget", wording.Usage, nil},
+			{"alice", "/forget me now", wording.Usage, nil},
 			{"alice", "/forget me no", wording.ForgetNothing, nil},
 			{"alice", "/忘记我不", wording.ForgetNothing, nil},
 			{"alice", "/forget me yes", wording.NotAsked, nil},
@@ -164,18 +144,29 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			{"alice", "/forget @bob", wording.NotAdmin, nil},
 			{"root", "/forget 0123", wording.ForgetNumber, []any{123, 123}},
 			{"root", "/forget @bob", wording.UnknownPerson, nil},
-			{"alice", "/export", wording.ExportUsage, nil},
-			{"alice", "/export you", wording.ExportUsage, nil},
-			{"alice", "/export me 0", wording.ExportUsage, nil},
-			{"alice", "/export me two", wording.ExportUsage, nil},
-			{"root", "/new please", wording.NewUsage, nil},
-			{"root", "/compact undo it", wording.CompactUsage, nil},
+			{"alice", "/export", wording.Usage, nil},
+			{"alice", "/export you", wording.Usage, nil},
+			{"alice", "/export me 0", wording.Usage, nil},
+			{"alice", "/export me two", wording.Usage, nil},
+			{"root", "/new please", wording.Usage, nil},
+			{"root", "/compact undo it", wording.Usage, nil},
 			{"alice", "/dance", wording.NoCommand, nil},
+			{"alice", "/statsu", wording.NoCommandNear, []any{"status"}},
+			{"alice", "/忘了", wording.NoCommandNear, []any{"忘记"}},
+			{"alice", "/memory promote", wording.NotAdmin, nil},
+			{"alice", "/compact undo it", wording.NotAdmin, nil},
+			{"alice", "/forget last week", wording.Usage, nil},
+			{"alice", "/forget #3 no", wording.ForgetNothing, nil},
 			{"alice", "/memory promote 3", wording.NotAdmin, nil},
 		} {
 			text := w.told(fmt.Sprint("m", i), c.who, c.command)
-			want(t, c.command, text, wording.Say(c.want, wording.LanguageOf(wording.WordsOfCommand(c.command), "zh"), c.args...))
-			if c.want == wording.MemoryUsage && strings.Contains(text, "\n") {
+			lang := wording.LanguageOf(wording.WordsOfCommand(c.command), "zh")
+			wanted := wording.Say(c.want, lang, c.args...)
+			if c.want == wording.Usage {
+				wanted = command.Commands.Parse(c.command).Command.Usage(lang)
+			}
+			want(t, c.command, text, wanted)
+			if strings.Contains(text, "\n") {
 				t.Errorf("%q is told %q", c.command, text)
 			}
 		}
@@ -346,13 +337,13 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 // stands over that.
 func TestLanguageOfCommands(t *testing.T) {
 	t.Parallel()
-	languages := wording.Languages{Preset: "zh", Assigned: map[sessions.ConversationID]string{"cidEn": "en"}}
+	views, languages := testViews(t), wording.Languages{Preset: "zh", Assigned: map[sessions.ConversationID]string{"cidEn": "en"}}
 	for command, lang := range map[string]string{
 		"/status": "en", "/状态": "zh", "／状态": "zh", "/help@Ebb": "en", "/compact the dates": "en", "/compact 端口": "zh",
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, languages.Choose("cid", command), lang)
-		want(t, command+" where English is set", languages.Choose("cidEn", command), "en")
+		want(t, command, languages.Choose("cid", views.LanguageWords(sessions.Event{Content: command})), lang)
+		want(t, command+" where English is set", languages.Choose("cidEn", views.LanguageWords(sessions.Event{Content: command})), "en")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/command"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
@@ -29,9 +30,9 @@ func TestGrowth(t *testing.T) {
 	for name, f := range map[string]func(string){
 		"turn": turn,
 		"commands": func(s string) {
-			wording.IsCommand("/" + s)
-			wording.IsKnown("/忘记" + s)
-			wording.IsCommand("/记忆 " + s)
+			command.Commands.IsCommand("/" + s)
+			command.Commands.IsKnown("/忘记" + s)
+			command.Commands.IsCommand("/记忆 " + s)
 		},
 		"apology": func(s string) { wording.LanguageOf(s, "zh") },
 	} {

@@ -94,17 +94,6 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	want(t, "taken", b.runner.Triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).Take, 1)
 }
 
-func TestCommandsAreParsed(t *testing.T) {
-	t.Parallel()
-	for text, wanted := range map[string]string{
-		"/compact the  numbers": "compact|the  numbers|true", " /STATUS ": "status||true", "/状态": "状态||true", "/压缩 重点": "压缩|重点|true",
-		"/": "||false", "compact": "||false", "/etc/passwd": "etc/passwd||false", "/help\nme": "help|me|true", "/compact\t数字": "compact|数字|true",
-	} {
-		name, rest := wording.ParseCommand(text)
-		want(t, text, fmt.Sprintf("%s|%s|%v", name, rest, wording.IsCommand(text)), wanted)
-	}
-}
-
 // Turns that ask no model: a bare mention, an old backlog, withheld content.
 func TestFixedWords(t *testing.T) {
 	t.Parallel()
@@ -118,7 +107,7 @@ func TestFixedWords(t *testing.T) {
 		"bare mention":  {[]sessions.Message{said("m", "alice", "  ")}, 0, "我在"},
 		"over quota":    {[]sessions.Message{over}, 0, "额度"},
 		"status":        {[]sessions.Message{said("m", "alice", "/状态")}, 0, "可用空间"},
-		"help":          {[]sessions.Message{said("m", "alice", "/帮助")}, 0, "/compact"},
+		"help":          {[]sessions.Message{said("m", "alice", "/帮助")}, 0, "/memory show N"},
 		"stale backlog": {[]sessions.Message{said("m", "alice", "早上好"), said("n", "bob", "在吗")}, 40 * time.Minute, "没能及时回答"},
 	} {
 		t.Run(name, func(t *testing.T) {

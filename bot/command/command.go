@@ -24,11 +24,10 @@ type Config struct {
 	Worker *upkeep.Worker
 	Now    func() time.Time // the storage's clock
 
-	Languages wording.Languages
-	Language  string // language of fixed words for texts without letters
-	Location  *time.Location
-	Admins    []sessions.UserID
-	Own       view.Own // resolves a conversation's own settings; nil: none
+	Language string // language of fixed words for texts without letters
+	Location *time.Location
+	Admins   []sessions.UserID
+	Own      view.Own // resolves a conversation's own settings; nil: none
 
 	CommitTimeout   time.Duration
 	InlineDeadline  time.Duration
@@ -37,14 +36,14 @@ type Config struct {
 
 // Handler executes commands and words their answers.
 type Handler struct {
-	cfg       Config
-	store     sessions.Store
-	memory    memory.Store
-	leases    *lease.Holder
-	views     *view.Builder
-	worker    *upkeep.Worker
-	now       func() time.Time
-	languages wording.Languages
+	cfg      Config
+	store    sessions.Store
+	memory   memory.Store
+	leases   *lease.Holder
+	views    *view.Builder
+	worker   *upkeep.Worker
+	now      func() time.Time
+	commands Table
 
 	upkeep *serial.Mailboxes
 	stats  Stats
@@ -56,7 +55,7 @@ type Stats interface{ Compacted(e sessions.LogEntry) }
 // New returns a Handler, usable after [Handler.Connect].
 func New(cfg Config) *Handler {
 	return &Handler{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, languages: cfg.Languages,
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
 	}
 }
 
@@ -65,35 +64,44 @@ func (h *Handler) Connect(upkeep *serial.Mailboxes, stats Stats) {
 	h.upkeep, h.stats = upkeep, stats
 }
 
-// handlers maps commands by their English names.
-var handlers = map[string]func(*Handler, context.Context, *view.Exchange, string) string{
-	"status":  (*Handler).status,
-	"compact": (*Handler).compactCommand,
-	"memory":  (*Handler).memoryCommand,
-	"forget":  (*Handler).forgetCommand,
-	"export":  (*Handler).exportCommand,
-	"new":     (*Handler).renew,
-	"help":    (*Handler).help,
-}
-
 // Command executes the turn's command and returns the answer.
 func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
-	name, arguments, ok := wording.Canonical(wording.ParseCommand(h.views.OwnWords(t.Asked[0])))
-	if !ok {
-		return wording.Say(wording.NoCommand, t.Lang)
+	asked := t.Asked[0]
+	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
+		return erasedBefore(asked, t.Lang)
 	}
-	return handlers[name](h, ctx, t, arguments)
+	c := h.commands.Parse(h.views.OwnWords(asked))
+	switch {
+	case c.Command == nil:
+		return h.commands.unknown(c.Name, t.Lang)
+	case c.Use == nil:
+		return c.Command.Usage(t.Lang)
+	case !h.may(asked, c.Use.Who):
+		return wording.Say(wording.NotAdmin, t.Lang)
+	case !c.Use.takes(c.Arg):
+		return c.Command.Usage(t.Lang) // so that nothing is done by mistake
+	}
+	return c.Use.Run(h, ctx, t, c)
 }
 
-func (h *Handler) help(_ context.Context, t *view.Exchange, _ string) string {
-	return wording.Say(wording.Help, t.Lang)
+// unknown answers a command that is not in the table.
+func (t Table) unknown(name, lang string) string {
+	if near := t.Near(name); near != "" {
+		return wording.Say(wording.NoCommandNear, lang, near)
+	}
+	return wording.Say(wording.NoCommand, lang)
 }
 
-// mayManage reports whether a sender may change the bot's view of a conversation: anyone in a private chat,
-// administrators in a group. A sender without a staff id is outside the organization,
-// and no administrator.
-func (h *Handler) mayManage(e sessions.Event) bool {
-	return e.Message != nil && (e.Message.ConversationType == sessions.Private || h.isAdmin(e))
+// may reports whether a message's sender has a right. A sender without a staff id is outside the organization, and no
+// administrator.
+func (h *Handler) may(e sessions.Event, right Right) bool {
+	switch right {
+	case Owner:
+		return e.Message != nil && e.Message.ConversationType == sessions.Private || h.isAdmin(e)
+	case Admin:
+		return h.isAdmin(e)
+	}
+	return true
 }
 
 // isAdmin reports whether a message's sender is an administrator, in any conversation.

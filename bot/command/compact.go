@@ -17,79 +17,17 @@ import (
 	"ebb/sessions"
 )
 
-// compactCommand is /compact: a compaction at once, or one of its verbs.
-func (h *Handler) compactCommand(ctx context.Context, t *view.Exchange, rest string) string {
-	if !h.mayManage(t.Asked[0]) {
-		return wording.Say(wording.NotAdmin, t.Lang)
+// compact is /compact without a word of another use. A text that is nearly such a word compacts nothing.
+func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string {
+	if meant := c.Command.Near(c.Arg); meant != "" {
+		return wording.Say(wording.DidYouMean, t.Lang, meant, c.Arg)
 	}
-	verb, behind, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	words := strings.Fields(strings.ToLower(behind))
-	switch compactVerbs[strings.ToLower(verb)] {
-	case "undo":
-		if len(words) > 0 {
-			return wording.Say(wording.CompactUsage, t.Lang) // a focus would not be meant, so nothing is done by mistake
-		}
-		return h.undo(ctx, t)
-	case "log":
-		if len(words) > 0 {
-			return wording.Say(wording.CompactUsage, t.Lang)
-		}
-		return h.compactLog(ctx, t)
-	case "policy":
-		return h.setCommand(ctx, t, append([]string{"policy"}, words...))
-	case "set":
-		return h.setCommand(ctx, t, words)
-	case "focus":
-		if len(words) == 0 {
-			return wording.Say(wording.CompactUsage, t.Lang)
-		}
-		return h.compactNow(ctx, t, behind)
-	}
-	if meant := NearVerb(strings.ToLower(rest)); meant != "" {
-		return wording.Say(wording.DidYouMean, t.Lang, meant, strings.TrimSpace(rest))
-	}
-	return h.compactNow(ctx, t, rest)
-}
-
-// compactVerbs maps the verbs of /compact. Any other text is a focus.
-var compactVerbs = map[string]string{
-	"undo": "undo", "撤销": "undo", "log": "log", "记录": "log", "日志": "log", "policy": "policy", "策略": "policy",
-	"set": "set", "设置": "set", "focus": "focus", "重点": "focus",
-}
-
-// NearVerb returns the verb of /compact that a word differs from by one letter; empty for none.
-func NearVerb(word string) string {
-	for _, verb := range []string{"undo", "log", "policy", "set"} {
-		if oneApart(word, verb) {
-			return verb
-		}
-	}
-	return ""
-}
-
-// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor.
-func oneApart(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(b)-len(a) > 1 || a == b {
-		return false
-	}
-	i, j := 0, 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	for j < len(a)-i && a[len(a)-1-j] == b[len(b)-1-j] {
-		j++
-	}
-	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
-	swapped := len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0]
-	return len(restA) <= 1 && len(restB) <= 1 || swapped
+	return h.compactNow(ctx, t, c)
 }
 
 // compactNow compacts at once, with one-time settings and a focus, and returns a receipt.
-func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, rest string) string {
-	settings, focus, why := h.overrides(t, rest)
+func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) string {
+	settings, focus, why := h.overrides(t, c.Arg)
 	if why != "" {
 		return why
 	}
@@ -256,7 +194,7 @@ func nothingWord(err error, lang string) string {
 
 // undo reverts the newest compaction: its range is raw again. The session then rests, because the next turn would
 // repeat the compaction.
-func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
+func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	unlock, err := h.worker.Lock(ctx, t.Key)
 	if err != nil {
 		return wording.Say(wording.UndoFailed, t.Lang)
@@ -280,7 +218,7 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange) string {
 const shownLog = 5
 
 // compactLog lists the session's latest compactions, the newest first.
-func (h *Handler) compactLog(ctx context.Context, t *view.Exchange) string {
+func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) string {
 	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the compaction log")
@@ -360,13 +298,7 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 }
 
 // renew is /new: it flushes memory and empties the view. The log stays.
-func (h *Handler) renew(ctx context.Context, t *view.Exchange, rest string) string {
-	if !h.mayManage(t.Asked[0]) {
-		return wording.Say(wording.NotAdmin, t.Lang)
-	}
-	if rest != "" {
-		return wording.Say(wording.NewUsage, t.Lang)
-	}
+func (h *Handler) renew(ctx context.Context, t *view.Exchange, _ Call) string {
 	// A running compaction is not awaited: it finds another generation, and commits nothing. The next flush reads
 	// unflushed events from the log.
 	owed := h.worker.Busy(t.Key)

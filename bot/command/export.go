@@ -20,11 +20,11 @@ const (
 	ExportPageBytes = 36_000
 )
 
-// exportCommand is /export me: a person's own data, in a private chat, one page at a time.
-func (h *Handler) exportCommand(ctx context.Context, t *view.Exchange, rest string) string {
-	page, ok := exportPage(rest)
+// exportMe is /export me: a person's own data, in a private chat, one page at a time.
+func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string {
+	page, ok := pageOf(c.Arg)
 	if !ok {
-		return wording.Say(wording.ExportUsage, t.Lang)
+		return c.Command.Usage(t.Lang)
 	}
 	a := h.asker(t)
 	if h.cfg.Rights == nil || a.Person == "" {
@@ -51,17 +51,13 @@ func (h *Handler) exportCommand(ctx context.Context, t *view.Exchange, rest stri
 	return p.Out.String()
 }
 
-// exportPage parses the arguments of /export: me, and an optional page number.
-func exportPage(rest string) (page int, ok bool) {
-	words := strings.Fields(narrow(rest))
-	if len(words) == 0 || len(words) > 2 || !strings.EqualFold(words[0], "me") && words[0] != "我" {
-		return 0, false
-	}
-	if len(words) == 1 {
+// pageOf parses a page number; no text is the first page.
+func pageOf(text string) (page int, ok bool) {
+	if text == "" {
 		return 1, true
 	}
-	page, err := strconv.Atoi(words[1])
-	return page, err == nil && page > 0
+	page, err := strconv.Atoi(narrow(text))
+	return min(page, 1<<20), err == nil && page > 0
 }
 
 // Export renders one page of a person's data as Markdown. It reads all data, because the answer has the number of
@@ -89,7 +85,7 @@ func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page 
 		}
 		for _, s := range batch {
 			after = s.Event.ID
-			if !wording.IsKnown(h.views.OwnWords(s.Event)) {
+			if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
 				p.Add(messages, show.ExportSaid(s, h.cfg.Location, lang))
 			}
 		}

@@ -40,53 +40,73 @@ const (
 	answerNo
 )
 
-// forgetCommand is /forget: the sender, their last message, one memory by #number, or for administrators another
-// person.
-func (h *Handler) forgetCommand(ctx context.Context, t *view.Exchange, rest string) string {
-	if h.cfg.Rights == nil {
-		return wording.Say(wording.NoRights, t.Lang)
+// erasedBefore answers a message whose erasure is done.
+func erasedBefore(asked sessions.Event, lang string) string {
+	if asked.SenderID == "" {
+		return wording.Say(wording.ForgotBefore, lang)
 	}
-	asked := t.Asked[0]
-	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
-		if asked.SenderID == "" {
-			return wording.Say(wording.ForgotBefore, t.Lang)
-		}
-		return wording.Say(wording.ForgotLastBefore, t.Lang)
-	}
-	who, answer := ForgetWords(rest)
-	sure := answer == answerYes
-	if narrowed := narrow(who); strings.HasPrefix(narrowed, "#") {
-		if id := MemoryID(narrowed); id > 0 {
-			return h.forgetMemory(ctx, t, id)
-		}
-	}
-	self := who == forgetMe
+	return wording.Say(wording.ForgotLastBefore, lang)
+}
+
+// forgetMe is /forget me: it erases the sender, after a confirmation.
+func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string {
+	who, answer := ForgetWords(c.Rest)
 	switch {
-	case who == "":
-		return wording.Say(wording.ForgetUsage, t.Lang)
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
-	case asked.SenderID == "":
+	case who != forgetMe:
+		return c.Command.Usage(t.Lang)
+	}
+	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked[0].SenderID}, "" })
+}
+
+// forgetNumber is /forget #N: it deletes one memory. A number without the sign may be the staff id of a person.
+func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) string {
+	who, answer := ForgetWords(c.Rest)
+	id := MemoryID(who)
+	switch {
+	case answer == answerNo:
+		return wording.Say(wording.ForgetNothing, t.Lang)
+	case strings.HasPrefix(narrow(who), "#"):
+		return h.forgetFact(ctx, t, id)
+	case !h.may(t.Asked[0], Admin):
+		return wording.Say(wording.ForgetNumber, t.Lang, id, id)
+	}
+	return h.forgetNamed(ctx, t, c)
+}
+
+// isNumber reports whether an argument of /forget is the number of a memory.
+func isNumber(arg string) bool {
+	who, _ := ForgetWords(arg)
+	return MemoryID(who) > 0
+}
+
+// forgetNamed is /forget @name: it erases another person, after a confirmation.
+func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) string {
+	who, answer := ForgetWords(c.Rest)
+	if answer == answerNo {
+		return wording.Say(wording.ForgetNothing, t.Lang)
+	}
+	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return h.personNamed(ctx, t, who) })
+}
+
+// forgetSomeone previews the erasure of a person, and erases the person once it is confirmed. find is called after the
+// check of the confirmation, and its text is the answer if there is no such person.
+func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who string, answer answerTo, find func() (memory.Person, string)) string {
+	sure := answer == answerYes
+	switch {
+	case h.cfg.Rights == nil:
+		return wording.Say(wording.NoRights, t.Lang)
+	case t.Asked[0].SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
-	case who == forgetLast:
-		return h.forgetLast(ctx, t)
-	case !self && strings.HasPrefix(who, forgetMe+" "):
-		return wording.Say(wording.ForgetUsage, t.Lang)
-	case !self && !h.isAdmin(asked) && MemoryID(who) > 0:
-		return wording.Say(wording.ForgetNumber, t.Lang, MemoryID(who), MemoryID(who))
-	case !self && !h.isAdmin(asked):
-		return wording.Say(wording.NotAdmin, t.Lang)
 	case sure && !h.mayConfirm(ctx, t, who, false):
 		return wording.Say(wording.NotAsked, t.Lang)
 	}
-	p := memory.Person{ID: asked.SenderID}
-	if !self {
-		var why string
-		if p, why = h.personNamed(ctx, t, who); why != "" {
-			return why
-		}
-	}
-	if sure || h.mayConfirm(ctx, t, who, true) { // repeated command
+	p, why := find()
+	switch {
+	case why != "":
+		return why
+	case sure || h.mayConfirm(ctx, t, who, true): // repeated command
 		return h.forgetPerson(ctx, t, p.ID)
 	}
 	return h.forgetPreview(ctx, t, p, who)
@@ -181,7 +201,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 	}
 	for _, m := range before {
 		outcome := outcomeOf(m)
-		who, _ := h.forgetOf(m)
+		who, _ := h.commands.forgetOf(h.views.OwnWords(m))
 		switch {
 		case e.CreatedAt.Sub(m.CreatedAt) > ConfirmWithin:
 			return "", "", false
@@ -220,17 +240,13 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 	return e.Message.Outcome
 }
 
-// forgetOf parses a message as an erasure command; who is empty for any other message.
-func (h *Handler) forgetOf(e sessions.Event) (who string, answer answerTo) {
-	name, rest := wording.ParseCommand(h.views.OwnWords(e))
-	switch name {
-	case "忘记我":
-		rest = forgetMe + " " + rest
-	case "forget", "忘记":
-	default:
+// forgetOf parses a text as an erasure command; who is empty for any other text.
+func (t Table) forgetOf(text string) (who string, answer answerTo) {
+	c := t.Parse(text)
+	if c.Use == nil || c.Name != "forget" {
 		return "", answerNone
 	}
-	return ForgetWords(rest)
+	return ForgetWords(c.Rest)
 }
 
 // Objects of /forget besides names.
@@ -268,16 +284,27 @@ func ForgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
-// forgetLast erases the sender's last message before the command, with its answer.
-func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange) string {
+// forgetLast is /forget last: it erases the sender's last message before the command, with its answer.
+func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) string {
 	asked := t.Asked[0]
+	who, answer := ForgetWords(c.Rest)
+	switch {
+	case h.cfg.Rights == nil:
+		return wording.Say(wording.NoRights, t.Lang)
+	case answer == answerNo:
+		return wording.Say(wording.ForgetNothing, t.Lang)
+	case who != forgetLast:
+		return c.Command.Usage(t.Lang)
+	case asked.SenderID == "":
+		return wording.Say(wording.UnknownPerson, t.Lang)
+	}
 	events, err := h.cfg.Rights.MessagesBefore(ctx, t.Key, asked.SenderID, asked.ID, confirmEvents)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the last message")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	for _, e := range events {
-		if wording.IsKnown(h.views.OwnWords(e)) {
+		if h.commands.IsKnown(h.views.OwnWords(e)) {
 			continue
 		}
 		done, err := h.cfg.Rights.ForgetMessage(ctx, e.ID, askingOf(t))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -22,46 +23,6 @@ const (
 	listedChars    = 80
 	quotedChars    = 60
 )
-
-// memoryVerbs maps the verbs of /memory for a single fact.
-var memoryVerbs = map[string]string{
-	"forget": "forget", "delete": "forget", "忘记": "forget", "删除": "forget",
-	"promote": "promote", "团队": "promote",
-	"show": "show", "查看": "show", "显示": "show",
-}
-
-// memoryCommand is /memory: the facts about the sender and the conversation, or one of its verbs.
-func (h *Handler) memoryCommand(ctx context.Context, t *view.Exchange, rest string) string {
-	if h.cfg.Rights == nil {
-		return wording.Say(wording.NoRights, t.Lang)
-	}
-	rest = narrow(strings.ToLower(rest))
-	if rest == "" {
-		return h.listMemories(ctx, t, 1)
-	}
-	if page, err := strconv.Atoi(rest); err == nil && page > 0 {
-		return h.listMemories(ctx, t, min(page, 1<<20))
-	}
-	if id := MemoryID(rest); id > 0 { // "#12"
-		return h.showMemory(ctx, t, id)
-	}
-	for word, verb := range memoryVerbs {
-		number, ok := strings.CutPrefix(rest, word)
-		id := MemoryID(number)
-		if !ok || id <= 0 {
-			continue
-		}
-		switch verb {
-		case "forget":
-			return h.forgetMemory(ctx, t, id)
-		case "promote":
-			return h.promote(ctx, t, id)
-		default:
-			return h.showMemory(ctx, t, id)
-		}
-	}
-	return wording.Say(wording.MemoryUsage, t.Lang) // so that nothing is done by mistake
-}
 
 // narrow replaces full-width digits and signs by ASCII ones.
 func narrow(text string) string {
@@ -87,8 +48,19 @@ func (h *Handler) asker(t *view.Exchange) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
 }
 
-// listMemories lists the facts about the sender and the conversation by their permanent numbers, in pages.
-func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) string {
+// listMemories is /memory: the facts about the sender and the conversation by their permanent numbers, in pages.
+// "/memory #12" shows one of them.
+func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) string {
+	if h.cfg.Rights == nil {
+		return wording.Say(wording.NoRights, t.Lang)
+	}
+	page, ok := pageOf(c.Arg)
+	switch {
+	case !ok && MemoryID(c.Arg) > 0:
+		return h.showMemory(ctx, t, c)
+	case !ok:
+		return c.Command.Usage(t.Lang)
+	}
 	a := h.asker(t)
 	skip := (page - 1) * listedMemories
 	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
@@ -117,7 +89,7 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) 
 				out.WriteString(wording.Say(head, t.Lang) + "\n\n")
 			}
 			first = false
-			out.WriteString(h.memoryLine(m.Memory, t.Lang))
+			out.WriteString(memoryLine(m.Memory, h.cfg.Location, t.Lang))
 		}
 		if !first {
 			out.WriteByte('\n')
@@ -131,17 +103,17 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, page int) 
 	return out.String() + wording.Say(wording.KnowHow, t.Lang)
 }
 
-func (h *Handler) memoryLine(m memory.Memory, lang string) string {
-	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), h.memoryDay(m))
+func memoryLine(m memory.Memory, loc *time.Location, lang string) string {
+	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), memoryDay(m, loc))
 }
 
 // memoryDay returns the day on which a memory was said, or stored if that is unknown.
-func (h *Handler) memoryDay(m memory.Memory) string {
+func memoryDay(m memory.Memory, loc *time.Location) string {
 	at := m.SaidAt
 	if at.IsZero() {
 		at = m.CreatedAt
 	}
-	return at.In(h.cfg.Location).Format("2006-01-02")
+	return at.In(loc).Format("2006-01-02")
 }
 
 // teamMark returns the mark of facts that the whole team reads.
@@ -162,18 +134,21 @@ func headOf(content string, most int) string {
 }
 
 // showMemory shows the full text of one memory.
-func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, id int64) string {
-	m, why := h.knownMemory(ctx, t, id)
+func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) string {
+	m, why := h.knownMemory(ctx, t, MemoryID(c.Arg))
 	if why != "" {
 		return why
 	}
 	scope, kind := show.ScopeWord(m.Scope, t.Lang), show.KindWord(m.Kind, t.Lang)
 	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.Lang), m.Content,
-		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, h.memoryDay(m.Memory)))
+		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.cfg.Location)))
 }
 
 // knownMemory reads a memory that the sender may see. why is the answer if there is none.
 func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (m memory.Known, why string) {
+	if h.cfg.Rights == nil {
+		return m, wording.Say(wording.NoRights, t.Lang)
+	}
 	m, err := h.cfg.Rights.KnownByID(ctx, h.asker(t), id)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
@@ -185,9 +160,14 @@ func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (
 	return m, ""
 }
 
-// forgetMemory deletes one memory: a sender's own statements, and for administrators also the shared facts of a
+// forgetMemory is /memory forget: see [Handler.forgetFact].
+func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) string {
+	return h.forgetFact(ctx, t, MemoryID(c.Arg))
+}
+
+// forgetFact deletes one memory: a sender's own statements, and for administrators also the shared facts of a
 // conversation.
-func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, id int64) string {
+func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) string {
 	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why
@@ -227,11 +207,9 @@ func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessio
 	h.reload(ctx, t)
 }
 
-// promote shares a group's memory with the team. Only administrators may do that.
-func (h *Handler) promote(ctx context.Context, t *view.Exchange, id int64) string {
-	if !h.isAdmin(t.Asked[0]) {
-		return wording.Say(wording.NotAdmin, t.Lang)
-	}
+// promote is /memory promote: it shares a group's memory with the team.
+func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
+	id := MemoryID(c.Arg)
 	m, why := h.knownMemory(ctx, t, id)
 	if why != "" {
 		return why

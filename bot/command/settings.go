@@ -80,8 +80,12 @@ func settingsLine(settings string) string {
 	return strings.Join(parts, ", ")
 }
 
-// setCommand is /compact set KEY VALUE: it sets or removes one setting of the conversation.
-func (h *Handler) setCommand(ctx context.Context, t *view.Exchange, words []string) string {
+// set is /compact set KEY VALUE and /compact policy NAME: it sets or removes one setting of the conversation.
+func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
+	words := strings.Fields(strings.ToLower(c.Arg))
+	if word := c.Use.EN[0]; word == "policy" {
+		words = append([]string{word}, words...)
+	}
 	s := &t.View.Session
 	if len(words) != 2 || h.cfg.Own == nil {
 		line := settingsLine(s.Settings)

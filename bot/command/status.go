@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // status is /status: figures for administrators, a few plain sentences for other members.
-func (h *Handler) status(ctx context.Context, t *view.Exchange, _ string) string {
+func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
 	if h.isAdmin(t.Asked[0]) {
 		return h.figures(ctx, t)
 	}
@@ -29,7 +30,7 @@ func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
 	line(wording.StatusRoom, h.views.ContextSize(t.View)*100/set.Window.Trigger())
 	if s.CompactionCount > 0 {
-		line(wording.StatusSummed, s.CompactionCount, h.since(t))
+		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.cfg.Location))
 	}
 	line(wording.StatusFacts, h.known(ctx, t))
 	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
@@ -58,7 +59,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("本会话设置", "own settings", "%s", h.ownSettings(s)),
-		row("压缩", "compactions", "%d%s", s.CompactionCount, h.since(t)),
+		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.cfg.Location)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
 		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), h.owed(ctx, t)),
 		row("这里可用的记忆", "facts known here", "%s", h.known(ctx, t)),
@@ -183,12 +184,12 @@ func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
 }
 
 // since returns the time of the last compaction, in brackets; empty before the first.
-func (h *Handler) since(t *view.Exchange) string {
-	at := t.View.Session.CompactedAt
+func since(s sessions.Session, loc *time.Location) string {
+	at := s.CompactedAt
 	if at.IsZero() {
 		return ""
 	}
-	return " (" + at.In(h.cfg.Location).Format("01-02 15:04") + ")"
+	return " (" + at.In(loc).Format("01-02 15:04") + ")"
 }
 
 // unflushed counts the events that no flush has read, in the view or compacted; commands do not count.

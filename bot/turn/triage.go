@@ -56,7 +56,7 @@ func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 		return kindQuota
 	case strings.TrimSpace(e.Content) == "":
 		return kindHello
-	case wording.IsCommand(r.views.OwnWords(e)):
+	case r.views.IsCommand(e):
 		return kindCommand
 	}
 	return kindAsk

@@ -25,6 +25,8 @@ type Config struct {
 	Counter *tokens.Counter
 	Now     func() time.Time // the storage's clock
 	Tools   []chat.Tool      // offered in every request
+	// Commands recognizes commands, which are no part of a conversation.
+	Commands interface{ IsCommand(text string) bool }
 
 	Name     string // the bot's name
 	Prompt   string // further instructions for the model

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -16,6 +17,18 @@ func quoteLead(bot string, m sessions.Message) string {
 		return ""
 	}
 	return m.Quote.Lead(bot)
+}
+
+// IsCommand reports whether a message is a command or has the form of one.
+func (b *Builder) IsCommand(e sessions.Event) bool { return b.cfg.Commands.IsCommand(b.OwnWords(e)) }
+
+// LanguageWords returns the text that decides the language of an answer: the sender's own words, and of a command those
+// that are no names of people.
+func (b *Builder) LanguageWords(e sessions.Event) string {
+	if b.IsCommand(e) {
+		return wording.WordsOfCommand(b.OwnWords(e))
+	}
+	return b.OwnWords(e)
 }
 
 // OwnWords returns the sender's own text without the quote. Commands and the sender's language are found there.

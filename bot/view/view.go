@@ -4,7 +4,6 @@ import (
 	"sort"
 	"strings"
 
-	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
@@ -17,7 +16,7 @@ func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	command := false
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
-			command = wording.IsCommand(b.OwnWords(e))
+			command = b.IsCommand(e)
 		}
 		if !command {
 			out = append(out, e)

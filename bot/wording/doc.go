@@ -1,3 +1,3 @@
-// Package wording holds the fixed words between people and the bot: its phrases in Chinese and English, the choice of a
-// language, and the names of commands.
+// Package wording holds the fixed words between people and the bot: its phrases in Chinese and English, and the choice of a
+// language.
 package wording

@@ -19,9 +19,6 @@ func (l Languages) Choose(id sessions.ConversationID, text string) string {
 	if set := l.Assigned[id]; set != "" {
 		return set
 	}
-	if IsCommand(text) {
-		text = WordsOfCommand(text)
-	}
 	return LanguageOf(text, l.Preset)
 }
 

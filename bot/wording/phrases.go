@@ -57,6 +57,9 @@ const (
 	RenewedOwed
 	NotRenewed
 	Help
+	HelpMarked
+	Usage
+	UsageAdmins
 	KnowNothing
 	KnowYou
 	KnowChat
@@ -74,20 +77,16 @@ const (
 	NotShared
 	OnlyTheirs
 	OnlyHere
-	MemoryUsage
 	MemoryFrom
 	TeamMark
 	NoPage
-	ForgetUsage
 	ForgetNumber
 	ForgetNothing
 	ForgotLast
 	ForgotLastBefore
 	NoLast
 	NoCommand
-	NewUsage
-	CompactUsage
-	ExportUsage
+	NoCommandNear
 	ForgetMe
 	ForgetWho
 	ForgetAsked
@@ -116,7 +115,7 @@ const (
 )
 
 // Phrases holds each text in Chinese and English: polite, short, and without internal details.
-var Phrases = map[Phrase][2]string{
+var Phrases = map[Phrase]Text{
 	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
 	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
@@ -165,10 +164,10 @@ var Phrases = map[Phrase][2]string{
 	Renewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	RenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	NotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
-	Help: {
-		"直接说话就行，我会记住重要的事。命令（带 * 的在群里限管理员）：\n\n- `/状态` 上下文用量、压缩次数（`/status`）\n- `/压缩 [重点]` * 现在就压缩（`/compact`）\n- `/压缩撤销` * 撤销上一次压缩（`/compact undo`）\n- `/压缩记录` * 最近的压缩记录（`/compact log`）\n- `/压缩 策略 名称`、`/压缩 设置 键 值` * 只改这个会话的压缩方式（`/compact policy`、`/compact set`）\n- `/新对话` * 从头开始（`/new`）\n- `/记忆 [页码]` 我记得关于你和这个群的什么；`/记忆 查看 编号` 看全文；`/记忆 忘记 编号` 删掉一条；`/记忆 团队 编号` 管理员把群里的一条给全团队用（`/memory`）\n- `/忘记 上一条` 删除你刚才发的那条和我的回答，比如误发的密码（`/forget last`）\n- `/忘记我` 删除关于你的一切（`/forget me`）；`/忘记 #编号` 删除一条记忆；`/忘记 @姓名` 管理员替别人删除\n- `/导出我` 私聊里给你一份你的数据（`/export me`）\n- `/帮助` 这段说明（`/help`）",
-		"Just talk; I remember what matters. Commands (* in groups: administrators):\n\n- `/status` context in use, compactions\n- `/compact [focus]` * compact now\n- `/compact undo` * take the last compaction back\n- `/compact log` * the latest compactions\n- `/compact policy NAME`, `/compact set KEY VALUE` * how this conversation alone is compacted\n- `/new` * begin a new conversation\n- `/memory [page]` what I know about you and this group; `/memory show N` one of it whole; `/memory forget N` deletes it; `/memory promote N` (administrators) shares a group's with the team\n- `/forget last` deletes your last message and my answer, such as a password sent by mistake\n- `/forget me` deletes everything about you; `/forget #N` one memory; `/forget @name` (administrators) for another person\n- `/export me` in a private chat, your data\n- `/help` this text",
-	},
+	Help:             {"直接说话就行，我会记住重要的事。命令%s：\n\n", "Just talk; I remember what matters. Commands%s:\n\n"},
+	HelpMarked:       {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
+	Usage:            {"用法：%s", "Usage: %s"},
+	UsageAdmins:      {"（管理员）", " (administrators)"},
 
 	KnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
 	KnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
@@ -187,22 +186,18 @@ var Phrases = map[Phrase][2]string{
 	NotShared:     {"编号 %d 是进展类记忆，只属于这个会话，不能共享。", "Memory %d is about work in progress, which belongs to this conversation alone and can't be shared."},
 	OnlyTheirs:    {"编号 %d 是个人的记忆，不能给全团队使用。", "Memory %d is one person's and can't be shared with the team."},
 	OnlyHere:      {"编号 %d 只属于这个会话，不能共享。", "Memory %d belongs to this conversation alone and can't be shared."},
-	MemoryUsage:   {"用法：`/记忆 [页码]`、`/记忆 查看 编号`、`/记忆 忘记 编号`、`/记忆 团队 编号`", "Usage: `/memory [page]`, `/memory show N`, `/memory forget N`, `/memory promote N`"},
 	MemoryFrom:    {"（%s · %s · %s）", "(%s · %s · %s)"},
 	TeamMark:      {"【全团队】", "[team] "},
 	NoPage:        {"没有第 %d 页。", "There is no page %d."},
-	ForgetUsage:   {"用法：`/忘记我`、`/忘记 上一条`、`/忘记 #编号`、`/忘记 @姓名`（管理员）", "Usage: `/forget me`, `/forget last`, `/forget #N`, `/forget @name` (administrators)"},
 	ForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
 	ForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
 	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
 	ForgotLastBefore: {
 		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
 	},
-	NoLast:       {"没有找到你之前的消息。", "I found no earlier message of yours."},
-	NoCommand:    {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
-	NewUsage:     {"用法：`/新对话`，后面不写别的", "Usage: `/new`, with nothing behind it"},
-	CompactUsage: {"用法：`/压缩 [重点]`、`/压缩撤销`、`/压缩记录`、`/压缩 策略 名称`、`/压缩 设置 键 值`", "Usage: `/compact [focus]`, `/compact undo`, `/compact log`, `/compact policy NAME`, `/compact set KEY VALUE`"},
-	ExportUsage:  {"用法：私聊我发 `/导出我 [页码]`", "Usage: `/export me [page]`, in a private chat"},
+	NoLast:        {"没有找到你之前的消息。", "I found no earlier message of yours."},
+	NoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
+	NoCommandNear: {"没有这个命令。是不是想发 `/%s`？发 `/帮助` 看全部。", "There is no such command. Did you mean `/%s`? `/help` lists them all."},
 	ForgetMe: {
 		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",
 		"⚠️ This deletes everything about you: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" within 10 minutes.",
@@ -240,14 +235,22 @@ var Phrases = map[Phrase][2]string{
 	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
 }
 
+// Text is a text in Chinese and English.
+type Text [2]string
+
+// In returns the text in a language, zh or en.
+func (t Text) In(lang string) string {
+	if lang == "en" {
+		return t[1]
+	}
+	return t[0]
+}
+
 // Say formats a phrase in a language, zh or en.
 func Say(p Phrase, lang string, args ...any) string {
-	i := 0
-	if lang == "en" {
-		i = 1
-	}
+	text := Phrases[p].In(lang)
 	if len(args) == 0 {
-		return Phrases[p][i]
+		return text
 	}
-	return fmt.Sprintf(Phrases[p][i], args...)
+	return fmt.Sprintf(text, args...)
 }

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+)
+
+// help is /help: the uses that the asker has the right to.
+func (h *Handler) help(_ context.Context, t *view.Exchange, _ Call) string {
+	var out strings.Builder
+	note := ""
+	for _, c := range h.commands {
+		for _, u := range c.Uses {
+			if !h.may(t.Asked[0], u.Who) {
+				continue
+			}
+			mark := ""
+			if u.Who != Anyone {
+				mark, note = " *", wording.Say(wording.HelpMarked, t.Lang)
+			}
+			fmt.Fprintf(&out, "- `%s`%s %s", u.Usage.In(t.Lang), mark, u.Does.In(t.Lang))
+			if t.Lang != "en" {
+				fmt.Fprintf(&out, "（`%s`）", u.Usage.In("en"))
+			}
+			out.WriteByte('\n')
+		}
+	}
+	return wording.Say(wording.Help, t.Lang, note) + out.String()
+}
+
+// Usage lists the uses of a command on one line.
+func (c *Command) Usage(lang string) string {
+	parts := make([]string, len(c.Uses))
+	for i, u := range c.Uses {
+		parts[i] = "`" + u.Usage.In(lang) + "`"
+		if u.Who == Admin {
+			parts[i] += wording.Say(wording.UsageAdmins, lang)
+		}
+	}
+	return wording.Say(wording.Usage, lang, strings.Join(parts, wording.Say(wording.Comma, lang)))
+}

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Near returns the name of the table, as it is written behind a slash, that an unknown name differs from by one letter;
+// empty for none. Names of commands precede those with a word.
+func (t Table) Near(name string) string {
+	for i := range t {
+		for _, own := range t[i].names() {
+			if oneApart(name, own) {
+				return own
+			}
+		}
+	}
+	for i := range t {
+		for own := range t[i].written() {
+			if oneApart(name, own.text) {
+				return t[i].spelled(own)
+			}
+		}
+	}
+	return ""
+}
+
+// spelled separates a Latin name from its word by a blank.
+func (c *Command) spelled(name writtenName) string {
+	plain, ok := strings.CutSuffix(name.text, name.rest)
+	if !ok || name.rest == "" || name.rest[0] >= utf8.RuneSelf {
+		return name.text
+	}
+	return plain + " " + name.rest
+}
+
+// Near returns the word of a use that a text differs from by one letter; empty for none. It compares Latin words only,
+// because a Chinese word of two characters is close to many others.
+func (c *Command) Near(text string) string {
+	for _, u := range c.Uses {
+		for _, word := range u.EN {
+			if oneApart(strings.ToLower(text), word) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor.
+func oneApart(one, other string) bool {
+	if len(one) > 100 {
+		return false
+	}
+	a, b := []rune(one), []rune(other)
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || slices.Equal(a, b) {
+		return false
+	}
+	i, j := 0, 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	for j < len(a)-i && a[len(a)-1-j] == b[len(b)-1-j] {
+		j++
+	}
+	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
+	swapped := len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0]
+	return len(restA) <= 1 && len(restB) <= 1 || swapped
+}

@@ -1,0 +1,216 @@
+package command
+
+import (
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Call is a parsed command. Command is nil if the table has no such name, and Use if the command has no such use.
+type Call struct {
+	Command *Command
+	Use     *Use
+	Name    string // the English name; of an unknown command the written one
+	Rest    string // the text behind the name
+	Arg     string // the text behind the words of the use
+}
+
+// Parse parses a text such as "/compact the numbers"; Name is empty for a text that is no command. Chinese keyboards
+// write ／ for the slash, and people leave out the blank: "/忘记我确认" is 忘记, 我 and 确认.
+func (t Table) Parse(text string) Call {
+	text = strings.TrimSpace(text)
+	if c := t.bare(strings.Trim(text, "？?！!。 ")); c != nil {
+		return c.call("")
+	}
+	if wide, ok := strings.CutPrefix(text, "／"); ok {
+		text = "/" + wide
+	}
+	text, ok := strings.CutPrefix(text, "/")
+	if !ok {
+		return Call{}
+	}
+	word, rest := cutWord(text)
+	if c, tail, ok := t.named(word); ok {
+		return c.call(strings.TrimSpace(tail + " " + rest))
+	}
+	return Call{Name: strings.ToLower(word), Rest: rest}
+}
+
+// bare finds a command that is recognized without a slash.
+func (t Table) bare(text string) *Command {
+	for i := range t {
+		if c := &t[i]; c.Bare && slices.ContainsFunc(c.names(), func(name string) bool { return strings.EqualFold(name, text) }) {
+			return c
+		}
+	}
+	return nil
+}
+
+// named finds the command of a word: its name, with or without text glued to it. Other messengers append the bot's
+// name: /help@Ebb.
+func (t Table) named(word string) (c *Command, tail string, ok bool) {
+	for i := range t {
+		if tail, ok := t[i].cut(word); ok {
+			return &t[i], tail, true
+		}
+	}
+	if plain, to, ok := strings.Cut(word, "@"); ok && to != "" {
+		return t.named(plain)
+	}
+	return nil, "", false
+}
+
+// cut removes the command's name from a word. The rest is empty, or begins with a word of a use or with its argument.
+func (c *Command) cut(word string) (rest string, ok bool) {
+	for name := range c.written() {
+		if strings.EqualFold(word, name.text) {
+			return name.rest, true
+		}
+	}
+	for _, name := range c.names() {
+		tail, ok := cutFold(word, name)
+		if !ok {
+			continue
+		}
+		if _, word, arg := c.use(tail, true); word != "" || arg != "" {
+			return strings.TrimSpace(word + " " + arg), true
+		}
+	}
+	return "", false
+}
+
+// writtenName is a name as people write it, with the words of a use that it includes.
+type writtenName struct{ text, rest string }
+
+// written yields the command's names, then its names together with the words of its uses.
+func (c *Command) written() iter.Seq[writtenName] {
+	return func(yield func(writtenName) bool) {
+		for _, name := range c.names() {
+			if !yield(writtenName{text: name}) {
+				return
+			}
+		}
+		for _, u := range c.Uses {
+			for _, name := range u.Alone {
+				if !yield(writtenName{name, u.words()[0]}) {
+					return
+				}
+			}
+			for _, name := range c.names() {
+				for _, word := range u.words() {
+					if !yield(writtenName{name + word, word}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// call parses the text behind the command's name.
+func (c *Command) call(rest string) Call {
+	use, _, arg := c.use(rest, false)
+	return Call{Command: c, Use: use, Name: c.EN[0], Rest: rest, Arg: arg}
+}
+
+// use finds the use that a text behind the name belongs to, its word, and the argument behind that. Text glued to the
+// name must begin as a use allows it.
+func (c *Command) use(rest string, glued bool) (use *Use, word, arg string) {
+	first, behind := cutWord(rest)
+	for i := range c.Uses {
+		u := &c.Uses[i]
+		for _, word := range u.words() {
+			if strings.EqualFold(strings.TrimRight(first, ",.!，。！"), word) {
+				return u, word, behind
+			}
+			tail, ok := cutFold(first, word)
+			if ok && (u.glues(tail) || glued && u.takesText(word, tail)) {
+				return u, word, strings.TrimSpace(tail + " " + behind)
+			}
+		}
+	}
+	for i := range c.Uses {
+		u := &c.Uses[i]
+		if len(u.words()) == 0 && (!glued || u.glues(rest)) && u.matches(rest) {
+			return u, "", rest
+		}
+	}
+	return nil, "", ""
+}
+
+// matches reports whether a use without words takes an argument.
+func (u *Use) matches(arg string) bool {
+	return (u.Args != Required || arg != "") && (u.Match == nil || u.Match(arg))
+}
+
+// takes reports whether the use takes an argument.
+func (u *Use) takes(arg string) bool {
+	switch u.Args {
+	case NoArgs:
+		return arg == ""
+	case Required:
+		return arg != ""
+	case Number:
+		return MemoryID(arg) > 0
+	}
+	return true
+}
+
+// glues reports whether a text may follow the use's word without a blank.
+func (u *Use) glues(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return strings.ContainsRune(u.glue(), r) || slices.ContainsFunc(u.After, func(word string) bool { return strings.HasPrefix(text, word) })
+}
+
+// glue is Glue, or the digits of a number.
+func (u *Use) glue() string {
+	if u.Args == Number {
+		return digits
+	}
+	return u.Glue
+}
+
+// takesText reports whether a text may follow a word of a use that names no beginnings: any text but the bot's name.
+func (u *Use) takesText(word, text string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return !strings.HasPrefix(text, "@") && u.Args != NoArgs && u.Glue == "" && u.After == nil && unicode.Is(unicode.Han, r)
+}
+
+func (c *Command) names() []string { return slices.Concat(c.ZH, c.EN) }
+
+func (u *Use) words() []string { return slices.Concat(u.ZH, u.EN) }
+
+// cutWord cuts a text at its first blank.
+func cutWord(text string) (word, rest string) {
+	if at := strings.IndexFunc(text, unicode.IsSpace); at >= 0 {
+		return text[:at], strings.TrimSpace(text[at:])
+	}
+	return text, ""
+}
+
+// cutFold removes a prefix in lower case from a text in any case.
+func cutFold(text, prefix string) (rest string, ok bool) {
+	for _, p := range prefix {
+		r, n := utf8.DecodeRuneInString(text)
+		if unicode.ToLower(r) != p {
+			return "", false
+		}
+		text = text[n:]
+	}
+	return text, true
+}
+
+// unknownRE matches the name of an unknown command. A path has a second slash, and a calculation no letter.
+var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
+
+// IsCommand reports whether a text is a command or has the form of one. No model is asked about such a text.
+func (t Table) IsCommand(text string) bool {
+	c := t.Parse(text)
+	return c.Command != nil || unknownRE.MatchString(c.Name)
+}
+
+// IsKnown reports whether a text is a command of the table.
+func (t Table) IsKnown(text string) bool { return t.Parse(text).Command != nil }

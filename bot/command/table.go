@@ -1,0 +1,134 @@
+package command
+
+import (
+	"context"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+)
+
+// Table is all commands. The parser, help, usage, suggestions and rights come from it.
+type Table []Command
+
+// Command is one command with its uses. Names and words are in lower case; help shows the first of each language.
+type Command struct {
+	ZH, EN []string
+	Bare   bool // recognized without a slash
+	Uses   []Use
+}
+
+// Use is one way to use a command: with one of its words behind the name, or with an argument alone.
+type Use struct {
+	ZH, EN []string              // the words; none: an argument alone
+	Alone  []string              // further names for the command with the word
+	Args   Args                  // the argument behind the word
+	Match  func(arg string) bool // accepts the argument of a use without words; nil: any argument
+	// Glue lists the characters and After the words that may follow without a blank. A Chinese word that takes an
+	// argument and has neither takes any text.
+	Glue  string
+	After []string
+
+	Who   Right
+	Usage wording.Text
+	Does  wording.Text
+	Run   func(*Handler, context.Context, *view.Exchange, Call) string
+}
+
+// Args is the argument that a use takes. The usage answers any other one.
+type Args int
+
+// The arguments of uses.
+const (
+	NoArgs Args = iota
+	Optional
+	Required
+	Number // number of a memory
+)
+
+// Right is a right that a use requires.
+type Right int
+
+// The rights. A group belongs to its administrators, a private chat to its person.
+const (
+	Anyone Right = iota
+	Owner        // of the conversation
+	Admin
+)
+
+// digits begin the number of a memory or of a page.
+const digits = "#＃0123456789０１２３４５６７８９"
+
+// Commands is the table of this program.
+var Commands = Table{
+	{ZH: []string{"状态"}, EN: []string{"status"}, Uses: []Use{{
+		Args: Optional, Usage: wording.Text{"/状态", "/status"}, Does: wording.Text{"上下文用量、压缩次数", "context in use, compactions"},
+		Run: (*Handler).status,
+	}}},
+	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
+		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 [重点]", "/compact [focus]"},
+		Does: wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
+	}, {
+		ZH: []string{"撤销"}, EN: []string{"undo"}, Alone: []string{"撤销压缩"},
+		Who: Owner, Usage: wording.Text{"/压缩撤销", "/compact undo"},
+		Does: wording.Text{"撤销上一次压缩", "take the last compaction back"}, Run: (*Handler).undo,
+	}, {
+		ZH: []string{"记录", "日志"}, EN: []string{"log"},
+		Who: Owner, Usage: wording.Text{"/压缩记录", "/compact log"},
+		Does: wording.Text{"最近的压缩记录", "the latest compactions"}, Run: (*Handler).compactLog,
+	}, {
+		ZH: []string{"策略"}, EN: []string{"policy"},
+		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 策略 名称", "/compact policy NAME"},
+		Does: wording.Text{"只改这个会话的压缩策略", "the policy of this conversation alone"}, Run: (*Handler).set,
+	}, {
+		ZH: []string{"设置"}, EN: []string{"set"},
+		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 设置 键 值", "/compact set KEY VALUE"},
+		Does: wording.Text{"只改这个会话的一项压缩设置", "how this conversation alone is compacted"}, Run: (*Handler).set,
+	}, {
+		ZH: []string{"重点"}, EN: []string{"focus"},
+		Args: Required, Who: Owner, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
+		Does: wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
+	}}},
+	{ZH: []string{"新对话"}, EN: []string{"new"}, Uses: []Use{{
+		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
+	}}},
+	{ZH: []string{"记忆"}, EN: []string{"memory"}, Uses: []Use{{
+		Args: Optional, Glue: digits, Usage: wording.Text{"/记忆 [页码]", "/memory [page]"},
+		Does: wording.Text{"我记得关于你和这里的什么", "what I know about you and this conversation"}, Run: (*Handler).listMemories,
+	}, {
+		ZH: []string{"查看", "显示"}, EN: []string{"show"},
+		Args: Number, Usage: wording.Text{"/记忆 查看 编号", "/memory show N"},
+		Does: wording.Text{"看一条的全文", "one of it whole"}, Run: (*Handler).showMemory,
+	}, {
+		ZH: []string{"忘记", "删除"}, EN: []string{"forget", "delete"},
+		Args: Number, Usage: wording.Text{"/记忆 忘记 编号", "/memory forget N"},
+		Does: wording.Text{"删掉一条", "deletes one"}, Run: (*Handler).forgetMemory,
+	}, {
+		ZH: []string{"团队"}, EN: []string{"promote"},
+		Args: Number, Who: Admin, Usage: wording.Text{"/记忆 团队 编号", "/memory promote N"},
+		Does: wording.Text{"把群里的一条给全团队用", "shares a group's with the team"}, Run: (*Handler).promote,
+	}}},
+	{ZH: []string{"忘记"}, EN: []string{"forget"}, Uses: []Use{{
+		ZH: []string{"我"}, EN: []string{forgetMe},
+		Args: Optional, After: []string{"确认", "确定", "是", "取消", "不", "吧"}, Usage: wording.Text{"/忘记我", "/forget me"},
+		Does: wording.Text{"删除关于你的一切", "deletes everything about you"}, Run: (*Handler).forgetMe,
+	}, {
+		ZH: []string{"上一条", "刚才那条", "刚才"}, EN: []string{forgetLast},
+		Args: Optional, After: []string{"吧"}, Usage: wording.Text{"/忘记 上一条", "/forget last"},
+		Does: wording.Text{"删除你刚才发的那条和我的回答，比如误发的密码", "deletes your last message and my answer, such as a password sent by mistake"},
+		Run:  (*Handler).forgetLast,
+	}, {
+		Args: Required, Match: isNumber, Glue: "#＃", Usage: wording.Text{"/忘记 #编号", "/forget #N"},
+		Does: wording.Text{"删除一条记忆", "deletes one memory"}, Run: (*Handler).forgetNumber,
+	}, {
+		Args: Required, Glue: "@＠", Who: Admin, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
+		Does: wording.Text{"替别人删除", "deletes everything about another person"}, Run: (*Handler).forgetNamed,
+	}}},
+	{ZH: []string{"导出"}, EN: []string{"export"}, Uses: []Use{{
+		ZH: []string{"我"}, EN: []string{"me"},
+		Args: Optional, Glue: digits, Usage: wording.Text{"/导出我 [页码]", "/export me [page]"},
+		Does: wording.Text{"私聊里给你一份你的数据", "in a private chat, your data"}, Run: (*Handler).exportMe,
+	}}},
+	{ZH: []string{"帮助"}, EN: []string{"help"}, Bare: true, Uses: []Use{{
+		Args: Optional, Usage: wording.Text{"/帮助", "/help"}, Does: wording.Text{"这段说明", "this text"}, Run: (*Handler).help,
+	}}},
+}

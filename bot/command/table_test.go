@@ -1,0 +1,203 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// Each entry is whole: names in both languages, an own usage line and a description in both, and a handler. A word belongs
+// to one use, and the usage line of a use leads to it.
+func TestTableIsWhole(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for i := range Commands {
+		c := &Commands[i]
+		if len(c.ZH) == 0 || len(c.EN) == 0 || len(c.Uses) == 0 {
+			t.Errorf("command %d lacks a name or a use: %v", i, c.names())
+			continue
+		}
+		for name := range c.written() {
+			if names[name.text] || name.text != strings.ToLower(name.text) {
+				t.Errorf("/%s stands twice, or in capitals", name.text)
+			}
+			names[name.text] = true
+		}
+		for j := range c.Uses {
+			u := &c.Uses[j]
+			if u.Run == nil || (len(u.ZH) == 0) != (len(u.EN) == 0) {
+				t.Errorf("%v: use %d lacks a handler or the words of a language", c.EN, j)
+			}
+			for _, lang := range []string{"zh", "en"} {
+				line := u.Usage.In(lang)
+				if does := u.Does.In(lang); does == "" || isChinese(does) != (lang == "zh") || isChinese(line) != (lang == "zh") {
+					t.Errorf("%q, %q: want both in %s", line, does, lang)
+				}
+				if got := Commands.Parse(numbered.Replace(line)); got.Use != u {
+					t.Errorf("%s is parsed as %+v", line, got)
+				}
+			}
+		}
+	}
+}
+
+// numbered writes a number where a usage line says that one follows.
+var numbered = strings.NewReplacer("编号", "3", " N", " 3", "#N", "#3")
+
+func isChinese(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+}
+
+// Each name is found spaced and glued to each word of its uses, in any case and behind either slash.
+func TestNamesParseGluedAndSpaced(t *testing.T) {
+	t.Parallel()
+	for i := range Commands {
+		c := &Commands[i]
+		for _, name := range c.names() {
+			for j := range c.Uses {
+				u := &c.Uses[j]
+				for _, word := range u.words() {
+					for _, text := range []string{
+						"/" + name + " " + word, "／" + name + "\t" + strings.ToUpper(word) + " ", "/" + strings.ToUpper(name+word), "/" + name + word + "@Ebb",
+					} {
+						if got := Commands.Parse(text); got.Command != c || got.Use != u || got.Arg != "" || !Commands.IsKnown(text) {
+							t.Errorf("%q is parsed as %+v, want the use %q of %s", text, got, word, name)
+						}
+					}
+				}
+			}
+			if got := Commands.Parse("/" + name); got.Command != c || got.Rest != "" {
+				t.Errorf("/%s is parsed as %+v", name, got)
+			}
+		}
+	}
+}
+
+// People write commands without the blank, in full-width signs and in capitals. Text that only begins with a slash is no
+// command. Text that looks like a command and is none is answered in a line, and no model is asked.
+func TestCommandsAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"/忘记我确认": "forget|我 确认|true", "/忘记我": "forget|我|true", "／忘记我 确认": "forget|我 确认|true", "/忘记上一条": "forget|上一条|true",
+		"/忘记@王芳": "forget|@王芳|true", "/忘记@王芳 确认": "forget|@王芳 确认|true", "/Forget@Wang Fang": "forget|@Wang Fang|true",
+		"/forget@bob": "forget|@bob|true", "/忘记我们的约定": "忘记我们的约定||true", "/忘记 我们的约定": "forget|我们的约定|true",
+		"/记忆忘记3": "memory|忘记 3|true", "/记忆2": "memory|2|true", "/记忆＃３": "memory|＃３|true", "/记忆里有什么": "记忆里有什么||true",
+		"/导出我": "export|我|true", "/导出我2": "export|我 2|true",
+		"/forgetme": "forget|me|true", "/ForgetMe yes": "forget|me yes|true", "/forgetlast": "forget|last|true",
+		"/memory2": "memory|2|true", "/memoryforget3": "memory|forget 3|true", "/exportme": "export|me|true",
+		"/compactundo": "compact|undo|true", "/压缩撤销": "compact|撤销|true", "/撤销压缩": "compact|撤销|true", "/压缩日志": "compact|日志|true",
+		"/压缩策略turns": "compact|策略 turns|true", "/压缩 设置页面的讨论": "compact|设置页面的讨论|true", "/help@Ebb": "help||true", "/状态@Ebb": "status||true",
+		"/dance": "dance||true", "/跳舞 吧": "跳舞|吧|true", "/forgetful": "forgetful||true", "/memories": "memories||true",
+		"/etc/hosts": "etc/hosts||false", "/etc/hosts 里有什么": "etc/hosts|里有什么|false", "/5 是多少": "5|是多少|false",
+		"//": "/||false", "/": "||false", "/记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看": "记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看||false",
+		"/compact the  numbers": "compact|the  numbers|true", " /STATUS ": "status||true", "/状态": "status||true", "/压缩 重点": "compact|重点|true",
+		"compact": "||false", "/etc/passwd": "etc/passwd||false", "/help\nme": "help|me|true", "/compact\t数字": "compact|数字|true",
+		"帮助": "help||true", "help": "help||true", "Help?": "help||true", "help me": "||false", "需要帮助": "||false",
+	} {
+		c := Commands.Parse(text)
+		if got := fmt.Sprintf("%s|%s|%v", c.Name, c.Rest, Commands.IsCommand(text)); got != wanted {
+			t.Errorf("%q is parsed as %q, want %q", text, got, wanted)
+		}
+	}
+}
+
+// An unknown name that is one edit away from a name of the table is answered with a name of the table, and a known one
+// never is.
+func TestNearNamesAreSuggested(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range Commands {
+		for name := range Commands[i].written() {
+			names = append(names, name.text)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := []rune(rapid.SampledFrom(names).Draw(t, "name"))
+		letter := rapid.SampledFrom([]rune("abcxyz忘记新的")).Draw(t, "letter")
+		at := rapid.IntRange(0, len(name)-1).Draw(t, "at")
+		switch rapid.IntRange(0, 3).Draw(t, "edit") {
+		case 0:
+			name[at] = letter
+		case 1:
+			name = slices.Insert(name, at, letter)
+		case 2:
+			name = slices.Delete(name, at, at+1)
+		case 3:
+			next := (at + 1) % len(name)
+			if next == 0 {
+				t.Skip("the last letter has no neighbor")
+			}
+			name[at], name[next] = name[next], name[at]
+		}
+		written := "/" + string(name)
+		near := Commands.Near(string(name))
+		switch known := Commands.IsKnown(written); {
+		case !known && near == "":
+			t.Fatalf("%s is near no name", written)
+		case near != "" && Commands.Parse("/"+near).Use == nil && !Commands.IsKnown("/"+near):
+			t.Fatalf("/%s is suggested, which is no command", near)
+		}
+	})
+	for name, want := range map[string]string{
+		"statsu": "status", "staus": "status", "状况": "状态", "压宿": "压缩", "forgetm": "forget", "forgetm3": "forget me", "compactlogs": "compact log", "忘记你": "忘记",
+		"dance": "", "跳舞": "", "": "", "记忆里有什么": "", strings.Repeat("长", 1000): "",
+	} {
+		if got := Commands.Near(name); got != want {
+			t.Errorf("/%s is near %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A mistake of one letter in a word of /compact is no focus.
+func TestNearWordsOfCompact(t *testing.T) {
+	t.Parallel()
+	compact := Commands.Parse("/compact").Command
+	for text, want := range map[string]string{
+		"logs": "log", "lgo": "log", "ndo": "undo", "undoo": "undo", "policies": "", "polcy": "policy", "sets": "set", "log": "", "LOGS": "log",
+		"logs of friday": "", "发布": "", "重启": "", "": "",
+	} {
+		if got := compact.Near(text); got != want {
+			t.Errorf("%q is near %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Help lists the uses that the asker has the right to, each in the language of the question, and no other ones.
+func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
+	t.Parallel()
+	h := New(Config{Admins: []sessions.UserID{"root"}})
+	for _, c := range []struct {
+		who     sessions.UserID
+		place   sessions.ConversationType
+		allowed func(Right) bool
+	}{
+		{"alice", sessions.Group, func(w Right) bool { return w == Anyone }},
+		{"alice", sessions.Private, func(w Right) bool { return w != Admin }},
+		{"root", sessions.Group, func(Right) bool { return true }},
+		{"root", sessions.Private, func(Right) bool { return true }},
+	} {
+		for _, lang := range []string{"zh", "en"} {
+			x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, ConversationType: c.place}}}}
+			got := h.help(t.Context(), x, Call{})
+			for _, command := range Commands {
+				for _, u := range command.Uses {
+					line := "- `" + u.Usage.In(lang) + "` "
+					if strings.Contains(got, line) != c.allowed(u.Who) {
+						t.Errorf("%s in a %s chat, %s: %q in the help: want %v\n%s", c.who, c.place, lang, line, c.allowed(u.Who), got)
+					}
+				}
+			}
+			if noted := strings.Contains(got, wording.Say(wording.HelpMarked, lang)); noted != strings.Contains(got, "` * ") {
+				t.Errorf("%s in a %s chat: the note on marked lines: got %v\n%s", c.who, c.place, noted, got)
+			}
+		}
+	}
+}
