@@ -145,7 +145,7 @@ type Bot struct {
 	draining  chan struct{}
 	last      *lastFlush
 	left      chan sessions.Key // sessions with waiting work that this replica no longer starts
-	restarts  restartStats
+	restarts  *restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 9 to 11
@@ -178,7 +178,7 @@ func New(cfg Config) (*Bot, error) {
 	b := &Bot{
 		cfg: cfg, languages: wording.Languages{Preset: cfg.Language, Assigned: cfg.Languages}, store: cfg.Store, memory: cfg.Memory,
 		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
-		gate:   llm.NewGate(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), left: make(chan sessions.Key, sweepLimit),
+		gate:   llm.NewGate(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
@@ -215,7 +215,7 @@ func New(cfg Config) (*Bot, error) {
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.turns = serial.NewMailboxes(turns, b.runner.RunTurn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
-	b.stats = &recorder{restarts: &b.restarts}
+	b.stats = &recorder{restarts: b.restarts}
 	b.outbox = outbox.New(replies, outbox.Config{
 		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
 	})

@@ -199,8 +199,7 @@ func (m *machine) change() { m.mu.Lock(); defer m.mu.Unlock(); m.epoch++ }
 
 // tokensOf counts texts once.
 var tokensOf = func() func(string) int {
-	c := &view.TokenCache{Counter: counter, Known: map[string]int{}}
-	return c.Count
+	return view.NewTokenCache(counter).Count
 }()
 
 // Generate counts as a provider would, finds too large what is, and answers as the machine's modes say.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/periodic"
@@ -19,7 +20,12 @@ type restartStats struct {
 	mu     sync.Mutex
 	stored [4096]accepted // ring buffer of the latest acknowledged messages
 	next   int
-	begun  map[eventRow]bool // messages whose first turn started here and has not committed
+	begun  *lru.Cache[eventRow, struct{}] // messages whose first turn started here and has not committed
+}
+
+func newRestartStats() *restartStats {
+	begun, _ := lru.New[eventRow, struct{}](maxBegun) // it fails only without a size
+	return &restartStats{begun: begun}
 }
 
 // maxBegun bounds the started turns that are remembered, because other processes may commit them.
@@ -48,14 +54,9 @@ func (a *restartStats) note(key sessions.Key, id int64) {
 
 // begin records messages in their first turn. Their later attempts do not count as resumed.
 func (a *restartStats) begin(key sessions.Key, asked []sessions.Event) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.begun == nil || len(a.begun) > maxBegun {
-		a.begun = map[eventRow]bool{}
-	}
 	for _, e := range asked {
 		if e.Attempts == 0 {
-			a.begun[eventRow{key, e.ID}] = true
+			a.begun.Add(eventRow{key, e.ID}, struct{}{})
 		}
 	}
 }
@@ -66,13 +67,10 @@ func (a *restartStats) turn(key sessions.Key, asked []sessions.Event, stopping b
 	if stopping {
 		a.drained.Add(1)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	for _, e := range asked {
-		if e.Attempts > 0 && !a.begun[eventRow{key, e.ID}] {
+		if begunHere := a.begun.Remove(eventRow{key, e.ID}); e.Attempts > 0 && !begunHere {
 			a.resumed.Add(1)
 		}
-		delete(a.begun, eventRow{key, e.ID})
 	}
 }
 

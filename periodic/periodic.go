@@ -14,7 +14,7 @@ import (
 type Task struct {
 	Interval time.Duration
 	AtOnce   bool                                    // the first run does not wait for Interval
-	Timeout  time.Duration                           // of one run
+	Timeout  time.Duration                           // limit of one run
 	Ready    func() bool                             // a run is skipped while Ready is false
 	Leads    func(ctx context.Context) (bool, error) // a run is skipped on a replica that does not lead
 	Do       func(ctx context.Context) error

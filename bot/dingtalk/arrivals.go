@@ -15,7 +15,7 @@ const maxIdle = 10_000
 // arrivals tracks received and not yet stored messages by conversation. The zero value is ready.
 type arrivals struct {
 	mu   sync.Mutex
-	open map[sessions.ConversationID]*arriving
+	open map[sessions.ConversationID]*arriving // no cache: turns wait for those with pending messages
 }
 
 // arriving is the state of one conversation.

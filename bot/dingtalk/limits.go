@@ -15,7 +15,7 @@ type limits struct {
 	now       func() time.Time
 
 	mu    sync.Mutex
-	paces map[sessions.ConversationID]*pace
+	paces map[sessions.ConversationID]*pace // no cache: eviction of an active one would exceed the limit
 }
 
 type pace struct {

@@ -121,6 +121,7 @@ func New(cfg Config) *Runner {
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, leases: cfg.Leases, views: cfg.Views,
 		worker: cfg.Upkeep, handler: cfg.Commands, tools: map[string]chat.Tool{}, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
 		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), suspects: &Suspects{Closed: cfg.Draining},
+		staleNotices: newStaleNotices(),
 	}
 	for _, tool := range cfg.Tools {
 		r.tools[tool.Spec().Name] = tool

@@ -1,8 +1,9 @@
 package turn
 
 import (
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/sessions"
 )
@@ -10,8 +11,7 @@ import (
 // staleNotices remembers for a moment who was notified of an outdated backlog. A backlog of several turns needs only
 // one notice for each person.
 type staleNotices struct {
-	mu   sync.Mutex
-	when map[noticeKey]time.Time
+	when *lru.Cache[noticeKey, time.Time]
 }
 
 type noticeKey struct {
@@ -19,15 +19,22 @@ type noticeKey struct {
 	sender sessions.UserID
 }
 
-// staleNoticeTTL is the time for which a notice suppresses others.
-const staleNoticeTTL = time.Minute
+const (
+	// staleNoticeTTL is the time for which a notice suppresses others.
+	staleNoticeTTL = time.Minute
+	// maxStaleNotices bounds the notices that are remembered.
+	maxStaleNotices = 10_000
+)
+
+func newStaleNotices() staleNotices {
+	when, _ := lru.New[noticeKey, time.Time](maxStaleNotices) // it fails only without a size
+	return staleNotices{when}
+}
 
 // cover reports whether all senders have a recent notice.
-func (t *staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
 	for _, e := range asked {
-		if time.Since(t.when[noticeKey{key, e.SenderID}]) > staleNoticeTTL {
+		if at, ok := t.when.Get(noticeKey{key, e.SenderID}); !ok || time.Since(at) > staleNoticeTTL {
 			return false
 		}
 	}
@@ -35,17 +42,8 @@ func (t *staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
 }
 
 // record stores the notice of all senders.
-func (t *staleNotices) record(key sessions.Key, asked []sessions.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fresh := map[noticeKey]time.Time{}
-	for who, at := range t.when {
-		if time.Since(at) <= staleNoticeTTL {
-			fresh[who] = at
-		}
-	}
+func (t staleNotices) record(key sessions.Key, asked []sessions.Event) {
 	for _, e := range asked {
-		fresh[noticeKey{key, e.SenderID}] = time.Now()
+		t.when.Add(noticeKey{key, e.SenderID}, time.Now())
 	}
-	t.when = fresh
 }

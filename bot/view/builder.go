@@ -59,7 +59,7 @@ var systemPrompt string
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
-		Counted: &TokenCache{Counter: cfg.Counter, Known: map[string]int{}},
+		Counted: NewTokenCache(cfg.Counter), resolved: newResolved(),
 	}
 	if err := b.makeFrame(); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"sync"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/compaction"
 	"ebb/sessions"
@@ -35,8 +35,12 @@ func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compacti
 
 // resolved caches the results of [Own], which are read often and seldom change.
 type resolved struct {
-	mu    sync.Mutex
-	known map[[2]string]resolution
+	known *lru.Cache[ownSettings, resolution]
+}
+
+type ownSettings struct {
+	id       sessions.ConversationID
+	settings string
 }
 
 type resolution struct {
@@ -47,19 +51,19 @@ type resolution struct {
 // maxResolved bounds the cache.
 const maxResolved = 1000
 
-func (r *resolved) get(own Own, id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := [2]string{string(id), settings}
-	if one, ok := r.known[key]; ok {
-		return one.set, one.err
+func newResolved() resolved {
+	known, _ := lru.New[ownSettings, resolution](maxResolved) // it fails only without a size
+	return resolved{known}
+}
+
+func (r resolved) get(own Own, id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	key := ownSettings{id, settings}
+	one, ok := r.known.Get(key)
+	if !ok {
+		one.set, one.err = own(id, settings)
+		r.known.Add(key, one)
 	}
-	if r.known == nil || len(r.known) >= maxResolved {
-		r.known = map[[2]string]resolution{}
-	}
-	set, err := own(id, settings)
-	r.known[key] = resolution{set, err}
-	return set, err
+	return one.set, one.err
 }
 
 // Spent reports whether a session's flushes and compactions have used their daily tokens. Until midnight (UTC) only

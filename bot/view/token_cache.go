@@ -1,35 +1,32 @@
 package view
 
 import (
-	"sync"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/compaction/tokens"
 )
 
 // TokenCache caches token counts of texts that many requests repeat: names, pinned memory, summaries.
 type TokenCache struct {
-	Counter *tokens.Counter
-	mu      sync.Mutex
-	Known   map[string]int
+	counter *tokens.Counter
+	counts  *lru.Cache[string, int] // by text
 }
 
-// countedTexts bounds the cache, which is emptied when full.
+// countedTexts bounds the cache.
 const countedTexts = 1024
+
+// NewTokenCache returns an empty cache.
+func NewTokenCache(counter *tokens.Counter) *TokenCache {
+	counts, _ := lru.New[string, int](countedTexts) // it fails only without a size
+	return &TokenCache{counter: counter, counts: counts}
+}
 
 // Count returns the tokens of a text.
 func (c *TokenCache) Count(text string) int {
-	c.mu.Lock()
-	n, ok := c.Known[text]
-	c.mu.Unlock()
-	if ok {
-		return n
+	n, ok := c.counts.Get(text)
+	if !ok {
+		n = c.counter.Count(text)
+		c.counts.Add(text, n)
 	}
-	n = c.Counter.Count(text)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.Known) >= countedTexts {
-		clear(c.Known)
-	}
-	c.Known[text] = n
 	return n
 }

@@ -3,9 +3,7 @@ package search
 import (
 	"bytes"
 	"cmp"
-	"container/list"
 	"context"
-	"ebb/memory/text"
 	"errors"
 	"fmt"
 	"math"
@@ -13,10 +11,12 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
 	"ebb/memory/rank"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
@@ -48,16 +48,11 @@ type meaning struct {
 	wait     time.Duration // for a query's vector
 	compare  time.Duration // for the comparison
 
-	mu      sync.Mutex
-	known   map[string]*list.Element // elements of recent by text
-	recent  list.List                // entries are queryVector, the last used first
-	chance  [][]float32              // vectors of the unrelated texts
-	restEnd time.Time
-}
+	known *lru.Cache[string, []float32] // vectors of queries by text
 
-type queryVector struct {
-	text   string
-	vector []float32
+	mu      sync.Mutex
+	chance  [][]float32 // vectors of the unrelated texts
+	restEnd time.Time
 }
 
 // errPaused says that the endpoint failed recently.
@@ -69,11 +64,8 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	defer stop()
 	m.mu.Lock()
 	chance, resting := m.chance, time.Now().Before(m.restEnd)
-	if e, ok := m.known[text]; ok {
-		m.recent.MoveToFront(e)
-		v = e.Value.(queryVector).vector //nolint:forcetypeassert // the list holds nothing else
-	}
 	m.mu.Unlock()
+	v, _ = m.known.Get(text)
 	if resting && (v == nil || chance == nil) {
 		return nil, 0, errPaused
 	}
@@ -92,7 +84,7 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 		}
 		v = one[0]
 	}
-	m.keep(text, v)
+	m.known.Add(text, v)
 	return v, chanceFloor(v, chance), nil
 }
 
@@ -116,22 +108,6 @@ func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error
 		embedded[i] = vectors.Unit(embedded[i])
 	}
 	return embedded, nil
-}
-
-func (m *meaning) keep(text string, v []float32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.known[text]; ok {
-		return
-	}
-	if m.known == nil {
-		m.known = make(map[string]*list.Element)
-	}
-	m.known[text] = m.recent.PushFront(queryVector{text, v})
-	if m.recent.Len() > keptQueries {
-		last := m.recent.Back()
-		delete(m.known, m.recent.Remove(last).(queryVector).text) //nolint:forcetypeassert // the list holds nothing else
-	}
 }
 
 // chanceFloor is a cosine clearly above the mean of those to the unrelated texts.

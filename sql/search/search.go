@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"ebb/memory"
 	"ebb/memory/rank"
 	"ebb/sessions"
@@ -46,6 +48,7 @@ func New(
 		DB: db, identities: identities, visible: visible, comparer: comparer, loc: o.Location, embedWeight: o.EmbedWeight,
 	}
 	s.meaning.embedder = o.Embedder
+	s.meaning.known, _ = lru.New[string, []float32](keptQueries) // it fails only without a size
 	s.meaning.wait, s.meaning.compare = cmp.Or(o.EmbedTimeout, embedWait), cmp.Or(o.CompareTimeout, compareWait)
 	return s
 }
